@@ -1,0 +1,219 @@
+/**
+ * THE CORE: may this candidate lead? A pure state machine. It has no clock, does no IO, knows no
+ * Lua and allocates nothing: events go in, each with the instant it happened; a list of actions
+ * comes out, to be carried out in order. Only host/driver.c executes them in production; the
+ * simulation in spec/sim executes them in a virtual cluster.
+ *
+ * The promises it keeps (numbers as in docs/safety.md):
+ *  1  a leader acts only up to `deadline` = when the request was sent + TTL - margin;
+ *  2  timing that could overlap is refused before the first claim (timing.h);
+ *  3  unknown while leading: try again, lead on, step down in time;
+ *  4  stepping down: child tree gone -> term's tasks cancelled -> lost -> lease released;
+ *     never released while anything of the term may run;
+ *  5  a grant that arrives after its attempt was given up is released again, and a claim that
+ *     ended unknown is followed by a release, in case it was granted;
+ *  7  a follower that knows when the lease ends claims then, plus a few ms of jitter;
+ *  9  while a child is being stopped the lease is refreshed on, up to the deadline;
+ * 10  a definite loss stops at once; `lost` runs exactly once for each `won`;
+ * 13  a lost election is contended again; only STOP ends it.
+ */
+#ifndef CROWN_ELECTION_ELECTION_H
+#define CROWN_ELECTION_ELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "election/timing.h"
+
+/** X-macros keep the enums and the words that logs, tests and metrics print in one place. */
+#define ELECTION_PHASES(X)                                                                         \
+    X(INIT, "init")           /* claim_delay has not passed */                                     \
+    X(FOLLOWING, "following") /* someone else leads, or nobody is known to */                      \
+    X(COOLING, "cooling")     /* granted, but cool_down has not passed: not acting yet */          \
+    X(LEADING, "leading")                                                                          \
+    X(STEPPING, "stepping") /* no longer leader; child, tasks, lost, release in that order */      \
+    X(FINISHED, "finished") /* the user's stop, or an election that ends with its child */
+
+#define ELECTION_EVENTS(X)                                                                         \
+    X(START, "start")                                                                              \
+    X(TIMER, "timer")     /* the instant of the last ARM_TIMER has come */                         \
+    X(GRANTED, "granted") /* results of calls: `attempt` says which call */                        \
+    X(DENIED, "denied")                                                                            \
+    X(EVICTED, "evicted") /* the lease is still ours, but somebody asks us to go */                \
+    X(UNKNOWN, "unknown")                                                                          \
+    X(NOTHING, "nothing")             /* handle_info: the message changes nothing */               \
+    X(RELEASED, "released")           /* abdicate ended, well or badly */                          \
+    X(MESSAGE, "message")             /* a message waits for handle_info */                        \
+    X(CHILD_STARTED, "child_started") /* exec succeeded */                                         \
+    X(CHILD_GONE, "child_gone")       /* the whole tree of the child is gone */                    \
+    X(WON_FAILED, "won_failed")       /* the won handler raised an error */                        \
+    X(LOST_DONE, "lost_done")         /* the lost handler returned, raised or ran out of time */   \
+    X(ABDICATE, "abdicate")           /* the user asks to step down and let others try */          \
+    X(STOP, "stop")                   /* the user asks to end this election for good */
+
+#define ELECTION_ACTIONS(X)                                                                        \
+    X(CALL_CLAIM, "call_claim") /* run the oracle's function in a task, report with `attempt` */   \
+    X(CALL_REFRESH, "call_refresh")                                                                \
+    X(CALL_INFO, "call_info") /* handle_info with the oldest waiting message */                    \
+    X(CALL_ABDICATE, "call_abdicate")                                                              \
+    X(CANCEL_CALL, "cancel_call")   /* drop the call in flight: its task is never resumed */       \
+    X(ARM_TIMER, "arm_timer")       /* replaces the earlier one; TIME_NEVER disarms */             \
+    X(SET_DEADLINE, "set_deadline") /* to the keeper and the runtime's own dead-man timer */       \
+    X(CLEAR_DEADLINE, "clear_deadline")                                                            \
+    X(START_CHILD, "start_child")                                                                  \
+    X(STOP_CHILD, "stop_child")     /* stop signal now, SIGKILL to the tree at `kill_at_ns` */     \
+    X(CANCEL_TASKS, "cancel_tasks") /* everything spawned from won, and won itself */              \
+    X(RUN_WON, "run_won")                                                                          \
+    X(RUN_LOST, "run_lost") /* answer with LOST_DONE, at the latest at `until_ns` */               \
+    X(EMIT, "emit")         /* tell logs, metrics and subscribers */                               \
+    X(FINISH, "finish")     /* nothing follows: the election may be freed */
+
+#define ELECTION_REASONS(X)                                                                        \
+    X(NONE, "none")                                                                                \
+    X(DENIED, "denied")                                                                            \
+    X(EXPIRED, "expired")                                                                          \
+    X(EVICTED, "evicted")                                                                          \
+    X(ABDICATED, "abdicated")                                                                      \
+    X(CHILD_FAILED, "child_failed")                                                                \
+    X(ORACLE_FAILED, "oracle_failed")                                                              \
+    X(SHUTDOWN, "shutdown")                                                                        \
+    X(RUNTIME_DIED, "runtime_died")
+
+#define ELECTION_NOTICES(X)                                                                        \
+    X(CLAIMED, "leadership.claimed")                                                               \
+    X(REJECTED, "leadership.rejected")                                                             \
+    X(REFRESHED, "leadership.refreshed")                                                           \
+    X(UNCERTAIN, "leadership.uncertain")                                                           \
+    X(LOST, "leadership.lost")                                                                     \
+    X(CONFLICT, "leadership.conflict")                                                             \
+    X(ABDICATED, "leadership.abdicated")                                                           \
+    X(EVICTED, "leadership.evicted")                                                               \
+    X(AMNESIA, "oracle.amnesia")                                                                   \
+    X(LEADER_DOWN, "monitor.leader_down")                                                          \
+    X(MONITOR_TIMEOUT, "monitor.timeout")
+
+#define ELECTION_ENUM_PHASE(name, text) ELECTION_##name,
+#define ELECTION_ENUM_EVENT(name, text) ELECTION_EVENT_##name,
+#define ELECTION_ENUM_ACTION(name, text) ELECTION_ACTION_##name,
+#define ELECTION_ENUM_REASON(name, text) ELECTION_REASON_##name,
+#define ELECTION_ENUM_NOTICE(name, text) ELECTION_NOTICE_##name,
+
+enum election_phase { ELECTION_PHASES(ELECTION_ENUM_PHASE) ELECTION_PHASE_COUNT };
+enum election_event_type { ELECTION_EVENTS(ELECTION_ENUM_EVENT) ELECTION_EVENT_COUNT };
+enum election_action_type { ELECTION_ACTIONS(ELECTION_ENUM_ACTION) ELECTION_ACTION_COUNT };
+enum election_reason { ELECTION_REASONS(ELECTION_ENUM_REASON) ELECTION_REASON_COUNT };
+enum election_notice { ELECTION_NOTICES(ELECTION_ENUM_NOTICE) ELECTION_NOTICE_COUNT };
+
+enum election_role { ELECTION_ROLE_LEADER, ELECTION_ROLE_FOLLOWER };
+
+/** What happens when the leader's child exits by itself. */
+enum election_restart {
+    ELECTION_RESTART_PERMANENT, /* always restarted */
+    ELECTION_RESTART_TRANSIENT, /* restarted when it failed; after success the term goes on */
+    ELECTION_RESTART_TEMPORARY, /* never restarted; a failure ends the term */
+    ELECTION_RESTART_FINISH,    /* the election ends with its child (crown-lua run) */
+};
+
+#define ELECTION_MAX_RESTARTS 64 /* bound of restart.max: the instants are kept in the struct */
+
+struct election_config {
+    struct election_timing timing; /* validated by timing_check, see timing.h */
+    int64_t claim_delay_ns;        /* before the first claim */
+    int64_t retry_ns;              /* between claims where the oracle names no instant */
+    int64_t cool_down_ns;          /* between granted and acting */
+    int64_t call_timeout_ns;       /* the most that one oracle call may take */
+    int64_t lost_timeout_ns;       /* the most that `lost` may take where no deadline bounds it */
+    bool monitor_leader;           /* false: claim only at start and when handle_info says so */
+    bool has_child;                /* a leader child is configured */
+    bool has_follower_child;
+    bool has_abdicate; /* the oracle can release */
+    enum election_restart restart;
+    unsigned restart_max;
+    int64_t restart_within_ns;
+    int64_t restart_backoff_first_ns;
+    int64_t restart_backoff_most_ns;
+    uint64_t seed; /* of the jitter */
+};
+
+/** One thing that happened. `attempt` is copied from the CALL_* action that it answers. */
+struct election_event {
+    enum election_event_type type;
+    int64_t at_ns;
+    uint32_t attempt; /* GRANTED, DENIED, EVICTED, UNKNOWN, NOTHING, RELEASED */
+    struct {
+        int64_t refresh_ns; /* TIME_NEVER: event-driven */
+        int64_t ttl_ns;     /* 0: not said */
+        uint64_t epoch;     /* 0: not said */
+    } grant;
+    struct {
+        int64_t expires_ns; /* until the holder's lease ends; -1: not said */
+        uint64_t epoch;     /* the holder's; 0: not said */
+        bool amnesia;       /* the store forgot: sit out `expires_ns` (one TTL) */
+    } denial;
+    struct {
+        bool failed; /* did not exit with 0, or could not be started */
+    } child;
+};
+
+struct election_action {
+    enum election_action_type type;
+    uint32_t attempt;        /* CALL_* */
+    int64_t until_ns;        /* CALL_*, RUN_LOST: the driver may rely on the core's own timer */
+    int64_t at_ns;           /* ARM_TIMER */
+    int64_t stop_at_ns;      /* SET_DEADLINE, START_CHILD: when the keeper itself begins to stop */
+    int64_t kill_at_ns;      /* SET_DEADLINE, START_CHILD, STOP_CHILD */
+    int64_t deadline_ns;     /* SET_DEADLINE, START_CHILD: nothing of the term runs past it */
+    enum election_role role; /* START_CHILD */
+    uint64_t epoch;          /* START_CHILD, RUN_WON, RUN_LOST, EMIT */
+    enum election_reason reason; /* RUN_LOST, EMIT */
+    enum election_notice notice; /* EMIT */
+};
+
+#define ELECTION_MAX_ACTIONS 24
+struct election_actions {
+    unsigned count;
+    struct election_action item[ELECTION_MAX_ACTIONS];
+};
+
+/** The state. Read it through election_look; only election_step and its arms write it. */
+struct election; /* defined in election/state.h, so that its owner can embed it without a malloc */
+
+/** What status, metrics and the Lua API show. */
+struct election_view {
+    enum election_phase phase;
+    bool acting;    /* leading and allowed to act: term:valid() at this instant needs also now <
+                       deadline */
+    uint64_t epoch; /* of the current or last own term; 0 before the first */
+    uint64_t terms; /* own terms so far */
+    int64_t deadline_ns; /* of the current term; TIME_NEVER without one */
+    int64_t next_claim_ns;
+    int64_t since_ns; /* when this phase began */
+    enum election_reason last_reason;
+};
+
+/**
+ * Makes an election in phase INIT.
+ * @param config copied.
+ * @return 0, or -1 with ERROR_USAGE where the timing could overlap (the message shows the sum).
+ */
+int election_init(struct election *election, const struct election_config *config,
+                  struct crown_error *err);
+
+/**
+ * The transition: total, every phase x event pair is defined (a table in election.c).
+ * @param event `at_ns` never goes back between calls.
+ * @param out overwritten; to be carried out in order.
+ */
+void election_step(struct election *election, const struct election_event *event,
+                   struct election_actions *out);
+
+struct election_view election_look(const struct election *election);
+
+const char *election_phase_name(enum election_phase phase);
+const char *election_event_name(enum election_event_type type);
+const char *election_action_name(enum election_action_type type);
+const char *election_reason_name(enum election_reason reason);
+const char *election_notice_name(enum election_notice notice);
+
+#endif

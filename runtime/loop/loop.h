@@ -1,0 +1,71 @@
+/**
+ * The event loop: libev behind one door. One timerfd on CLOCK_BOOTTIME and a heap serve every
+ * deadline (libev's own timers count from a cached time and stand still in suspend); jobs posted
+ * from IO callbacks run once per turn, so that no IO callback ever calls Lua.
+ * Single-threaded; made with ev_loop_new, since the default loop reaps other people's children.
+ */
+#ifndef CROWN_LOOP_LOOP_H
+#define CROWN_LOOP_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/list.h"
+
+struct loop;
+
+/** Work for the run queue. Embed it; it may be posted again after `run` was entered. */
+struct loop_job {
+    void (*run)(struct loop_job *job);
+    struct list_node link;
+    bool queued;
+};
+
+/** An absolute instant on CLOCK_BOOTTIME. Embed it; zero-initialise before first use. */
+struct loop_deadline {
+    void (*fire)(struct loop_deadline *deadline); /* called from the loop, not from the run queue */
+    struct heap_node node;
+    int64_t at_ns;
+    bool armed;
+};
+
+#define LOOP_READ 1u
+#define LOOP_WRITE 2u
+
+/** A descriptor to watch. Embed it; zero-initialise before first use; stop before closing the fd.
+ */
+struct loop_watch {
+    void (*ready)(struct loop_watch *watch, unsigned events); /* LOOP_READ | LOOP_WRITE */
+    struct loop *loop;
+    int fd;
+    unsigned events;
+    void *impl; /* the libev watcher, owned by the loop while the watch is active */
+};
+
+/** @return a loop, or NULL with `err`. */
+struct loop *loop_new(struct crown_error *err);
+void loop_free(struct loop *loop);
+
+/** Runs until loop_stop. Each turn: IO and deadlines, then the run queue until it is empty once. */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/** Queues a job for this turn; a job that is queued already stays where it is. */
+void loop_post(struct loop *loop, struct loop_job *job);
+void loop_unpost(struct loop *loop, struct loop_job *job);
+
+/** Arms, or moves, a deadline; TIME_NEVER disarms. O(log n). */
+void loop_at(struct loop *loop, struct loop_deadline *deadline, int64_t at_ns);
+void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline);
+
+/** Starts, or changes, watching `watch->fd` for `events`; 0 stops. Re-registers with the kernel
+ * even when the number is the same: libpq closes and reopens a socket under one number. */
+void loop_watch(struct loop *loop, struct loop_watch *watch, int fd, unsigned events);
+void loop_unwatch(struct loop_watch *watch);
+
+/** Called after each turn that emptied the run queue: the host's heartbeat hangs here. */
+void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context);
+
+#endif

@@ -1,0 +1,79 @@
+/**
+ * Lua on the loop: every oracle call, handler and crown.spawn is a task, a coroutine that C resumes
+ * in exactly one place (task_resume in task.c). A C function that has to wait ends with
+ * `return task_wait(L, op, until, push)`; the values that `push` leaves on the stack become its
+ * results.
+ */
+#ifndef CROWN_LUA_TASK_H
+#define CROWN_LUA_TASK_H
+
+#include <lua.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "loop/op.h"
+
+struct lua_host; /* lua/vm.h */
+struct task;
+
+enum task_outcome {
+    TASK_DONE,      /* returned: `nresults` values are on top of `task_state(task)` */
+    TASK_FAILED,    /* raised: the message with the task's traceback is on top */
+    TASK_CANCELLED, /* dropped: never resumed again */
+};
+
+/** Called once when a task ends by itself or by error; not for tasks dropped by task_drop. From the
+ * run queue. */
+typedef void task_done(struct task *task, enum task_outcome outcome, int nresults, void *context);
+
+/** A set of tasks that end together, such as a term's. Embed; init before use. */
+struct task_scope {
+    struct list tasks;
+    bool closed; /* nothing new may be spawned */
+};
+void task_scope_init(struct task_scope *scope);
+
+/** Cancels every task of the scope for good: pending op cancelled, thread dropped, never resumed.
+ * The task that is running right now, if it is of the scope, is dropped at its next wait or
+ * preemption. */
+void task_scope_close(struct task_scope *scope);
+
+/**
+ * Makes a task of the function and `nargs` arguments on top of `from` (pops them) and queues it; it
+ * first runs from the run queue. Raises nothing.
+ * @param scope may be NULL: the scope of the task that runs now, else the host's own scope.
+ * @param done may be NULL: then an error is logged with its traceback.
+ * @return the task, or NULL when the scope is closed or memory is out. Owned by the host; valid
+ * until `done` was called, or until dropped.
+ */
+struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struct task_scope *scope,
+                        task_done *done, void *context);
+
+/** Pushes the results of a completed operation. @return how many. */
+typedef int task_push(lua_State *L, struct op *op);
+
+/**
+ * Suspends the running task until the op completes or `until_ns` comes. Use in tail position only.
+ * Raises where L is not the running task ("wait inside a coroutine: use crown.spawn") or may not
+ * yield here. At `until_ns` the op is cancelled and the results are nil, "timeout…", "timeout". In
+ * a task that was asked to end (task_cancel) every wait returns nil, "cancelled", "cancelled" at
+ * once.
+ * @param op NULL: wait for the time alone.
+ * @param push NULL: no results.
+ */
+int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push);
+
+/** Polite: the current wait, and each later one, returns nil, "cancelled". */
+void task_cancel(struct task *task);
+
+/** Final: cancels the pending op, drops the thread; `done` is not called. A dropped coroutine runs
+ * no clean-up. */
+void task_drop(struct task *task);
+
+/** @return the task that is running on L's host right now, or NULL. */
+struct task *task_running(lua_State *L);
+lua_State *task_state(struct task *task);
+struct task_scope *task_scope_of(struct task *task);
+
+#endif

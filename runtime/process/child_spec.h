@@ -1,0 +1,65 @@
+/**
+ * What to run and how: argv, environment, ids, standard streams, isolation. Built by the runtime,
+ * sent to the keeper as one flat block in a sealed memfd, so that the keeper parses nothing that
+ * can be wrong after the checks of child_spec_read.
+ */
+#ifndef CROWN_PROCESS_CHILD_SPEC_H
+#define CROWN_PROCESS_CHILD_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+enum child_isolation {
+    CHILD_ISOLATION_TREE,  /* subreaper and kill rounds: the child sees the host's process ids */
+    CHILD_ISOLATION_PIDNS, /* a PID namespace of its own; refused where the kernel does not allow it
+                            */
+};
+
+enum child_stdio {
+    CHILD_STDIO_INHERIT, /* the supervisor's own */
+    CHILD_STDIO_NULL,
+    CHILD_STDIO_FD, /* a descriptor sent along: a pipe to the log or to crown.exec, or an open file
+                     */
+};
+
+#define CHILD_MAX_HOLD 4 /* descriptors kept open by keeper, warden and child: they hold a lock */
+
+struct child_spec {
+    char *const *argv; /* argv[0] is looked up on PATH unless it has a slash */
+    char *const *envp; /* the whole environment */
+    const char *cwd;   /* NULL: the supervisor's */
+    const char *label; /* the election's name: for `ps` */
+    bool set_ids;      /* change to uid, gid and groups */
+    uid_t uid;
+    gid_t gid;
+    const gid_t *groups;
+    size_t group_count;
+    enum child_stdio stdio[3]; /* stdin, stdout, stderr */
+    int stdio_fd[3];           /* where CHILD_STDIO_FD */
+    int hold_fd[CHILD_MAX_HOLD];
+    unsigned hold_count;
+    int stop_signal;
+    bool terminal; /* take the terminal's foreground, as a shell's child does */
+    bool escalate; /* --terminate: INT, a second later TERM, then SIGKILL */
+    enum child_isolation isolation;
+    int64_t stop_at_ns, kill_at_ns, deadline_ns; /* as SET_DEADLINE; TIME_NEVER: none */
+};
+
+/** Writes the spec to a sealed memfd. @return the descriptor, or -1 with `err` (too large: 2 MiB).
+ */
+int child_spec_write(const struct child_spec *spec, struct crown_error *err);
+
+/**
+ * Reads and checks a block. Pointers in `spec` point into `*block`, which the caller unmaps with
+ * child_spec_free. Descriptors (stdio_fd, hold_fd) are indexes into the descriptors that came
+ * along, in that order.
+ */
+int child_spec_read(int memfd, struct child_spec *spec, void **block, size_t *size,
+                    struct crown_error *err);
+void child_spec_free(void *block, size_t size);
+
+#endif

@@ -1,0 +1,51 @@
+/**
+ * The runtime's end of the wire: to the supervisor, and to each keeper it asked for. No libev here:
+ * the host watches `link_fd` and the keepers' descriptors and calls back in when they are readable.
+ */
+#ifndef CROWN_PROCESS_LINK_H
+#define CROWN_PROCESS_LINK_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "process/child_spec.h"
+#include "process/wire.h"
+
+struct link;
+
+/** Takes over the supervisor's descriptor. @return NULL with `err`. */
+struct link *link_new(int supervisor_fd, struct crown_error *err);
+void link_free(struct link *link);
+int link_fd(const struct link *link);
+
+/** Next message of the supervisor: as wire_receive. */
+int link_receive(struct link *link, struct wire_message *message, struct crown_error *err);
+
+int link_heartbeat(struct link *link, struct crown_error *err);
+int link_arm(struct link *link, bool armed, struct crown_error *err);
+int link_title(struct link *link, const char *text, struct crown_error *err);
+
+/** One child under one keeper. */
+struct keeper_link {
+    uint64_t id;
+    int fd; /* watch for reading; -1 after GONE or end of file */
+};
+
+/**
+ * Asks the supervisor for a keeper with this child. Answers come on `keeper->fd`: STARTED or
+ * START_FAILED, then EXITED, KILLED, GONE. The spec may be freed after the call; its descriptors
+ * stay the caller's. End of file without GONE means the keeper was killed: the supervisor then
+ * kills what is left of the tree before it answers KEEPER_FAILED on its own line.
+ */
+int link_start_child(struct link *link, const struct child_spec *spec, struct keeper_link *keeper,
+                     struct crown_error *err);
+
+int keeper_link_receive(struct keeper_link *keeper, struct wire_message *message,
+                        struct crown_error *err);
+int keeper_link_set_deadline(struct keeper_link *keeper, int64_t stop_at_ns, int64_t kill_at_ns,
+                             int64_t deadline_ns, struct crown_error *err);
+int keeper_link_stop(struct keeper_link *keeper, int64_t kill_at_ns, struct crown_error *err);
+int keeper_link_signal(struct keeper_link *keeper, int signal, struct crown_error *err);
+void keeper_link_close(struct keeper_link *keeper);
+
+#endif
