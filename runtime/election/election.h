@@ -8,6 +8,8 @@
  *  1  a leader acts only up to `deadline` = when the request was sent + TTL - margin;
  *  2  timing that could overlap is refused before the first claim (timing.h);
  *  3  unknown while leading: try again, lead on, step down in time;
+ *     (Lua of the term is cut earlier, at kill_at: at the deadline itself the runtime's dead-man
+ *     timer kills the runtime, which must not happen to one that is well);
  *  4  stepping down: child tree gone -> term's tasks cancelled -> lost -> lease released;
  *     never released while anything of the term may run;
  *  5  a grant that arrives after its attempt was given up is released again, and a claim that
@@ -152,7 +154,9 @@ struct election_event {
         bool amnesia;       /* the store forgot: sit out `expires_ns` (one TTL) */
     } denial;
     struct {
-        bool failed; /* did not exit with 0, or could not be started */
+        bool failed;      /* did not exit with 0, or could not be started */
+        bool unstartable; /* could not be started (no such command …): restarting is no use, the
+                             term ends with child_failed at once */
     } child;
 };
 
