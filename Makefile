@@ -25,19 +25,26 @@ PROGRAM ?= crown-lua
 all: $(PROGRAM) ## build ./crown-lua
 
 $(PROGRAM): $(OBJECTS) $(BUILD)/runtime/main.o
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/embedded.c: $(LUA_SOURCES) tools/embed.lua
+	@mkdir -p $(@D)
+	luajit tools/embed.lua $(LUA_SOURCES) > $@.new && mv $@.new $@
+
+$(BUILD)/embedded.o: $(BUILD)/embedded.c
+	@echo "  CC    $<"; $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	@echo "  CC    $<"; $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # C unit tests: spec/c/FOLDER/NAME_test.c becomes build/spec/c/FOLDER/NAME_test, linked with every folder
 # that runtime/LAYERS lets FOLDER include.
 allowed = $(1) $(shell sed -n 's/^$(1): *//p' runtime/LAYERS)
 C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 .SECONDEXPANSION:
-$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $$(foreach f,$$(call allowed,$$(notdir $$(patsubst %/,%,$$(dir $$*)))),$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard runtime/$$f/*.c)))
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $$(foreach f,$$(call allowed,$$(notdir $$(patsubst %/,%,$$(dir $$*)))),$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard runtime/$$f/*.c))) $(BUILD)/embedded.o
+	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 .PHONY: test-c
 test-c: $(C_TESTS) ## run the C unit tests

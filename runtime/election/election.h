@@ -150,6 +150,7 @@ struct election_event {
     } grant;
     struct {
         int64_t expires_ns; /* until the holder's lease ends; -1: not said */
+        int64_t retry_ns;   /* without expires_ns: when to ask again; 0: the configured retry */
         uint64_t epoch;     /* the holder's; 0: not said */
         bool amnesia;       /* the store forgot: sit out `expires_ns` (one TTL) */
     } denial;
@@ -190,7 +191,8 @@ struct election_view {
                        deadline */
     uint64_t epoch; /* of the current or last own term; 0 before the first */
     uint64_t terms; /* own terms so far */
-    int64_t deadline_ns; /* of the current term; TIME_NEVER without one */
+    int64_t stop_at_ns, kill_at_ns;
+    int64_t deadline_ns; /* of the current term, as the two above; TIME_NEVER without one */
     int64_t next_claim_ns;
     int64_t since_ns; /* when this phase began */
     enum election_reason last_reason;

@@ -50,6 +50,7 @@ void loop_free(struct loop *loop);
 
 /** Runs until loop_stop. Each turn: IO and deadlines, then the run queue until it is empty once. */
 void loop_run(struct loop *loop);
+/** Ends loop_run for good; jobs that wait are not run any more. */
 void loop_stop(struct loop *loop);
 
 /** Queues a job for this turn; a job that is queued already stays where it is. */
@@ -64,6 +65,17 @@ void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline);
  * even when the number is the same: libpq closes and reopens a socket under one number. */
 void loop_watch(struct loop *loop, struct loop_watch *watch, int fd, unsigned events);
 void loop_unwatch(struct loop_watch *watch);
+
+/** @return now on the loop's clock: CLOCK_BOOTTIME, or the virtual one. */
+int64_t loop_now(const struct loop *loop);
+
+/** For deterministic tests: freezes the loop's clock where it is; deadlines then fire in
+ * loop_advance alone. */
+void loop_set_virtual(struct loop *loop, bool virtual);
+
+/** Moves the virtual clock on by `ns`, firing what falls due in order and draining the run queue
+ * each time. */
+void loop_advance(struct loop *loop, int64_t ns);
 
 /** Called after each turn that emptied the run queue: the host's heartbeat hangs here. */
 void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context);

@@ -15,6 +15,8 @@ struct op {
     /* Set by the waiter (lua/task.c). */
     void (*wake)(struct op *op);
     void *waiter;
+    /* Free for the binding that made the wait; for what it needs to push the result. */
+    void *context;
     /* Internal. */
     struct loop *loop;
     struct loop_job job;

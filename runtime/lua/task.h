@@ -31,6 +31,7 @@ typedef void task_done(struct task *task, enum task_outcome outcome, int nresult
 struct task_scope {
     struct list tasks;
     bool closed; /* nothing new may be spawned */
+    void *owner; /* the owner's own; NULL after task_scope_init */
 };
 void task_scope_init(struct task_scope *scope);
 
@@ -75,5 +76,8 @@ void task_drop(struct task *task);
 struct task *task_running(lua_State *L);
 lua_State *task_state(struct task *task);
 struct task_scope *task_scope_of(struct task *task);
+
+/** `*handle` becomes NULL when the task ends; NULL: nobody has a handle any more. */
+void task_set_handle(struct task *task, struct task **handle);
 
 #endif

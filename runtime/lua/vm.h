@@ -13,11 +13,10 @@
 
 struct lua_host;
 
-/** Called to open one C table of bindings: pushes the table. */
-typedef int lua_open(lua_State *L);
+/** One C table of bindings: `open` pushes it. */
 struct lua_module {
     const char *name; /* "crown.core.tcp" */
-    lua_open *open;
+    lua_CFunction open;
 };
 
 /**

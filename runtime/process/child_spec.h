@@ -54,12 +54,11 @@ struct child_spec {
 int child_spec_write(const struct child_spec *spec, struct crown_error *err);
 
 /**
- * Reads and checks a block. Pointers in `spec` point into `*block`, which the caller unmaps with
- * child_spec_free. Descriptors (stdio_fd, hold_fd) are indexes into the descriptors that came
- * along, in that order.
+ * Reads and checks a block, in the keeper, once in its life: the memory stays until the process
+ * ends. Descriptors (stdio_fd, hold_fd) become indexes into the descriptors that came along, in
+ * that order.
+ * @return 0, or -1 with ERROR_PROTOCOL or ERROR_SYSTEM.
  */
-int child_spec_read(int memfd, struct child_spec *spec, void **block, size_t *size,
-                    struct crown_error *err);
-void child_spec_free(void *block, size_t size);
+int child_spec_read(int memfd, struct child_spec *spec, struct crown_error *err);
 
 #endif

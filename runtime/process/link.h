@@ -5,6 +5,7 @@
 #ifndef CROWN_PROCESS_LINK_H
 #define CROWN_PROCESS_LINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,7 +14,8 @@
 
 struct link;
 
-/** Takes over the supervisor's descriptor. @return NULL with `err`. */
+/** Takes over the descriptor; -1: there is no supervisor, and no child can be started. @return NULL
+ * with `err`. */
 struct link *link_new(int supervisor_fd, struct crown_error *err);
 void link_free(struct link *link);
 int link_fd(const struct link *link);
@@ -22,7 +24,10 @@ int link_fd(const struct link *link);
 int link_receive(struct link *link, struct wire_message *message, struct crown_error *err);
 
 int link_heartbeat(struct link *link, struct crown_error *err);
-int link_arm(struct link *link, bool armed, struct crown_error *err);
+
+/** From now on (or no longer) a death of the runtime, or a silence of `silence_ns`, means: restart
+ * it. */
+int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_error *err);
 int link_title(struct link *link, const char *text, struct crown_error *err);
 
 /** One child under one keeper. */

@@ -17,10 +17,10 @@
 
 #define WIRE_MESSAGES(X)                                                                           \
     /* runtime -> supervisor */                                                                    \
-    X(HEARTBEAT, "heartbeat")       /* a turn that emptied the run queue is over */                \
-    X(ARM, "arm")                   /* from now on a death or silence means: restart me */         \
-    X(DISARM, "disarm")             /* no election is left: my exit is yours */                    \
-    X(START_KEEPER, "start_keeper") /* fds: spec memfd, keeper's end, then what the spec names */  \
+    X(HEARTBEAT, "heartbeat") /* a turn that emptied the run queue is over */                      \
+    X(ARM, "arm")       /* from now on a death, or a silence of stop_at, means: restart me */      \
+    X(DISARM, "disarm") /* no election is left: my exit is yours */                                \
+    X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \
     X(TITLE, "title")               /* text: what `ps` shows after the process name */             \
     /* supervisor -> runtime */                                                                    \
     X(HELLO, "hello")          /* version, token, restarts, how the last runtime ended */          \
@@ -50,6 +50,7 @@ struct wire_message {
     int32_t signal;
     int32_t error; /* an errno */
     uint32_t restarts;
+    uint32_t real_time;   /* HELLO: keepers run at real-time priority */
     char text[WIRE_TEXT]; /* NUL-terminated */
 };
 

@@ -1,0 +1,93 @@
+--- A child as the user says it, made into what the C side starts.
+-- @module crown.child
+
+local core = require "crown.core"
+local options = require "crown.options"
+local schema = require "crown.schema"
+local usage = require "crown.usage"
+
+local child = {}
+
+local function check_argv(where, argv)
+  if #argv == 0 then usage.error("%s: command is empty: name a program", where) end
+  for i = 1, #argv do
+    if type(argv[i]) ~= "string" then
+      usage.error("%s: command[%d] must be a string, not a %s", where, i, type(argv[i]))
+    end
+  end
+  for key in pairs(argv) do
+    if type(key) ~= "number" or key < 1 or key > #argv or key % 1 ~= 0 then
+      usage.error("%s: command must be a list without holes: entry '%s' is not in order", where, tostring(key))
+    end
+  end
+  return argv
+end
+
+local function check_env(where, env)
+  local checked = {}
+  for key, value in pairs(env) do
+    if type(key) ~= "string" or key == "" or key:find "[=%z]" then
+      usage.error("%s: env: '%s' is no name of a variable", where, tostring(key))
+    end
+    if type(value) ~= "string" and type(value) ~= "number" then
+      usage.error("%s: env.%s must be a string, not a %s", where, key, type(value))
+    end
+    checked[key] = tostring(value)
+  end
+  return checked
+end
+
+local function check_output(where, name, value)
+  if value == "inherit" or value == "null" or value:find("/", 1, true) then return value end
+  if value == "log" and name ~= "stdin" then return value end
+  usage.error("%s: %s must be inherit, null%s or a path with a slash, not '%s'", where, name,
+    name == "stdin" and "" or ", log", value)
+end
+
+-- { lua = "module" } is a process of its own that runs the module; it finds modules as its parent does.
+local function lua_command(env, module)
+  env.CROWN_LUA_PATH = package.path
+  return { "/proc/self/exe", "--lua-child", module }
+end
+
+local function ids(where, spec, user, group)
+  if user == nil and group == nil then return end
+  local uid, gid, groups = core.user_ids(user and tostring(user), group and tostring(group))
+  if not uid then usage.error("%s: %s", where, gid) end
+  spec.uid, spec.gid, spec.groups = uid, gid, groups
+end
+
+local function restart(where, given)
+  local checked = schema.check(where .. ": restart", given or {}, options.restart)
+  return { policy = checked.policy, max = checked.max, within = checked.within,
+    backoff_first = checked.backoff[1], backoff_most = checked.backoff[2] }
+end
+
+--- Validates a child.
+-- @string where how messages name it: "elect 'reports': child"
+-- @tparam table given an argv list, or options
+-- @treturn table what crown.core.election takes as `child`
+-- @treturn table its restart policy
+-- @treturn number its stop_timeout, or nil
+function child.check(where, given)
+  if given[1] ~= nil then given = { command = given } end
+  local checked = schema.check(where, given, options.child)
+  if (checked.command == nil) == (checked.lua == nil) then
+    usage.error("%s: give either a command (a list) or lua (a module's name)", where)
+  end
+  local env = check_env(where, checked.env or {})
+  local spec = {
+    argv = checked.command and check_argv(where, checked.command) or lua_command(env, checked.lua),
+    env = env,
+    cwd = checked.cwd,
+    stdin = check_output(where, "stdin", checked.stdin),
+    stdout = check_output(where, "stdout", checked.stdout),
+    stderr = check_output(where, "stderr", checked.stderr),
+    stop_signal = options.signal_number(checked.stop_signal),
+    isolation = checked.isolation,
+  }
+  ids(where, spec, checked.user, checked.group)
+  return spec, restart(where, checked.restart), checked.stop_timeout
+end
+
+return child

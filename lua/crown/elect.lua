@@ -1,0 +1,151 @@
+--- Declares an election: validates every option, then hands plain data to the C side.
+-- @module crown.elect
+
+local child = require "crown.child"
+local core = require "crown.core"
+local elections = require "crown.core.election"
+local handlers = require "crown.handlers"
+local options = require "crown.options"
+local oracle = require "crown.oracle"
+local schema = require "crown.schema"
+local settings = require "crown.settings"
+local Term = require "crown.term"
+local usage = require "crown.usage"
+
+--- An election, as crown.elect returns it.
+-- @type Election
+local Election = {}
+Election.__index = Election
+
+local declared = {}
+
+--- Everything that happens in tasks of this election, called by the C side: an oracle call's results come back as a
+-- verdict; errors are caught there and reported with the task's traceback.
+function Election:perform(kind, argument)
+  local module, state = self.module, self.state
+  if kind == "claim" then return oracle.verdict("claim", module.claim(state)) end
+  if kind == "refresh" then return oracle.verdict("refresh", module.refresh(state)) end
+  if kind == "info" then
+    if not module.handle_info then return "nothing" end
+    return oracle.verdict("handle_info", module.handle_info(state, argument))
+  end
+  if kind == "abdicate" then return module.abdicate and module.abdicate(state) end
+  if kind == "won" then argument = Term.new(self.handle, self.name, argument) end
+  handlers.call(self.handlers, kind, argument)
+end
+
+--- What is known now: `phase`, `leader`, `epoch`, `expires_in`, `term`.
+function Election:status()
+  if not self.handle then return { phase = "finishing", epoch = 0 } end
+  local status = self.handle:status()
+  if status.phase == "leading" then
+    status.term = Term.new(self.handle, self.name, status.epoch)
+  end
+  return status
+end
+
+--- Whether this candidate leads and may act, now.
+function Election:is_leader()
+  return self.handle ~= nil and self.handle:is_leader()
+end
+
+--- Hands a message to the oracle's handle_info.
+-- @param message anything but nil
+-- @return true, or nil and a message
+function Election:send(message)
+  if not self.handle then return nil, "this candidate takes no part" end
+  return self.handle:send(message)
+end
+
+--- Steps down and lets the others try.
+function Election:abdicate()
+  if self.handle then self.handle:abdicate() end
+end
+
+--- Ends this election for good.
+function Election:stop()
+  if self.handle then self.handle:stop() end
+end
+
+local function check_children(where, checked, spec)
+  local stop_timeout
+  if checked.child then
+    spec.child, spec.restart, stop_timeout = child.check(where .. ": child", checked.child)
+  end
+  if checked.follower_child then
+    local restart
+    spec.follower_child, restart = child.check(where .. ": follower_child", checked.follower_child)
+    spec.restart = spec.restart or restart
+  end
+  spec.stop_timeout = checked.stop_timeout or stop_timeout
+end
+
+local function make_spec(where, checked, word, module, prepared)
+  local spec = {
+    name = checked.name,
+    oracle = word,
+    claim_delay = checked.claim_delay,
+    retry = checked.retry,
+    monitor_leader = checked.monitor_leader,
+    lease = checked.lease,
+    cool_down = checked.cool_down,
+    call_timeout = checked.call_timeout,
+    lost_timeout = checked.lost_timeout,
+    has_abdicate = module.abdicate ~= nil,
+    has_won = prepared.functions.won ~= nil,
+    has_lost = prepared.functions.lost ~= nil,
+    has_campaign = prepared.functions.campaign ~= nil,
+  }
+  check_children(where, checked, spec)
+  return spec
+end
+
+-- Timing that the oracle's options tell is checked before anything is claimed.
+local function check_timing(where, spec, oracle_options)
+  local ttl = tonumber(oracle_options.ttl) or spec.lease
+  local refresh = tonumber(oracle_options.refresh) or (ttl and ttl / 3)
+  local text, problem = elections.explain(spec, ttl or 0, refresh or math.huge)
+  if not text then usage.error("%s: %s", where, problem) end
+  return text
+end
+
+local function oracle_options_for(self, given)
+  local opts = {}
+  for key, value in pairs(given) do opts[key] = value end
+  opts.crown_name = self.name
+  opts.node = core.node()
+  opts.token = core.token
+  opts.ttl = opts.ttl or settings.ttl
+  opts.send = function(message) return self:send(message) end
+  opts.emit = function(name, fields) elections.emit(name, fields or {}, self.handle) end
+  return opts
+end
+
+--- Declares an election; it starts when the script waits or ends.
+-- @tparam table given the options: docs/app.md
+-- @treturn Election
+-- @raise a usage error that names the option
+local function elect(given)
+  if core.lua_child then usage.error("crown.elect: a child process holds no elections") end
+  local name = type(given) == "table" and type(given.name) == "string" and given.name or "?"
+  local where = ("elect '%s'"):format(name)
+  local checked = schema.check(where, given, options.election)
+  if declared[checked.name] then usage.error("%s: name: there is already an election of this name", where) end
+  local module, oracle_options, word = oracle.find(where, checked.oracle or settings.oracle)
+  local self = setmetatable({ name = checked.name, module = module }, Election)
+  self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = core.node() })
+  self.options = make_spec(where, checked, word, module, self.handlers)
+  local opts = oracle_options_for(self, oracle_options)
+  self.timing = check_timing(where, self.options, opts)
+  self.state = oracle.init(where, word, module, opts)
+  declared[checked.name] = self
+  settings.declared[#settings.declared + 1] = self
+  if self.state == oracle.IGNORE then return self end
+  local handle, problem = elections.new(self)
+  if not handle then usage.error("%s: %s", where, problem) end
+  self.handle = handle
+  if not settings.checking then handle:start() end
+  return self
+end
+
+return elect

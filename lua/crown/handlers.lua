@@ -1,0 +1,70 @@
+--- The won, lost and campaign handlers: a module's name or a table, with or without a state of their own.
+-- @module crown.handlers
+
+local usage = require "crown.usage"
+
+local handlers = {}
+local KNOWN = { "init", "won", "lost", "campaign" }
+
+local function load_table(where, given)
+  if type(given) == "table" then return given end
+  local found, loaded = pcall(require, given)
+  if not found then usage.error("%s: handlers: %s", where, tostring(loaded):match "^[^\n]*") end
+  if type(loaded) ~= "table" then
+    usage.error("%s: handlers: module '%s' returns a %s, not a table", where, given, type(loaded))
+  end
+  return loaded
+end
+
+local function check_functions(where, loaded)
+  for _, name in ipairs(KNOWN) do
+    if loaded[name] ~= nil and type(loaded[name]) ~= "function" then
+      usage.error("%s: handlers.%s must be a function, not a %s", where, name, type(loaded[name]))
+    end
+  end
+end
+
+-- In a table written out in the app, a name that is none of ours is a slip of the pen; a module may have others.
+local function check_names(where, given)
+  for name in pairs(given) do
+    local known = false
+    for _, one in ipairs(KNOWN) do known = known or one == name end
+    if not known then
+      usage.error("%s: handlers: unknown handler '%s'%s", where, tostring(name),
+        usage.suggest(tostring(name), KNOWN))
+    end
+  end
+end
+
+--- Validates and prepares handlers.
+-- @string where how messages name the election
+-- @tparam nil|string|table given the option
+-- @tparam table opts what `init` gets
+-- @treturn table `{ functions =, has_state =, state = }`
+function handlers.check(where, given, opts)
+  local loaded = given and load_table(where, given) or {}
+  check_functions(where, loaded)
+  if type(given) == "table" and getmetatable(given) == nil then check_names(where, given) end
+  local prepared = { functions = loaded, has_state = loaded.init ~= nil }
+  if loaded.init then
+    local state, reason = loaded.init(opts)
+    if state == nil then
+      usage.error("%s: handlers.init: %s", where, tostring(reason or "returned nothing"))
+    end
+    prepared.state = state
+  end
+  return prepared
+end
+
+--- Calls a handler, the state first where there is one.
+-- @tparam table prepared of handlers.check
+-- @string name of the handler
+-- @param argument its argument
+function handlers.call(prepared, name, argument)
+  local fn = prepared.functions[name]
+  if not fn then return end
+  if prepared.has_state then return fn(prepared.state, argument) end
+  return fn(argument)
+end
+
+return handlers

@@ -1,0 +1,87 @@
+--- The options of crown.elect, as schemas (see crown.schema).
+-- @module crown.options
+
+local usage = require "crown.usage"
+
+local options = {}
+
+--- What an election name may be.
+options.NAME_PATTERN = "^[A-Za-z0-9._-]+$"
+
+local SIGNALS = {
+  HUP = 1, INT = 2, QUIT = 3, KILL = 9, USR1 = 10, USR2 = 12, TERM = 15, CONT = 18, WINCH = 28,
+}
+
+--- A signal's number.
+-- @tparam string|number signal "TERM", "SIGTERM" or 15
+-- @treturn number the number, or nil
+function options.signal_number(signal)
+  if type(signal) == "number" then
+    return signal >= 1 and signal <= 64 and signal % 1 == 0 and signal or nil
+  end
+  return SIGNALS[(signal:upper():gsub("^SIG", ""))]
+end
+
+local function check_name(name)
+  if #name > 128 then return "must have at most 128 characters" end
+end
+
+local function check_signal(signal)
+  if not options.signal_number(signal) then
+    return ("'%s' is no signal%s"):format(tostring(signal), usage.suggest(tostring(signal):upper(),
+      { "TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL" }))
+  end
+end
+
+local function check_backoff(backoff)
+  local first, most = backoff[1], backoff[2]
+  if type(first) ~= "number" or type(most) ~= "number" or first <= 0 or most < first then
+    return "must be { first, most } in seconds, with 0 < first ≤ most"
+  end
+end
+
+--- Options of an election.
+options.election = {
+  name = { type = "string", required = "every election has a name", match = options.NAME_PATTERN,
+    match_words = "letters, digits, '.', '_' and '-' only", check = check_name },
+  oracle = { type = { "string", "table" } },
+  child = { type = { "table" } },
+  follower_child = { type = { "table" } },
+  handlers = { type = { "string", "table" } },
+  claim_delay = { type = "number", least = 0, most = 86400, default = 0 },
+  retry = { type = "number", above = 0, most = 86400, default = 1 },
+  monitor_leader = { type = "boolean", default = true },
+  lease = { type = "number", above = 0, most = 31536000 },
+  cool_down = { type = "number", least = 0, most = 86400, default = 0 },
+  stop_timeout = { type = "number", above = 0, most = 86400 },
+  call_timeout = { type = "number", above = 0, most = 3600, default = 10 },
+  lost_timeout = { type = "number", above = 0, most = 3600, default = 30 },
+}
+
+--- Options of a child.
+options.child = {
+  command = { type = "table" },
+  lua = { type = "string" },
+  env = { type = "table" },
+  cwd = { type = "string" },
+  user = { type = { "string", "number" } },
+  group = { type = { "string", "number" } },
+  stdin = { type = "string", default = "inherit" },
+  stdout = { type = "string", default = "inherit" },
+  stderr = { type = "string", default = "inherit" },
+  stop_signal = { type = { "string", "number" }, default = "TERM", check = check_signal },
+  stop_timeout = { type = "number", above = 0, most = 86400 },
+  isolation = { type = "string", values = { "tree", "pidns" }, default = "tree" },
+  restart = { type = "table" },
+}
+
+--- Options of a restart policy.
+options.restart = {
+  policy = { type = "string", values = { "permanent", "transient", "temporary" },
+    default = "permanent" },
+  max = { type = "number", integer = true, least = 0, most = 64, default = 3 },
+  within = { type = "number", above = 0, most = 86400, default = 60 },
+  backoff = { type = "table", default = { 0.1, 5 }, check = check_backoff },
+}
+
+return options

@@ -1,0 +1,148 @@
+--- Finds an oracle, checks it, and makes what its functions return into verdicts that the C side reads.
+-- @module crown.oracle
+
+local url = require "crown.url"
+local usage = require "crown.usage"
+
+local oracle = {}
+
+-- What init returns to take no part, without that being an error: crown.IGNORE.
+oracle.IGNORE = setmetatable({}, { __tostring = function() return "crown.IGNORE" end })
+
+local function first_line(text)
+  return (tostring(text):match "^[^\n]*")
+end
+
+local function load_module(where, name)
+  local tried = "crown.oracles." .. name
+  if package.preload[tried] or not name:find("[./]") then
+    local found, loaded = pcall(require, tried)
+    if found then return loaded end
+    if not tostring(loaded):find("module '" .. tried .. "' not found", 1, true) then
+      usage.error("%s: oracle '%s': %s", where, name, first_line(loaded))
+    end
+  end
+  local found, loaded = pcall(require, name)
+  if found then return loaded end
+  if tostring(loaded):find("module '" .. name .. "' not found", 1, true) then
+    usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds", where, name)
+  end
+  usage.error("%s: oracle '%s': %s", where, name, first_line(loaded))
+end
+
+local function check_module(where, name, module)
+  if type(module) ~= "table" then
+    usage.error("%s: oracle '%s' is a %s, not a module", where, name, type(module))
+  end
+  for _, fn in ipairs { "init", "claim", "refresh" } do
+    if type(module[fn]) ~= "function" then
+      usage.error("%s: oracle '%s' lacks the function %s", where, name, fn)
+    end
+  end
+  for _, fn in ipairs { "abdicate", "handle_info", "list", "evict" } do
+    if module[fn] ~= nil and type(module[fn]) ~= "function" then
+      usage.error("%s: oracle '%s': %s must be a function, not a %s", where, name, fn, type(module[fn]))
+    end
+  end
+  return module
+end
+
+local function word_for(name)
+  return (name:gsub("^crown%.oracles%.", ""))
+end
+
+--- Finds the oracle that an option names.
+-- @string where how messages name the election
+-- @tparam string|table given a URL, a module's name, a module, or `{ module, option = … }`
+-- @treturn table the module
+-- @treturn table its options
+-- @treturn string the word that events use for it
+function oracle.find(where, given)
+  local options, name = {}, nil
+  if type(given) == "table" and given[1] ~= nil then
+    for key, value in pairs(given) do
+      if key ~= 1 then options[key] = value end
+    end
+    given = given[1]
+  end
+  if type(given) == "table" then
+    return check_module(where, "custom", given), options, given.name or "custom"
+  end
+  if type(given) ~= "string" then
+    usage.error("%s: oracle must be a URL, a module or its name, not a %s", where, type(given))
+  end
+  if url.is(given) then
+    local from_url
+    name, from_url = url.parse(given)
+    for key, value in pairs(options) do from_url[key] = value end
+    options = from_url
+  end
+  name = name or given
+  return check_module(where, name, load_module(where, name)), options, word_for(name)
+end
+
+--- Calls an oracle's init.
+-- @string where how messages name the election
+-- @string word the oracle's name in messages
+-- @tparam table module of oracle.find
+-- @tparam table options of oracle.find, with crown_name, node, token and send
+-- @return the oracle's state, or oracle.IGNORE
+function oracle.init(where, word, module, options)
+  local state, reason = module.init(options)
+  if state == nil then
+    usage.error("%s: oracle '%s': %s", where, word, tostring(reason or "init returned nothing"))
+  end
+  return state
+end
+
+local function breach(fn, what)
+  return "unknown", ("%s returned %s: see the oracle contract"):format(fn, what)
+end
+
+local function is_count(value, least)
+  return value == nil or (type(value) == "number" and value == value and value >= least)
+end
+
+local function granted(fn, delay, grant)
+  if type(delay) ~= "number" or delay ~= delay or delay <= 0 then
+    return breach(fn, ("true and a refresh delay of %s, not a number of seconds"):format(tostring(delay)))
+  end
+  if grant == nil then return "granted", delay end
+  if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
+  if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end
+  if not is_count(grant.epoch, 1) then
+    return breach(fn, ("an epoch of %s"):format(tostring(grant.epoch)))
+  end
+  return "granted", delay, grant.ttl, grant.epoch, grant.hold
+end
+
+local function denied(fn, holder)
+  if holder == nil then return "denied" end
+  if type(holder) ~= "table" then return breach(fn, ("false and a %s"):format(type(holder))) end
+  if holder.evicted then return "evicted" end
+  if not is_count(holder.expires_in, -math.huge) then
+    return breach(fn, ("an expires_in of %s"):format(tostring(holder.expires_in)))
+  end
+  local expires = holder.expires_in
+  if expires and expires < 0 then expires = 0 end
+  local node = holder.node ~= nil and tostring(holder.node) or nil
+  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in
+end
+
+--- Makes a function's results into a verdict.
+-- @string fn the function's name
+-- @param verdict what it returned first
+-- @param second and second
+-- @param third and third
+-- @return the verdict's word and its values
+function oracle.verdict(fn, verdict, second, third)
+  if verdict == true then return granted(fn, second, third) end
+  if verdict == false then return denied(fn, second) end
+  if verdict ~= nil then
+    return breach(fn, ("%s, not true, false or nil"):format(tostring(verdict)))
+  end
+  if fn == "handle_info" and second == nil then return "nothing" end
+  return "unknown", tostring(second or "no reason given")
+end
+
+return oracle

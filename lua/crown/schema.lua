@@ -1,0 +1,91 @@
+--- Checks a table of options against a schema: types, ranges, unknown names.
+-- A schema maps option names to rules: `{ type = "number"|"string"|"boolean"|"table"|"function"|"any", required =,
+-- least =, above =, most =, integer =, values =, match =, default =, check = function(value) → problem or nil }`;
+-- `type` may be a list of types.
+-- @module crown.schema
+
+local usage = require "crown.usage"
+
+local schema = {}
+
+local function names_of(rules)
+  local names = {}
+  for name in pairs(rules) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local function has_type(value, wanted)
+  if wanted == "any" then return true end
+  if type(wanted) == "string" then return type(value) == wanted end
+  for _, one in ipairs(wanted) do
+    if type(value) == one then return true end
+  end
+  return false
+end
+
+local function type_words(wanted)
+  return type(wanted) == "table" and table.concat(wanted, " or ") or wanted
+end
+
+local function range_problem(value, rule)
+  if value ~= value then return "is not a number" end
+  if rule.integer and value % 1 ~= 0 then return "must be a whole number" end
+  if rule.least and value < rule.least then return ("must be at least %g"):format(rule.least) end
+  if rule.above and value <= rule.above then return ("must be more than %g"):format(rule.above) end
+  if rule.most and value > rule.most then return ("must be at most %g"):format(rule.most) end
+end
+
+local function value_problem(value, rule)
+  if not has_type(value, rule.type) then
+    return ("must be a %s, not a %s"):format(type_words(rule.type), type(value))
+  end
+  if type(value) == "number" then
+    local problem = range_problem(value, rule)
+    if problem then return problem end
+  end
+  if rule.values and type(value) == "string" then
+    local known = {}
+    for _, one in ipairs(rule.values) do known[one] = true end
+    if not known[value] then
+      return ("must be one of %s, not '%s'%s"):format(table.concat(rule.values, ", "), value,
+        usage.suggest(value, rule.values))
+    end
+  end
+  if rule.match and type(value) == "string" and not value:match(rule.match) then
+    return ("'%s' is not possible: %s"):format(value, rule.match_words)
+  end
+  return rule.check and rule.check(value)
+end
+
+--- Checks options and fills in defaults.
+-- @string where what to call the table in messages: "elect 'reports'"; options are named "where: option"
+-- @tparam table options what the user gave
+-- @tparam table rules the schema
+-- @treturn table a new table: the options with defaults
+-- @raise a usage error that names the option
+function schema.check(where, options, rules)
+  if type(options) ~= "table" then
+    usage.error("%s: a table of options expected, not a %s", where, type(options))
+  end
+  local checked = {}
+  for name, value in pairs(options) do
+    local rule = rules[name]
+    if not rule then
+      usage.error("%s: unknown option '%s'%s", where, tostring(name),
+        usage.suggest(tostring(name), names_of(rules)))
+    end
+    local problem = value_problem(value, rule)
+    if problem then usage.error("%s: %s %s", where, name, problem) end
+    checked[name] = value
+  end
+  for name, rule in pairs(rules) do
+    if checked[name] == nil then
+      if rule.required then usage.error("%s: %s is required: %s", where, name, rule.required) end
+      checked[name] = rule.default
+    end
+  end
+  return checked
+end
+
+return schema

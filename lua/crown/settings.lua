@@ -1,0 +1,11 @@
+--- What the command line and the environment say for the whole runtime.
+-- @module crown.settings
+
+local settings = {
+  oracle = os.getenv "CROWN_ORACLE" or "file:", -- of elections that name none
+  ttl = nil,        -- of oracles that name none
+  checking = false, -- `crown-lua check`: declare, but campaign for nothing
+  declared = {},    -- every election, in order
+}
+
+return settings

@@ -1,0 +1,58 @@
+--- Oracle URLs: `scheme:path` or `scheme://user:password@host:port/path?option=value`.
+-- @module crown.url
+
+local usage = require "crown.usage"
+
+local url = {}
+
+-- Which oracle a scheme means.
+local SCHEMES = { file = "file", memory = "memory" }
+
+local function decode(text)
+  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+local function coerce(text)
+  if text == "true" then return true end
+  if text == "false" then return false end
+  return tonumber(text) or text
+end
+
+local function query_options(query, options)
+  for pair in query:gmatch "[^&]+" do
+    local key, value = pair:match "^([^=]+)=(.*)$"
+    if not key then usage.error("oracle URL: '%s' in the query is not option=value", pair) end
+    options[decode(key)] = coerce(decode(value))
+  end
+end
+
+--- Whether a text is an oracle URL.
+-- @string text
+-- @treturn boolean
+function url.is(text)
+  return text:match "^%a[%w+.-]*:" ~= nil
+end
+
+--- Takes a URL apart.
+-- @string text the URL
+-- @treturn string the oracle's module name
+-- @treturn table its options: `url`, `path`, and what the query says
+-- @raise a usage error for a scheme that no oracle has
+function url.parse(text)
+  local scheme, rest = text:match "^(%a[%w+.-]*):(.*)$"
+  local name = scheme and SCHEMES[scheme:lower()]
+  if not name then
+    local known = {}
+    for one in pairs(SCHEMES) do known[#known + 1] = one end
+    table.sort(known)
+    usage.error("oracle URL: no oracle has the scheme '%s'%s; there are %s", tostring(scheme),
+      usage.suggest(tostring(scheme), known), table.concat(known, ", "))
+  end
+  local options = { url = text }
+  local path, query = rest:match "^([^?]*)%?(.*)$"
+  options.path = decode(path or rest):gsub("^//", "")
+  if query then query_options(query, options) end
+  return name, options
+end
+
+return url

@@ -1,0 +1,47 @@
+--- Mistakes of the user's: errors that print as one clear line and end the command with exit code 2.
+-- @module crown.usage
+
+local usage = {}
+local Usage = {}
+Usage.__index = Usage
+
+function Usage.__tostring(self)
+  return self.message
+end
+
+--- Raises a usage error.
+-- @string format as string.format takes it; one line that names what is wrong and where
+-- @param ... its values
+function usage.error(format, ...)
+  error(setmetatable({ usage = true, message = format:format(...) }, Usage), 0)
+end
+
+--- How many edits make one word into another (Levenshtein), for suggestions.
+local function distance(a, b)
+  local previous = {}
+  for j = 0, #b do previous[j] = j end
+  for i = 1, #a do
+    local current = { [0] = i }
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and 0 or 1
+      current[j] = math.min(previous[j] + 1, current[j - 1] + 1, previous[j - 1] + cost)
+    end
+    previous = current
+  end
+  return previous[#b]
+end
+
+--- What the user may have meant.
+-- @string word what was written
+-- @tparam table known an array of words
+-- @treturn string " (did you mean 'x'?)", or ""
+function usage.suggest(word, known)
+  local best, least = nil, math.max(2, math.floor(#word / 3)) + 1
+  for _, candidate in ipairs(known) do
+    local far = distance(word, candidate)
+    if far < least then best, least = candidate, far end
+  end
+  return best and (" (did you mean '%s'?)"):format(best) or ""
+end
+
+return usage

@@ -1,0 +1,214 @@
+--- The embedded oracle: an open-file-description lock in a directory. It elects among the processes of one host and
+-- needs no server. The lock is handed on to the child's keeper, warden and child, so it is free only when nothing of
+-- the child's tree is left. URL: `file:DIR`; without DIR a directory of the user's own. See docs/oracle-file.md.
+-- @module crown.oracles.file
+
+local core = require "crown.core"
+local lockfile = require "crown.core.lockfile"
+local watch_file = require "crown.core.watch_file"
+
+local File = {}
+File.__index = File
+
+local SIT_OUT = 2   -- seconds without a claim when the lock file was taken away
+local SLOW_CHECK = 5 -- seconds between claims, should an event ever be missed
+-- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
+local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
+
+local function default_directory()
+  local uid = core.user_ids()
+  local runtime = os.getenv "XDG_RUNTIME_DIR"
+  if runtime and runtime ~= "" then return runtime .. "/crown-lua" end
+  if uid == 0 then return "/run/crown-lua" end
+  return ("/tmp/crown-lua-%d"):format(uid)
+end
+
+local function directory_of(opts)
+  local dir = opts.dir or opts.path
+  return dir and dir ~= "" and dir or default_directory()
+end
+
+local function decode(text)
+  local fine, state = pcall(core.json.decode, text or "")
+  return fine and type(state) == "table" and type(state.epoch) == "number" and state or { epoch = 0 }
+end
+
+local function read_file(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+function File.init(opts)
+  local dir = directory_of(opts)
+  local fit, problem = lockfile.directory(dir)
+  if not fit then return nil, problem end
+  local base = dir .. "/" .. opts.crown_name
+  local self = setmetatable({ dir = dir, base = base, node = opts.node, token = opts.token,
+    name = opts.crown_name, send = opts.send, emit = opts.emit }, File)
+  return self
+end
+
+-- Tells handle_info of changes; one message is enough, however many changes there were.
+function File:watch()
+  if self.watches then return true end
+  local function changed()
+    if self.told then return end
+    self.told = true
+    self.send "changed"
+  end
+  local lock, problem = watch_file(self.base .. ".lock", changed)
+  if not lock then return nil, problem end
+  local evict
+  evict, problem = watch_file(self.base .. ".evict", changed)
+  if not evict then return nil, problem end
+  self.watches = { lock, evict }
+  self.emit "monitor.started"
+  return true
+end
+
+-- Keeps the file open from claim to claim: closing it would wake every other follower.
+function File:open()
+  if self.lock and self.lock:same(self.base .. ".lock") then return true end
+  if self.lock then self.lock:close() end
+  local lock, created = lockfile.open(self.base .. ".lock")
+  self.lock = lock
+  if not lock then return nil, created end
+  return true, created
+end
+
+function File:state()
+  local copy, kept = decode(read_file(self.base .. ".json")), decode(self.lock:read())
+  return copy.epoch >= kept.epoch and copy or kept
+end
+
+-- The epoch is on the disk, twice, before anybody leads under it.
+function File:record(epoch, leading)
+  local text = core.json.encode { election = self.name, epoch = epoch, leading = leading,
+    node = leading and self.node or nil, token = leading and self.token or nil, since = os.time() }
+  local written, problem = self.lock:write(text)
+  if not written then return nil, problem end
+  return lockfile.replace(self.base .. ".json", text)
+end
+
+function File:claim()
+  local opened, created = self:open()
+  if not opened then return nil, created end
+  local watched, problem = self:watch()
+  if not watched then self.emit("monitor.failed", { error = problem }) end
+  if created and read_file(self.base .. ".json") then
+    return false, { expires_in = SIT_OUT, amnesia = true } -- taken away from under a leader, perhaps
+  end
+  local taken
+  taken, problem = self.lock:try()
+  if taken == nil then return nil, problem end
+  if not taken then
+    local state = self:state()
+    return false, { node = state.node, epoch = state.epoch, retry_in = SLOW_CHECK }
+  end
+  return self:win()
+end
+
+function File:win()
+  if not self.lock:same(self.base .. ".lock") then
+    self.lock:release()
+    return nil, "the lock file was replaced while it was being locked"
+  end
+  local epoch = self:state().epoch + 1
+  local recorded, problem = self:record(epoch, true)
+  if not recorded then
+    self.lock:release()
+    return nil, problem
+  end
+  os.remove(self.base .. ".evict") -- meant for a leader before us
+  self.epoch = epoch
+  return true, math.huge, { epoch = epoch, hold = self.lock:descriptor() }
+end
+
+function File:refresh()
+  if not self.lock or not self.lock:same(self.base .. ".lock") then
+    return false, { expires_in = SIT_OUT, amnesia = true }
+  end
+  return true, math.huge, { epoch = self.epoch, hold = self.lock:descriptor() }
+end
+
+function File:handle_info(message)
+  if message ~= "changed" then return end
+  self.told = false
+  if self.epoch then
+    if not self.lock:same(self.base .. ".lock") then
+      self.epoch = nil
+      return false, { expires_in = SIT_OUT, amnesia = true }
+    end
+    if read_file(self.base .. ".evict") then return false, { evicted = true } end
+    return
+  end
+  return self:claim_after_event()
+end
+
+function File:claim_after_event()
+  for _, pause in ipairs(AFTER_EVENT) do
+    local verdict, second, third = self:claim()
+    if verdict ~= false or (second and second.amnesia) then return verdict, second, third end
+    if not lockfile.held(self.base .. ".lock") then pause = 0 end
+    core.sleep(pause)
+  end
+  return self:claim()
+end
+
+function File:abdicate()
+  if not self.epoch then
+    if self.lock then self.lock:release() end
+    return
+  end
+  self:record(self.epoch, false) -- tidy for `info`; the lock is what counts
+  self.epoch = nil
+  os.remove(self.base .. ".evict")
+  self.lock:release()
+  self.lock:touch() -- wakes the followers, now that it is free
+end
+
+--- Elections in the directory.
+-- @tparam table opts `dir` or `path`
+-- @treturn table an array of `{ name, node, epoch }`, or nil and a message
+function File.list(opts)
+  local dir = directory_of(opts)
+  local names, problem = lockfile.list(dir)
+  if not names then return nil, problem end
+  table.sort(names)
+  local found = {}
+  for _, file in ipairs(names) do
+    local name = file:match "^(.+)%.json$"
+    if name then
+      local state = decode(read_file(dir .. "/" .. file))
+      local held = lockfile.held(dir .. "/" .. name .. ".lock")
+      found[#found + 1] = { name = name, node = held and state.node or nil, epoch = state.epoch }
+    end
+  end
+  return found
+end
+
+--- Asks the leader of an election to step down, and waits until it has.
+-- @tparam table opts `dir` or `path`; `wait` seconds (10)
+-- @string name of the election
+-- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
+function File.evict(opts, name)
+  local base = directory_of(opts) .. "/" .. name
+  local before = decode(read_file(base .. ".json"))
+  if not lockfile.held(base .. ".lock") then return nil, ("nobody leads '%s'"):format(name) end
+  local written, problem = lockfile.replace(base .. ".evict", core.token)
+  if not written then return nil, problem end
+  local until_then = core.now() + (opts.wait or 10)
+  while core.now() < until_then do
+    local state = decode(read_file(base .. ".json"))
+    if state.epoch ~= before.epoch or not state.leading then
+      return { node = before.node, epoch = before.epoch }
+    end
+    core.sleep(0.01)
+  end
+  return nil, ("the leader of '%s' did not step down in time; the request stays"):format(name)
+end
+
+return File

@@ -1,0 +1,48 @@
+--- A lease in this process's memory: for trying things out, for tests, and for measuring. It elects among the
+-- elections of one runtime only. URL: `memory:SPACE`; options: `ttl` (30), `refresh` (a third of it).
+-- @module crown.oracles.memory
+
+local core = require "crown.core"
+
+local Memory = {}
+Memory.__index = Memory
+
+local spaces = {}
+
+function Memory.init(opts)
+  local space = opts.path or ""
+  spaces[space] = spaces[space] or {}
+  local ttl = opts.ttl or 30
+  return setmetatable({ leases = spaces[space], name = opts.lock or opts.crown_name, node = opts.node, ttl = ttl,
+    delay = opts.refresh or ttl / 3 }, Memory)
+end
+
+function Memory:holder(lease, now)
+  return false, { node = lease.node, epoch = lease.epoch, expires_in = lease.ends - now }
+end
+
+function Memory:claim()
+  local now = core.now()
+  local lease = self.leases[self.name] or { epoch = 0, ends = 0 }
+  if lease.owner ~= nil and lease.owner ~= self and lease.ends > now then return self:holder(lease, now) end
+  lease.owner, lease.node, lease.ends, lease.epoch = self, self.node, now + self.ttl, lease.epoch + 1
+  lease.evicted = nil
+  self.leases[self.name] = lease
+  return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }
+end
+
+function Memory:refresh()
+  local now = core.now()
+  local lease = self.leases[self.name]
+  if lease.owner ~= self or lease.ends <= now then return self:holder(lease, now) end
+  if lease.evicted then return false, { evicted = true } end
+  lease.ends = now + self.ttl
+  return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }
+end
+
+function Memory:abdicate()
+  local lease = self.leases[self.name]
+  if lease and lease.owner == self then lease.owner, lease.ends = nil, 0 end
+end
+
+return Memory

@@ -1,0 +1,50 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int error_set(struct crown_error *err, enum error_code code, const char *format, ...)
+{
+    if (err == NULL)
+        return -1;
+    va_list arguments;
+    va_start(arguments, format);
+    err->code = code;
+    (void)vsnprintf(err->message, sizeof(err->message), format, arguments); /* cut is fine */
+    va_end(arguments);
+    return -1;
+}
+
+int error_set_errno(struct crown_error *err, int saved_errno, const char *format, ...)
+{
+    if (err == NULL)
+        return -1;
+    va_list arguments;
+    va_start(arguments, format);
+    err->code = ERROR_SYSTEM;
+    (void)vsnprintf(err->message, sizeof(err->message), format, arguments);
+    va_end(arguments);
+    size_t length = strlen(err->message);
+    (void)snprintf(err->message + length, sizeof(err->message) - length, ": %s",
+                   strerror(saved_errno));
+    return -1;
+}
+
+const char *error_code_name(enum error_code code)
+{
+    static const char *const names[] = {
+        [ERROR_NONE] = "none",
+        [ERROR_USAGE] = "usage",
+        [ERROR_SYSTEM] = "system",
+        [ERROR_TIMEOUT] = "timeout",
+        [ERROR_CANCELLED] = "cancelled",
+        [ERROR_CLOSED] = "closed",
+        [ERROR_REFUSED] = "refused",
+        [ERROR_DNS] = "dns",
+        [ERROR_TLS] = "tls",
+        [ERROR_PROTOCOL] = "protocol",
+        [ERROR_MEMORY] = "memory",
+    };
+    return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown";
+}

@@ -1,0 +1,325 @@
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 8192
+#define FILTERS_MAX 16
+#define PREFIX_MAX 64
+
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
+static const char *const format_names[] = {"text", "logfmt", "json"};
+
+struct filter {
+    char prefix[PREFIX_MAX];
+    enum log_level level;
+};
+
+static struct {
+    enum log_level level;
+    enum log_format format;
+    struct filter filters[FILTERS_MAX];
+    unsigned filter_count;
+} settings = {.level = LOG_INFO};
+
+struct line {
+    char text[LINE_MAX_BYTES];
+    size_t length;
+};
+
+void log_set_level(enum log_level level)
+{
+    settings.level = level;
+}
+
+void log_set_format(enum log_format format)
+{
+    settings.format = format;
+}
+
+int log_level_from_name(const char *word, enum log_level *level)
+{
+    for (int i = 0; i < LOG_LEVEL_COUNT; i++)
+        if (strcmp(word, level_names[i]) == 0) {
+            *level = (enum log_level)i;
+            return 0;
+        }
+    return -1;
+}
+
+int log_format_from_name(const char *word, enum log_format *format)
+{
+    for (int i = LOG_TEXT; i <= LOG_JSON; i++)
+        if (strcmp(word, format_names[i]) == 0) {
+            *format = (enum log_format)i;
+            return 0;
+        }
+    return -1;
+}
+
+const char *log_level_name(enum log_level level)
+{
+    return level_names[level];
+}
+
+/* One "prefix=level" of `length` bytes. */
+static int parse_filter(const char *text, size_t length, struct filter *filter)
+{
+    const char *equals = memchr(text, '=', length);
+    if (equals == NULL || equals == text || equals - text >= PREFIX_MAX)
+        return -1;
+    char word[16];
+    size_t word_length = length - (size_t)(equals - text) - 1;
+    if (word_length >= sizeof(word))
+        return -1;
+    memcpy(word, equals + 1, word_length);
+    word[word_length] = '\0';
+    memcpy(filter->prefix, text, (size_t)(equals - text));
+    filter->prefix[equals - text] = '\0';
+    return log_level_from_name(word, &filter->level);
+}
+
+int log_set_filter(const char *text)
+{
+    struct filter filters[FILTERS_MAX];
+    unsigned count = 0;
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        if (count == FILTERS_MAX || parse_filter(text, length, &filters[count]) < 0)
+            return -1;
+        count++;
+        text += length;
+        text += *text == ',';
+    }
+    memcpy(settings.filters, filters, count * sizeof(filters[0]));
+    settings.filter_count = count;
+    return 0;
+}
+
+bool log_enabled(enum log_level level, const char *message)
+{
+    enum log_level least = settings.level;
+    size_t longest = 0;
+    for (unsigned i = 0; i < settings.filter_count; i++) {
+        size_t length = strlen(settings.filters[i].prefix);
+        if (length >= longest && strncmp(message, settings.filters[i].prefix, length) == 0) {
+            longest = length;
+            least = settings.filters[i].level;
+        }
+    }
+    return level >= least;
+}
+
+static void append(struct line *line, const char *bytes, size_t length)
+{
+    size_t room = sizeof(line->text) - 1 - line->length; /* one byte stays free for the newline */
+    if (length > room)
+        length = room;
+    memcpy(line->text + line->length, bytes, length);
+    line->length += length;
+}
+
+static void append_text(struct line *line, const char *text)
+{
+    append(line, text, strlen(text));
+}
+
+/* Quoted as JSON wants it, which logfmt reads too. */
+static void append_quoted(struct line *line, const char *text)
+{
+    append_text(line, "\"");
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        char escape[8];
+        if (byte == '"' || byte == '\\')
+            (void)snprintf(escape, sizeof(escape), "\\%c", byte);
+        else if (byte == '\n')
+            (void)snprintf(escape, sizeof(escape), "\\n");
+        else if (byte < 0x20 || byte == 0x7f)
+            (void)snprintf(escape, sizeof(escape), "\\u%04x", byte);
+        else {
+            append(line, text, 1);
+            continue;
+        }
+        append_text(line, escape);
+    }
+    append_text(line, "\"");
+}
+
+static void append_word(struct line *line, const char *text)
+{
+    if (*text != '\0' && text[strcspn(text, " \"=\\\t\n\r\x7f")] == '\0')
+        append_text(line, text);
+    else
+        append_quoted(line, text);
+}
+
+static void append_value(struct line *line, const struct log_field *field, bool json)
+{
+    char number[48];
+    switch (field->type) {
+    case LOG_FIELD_STRING:
+        if (json)
+            append_quoted(line, field->string);
+        else
+            append_word(line, field->string);
+        return;
+    case LOG_FIELD_INTEGER:
+        (void)snprintf(number, sizeof(number), "%" PRId64, field->integer);
+        break;
+    case LOG_FIELD_NUMBER:
+        if (isfinite(field->number))
+            (void)snprintf(number, sizeof(number), "%.14g", field->number);
+        else
+            (void)snprintf(number, sizeof(number), json ? "null" : "%g", field->number);
+        break;
+    case LOG_FIELD_BOOLEAN:
+        (void)snprintf(number, sizeof(number), "%s", field->boolean ? "true" : "false");
+        break;
+    }
+    append_text(line, number);
+}
+
+static void append_time(struct line *line, bool short_form)
+{
+    struct timespec now;
+    struct tm parts;
+    char text[64];
+    if (clock_gettime(CLOCK_REALTIME, &now) < 0 || gmtime_r(&now.tv_sec, &parts) == NULL)
+        return;
+    size_t length =
+        strftime(text, sizeof(text), short_form ? "%H:%M:%S" : "%Y-%m-%dT%H:%M:%S", &parts);
+    (void)snprintf(text + length, sizeof(text) - length, ".%03ld%s", now.tv_nsec / 1000000,
+                   short_form ? "" : "Z");
+    append_text(line, text);
+}
+
+static void write_text(struct line *line, enum log_level level, const char *message,
+                       const struct log_field *fields, size_t count)
+{
+    static const char *const padded[] = {" debug ", " info  ", " warn  ", " error "};
+    append_time(line, true);
+    append_text(line, padded[level]);
+    for (; *message != '\0'; message++)
+        append(line, (unsigned char)*message < 0x20 && *message != '\t' ? " " : message, 1);
+    for (size_t i = 0; i < count; i++) {
+        append_text(line, " ");
+        append_text(line, fields[i].key);
+        append_text(line, "=");
+        append_value(line, &fields[i], false);
+    }
+}
+
+static void write_logfmt(struct line *line, enum log_level level, const char *message,
+                         const struct log_field *fields, size_t count)
+{
+    append_text(line, "time=");
+    append_time(line, false);
+    append_text(line, " level=");
+    append_text(line, level_names[level]);
+    append_text(line, " msg=");
+    append_word(line, message);
+    for (size_t i = 0; i < count; i++) {
+        append_text(line, " ");
+        append_text(line, fields[i].key);
+        append_text(line, "=");
+        append_value(line, &fields[i], false);
+    }
+}
+
+static void write_json(struct line *line, enum log_level level, const char *message,
+                       const struct log_field *fields, size_t count)
+{
+    append_text(line, "{\"time\":\"");
+    append_time(line, false);
+    append_text(line, "\",\"level\":\"");
+    append_text(line, level_names[level]);
+    append_text(line, "\",\"msg\":");
+    append_quoted(line, message);
+    for (size_t i = 0; i < count; i++) {
+        append_text(line, ",");
+        append_quoted(line, fields[i].key);
+        append_text(line, ":");
+        append_value(line, &fields[i], true);
+    }
+    append_text(line, "}");
+}
+
+void log_event(enum log_level level, const char *message, const struct log_field *fields,
+               size_t count)
+{
+    if (!log_enabled(level, message))
+        return;
+    static void (*const writers[])(struct line *, enum log_level, const char *,
+                                   const struct log_field *, size_t) = {
+        [LOG_TEXT] = write_text, [LOG_LOGFMT] = write_logfmt, [LOG_JSON] = write_json};
+    struct line line = {.length = 0};
+    writers[settings.format](&line, level, message, fields, count);
+    line.text[line.length] = '\0';
+    log_redact(line.text);
+    size_t length = strlen(line.text);
+    line.text[length++] = '\n';
+    /* A log that cannot be written has nowhere to say so. */
+    ssize_t ignored = write(STDERR_FILENO, line.text, length);
+    (void)ignored;
+}
+
+#define LOG_PRINTF(name, level)                                                                    \
+    void name(const char *format, ...)                                                             \
+    {                                                                                              \
+        char text[1024];                                                                           \
+        va_list arguments;                                                                         \
+        va_start(arguments, format);                                                               \
+        (void)vsnprintf(text, sizeof(text), format, arguments);                                    \
+        va_end(arguments);                                                                         \
+        log_event(level, text, NULL, 0);                                                           \
+    }
+
+LOG_PRINTF(log_debug, LOG_DEBUG)
+LOG_PRINTF(log_info, LOG_INFO)
+LOG_PRINTF(log_warn, LOG_WARN)
+LOG_PRINTF(log_error, LOG_ERROR)
+
+/* Replaces `length` bytes at `from` by "***", or by fewer stars where there is less room. */
+static char *blot(char *from, size_t length)
+{
+    size_t stars = length < 3 ? length : 3;
+    memset(from, '*', stars);
+    memmove(from + stars, from + length, strlen(from + length) + 1);
+    return from + stars;
+}
+
+static void redact_urls(char *text)
+{
+    char *at = text;
+    while ((at = strstr(at, "://")) != NULL) {
+        at += 3;
+        char *end = at + strcspn(at, "/?# \t\n\"'");
+        /* The last '@' ends the user part: a password may hold others. */
+        char *host = end;
+        while (host > at && *host != '@')
+            host--;
+        char *colon = memchr(at, ':', (size_t)(host - at));
+        if (*host == '@' && colon != NULL)
+            at = blot(colon + 1, (size_t)(host - colon - 1));
+    }
+}
+
+void log_redact(char *text)
+{
+    static const char *const keys[] = {"password=", "secret=", "token="};
+    redact_urls(text);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        char *at = text;
+        while ((at = strcasestr(at, keys[i])) != NULL) {
+            at += strlen(keys[i]);
+            at = blot(at, strcspn(at, "& \t\n\"',;"));
+        }
+    }
+}

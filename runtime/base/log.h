@@ -1,0 +1,81 @@
+/**
+ * The log: one line a message on standard error, written with one write(2), in one of three
+ * formats.
+ */
+#ifndef CROWN_BASE_LOG_H
+#define CROWN_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_COUNT };
+enum log_format { LOG_TEXT, LOG_LOGFMT, LOG_JSON };
+
+enum log_field_type { LOG_FIELD_STRING, LOG_FIELD_INTEGER, LOG_FIELD_NUMBER, LOG_FIELD_BOOLEAN };
+
+struct log_field {
+    const char *key;
+    enum log_field_type type;
+    union {
+        const char *string;
+        int64_t integer;
+        double number;
+        bool boolean;
+    };
+};
+
+static inline struct log_field log_string(const char *key, const char *value)
+{
+    return (struct log_field){.key = key, .type = LOG_FIELD_STRING, .string = value};
+}
+
+static inline struct log_field log_integer(const char *key, int64_t value)
+{
+    return (struct log_field){.key = key, .type = LOG_FIELD_INTEGER, .integer = value};
+}
+
+static inline struct log_field log_number(const char *key, double value)
+{
+    return (struct log_field){.key = key, .type = LOG_FIELD_NUMBER, .number = value};
+}
+
+static inline struct log_field log_boolean(const char *key, bool value)
+{
+    return (struct log_field){.key = key, .type = LOG_FIELD_BOOLEAN, .boolean = value};
+}
+
+void log_set_level(enum log_level level);
+void log_set_format(enum log_format format);
+
+/** @return 0, or -1 for a word that is no level, or format. */
+int log_level_from_name(const char *word, enum log_level *level);
+int log_format_from_name(const char *word, enum log_format *format);
+const char *log_level_name(enum log_level level);
+
+/**
+ * Sets a level for the messages that begin with a prefix, as in "leadership=debug,child=error"; the
+ * longest prefix wins. An empty text takes all filters away.
+ * @return 0, or -1 for a text that does not parse, or more than 16 filters; then nothing changes.
+ */
+int log_set_filter(const char *text);
+
+/** @return whether a message of this level, beginning like `message`, would be written. */
+bool log_enabled(enum log_level level, const char *message);
+
+/** Writes a line: time, level, message, fields. Passwords in URLs are blotted out. */
+void log_event(enum log_level level, const char *message, const struct log_field *fields,
+               size_t count);
+
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * Blots out passwords, in place: `scheme://user:secret@host` becomes `scheme://user:***@host`, and
+ * the values of `password=`, `secret=` and `token=` become `***`. The text never grows.
+ */
+void log_redact(char *text);
+
+#endif

@@ -1,0 +1,26 @@
+#include "bind/bind.h"
+
+#include "host/host.h"
+
+const struct lua_module bind_modules[] = {
+    {"crown.core", bind_open_core},
+    {"crown.core.election", bind_open_election},
+    {"crown.core.exec", bind_open_exec},
+    {"crown.core.lockfile", bind_open_lockfile},
+    {"crown.core.testing", bind_open_testing},
+    {"crown.core.watch_file", bind_open_watch_file},
+    {NULL, NULL},
+};
+
+int push_error(lua_State *L, const struct crown_error *err)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, err->message);
+    lua_pushstring(L, error_code_name(err->code));
+    return 3;
+}
+
+struct host *check_host(lua_State *L)
+{
+    return lua_host_owner(lua_host_of(L));
+}

@@ -1,0 +1,33 @@
+/**
+ * The C tables that Lua sees, one file each. A binding checks everything, then acquires, then
+ * calls, then pushes; what can fail in the world returns nil, message, code; misuse raises. A
+ * binding that waits ends with task_wait.
+ */
+#ifndef CROWN_BIND_BIND_H
+#define CROWN_BIND_BIND_H
+
+#include <lua.h>
+
+#include "base/error.h"
+#include "lua/vm.h"
+
+struct host;
+
+/** All modules, ended by {NULL, NULL}; for lua_host_new. */
+extern const struct lua_module bind_modules[];
+
+/** Pushes nil, message, code. @return 3. */
+int push_error(lua_State *L, const struct crown_error *err);
+
+/** @return the host that runs L. */
+struct host *check_host(lua_State *L);
+
+int bind_open_core(lua_State *L);
+int bind_open_election(lua_State *L);
+int bind_open_exec(lua_State *L);
+int bind_open_lockfile(lua_State *L);
+int bind_open_tcp(lua_State *L);
+int bind_open_testing(lua_State *L);
+int bind_open_watch_file(lua_State *L);
+
+#endif

@@ -1,0 +1,244 @@
+/* crown.core: time, tasks, the log, and what the process is. */
+#include <lauxlib.h>
+#include <lua5.1/lua-cjson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "bind/bind.h"
+#include "host/host.h"
+#include "host/ids.h"
+#include "host/script.h"
+#include "lua/task.h"
+
+#define TASK_TYPE "crown.task"
+#define MAX_FIELDS 32
+
+/* now() -> seconds on a clock that never jumps and counts suspend. */
+static int core_now(lua_State *L)
+{
+    lua_pushnumber(L, clock_seconds_from_ns(loop_now(lua_host_loop(lua_host_of(L)))));
+    return 1;
+}
+
+/* sleep(seconds) -> nothing, or nil, "cancelled", "cancelled". */
+static int core_sleep(lua_State *L)
+{
+    int64_t ns = clock_ns_from_seconds(luaL_checknumber(L, 1));
+    return task_wait(L, NULL, clock_add_ns(loop_now(lua_host_loop(lua_host_of(L))), ns), NULL);
+}
+
+/* spawn(fn, …) -> task, or nil, message where the term is over. */
+static int core_spawn(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    struct task **handle = lua_newuserdata(L, sizeof(struct task *));
+    *handle = NULL;
+    luaL_getmetatable(L, TASK_TYPE);
+    lua_setmetatable(L, -2);
+    lua_insert(L, 1);
+    struct task *task = task_spawn(lua_host_of(L), L, lua_gettop(L) - 2, NULL, NULL, NULL);
+    if (task == NULL) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "the term is over");
+        return 2;
+    }
+    *handle = task;
+    task_set_handle(task, handle);
+    return 1;
+}
+
+/* task:cancel(): its present wait, and each later one, returns nil, "cancelled". */
+static int core_task_cancel(lua_State *L)
+{
+    struct task **handle = luaL_checkudata(L, 1, TASK_TYPE);
+    if (*handle != NULL)
+        task_cancel(*handle);
+    return 0;
+}
+
+static int core_task_gc(lua_State *L)
+{
+    struct task **handle = luaL_checkudata(L, 1, TASK_TYPE);
+    if (*handle != NULL)
+        task_set_handle(*handle, NULL);
+    return 0;
+}
+
+static enum log_level check_level(lua_State *L, int index)
+{
+    enum log_level level;
+    const char *word = luaL_checkstring(L, index);
+    if (log_level_from_name(word, &level) < 0)
+        luaL_argerror(L, index, "debug, info, warn or error expected");
+    return level;
+}
+
+static unsigned read_fields(lua_State *L, int index, struct log_field *fields)
+{
+    unsigned count = 0;
+    if (!lua_istable(L, index))
+        return 0;
+    for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
+        if (count == MAX_FIELDS || lua_type(L, -2) != LUA_TSTRING)
+            continue;
+        const char *key = lua_tostring(L, -2);
+        if (lua_type(L, -1) == LUA_TNUMBER)
+            fields[count++] = log_number(key, lua_tonumber(L, -1));
+        else if (lua_type(L, -1) == LUA_TBOOLEAN)
+            fields[count++] = log_boolean(key, lua_toboolean(L, -1));
+        else if (lua_type(L, -1) == LUA_TSTRING)
+            fields[count++] = log_string(key, lua_tostring(L, -1));
+    }
+    return count;
+}
+
+/* log(level, text [, fields]) */
+static int core_log(lua_State *L)
+{
+    enum log_level level = check_level(L, 1);
+    const char *text = luaL_checkstring(L, 2);
+    struct log_field fields[MAX_FIELDS];
+    if (log_enabled(level, text))
+        log_event(level, text, fields, read_fields(L, 3, fields));
+    return 0;
+}
+
+/* log_setup{ level =, format =, filter = } -> true, or nil, message. */
+static int core_log_setup(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "level");
+    lua_getfield(L, 1, "format");
+    lua_getfield(L, 1, "filter");
+    enum log_level level;
+    enum log_format format;
+    if (!lua_isnil(L, 2) && log_level_from_name(lua_tostring(L, 2), &level) < 0) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "log level: debug, info, warn or error expected");
+        return 2;
+    }
+    if (!lua_isnil(L, 3) && log_format_from_name(lua_tostring(L, 3), &format) < 0) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "log format: text, logfmt or json expected");
+        return 2;
+    }
+    if (!lua_isnil(L, 4) && log_set_filter(lua_tostring(L, 4)) < 0) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "log filter: a list like leadership=debug,child=error expected");
+        return 2;
+    }
+    if (!lua_isnil(L, 2))
+        log_set_level(level);
+    if (!lua_isnil(L, 3))
+        log_set_format(format);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* redact(text) -> the text with passwords blotted out. */
+static int core_redact(lua_State *L)
+{
+    char *text = strdup(luaL_checkstring(L, 1));
+    if (text == NULL)
+        return luaL_error(L, "out of memory");
+    log_redact(text);
+    lua_pushstring(L, text);
+    free(text);
+    return 1;
+}
+
+/* exit(code): ends the runtime in order, without waiting for anything. */
+static int core_exit(lua_State *L)
+{
+    host_exit(check_host(L), luaL_optint(L, 1, 0));
+    return 0;
+}
+
+/* load_script(position) -> the script's function and its arguments; `position` counts as in `arg`.
+ */
+static int core_load_script(lua_State *L)
+{
+    int position = luaL_checkint(L, 1);
+    lua_settop(L, 0);
+    return script_load(L, check_host(L), position);
+}
+
+/* node([name]) -> this candidate's name; sets it first where one is given. */
+static int core_node(lua_State *L)
+{
+    struct host *host = check_host(L);
+    if (!lua_isnoneornil(L, 1))
+        host_set_node(host, luaL_checkstring(L, 1));
+    lua_pushstring(L, host_node(host));
+    return 1;
+}
+
+/* heartbeat(seconds): how long the runtime may be silent before it is restarted. */
+static int core_heartbeat(lua_State *L)
+{
+    host_set_heartbeat(check_host(L), clock_ns_from_seconds(luaL_checknumber(L, 1)));
+    return 0;
+}
+
+/* user_ids(user [, group]) -> uid, gid, { groups… }, or nil, message. Names or numbers. */
+static int core_user_ids(lua_State *L)
+{
+    struct ids ids;
+    struct crown_error err;
+    if (ids_lookup(luaL_optstring(L, 1, NULL), luaL_optstring(L, 2, NULL), &ids, &err) < 0)
+        return push_error(L, &err);
+    lua_pushnumber(L, ids.uid);
+    lua_pushnumber(L, ids.gid);
+    lua_createtable(L, ids.group_count, 0);
+    for (int i = 0; i < ids.group_count; i++) {
+        lua_pushnumber(L, ids.groups[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 3;
+}
+
+static const luaL_Reg functions[] = {
+    {"now", core_now},
+    {"sleep", core_sleep},
+    {"spawn", core_spawn},
+    {"log", core_log},
+    {"log_setup", core_log_setup},
+    {"redact", core_redact},
+    {"exit", core_exit},
+    {"load_script", core_load_script},
+    {"node", core_node},
+    {"heartbeat", core_heartbeat},
+    {"user_ids", core_user_ids},
+    {NULL, NULL},
+};
+
+static void make_task_type(lua_State *L)
+{
+    luaL_newmetatable(L, TASK_TYPE);
+    lua_pushcfunction(L, core_task_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_newtable(L);
+    lua_pushcfunction(L, core_task_cancel);
+    lua_setfield(L, -2, "cancel");
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+int bind_open_core(lua_State *L)
+{
+    make_task_type(L);
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    lua_pushstring(L, CROWN_VERSION);
+    lua_setfield(L, -2, "version");
+    lua_pushstring(L, host_token(check_host(L)));
+    lua_setfield(L, -2, "token");
+    lua_pushboolean(L, host_config(check_host(L))->lua_child);
+    lua_setfield(L, -2, "lua_child");
+    (void)luaopen_cjson(L);
+    lua_setfield(L, -2, "json");
+    return 1;
+}

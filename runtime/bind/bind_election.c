@@ -1,0 +1,399 @@
+/* crown.core.election: elections as lua/crown/elect.lua declares them. Validation is done there;
+ * what is read here is plain data. Times are seconds. */
+#include <lauxlib.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bind/bind.h"
+#include "host/driver.h"
+#include "host/host.h"
+#include "host/registry.h"
+#include "host/telemetry.h"
+
+#define ELECTION_TYPE "crown.election"
+#define CALL_TIMEOUT_DEFAULT 10.0
+#define LOST_TIMEOUT_DEFAULT 30.0
+
+static double number_field(lua_State *L, int index, const char *key, double otherwise)
+{
+    lua_getfield(L, index, key);
+    double number = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
+    lua_pop(L, 1);
+    return number;
+}
+
+static int64_t time_field(lua_State *L, int index, const char *key, double otherwise)
+{
+    return clock_ns_from_seconds(number_field(L, index, key, otherwise));
+}
+
+static bool flag_field(lua_State *L, int index, const char *key)
+{
+    lua_getfield(L, index, key);
+    bool flag = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return flag;
+}
+
+static bool table_field(lua_State *L, int index, const char *key)
+{
+    lua_getfield(L, index, key);
+    if (lua_type(L, -1) == LUA_TTABLE)
+        return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+static enum election_restart restart_policy(const char *word)
+{
+    if (word != NULL && strcmp(word, "transient") == 0)
+        return ELECTION_RESTART_TRANSIENT;
+    if (word != NULL && strcmp(word, "temporary") == 0)
+        return ELECTION_RESTART_TEMPORARY;
+    if (word != NULL && strcmp(word, "finish") == 0)
+        return ELECTION_RESTART_FINISH;
+    return ELECTION_RESTART_PERMANENT;
+}
+
+static void read_restart(lua_State *L, int index, struct election_config *config)
+{
+    config->restart = ELECTION_RESTART_PERMANENT;
+    config->restart_max = 3;
+    config->restart_within_ns = 60 * NS_PER_S;
+    config->restart_backoff_first_ns = 100 * NS_PER_MS;
+    config->restart_backoff_most_ns = 5 * NS_PER_S;
+    if (!table_field(L, index, "restart"))
+        return;
+    int restart = lua_gettop(L);
+    lua_getfield(L, restart, "policy");
+    config->restart = restart_policy(lua_tostring(L, -1));
+    lua_pop(L, 1);
+    config->restart_max = (unsigned)number_field(L, restart, "max", config->restart_max);
+    config->restart_within_ns = time_field(L, restart, "within", 60);
+    config->restart_backoff_first_ns = time_field(L, restart, "backoff_first", 0.1);
+    config->restart_backoff_most_ns = time_field(L, restart, "backoff_most", 5);
+    lua_pop(L, 1);
+}
+
+static bool field_is(lua_State *L, int index, const char *table, const char *key, const char *word)
+{
+    bool same = false;
+    if (table_field(L, index, table)) {
+        lua_getfield(L, -1, key);
+        const char *text = lua_tostring(L, -1);
+        same = text != NULL && strcmp(text, word) == 0;
+        lua_pop(L, 2);
+    }
+    return same;
+}
+
+static void read_timing(lua_State *L, int index, struct election_timing *timing)
+{
+    timing->lease_ns = time_field(L, index, "lease", 0);
+    timing->stop_timeout_ns = time_field(L, index, "stop_timeout", 0);
+    timing->real_time = host_real_time(check_host(L));
+    timing->namespaced = field_is(L, index, "child", "isolation", "pidns");
+}
+
+static void read_config(lua_State *L, int index, struct election_config *config)
+{
+    read_timing(L, index, &config->timing);
+    config->claim_delay_ns = time_field(L, index, "claim_delay", 0);
+    config->retry_ns = time_field(L, index, "retry", 1);
+    config->cool_down_ns = time_field(L, index, "cool_down", 0);
+    config->call_timeout_ns = time_field(L, index, "call_timeout", CALL_TIMEOUT_DEFAULT);
+    config->lost_timeout_ns = time_field(L, index, "lost_timeout", LOST_TIMEOUT_DEFAULT);
+    lua_getfield(L, index, "monitor_leader");
+    config->monitor_leader = lua_isnil(L, -1) || lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    config->has_abdicate = flag_field(L, index, "has_abdicate");
+    config->seed = host_random(check_host(L));
+    read_restart(L, index, config);
+}
+
+static struct child_options *read_child(lua_State *L, int index, const char *key)
+{
+    if (!table_field(L, index, key))
+        return NULL;
+    struct child_options *options = child_options_read(L, lua_gettop(L));
+    lua_pop(L, 1);
+    if (options == NULL)
+        luaL_error(L, "%s: not a command", key);
+    return options;
+}
+
+static struct candidate **check_handle(lua_State *L)
+{
+    return luaL_checkudata(L, 1, ELECTION_TYPE);
+}
+
+static struct candidate *check_candidate(lua_State *L)
+{
+    struct candidate *candidate = *check_handle(L);
+    if (candidate == NULL)
+        luaL_error(L, "this election is over");
+    return candidate;
+}
+
+/* election.new(object) -> handle, or nil, message, code. The object is anchored until the election
+ * finishes. */
+static int election_new(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "options");
+    luaL_checktype(L, 2, LUA_TTABLE);
+    struct candidate_config config = {0};
+    lua_getfield(L, 2, "name");
+    config.name = luaL_checkstring(L, 3);
+    lua_getfield(L, 2, "oracle");
+    config.oracle = luaL_checkstring(L, 4);
+    read_config(L, 2, &config.election);
+    config.has_won = flag_field(L, 2, "has_won");
+    config.has_lost = flag_field(L, 2, "has_lost");
+    config.has_campaign = flag_field(L, 2, "has_campaign");
+    struct candidate **handle = lua_newuserdata(L, sizeof(*handle));
+    *handle = NULL;
+    luaL_getmetatable(L, ELECTION_TYPE);
+    lua_setmetatable(L, -2);
+    config.child = read_child(L, 2, "child");
+    config.election.has_child = config.child != NULL;
+    config.follower_child = read_child(L, 2, "follower_child");
+    config.election.has_follower_child = config.follower_child != NULL;
+    struct crown_error err = {0};
+    lua_pushvalue(L, 1);
+    *handle = candidate_new(check_host(L), L, &config, &err);
+    if (*handle == NULL)
+        return push_error(L, &err);
+    /* Anchored with the object: an election that nobody holds any more goes on. */
+    lua_pushvalue(L, -1);
+    lua_setfield(L, 1, "handle");
+    return 1;
+}
+
+static int election_gc(lua_State *L)
+{
+    struct candidate **handle = check_handle(L);
+    candidate_free(*handle);
+    *handle = NULL;
+    return 0;
+}
+
+static int election_start(lua_State *L)
+{
+    struct candidate *candidate = check_candidate(L);
+    candidate_start(candidate);
+    return 0;
+}
+
+static int election_stop(lua_State *L)
+{
+    candidate_stop(check_candidate(L));
+    return 0;
+}
+
+static int election_abdicate(lua_State *L)
+{
+    candidate_abdicate(check_candidate(L));
+    return 0;
+}
+
+static int election_send(lua_State *L)
+{
+    struct candidate *candidate = check_candidate(L);
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    if (candidate_send(candidate, L)) {
+        lua_pushboolean(L, 1);
+        return 1;
+    }
+    lua_pushnil(L);
+    lua_pushfstring(L, "election '%s' takes no more messages", candidate_name(candidate));
+    return 2;
+}
+
+static int election_signal(lua_State *L)
+{
+    struct candidate *candidate = check_candidate(L);
+    lua_pushboolean(L, candidate_signal_child(candidate, luaL_checkint(L, 2)));
+    return 1;
+}
+
+static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
+{
+    if (at_ns == TIME_NEVER)
+        return;
+    int64_t left_ns = at_ns - clock_boottime_ns();
+    lua_pushnumber(L, left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0);
+    lua_setfield(L, -2, key);
+}
+
+/* The four words that the contract has for users; cooling and stepping are inner matters. */
+static const char *public_phase(enum election_phase phase)
+{
+    switch (phase) {
+    case ELECTION_INIT:
+        return "init";
+    case ELECTION_LEADING:
+        return "leading";
+    case ELECTION_STEPPING:
+    case ELECTION_FINISHED:
+        return "finishing";
+    default:
+        return "following";
+    }
+}
+
+static int election_status(lua_State *L)
+{
+    struct candidate_status status;
+    candidate_status(check_candidate(L), &status);
+    lua_createtable(L, 0, 10);
+    lua_pushstring(L, public_phase(status.view.phase));
+    lua_setfield(L, -2, "phase");
+    lua_pushstring(L, election_phase_name(status.view.phase));
+    lua_setfield(L, -2, "state");
+    if (status.leader != NULL) {
+        lua_pushstring(L, status.leader);
+        lua_setfield(L, -2, "leader");
+    }
+    lua_pushnumber(L, (lua_Number)status.leader_epoch);
+    lua_setfield(L, -2, "epoch");
+    set_seconds(L, "expires_in", status.expires_at_ns);
+    set_seconds(L, "next_claim_in", status.view.next_claim_ns);
+    lua_pushnumber(L, clock_seconds_from_ns(clock_boottime_ns() - status.view.since_ns));
+    lua_setfield(L, -2, "since");
+    lua_pushnumber(L, (lua_Number)status.view.terms);
+    lua_setfield(L, -2, "terms");
+    lua_pushboolean(L, status.view.acting);
+    lua_setfield(L, -2, "acting");
+    if (status.child_pid != 0) {
+        lua_pushnumber(L, status.child_pid);
+        lua_setfield(L, -2, "child");
+    }
+    return 1;
+}
+
+static int election_is_leader(lua_State *L)
+{
+    struct candidate_status status;
+    candidate_status(check_candidate(L), &status);
+    lua_pushboolean(L, status.view.acting && clock_boottime_ns() < status.view.deadline_ns);
+    return 1;
+}
+
+static int election_term_remaining(lua_State *L)
+{
+    struct candidate *candidate = check_candidate(L);
+    lua_pushnumber(L, candidate_term_remaining(candidate, (uint64_t)luaL_checknumber(L, 2)));
+    return 1;
+}
+
+static int election_finished(lua_State *L)
+{
+    lua_pushboolean(L, candidate_finished(check_candidate(L)));
+    return 1;
+}
+
+/* election.on_event(sink): sink(name, fields) for the events that somebody wants. */
+static int election_on_event(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 1);
+    telemetry_set_sink(host_telemetry(check_host(L)), L);
+    return 0;
+}
+
+static int election_want(lua_State *L)
+{
+    lua_pushboolean(L, telemetry_want(host_telemetry(check_host(L)), luaL_checkstring(L, 1)));
+    return 1;
+}
+
+/* election.events() -> the names of all events. */
+static int election_events(lua_State *L)
+{
+    lua_createtable(L, TELEMETRY_EVENT_COUNT, 0);
+    for (int event = 0; event < TELEMETRY_EVENT_COUNT; event++) {
+        lua_pushstring(L, telemetry_event_name((enum telemetry_event)event));
+        lua_rawseti(L, -2, event + 1);
+    }
+    return 1;
+}
+
+#define EMIT_MAX_FIELDS 12
+
+/* election.emit(name, fields [, election]) -> true, or false when there is no such event. */
+static int election_emit(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    struct log_field fields[EMIT_MAX_FIELDS];
+    unsigned count = 0;
+    lua_settop(L, 3);
+    struct candidate **handle = lua_isnil(L, 3) ? NULL : luaL_checkudata(L, 3, ELECTION_TYPE);
+    if (lua_istable(L, 2))
+        for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
+            if (count == EMIT_MAX_FIELDS || lua_type(L, -2) != LUA_TSTRING)
+                continue;
+            if (lua_type(L, -1) == LUA_TNUMBER)
+                fields[count++] = log_number(lua_tostring(L, -2), lua_tonumber(L, -1));
+            else if (lua_type(L, -1) == LUA_TSTRING)
+                fields[count++] = log_string(lua_tostring(L, -2), lua_tostring(L, -1));
+        }
+    lua_pushboolean(L, telemetry_emit_named(host_telemetry(check_host(L)), handle ? *handle : NULL,
+                                            name, fields, count));
+    return 1;
+}
+
+/* election.explain(options, ttl, refresh) -> text, or nil, message where the timing could overlap.
+ */
+static int election_explain(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    struct election_timing timing = {0};
+    read_timing(L, 1, &timing);
+    int64_t ttl_ns = clock_ns_from_seconds(luaL_optnumber(L, 2, 0));
+    int64_t refresh_ns = clock_ns_from_seconds(luaL_optnumber(L, 3, INFINITY));
+    struct election_schedule schedule;
+    struct crown_error err = {0};
+    if (timing_schedule(&timing, ttl_ns, refresh_ns, &schedule, &err) < 0)
+        return push_error(L, &err);
+    char text[1024];
+    (void)timing_explain(&schedule, text, sizeof(text));
+    lua_pushstring(L, text);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"start", election_start},         {"stop", election_stop},
+    {"abdicate", election_abdicate},   {"send", election_send},
+    {"signal", election_signal},       {"status", election_status},
+    {"is_leader", election_is_leader}, {"term_remaining", election_term_remaining},
+    {"finished", election_finished},   {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"new", election_new},
+    {"on_event", election_on_event},
+    {"want", election_want},
+    {"emit", election_emit},
+    {"explain", election_explain},
+    {"events", election_events},
+    {NULL, NULL},
+};
+
+int bind_open_election(lua_State *L)
+{
+    luaL_newmetatable(L, ELECTION_TYPE);
+    lua_pushcfunction(L, election_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_newtable(L);
+    luaL_register(L, NULL, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}

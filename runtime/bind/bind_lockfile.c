@@ -1,0 +1,293 @@
+/* crown.core.lockfile: a write lock on a file, held by an open file description (fcntl(2),
+ * F_OFD_SETLK): it belongs to whoever has the descriptor open, so that a keeper, a warden and a
+ * child that inherit it hold it as well. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "bind/bind.h"
+
+#define LOCKFILE_TYPE "crown.lockfile"
+#define SIZE_MAX_BYTES 65536
+
+#ifndef CIFS_MAGIC_NUMBER
+#define CIFS_MAGIC_NUMBER 0xFF534D42
+#endif
+
+static int push_errno(lua_State *L, const char *what, const char *path)
+{
+    struct crown_error err;
+    (void)error_set_errno(&err, errno, "%s %s", what, path);
+    return push_error(L, &err);
+}
+
+static int *check_lock(lua_State *L)
+{
+    int *fd = luaL_checkudata(L, 1, LOCKFILE_TYPE);
+    if (*fd < 0)
+        luaL_error(L, "this lock file is closed");
+    return fd;
+}
+
+/* open(path) -> lock file, created (true: it was not there), or nil, message. Never follows a
+ * symbolic link. */
+static int lockfile_open(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    int *fd = lua_newuserdata(L, sizeof(*fd));
+    *fd = -1;
+    luaL_getmetatable(L, LOCKFILE_TYPE);
+    lua_setmetatable(L, -2);
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    *fd = open(path, flags | O_EXCL, 0644);
+    bool created = *fd >= 0;
+    if (!created && errno == EEXIST)
+        *fd = open(path, flags, 0644);
+    if (*fd < 0)
+        return push_errno(L, "open the lock file", path);
+    lua_pushboolean(L, created);
+    return 2;
+}
+
+static int set_lock(int fd, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* lock:try() -> true, false where somebody else has it, or nil, message. */
+static int lockfile_try(lua_State *L)
+{
+    int *fd = check_lock(L);
+    bool taken = set_lock(*fd, F_WRLCK) == 0;
+    if (!taken && errno != EAGAIN && errno != EACCES)
+        return push_errno(L, "lock", "the lock file");
+    lua_pushboolean(L, taken);
+    return 1;
+}
+
+/* lock:release(): for everybody who has the descriptor. */
+static int lockfile_release(lua_State *L)
+{
+    if (set_lock(*check_lock(L), F_UNLCK) < 0)
+        return push_errno(L, "unlock", "the lock file");
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* lock:same(path) -> whether the path still names this very file. */
+static int lockfile_same(lua_State *L)
+{
+    struct stat ours, theirs;
+    int *fd = check_lock(L);
+    const char *path = luaL_checkstring(L, 2);
+    lua_pushboolean(L, fstat(*fd, &ours) == 0 && lstat(path, &theirs) == 0 &&
+                           ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino);
+    return 1;
+}
+
+/* lock:read() -> what the file holds. */
+static int lockfile_read(lua_State *L)
+{
+    char text[SIZE_MAX_BYTES];
+    ssize_t size = pread(*check_lock(L), text, sizeof(text), 0);
+    if (size < 0)
+        return push_errno(L, "read", "the lock file");
+    lua_pushlstring(L, text, (size_t)size);
+    return 1;
+}
+
+/* lock:write(text): replaces what the file holds, and waits until the disk has it. */
+static int lockfile_write(lua_State *L)
+{
+    int *fd = check_lock(L);
+    size_t size;
+    const char *text = luaL_checklstring(L, 2, &size);
+    if (pwrite(*fd, text, size, 0) != (ssize_t)size || ftruncate(*fd, (off_t)size) < 0 ||
+        fdatasync(*fd) < 0)
+        return push_errno(L, "write", "the lock file");
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* lock:touch(): wakes whoever watches the file. */
+static int lockfile_touch(lua_State *L)
+{
+    if (futimens(*check_lock(L), NULL) < 0)
+        return push_errno(L, "touch", "the lock file");
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* lock:descriptor() -> the number, for a grant's `hold`. */
+static int lockfile_descriptor(lua_State *L)
+{
+    lua_pushinteger(L, *check_lock(L));
+    return 1;
+}
+
+static int lockfile_close(lua_State *L)
+{
+    int *fd = luaL_checkudata(L, 1, LOCKFILE_TYPE);
+    if (*fd >= 0)
+        (void)close(*fd); /* what was written is synchronised already */
+    *fd = -1;
+    return 0;
+}
+
+static const char *network_name(long magic)
+{
+    switch ((unsigned long)magic) {
+    case NFS_SUPER_MAGIC:
+        return "NFS";
+    case SMB_SUPER_MAGIC:
+    case SMB2_SUPER_MAGIC:
+    case CIFS_MAGIC_NUMBER:
+        return "SMB";
+    case CEPH_SUPER_MAGIC:
+        return "Ceph";
+    case AFS_SUPER_MAGIC:
+        return "AFS";
+    case V9FS_MAGIC:
+        return "9P";
+    case FUSE_SUPER_MAGIC:
+        return "FUSE";
+    default:
+        return NULL;
+    }
+}
+
+static int refuse(lua_State *L, const char *path, const char *why)
+{
+    struct crown_error err;
+    (void)error_set(&err, ERROR_USAGE, "directory %s %s", path, why);
+    return push_error(L, &err);
+}
+
+/* directory(path) -> true: it is there (made, with mode 0700, where its parent is) and fit for
+ * locks; or nil, message. */
+static int lockfile_directory(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct stat info;
+    struct statfs system;
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return push_errno(L, "make the directory", path);
+    if (lstat(path, &info) < 0 || statfs(path, &system) < 0)
+        return push_errno(L, "look at the directory", path);
+    const char *network = network_name((long)system.f_type);
+    if (S_ISLNK(info.st_mode))
+        return refuse(L, path, "is a symbolic link: name the directory itself");
+    if (!S_ISDIR(info.st_mode))
+        return refuse(L, path, "is not a directory");
+    if (network != NULL) {
+        lua_pushnil(L);
+        lua_pushfstring(L,
+                        "directory %s is on a network file system (%s), where locks cannot be "
+                        "trusted: use a local one, or a store such as Postgres",
+                        path, network);
+        return 2;
+    }
+    if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0)
+        return refuse(L, path,
+                      "may be written by everybody and has no sticky bit: anybody could "
+                      "take the lock away (chmod o-w)");
+    if (access(path, W_OK | X_OK) < 0)
+        return push_errno(L, "write to the directory", path);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* replace(path, text) -> true, or nil, message: atomically, and durably, by a temporary file beside
+ * it. */
+static int lockfile_replace(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    size_t size;
+    const char *text = luaL_checklstring(L, 2, &size);
+    const char *temporary = lua_pushfstring(L, "%s.%d.new", path, (int)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0 && errno == EEXIST && unlink(temporary) == 0)
+        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return push_errno(L, "write", temporary);
+    bool written = write(fd, text, size) == (ssize_t)size && fdatasync(fd) == 0;
+    int saved = errno;
+    if (close(fd) < 0 && written) {
+        written = false;
+        saved = errno;
+    }
+    if (!written || rename(temporary, path) < 0) {
+        errno = written ? errno : saved;
+        int result = push_errno(L, "write", path);
+        (void)unlink(temporary); /* the write's error is what counts */
+        return result;
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"try", lockfile_try},     {"release", lockfile_release},       {"same", lockfile_same},
+    {"read", lockfile_read},   {"write", lockfile_write},           {"touch", lockfile_touch},
+    {"close", lockfile_close}, {"descriptor", lockfile_descriptor}, {NULL, NULL},
+};
+
+/* held(path) -> whether somebody holds the lock; asking never takes it. */
+static int lockfile_held(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno != ENOENT)
+        return push_errno(L, "open", path);
+    bool held = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (fd >= 0)
+        (void)close(fd); /* nothing was written */
+    lua_pushboolean(L, held);
+    return 1;
+}
+
+/* list(directory) -> the names in it, or nil, message. */
+static int lockfile_list(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    DIR *directory = opendir(path);
+    int count = 0;
+    if (directory == NULL)
+        return push_errno(L, "read the directory", path);
+    lua_newtable(L);
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        lua_pushstring(L, entry->d_name);
+        lua_rawseti(L, -2, ++count);
+    }
+    (void)closedir(directory); /* read only */
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"held", lockfile_held},           {"list", lockfile_list},       {"open", lockfile_open},
+    {"directory", lockfile_directory}, {"replace", lockfile_replace}, {NULL, NULL},
+};
+
+int bind_open_lockfile(lua_State *L)
+{
+    luaL_newmetatable(L, LOCKFILE_TYPE);
+    lua_pushcfunction(L, lockfile_close);
+    lua_setfield(L, -2, "__gc");
+    lua_newtable(L);
+    luaL_register(L, NULL, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}

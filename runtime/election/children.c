@@ -1,0 +1,113 @@
+/* The child: started once per term, restarted by the user's policy, stopped with the term. */
+#include "base/clock.h"
+#include "election/internal.h"
+
+bool child_due(const struct step *step)
+{
+    const struct election *election = step->election;
+    return !election->child.running && step->now >= election->child.start_at_ns;
+}
+
+void child_begin(struct step *step, enum election_role role)
+{
+    struct election *election = step->election;
+    bool leader = role == ELECTION_ROLE_LEADER;
+    election->child.running = true;
+    election->child.stopping = false;
+    election->child.role = role;
+    election->child.start_at_ns = TIME_NEVER;
+    struct election_action *action = step_act(step, ELECTION_ACTION_START_CHILD);
+    action->role = role;
+    action->stop_at_ns = leader ? election->stop_at_ns : TIME_NEVER;
+    action->kill_at_ns = leader ? election->kill_at_ns : TIME_NEVER;
+    action->deadline_ns = leader ? election->deadline_ns : TIME_NEVER;
+}
+
+void child_end(struct step *step)
+{
+    struct election *election = step->election;
+    election->child.start_at_ns = TIME_NEVER;
+    if (!election->child.running || election->child.stopping)
+        return;
+    election->child.stopping = true;
+    /* The keeper takes the earlier of this and the lease's own kill instant, which refreshes move
+     * on. */
+    step_act(step, ELECTION_ACTION_STOP_CHILD)->kill_at_ns = clock_add_ns(
+        step->now,
+        election->schedule.stop_timeout_ns > 0 ? election->schedule.stop_timeout_ns : 5 * NS_PER_S);
+}
+
+/* Notes a restart. @return false when they are used up. */
+static bool restart_allowed(struct step *step)
+{
+    struct election *election = step->election;
+    int64_t since = step->now - election->config.restart_within_ns;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < election->child.restarts; i++)
+        if (election->child.restarted_ns[i] > since)
+            election->child.restarted_ns[kept++] = election->child.restarted_ns[i];
+    election->child.restarts = kept;
+    if (kept >= election->config.restart_max || kept >= ELECTION_MAX_RESTARTS)
+        return false;
+    election->child.restarted_ns[election->child.restarts++] = step->now;
+    return true;
+}
+
+static void restart(struct step *step)
+{
+    struct election *election = step->election;
+    int64_t pause = election->config.restart_backoff_first_ns;
+    for (unsigned i = 1; i < election->child.restarts; i++)
+        pause = earlier(pause * 2, election->config.restart_backoff_most_ns);
+    election->child.start_at_ns = clock_add_ns(step->now, pause);
+}
+
+static void leader_ended(struct step *step, bool failed)
+{
+    struct election *election = step->election;
+    enum election_restart policy = election->config.restart;
+    if (policy == ELECTION_RESTART_FINISH) {
+        election->stop = true;
+        stepping_begin(step, ELECTION_REASON_SHUTDOWN, true);
+    } else if (step->event->child.unstartable) {
+        stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
+    } else if (!failed && policy != ELECTION_RESTART_PERMANENT) {
+        election->child.idle = true; /* its work is done, and the term goes on */
+    } else if (policy != ELECTION_RESTART_TEMPORARY && restart_allowed(step)) {
+        restart(step);
+    } else {
+        stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
+    }
+}
+
+/* A follower's child that fails costs nobody the leadership: it is tried again later. */
+static void follower_ended(struct step *step, bool failed)
+{
+    struct election *election = step->election;
+    enum election_restart policy = election->config.restart;
+    if (!failed && policy != ELECTION_RESTART_PERMANENT)
+        return;
+    if (policy == ELECTION_RESTART_TEMPORARY || policy == ELECTION_RESTART_FINISH)
+        return;
+    if (!step->event->child.unstartable && restart_allowed(step)) {
+        restart(step);
+        return;
+    }
+    election->child.restarts = 0;
+    election->child.start_at_ns = clock_add_ns(step->now, election->config.restart_within_ns);
+}
+
+void child_ended(struct step *step)
+{
+    struct election *election = step->election;
+    bool asked = election->child.stopping;
+    if (!election->child.running)
+        return;
+    election->child.running = election->child.stopping = false;
+    if (asked || election->stop || election->phase == ELECTION_STEPPING)
+        return;
+    if (election->child.role == ELECTION_ROLE_FOLLOWER)
+        follower_ended(step, step->event->child.failed);
+    else
+        leader_ended(step, step->event->child.failed);
+}

@@ -1,0 +1,352 @@
+#include "election/election.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "election/internal.h"
+
+struct election_action *step_act(struct step *step, enum election_action_type type)
+{
+    assert(step->out->count < ELECTION_MAX_ACTIONS);
+    struct election_action *action = &step->out->item[step->out->count++];
+    *action = (struct election_action){.type = type, .epoch = step->election->epoch};
+    return action;
+}
+
+void step_emit(struct step *step, enum election_notice notice)
+{
+    step_act(step, ELECTION_ACTION_EMIT)->notice = notice;
+}
+
+void step_phase(struct step *step, enum election_phase phase)
+{
+    step->election->phase = phase;
+    step->election->since_ns = step->now;
+}
+
+/* --- what each event does in each phase
+ * ------------------------------------------------------------------------ */
+
+typedef void handler(struct step *step);
+
+static void ignore(struct step *step)
+{
+    (void)step; /* nothing to do: settling looks at the time */
+}
+
+static void start(struct step *step)
+{
+    following_start(step);
+}
+
+static void message(struct step *step)
+{
+    step->election->messages++;
+}
+
+/* Results of calls. One that answers a call we gave up is stale. @return the kind of call, or NONE.
+ */
+static enum election_call answered(struct step *step)
+{
+    struct election *election = step->election;
+    enum election_call kind = election->call.kind;
+    if (kind == ELECTION_CALL_NONE || step->event->attempt != election->call.attempt)
+        return ELECTION_CALL_NONE;
+    call_ended(step);
+    return kind;
+}
+
+static void follow_granted(struct step *step)
+{
+    enum election_call kind = answered(step);
+    if (kind != ELECTION_CALL_NONE)
+        following_granted(step, kind);
+    else
+        step->election->release = step->election->config.has_abdicate; /* granted too late */
+}
+
+static void follow_denied(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_NONE)
+        following_denied(step);
+}
+
+static void follow_unknown(struct step *step)
+{
+    enum election_call kind = answered(step);
+    if (kind != ELECTION_CALL_NONE)
+        following_unknown(step, kind);
+}
+
+static void released(struct step *step)
+{
+    if (answered(step) == ELECTION_CALL_ABDICATE)
+        step->election->release = false;
+}
+
+static void nothing(struct step *step)
+{
+    (void)answered(step);
+}
+
+static void lead_granted(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_NONE)
+        leading_granted(step);
+}
+
+static void lead_denied(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_NONE)
+        leading_denied(step);
+}
+
+static void lead_evicted(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_NONE)
+        leading_evicted(step);
+}
+
+static void lead_unknown(struct step *step)
+{
+    enum election_call kind = answered(step);
+    if (kind != ELECTION_CALL_NONE)
+        leading_unknown(step, kind);
+}
+
+static void lead_abdicate(struct step *step)
+{
+    stepping_begin(step, ELECTION_REASON_ABDICATED, true);
+}
+
+static void lead_won_failed(struct step *step)
+{
+    stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
+}
+
+static void lead_stop(struct step *step)
+{
+    step->election->stop = true;
+    stepping_begin(step, ELECTION_REASON_SHUTDOWN, true);
+}
+
+static void step_granted(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_NONE)
+        stepping_granted(step);
+}
+
+static void step_denied(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_NONE)
+        step->election->ours = false;
+}
+
+static void step_unknown(struct step *step)
+{
+    enum election_call kind = answered(step);
+    if (kind == ELECTION_CALL_REFRESH)
+        leading_unknown(step, kind);
+}
+
+static void step_released(struct step *step)
+{
+    if (answered(step) != ELECTION_CALL_ABDICATE)
+        return;
+    step->election->ours = false;
+    step_emit(step, ELECTION_NOTICE_ABDICATED);
+}
+
+static void lost_done(struct step *step)
+{
+    if (step->election->lost == ELECTION_LOST_RUNNING)
+        step->election->lost = ELECTION_LOST_DONE;
+}
+
+static void stop(struct step *step)
+{
+    step->election->stop = true;
+}
+
+/* INIT and FOLLOWING differ only in what they show; COOLING and LEADING in what runs. */
+#define FOLLOW                                                                                     \
+    {                                                                                              \
+        [ELECTION_EVENT_START] = start, [ELECTION_EVENT_TIMER] = ignore,                           \
+        [ELECTION_EVENT_GRANTED] = follow_granted, [ELECTION_EVENT_DENIED] = follow_denied,        \
+        [ELECTION_EVENT_EVICTED] = follow_denied, [ELECTION_EVENT_UNKNOWN] = follow_unknown,       \
+        [ELECTION_EVENT_NOTHING] = nothing, [ELECTION_EVENT_RELEASED] = released,                  \
+        [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
+        [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = ignore,           \
+        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
+        [ELECTION_EVENT_STOP] = stop,                                                              \
+    }
+#define LEAD                                                                                       \
+    {                                                                                              \
+        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
+        [ELECTION_EVENT_GRANTED] = lead_granted, [ELECTION_EVENT_DENIED] = lead_denied,            \
+        [ELECTION_EVENT_EVICTED] = lead_evicted, [ELECTION_EVENT_UNKNOWN] = lead_unknown,          \
+        [ELECTION_EVENT_NOTHING] = nothing, [ELECTION_EVENT_RELEASED] = released,                  \
+        [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
+        [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = lead_won_failed,  \
+        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = lead_abdicate,            \
+        [ELECTION_EVENT_STOP] = lead_stop,                                                         \
+    }
+#define STEP                                                                                       \
+    {                                                                                              \
+        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
+        [ELECTION_EVENT_GRANTED] = step_granted, [ELECTION_EVENT_DENIED] = step_denied,            \
+        [ELECTION_EVENT_EVICTED] = nothing, [ELECTION_EVENT_UNKNOWN] = step_unknown,               \
+        [ELECTION_EVENT_NOTHING] = nothing, [ELECTION_EVENT_RELEASED] = step_released,             \
+        [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
+        [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = ignore,           \
+        [ELECTION_EVENT_LOST_DONE] = lost_done, [ELECTION_EVENT_ABDICATE] = ignore,                \
+        [ELECTION_EVENT_STOP] = stop,                                                              \
+    }
+#define OVER                                                                                       \
+    {                                                                                              \
+        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
+        [ELECTION_EVENT_GRANTED] = ignore, [ELECTION_EVENT_DENIED] = ignore,                       \
+        [ELECTION_EVENT_EVICTED] = ignore, [ELECTION_EVENT_UNKNOWN] = ignore,                      \
+        [ELECTION_EVENT_NOTHING] = ignore, [ELECTION_EVENT_RELEASED] = ignore,                     \
+        [ELECTION_EVENT_MESSAGE] = ignore, [ELECTION_EVENT_CHILD_STARTED] = ignore,                \
+        [ELECTION_EVENT_CHILD_GONE] = ignore, [ELECTION_EVENT_WON_FAILED] = ignore,                \
+        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
+        [ELECTION_EVENT_STOP] = ignore,                                                            \
+    }
+
+static handler *const table[ELECTION_PHASE_COUNT][ELECTION_EVENT_COUNT] = {
+    [ELECTION_INIT] = FOLLOW,  [ELECTION_FOLLOWING] = FOLLOW, [ELECTION_COOLING] = LEAD,
+    [ELECTION_LEADING] = LEAD, [ELECTION_STEPPING] = STEP,    [ELECTION_FINISHED] = OVER,
+};
+
+/* --- what is due
+ * -------------------------------------------------------------------------------------------- */
+
+/* A call that took too long is given up: nothing that it says later counts. */
+static void settle_call(struct step *step)
+{
+    struct election *election = step->election;
+    enum election_call kind = election->call.kind;
+    if (kind == ELECTION_CALL_NONE || step->now < election->call.until_ns)
+        return;
+    call_cancel(step);
+    if (kind == ELECTION_CALL_ABDICATE) {
+        election->release = false; /* it was tried; the lease runs out by itself */
+        election->ours = false;
+    } else if (election->phase == ELECTION_INIT || election->phase == ELECTION_FOLLOWING) {
+        following_unknown(step, kind);
+    } else {
+        leading_unknown(step, kind);
+    }
+}
+
+static void settle(struct step *step)
+{
+    enum election_phase before;
+    settle_call(step);
+    do {
+        before = step->election->phase;
+        switch (before) {
+        case ELECTION_INIT:
+        case ELECTION_FOLLOWING:
+            following_settle(step);
+            break;
+        case ELECTION_COOLING:
+        case ELECTION_LEADING:
+            leading_settle(step);
+            break;
+        case ELECTION_STEPPING:
+            stepping_settle(step);
+            break;
+        default:
+            break;
+        }
+    } while (step->election->phase != before);
+}
+
+static int64_t next_instant(const struct election *election)
+{
+    bool idle = election->call.kind == ELECTION_CALL_NONE;
+    int64_t next = idle ? TIME_NEVER : election->call.until_ns;
+    switch (election->phase) {
+    case ELECTION_INIT:
+    case ELECTION_FOLLOWING:
+        if (idle)
+            next = earlier(next, election->next_claim_ns);
+        return earlier(next, election->child.start_at_ns);
+    case ELECTION_COOLING:
+        next = earlier(next, election->cool_until_ns);
+        break;
+    case ELECTION_LEADING:
+        next = earlier(next, election->child.start_at_ns);
+        break;
+    case ELECTION_STEPPING:
+        if (!election->cut)
+            next = earlier(next, election->kill_at_ns);
+        if (election->lost == ELECTION_LOST_RUNNING)
+            next = earlier(next, election->lost_until_ns);
+        return idle && election->ours ? earlier(next, election->refresh_at_ns) : next;
+    default:
+        return TIME_NEVER;
+    }
+    if (idle)
+        next = earlier(next, election->refresh_at_ns);
+    return earlier(next, election->stop_at_ns);
+}
+
+int election_init(struct election *election, const struct election_config *config,
+                  struct crown_error *err)
+{
+    struct election_schedule schedule;
+    if (config->restart_max > ELECTION_MAX_RESTARTS)
+        return error_set(err, ERROR_USAGE, "restart.max: at most %d", ELECTION_MAX_RESTARTS);
+    /* What can be known before the first grant: a lease given in the options leaves room for
+     * stopping. */
+    if (config->timing.lease_ns > 0 && config->timing.lease_ns != TIME_NEVER &&
+        timing_schedule(&config->timing, 0, config->timing.lease_ns / 3, &schedule, err) < 0)
+        return -1;
+    memset(election, 0, sizeof(*election));
+    election->config = *config;
+    election->phase = ELECTION_INIT;
+    election->armed_ns = TIME_NEVER;
+    election->next_claim_ns = TIME_NEVER;
+    election->child.start_at_ns = TIME_NEVER;
+    election->refresh_at_ns = election->stop_at_ns = election->kill_at_ns = TIME_NEVER;
+    election->deadline_ns = election->cool_until_ns = election->lost_until_ns = TIME_NEVER;
+    random_seed(&election->random, config->seed);
+    return 0;
+}
+
+void election_step(struct election *election, const struct election_event *event,
+                   struct election_actions *out)
+{
+    struct step step = {.election = election, .event = event, .now = event->at_ns, .out = out};
+    assert(event->type < ELECTION_EVENT_COUNT);
+    out->count = 0;
+    if (event->type == ELECTION_EVENT_TIMER)
+        election->armed_ns = TIME_NEVER;
+    table[election->phase][event->type](&step);
+    settle(&step);
+    int64_t next = next_instant(election);
+    if (next != election->armed_ns && election->phase != ELECTION_FINISHED)
+        step_act(&step, ELECTION_ACTION_ARM_TIMER)->at_ns = next;
+    election->armed_ns = next;
+}
+
+struct election_view election_look(const struct election *election)
+{
+    bool held = election->phase == ELECTION_LEADING || election->phase == ELECTION_COOLING;
+    return (struct election_view){
+        .phase = election->phase,
+        .acting = election->phase == ELECTION_LEADING && election->acting,
+        .epoch = election->epoch,
+        .terms = election->terms,
+        .stop_at_ns = held ? election->stop_at_ns : TIME_NEVER,
+        .kill_at_ns = held ? election->kill_at_ns : TIME_NEVER,
+        .deadline_ns = held ? election->deadline_ns : TIME_NEVER,
+        .next_claim_ns = election->next_claim_ns,
+        .since_ns = election->since_ns,
+        .last_reason = election->last_reason,
+    };
+}

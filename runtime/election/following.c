@@ -1,0 +1,174 @@
+/* Following: when to claim, and what a claim's answer means. */
+#include <assert.h>
+
+#include "base/clock.h"
+#include "election/internal.h"
+
+#define EXPIRY_JITTER_LEAST_NS NS_PER_MS
+#define EXPIRY_JITTER_NS                                                                           \
+    (4 * NS_PER_MS)          /* so that a crowd of followers does not claim in one instant */
+#define RETRY_JITTER_PART 10 /* a tenth */
+#define BACKOFF_MOST 8       /* times `retry` */
+
+static int64_t jittered(struct election *election, int64_t ns)
+{
+    return clock_add_ns(
+        ns, (int64_t)random_below(&election->random, (uint64_t)(ns / RETRY_JITTER_PART) + 1));
+}
+
+void following_start(struct step *step)
+{
+    struct election *election = step->election;
+    election->since_ns = step->now;
+    election->next_claim_ns = clock_add_ns(step->now, election->config.claim_delay_ns);
+    election->child.start_at_ns = election->config.has_follower_child ? step->now : TIME_NEVER;
+}
+
+/* Claims again when the lease that we were told of ends, not at a fixed poll (rule 7). */
+static void claim_at_expiry(struct step *step, int64_t expires_ns)
+{
+    struct election *election = step->election;
+    int64_t jitter = EXPIRY_JITTER_LEAST_NS +
+                     (int64_t)random_below(&election->random, (uint64_t)EXPIRY_JITTER_NS);
+    election->next_claim_ns = clock_add_ns(clock_add_ns(step->now, expires_ns), jitter);
+    election->watching = true;
+}
+
+static void claim_after_backoff(struct step *step)
+{
+    struct election *election = step->election;
+    int64_t most = election->config.retry_ns * BACKOFF_MOST;
+    election->retry_after_ns = election->retry_after_ns == 0
+                                   ? election->config.retry_ns
+                                   : earlier(election->retry_after_ns * 2, most);
+    election->next_claim_ns = clock_add_ns(step->now, jittered(election, election->retry_after_ns));
+    election->watching = false;
+}
+
+void following_denied(struct step *step)
+{
+    struct election *election = step->election;
+    const struct election_event *event = step->event;
+    bool told = event->type == ELECTION_EVENT_DENIED; /* EVICTED says nothing about a holder */
+    int64_t expires_ns = told ? event->denial.expires_ns : -1;
+    election->retry_after_ns = 0;
+    if (told && event->denial.epoch > election->highest_epoch)
+        election->highest_epoch = event->denial.epoch;
+    if (told && event->denial.amnesia) {
+        step_emit(step, ELECTION_NOTICE_AMNESIA);
+        election->amnesia_known = true;
+    } else {
+        step_emit(step, ELECTION_NOTICE_REJECTED);
+    }
+    if (!election->config.monitor_leader && !(told && event->denial.amnesia)) {
+        election->next_claim_ns = TIME_NEVER; /* until handle_info says so */
+        return;
+    }
+    if (expires_ns >= 0) {
+        claim_at_expiry(step, expires_ns);
+        return;
+    }
+    int64_t retry_ns =
+        told && event->denial.retry_ns > 0 ? event->denial.retry_ns : election->config.retry_ns;
+    election->next_claim_ns = clock_add_ns(step->now, jittered(election, retry_ns));
+    election->watching = false;
+}
+
+void following_unknown(struct step *step, enum election_call kind)
+{
+    struct election *election = step->election;
+    if (kind == ELECTION_CALL_INFO)
+        return;
+    /* It may have been granted all the same: released before the next try (rule 5). */
+    election->release = election->config.has_abdicate;
+    claim_after_backoff(step);
+}
+
+/* The store gave out an epoch that was there before: it has lost its memory. @return whether to sit
+ * it out. */
+static bool forgot(struct step *step, const struct election_schedule *schedule)
+{
+    struct election *election = step->election;
+    uint64_t epoch = step->event->grant.epoch;
+    if (epoch == 0 || epoch > election->highest_epoch || election->amnesia_known)
+        return false;
+    step_emit(step, ELECTION_NOTICE_AMNESIA);
+    election->amnesia_known = true;
+    election->release = election->config.has_abdicate;
+    int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config.retry_ns;
+    election->next_claim_ns = clock_add_ns(step->now, wait);
+    return true;
+}
+
+void following_granted(struct step *step, enum election_call kind)
+{
+    struct election *election = step->election;
+    struct election_schedule schedule;
+    const uint64_t epoch = step->event->grant.epoch;
+    int usable = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
+                                 step->event->grant.refresh_ns, &schedule, NULL);
+    if (usable < 0 && schedule.ttl_ns == 0) {
+        following_unknown(step, ELECTION_CALL_CLAIM); /* too short for anything: give it back */
+        return;
+    }
+    if (forgot(step, &schedule))
+        return;
+    if (!lease_take(step, &schedule, election->call.sent_ns)) {
+        following_unknown(step, ELECTION_CALL_CLAIM); /* the answer came when it was nearly over */
+        return;
+    }
+    election->epoch = epoch != 0 ? epoch : election->highest_epoch + 1;
+    election->highest_epoch = election->epoch;
+    election->amnesia_known = false;
+    election->retry_after_ns = 0;
+    election->next_claim_ns = TIME_NEVER;
+    election->terms++;
+    if (kind == ELECTION_CALL_INFO)
+        step_emit(step, ELECTION_NOTICE_LEADER_DOWN); /* the store told us of the release */
+    else if (election->watching)
+        step_emit(step, ELECTION_NOTICE_MONITOR_TIMEOUT); /* the lease ran out unseen */
+    election->watching = false;
+    leading_begin(step);
+}
+
+static void settle_stop(struct step *step)
+{
+    struct election *election = step->election;
+    if (election->call.kind != ELECTION_CALL_ABDICATE)
+        call_cancel(step);
+    child_end(step);
+    if (election->call.kind == ELECTION_CALL_NONE && election->release) {
+        election->release = false;
+        call_start(step, ELECTION_CALL_ABDICATE,
+                   clock_add_ns(step->now, election->config.call_timeout_ns));
+    }
+    if (election->call.kind != ELECTION_CALL_NONE || election->child.running)
+        return;
+    step_phase(step, ELECTION_FINISHED);
+    (void)step_act(step, ELECTION_ACTION_FINISH);
+}
+
+void following_settle(struct step *step)
+{
+    struct election *election = step->election;
+    int64_t until_ns = clock_add_ns(step->now, election->config.call_timeout_ns);
+    if (election->stop) {
+        settle_stop(step);
+        return;
+    }
+    if (child_due(step))
+        child_begin(step, ELECTION_ROLE_FOLLOWER);
+    if (election->call.kind != ELECTION_CALL_NONE)
+        return;
+    if (election->release) {
+        call_start(step, ELECTION_CALL_ABDICATE, until_ns);
+    } else if (election->messages > 0) {
+        election->messages--;
+        call_start(step, ELECTION_CALL_INFO, until_ns);
+    } else if (step->now >= election->next_claim_ns) {
+        election->next_claim_ns = TIME_NEVER;
+        if (election->phase == ELECTION_INIT)
+            step_phase(step, ELECTION_FOLLOWING);
+        call_start(step, ELECTION_CALL_CLAIM, until_ns);
+    }
+}

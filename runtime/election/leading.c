@@ -1,0 +1,157 @@
+/* Leading: refreshing the lease, and knowing when it is lost. */
+#include <assert.h>
+
+#include "base/clock.h"
+#include "election/internal.h"
+
+#define UNCERTAIN_FIRST_NS (100 * NS_PER_MS)
+
+bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns)
+{
+    struct election *election = step->election;
+    /* From when the request was sent: the store cannot have begun to count before (rule 1). */
+    int64_t stop_at_ns = clock_add_ns(sent_ns, schedule->stop_at_ns);
+    if (step->now >= stop_at_ns)
+        return false;
+    election->schedule = *schedule;
+    election->refresh_at_ns = clock_add_ns(sent_ns, schedule->refresh_ns);
+    election->stop_at_ns = stop_at_ns;
+    election->kill_at_ns = clock_add_ns(sent_ns, schedule->kill_at_ns);
+    election->deadline_ns = clock_add_ns(sent_ns, schedule->deadline_ns);
+    election->uncertain_ns = 0;
+    return true;
+}
+
+void lease_tell(struct step *step)
+{
+    const struct election *election = step->election;
+    struct election_action *action = step_act(step, ELECTION_ACTION_SET_DEADLINE);
+    action->stop_at_ns = election->stop_at_ns;
+    action->kill_at_ns = election->kill_at_ns;
+    action->deadline_ns = election->deadline_ns;
+}
+
+/* The follower's child goes before the leader's comes. */
+static void begin_acting(struct step *step)
+{
+    struct election *election = step->election;
+    step_phase(step, ELECTION_LEADING);
+    election->cool_until_ns = TIME_NEVER;
+    child_end(step);
+    election->child.restarts = 0;
+    election->child.idle = !election->config.has_child;
+    election->child.start_at_ns = election->config.has_child ? step->now : TIME_NEVER;
+}
+
+void leading_begin(struct step *step)
+{
+    struct election *election = step->election;
+    election->acting = false;
+    election->last_reason = ELECTION_REASON_NONE;
+    lease_tell(step);
+    step_emit(step, ELECTION_NOTICE_CLAIMED);
+    if (election->config.cool_down_ns == 0) {
+        begin_acting(step);
+        return;
+    }
+    step_phase(step, ELECTION_COOLING);
+    election->cool_until_ns = clock_add_ns(step->now, election->config.cool_down_ns);
+}
+
+void leading_granted(struct step *step)
+{
+    struct election *election = step->election;
+    struct election_schedule schedule;
+    const uint64_t epoch = step->event->grant.epoch;
+    if (epoch != 0 && epoch != election->epoch) {
+        /* Another term of ours, so this one ended unseen: somebody else may have led in between. */
+        step_emit(step, ELECTION_NOTICE_CONFLICT);
+        if (epoch > election->highest_epoch)
+            election->highest_epoch = epoch;
+        stepping_begin(step, ELECTION_REASON_DENIED, true);
+        return;
+    }
+    int usable = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
+                                 step->event->grant.refresh_ns, &schedule, NULL);
+    if ((usable < 0 && schedule.ttl_ns == 0) ||
+        !lease_take(step, &schedule, election->call.sent_ns)) {
+        leading_unknown(step, ELECTION_CALL_REFRESH);
+        return;
+    }
+    lease_tell(step);
+    step_emit(step, ELECTION_NOTICE_REFRESHED);
+}
+
+void leading_denied(struct step *step)
+{
+    struct election *election = step->election;
+    int64_t expires_ns = step->event->denial.expires_ns;
+    if (step->event->denial.epoch > election->highest_epoch)
+        election->highest_epoch = step->event->denial.epoch;
+    if (step->event->denial.amnesia) {
+        step_emit(step, ELECTION_NOTICE_AMNESIA);
+        election->amnesia_known = true;
+    }
+    stepping_begin(step, ELECTION_REASON_DENIED, false);
+    if (expires_ns >= 0)
+        election->reclaim_ns = clock_add_ns(step->now, expires_ns);
+    else if (step->event->denial.retry_ns > 0)
+        election->reclaim_ns = clock_add_ns(step->now, step->event->denial.retry_ns);
+}
+
+void leading_evicted(struct step *step)
+{
+    step_emit(step, ELECTION_NOTICE_EVICTED);
+    stepping_begin(step, ELECTION_REASON_EVICTED, true);
+}
+
+void leading_unknown(struct step *step, enum election_call kind)
+{
+    struct election *election = step->election;
+    if (kind != ELECTION_CALL_REFRESH)
+        return;
+    int64_t most = election->schedule.refresh_ns;
+    election->uncertain_ns = election->uncertain_ns == 0
+                                 ? earlier(UNCERTAIN_FIRST_NS, most)
+                                 : earlier(election->uncertain_ns * 2, most);
+    election->refresh_at_ns = clock_add_ns(step->now, election->uncertain_ns);
+    step_emit(step, ELECTION_NOTICE_UNCERTAIN);
+}
+
+/* The follower's child is gone: the term begins to act. */
+static void settle_acting(struct step *step)
+{
+    struct election *election = step->election;
+    if (election->child.running && election->child.role == ELECTION_ROLE_FOLLOWER)
+        return;
+    if (child_due(step))
+        child_begin(step, ELECTION_ROLE_LEADER);
+    if (!election->acting) {
+        election->acting = true;
+        election->cut = false;
+        election->lost = ELECTION_LOST_IDLE;
+        (void)step_act(step, ELECTION_ACTION_RUN_WON);
+    }
+}
+
+void leading_settle(struct step *step)
+{
+    struct election *election = step->election;
+    if (step->now >= election->stop_at_ns) {
+        stepping_begin(step, ELECTION_REASON_EXPIRED, true);
+        return;
+    }
+    if (election->phase == ELECTION_COOLING && step->now >= election->cool_until_ns)
+        begin_acting(step);
+    if (election->phase == ELECTION_LEADING)
+        settle_acting(step);
+    if (election->call.kind != ELECTION_CALL_NONE)
+        return;
+    if (election->messages > 0) {
+        election->messages--;
+        call_start(step, ELECTION_CALL_INFO, call_term_until(step));
+    } else if (step->now >= election->refresh_at_ns) {
+        election->refresh_at_ns = TIME_NEVER;
+        call_start(step, ELECTION_CALL_REFRESH, call_term_until(step));
+    }
+}

@@ -1,0 +1,58 @@
+/**
+ * What the user said about a child, as plain data: validated in Lua, kept by the candidate, and
+ * turned into a child_spec at each start, with the election's environment.
+ */
+#ifndef CROWN_HOST_CHILD_OPTIONS_H
+#define CROWN_HOST_CHILD_OPTIONS_H
+
+#include <lua.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "process/child_spec.h"
+
+enum child_output {
+    CHILD_OUTPUT_INHERIT,
+    CHILD_OUTPUT_NULL,
+    CHILD_OUTPUT_LOG, /* each line becomes a log line */
+    CHILD_OUTPUT_PATH,
+};
+
+struct child_options {
+    char **argv; /* NULL-terminated, owned */
+    char *
+        *env; /* "KEY=value", NULL-terminated, owned: additions to the runtime's own environment */
+    char *cwd;
+    bool set_ids;
+    uid_t uid;
+    gid_t gid;
+    gid_t *groups;
+    size_t group_count;
+    enum child_output output[3]; /* stdin: INHERIT, NULL or PATH */
+    char *path[3];
+    int stop_signal;
+    enum child_isolation isolation;
+    bool terminal;
+    bool escalate;
+};
+
+/**
+ * Reads the table at `index` (`argv`, `env`, `cwd`, `uid`, `gid`, `groups`, `stdin`, `stdout`,
+ * `stderr`, `stop_signal`, `isolation`, `terminal`, `escalate`). May raise for what the Lua side
+ * must have checked.
+ * @return options for child_options_free, or NULL when memory is out.
+ */
+struct child_options *child_options_read(lua_State *L, int index);
+void child_options_free(struct child_options *options);
+
+/**
+ * Makes the environment of a child: the runtime's own, less what is not the child's business
+ * (CROWN_ORACLE may hold a password), plus the options' additions, plus `extra` (NULL-terminated
+ * "KEY=value").
+ * @return a NULL-terminated array for child_environment_free, or NULL when memory is out.
+ */
+char **child_environment(const struct child_options *options, const char *const *extra);
+void child_environment_free(char **environment);
+
+#endif

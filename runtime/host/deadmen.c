@@ -1,0 +1,51 @@
+#include "host/deadmen.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "host/candidate.h"
+#include "process/deadman.h"
+
+struct deadmen {
+    struct heap heap;
+    struct deadman *timer;
+    int64_t armed_ns;
+};
+
+struct deadmen *deadmen_new(struct crown_error *err)
+{
+    struct deadmen *deadmen = calloc(1, sizeof(*deadmen));
+    if (deadmen == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "make a dead-man timer: out of memory");
+        return NULL;
+    }
+    deadmen->armed_ns = TIME_NEVER;
+    deadmen->timer = deadman_open(err);
+    if (deadmen->timer == NULL) {
+        free(deadmen);
+        return NULL;
+    }
+    return deadmen;
+}
+
+void deadmen_free(struct deadmen *deadmen)
+{
+    if (deadmen == NULL)
+        return;
+    deadman_close(deadmen->timer);
+    heap_free(&deadmen->heap);
+    free(deadmen);
+}
+
+void deadmen_update(struct deadmen *deadmen, struct candidate *candidate)
+{
+    if (candidate->deadman_ns == TIME_NEVER)
+        heap_remove(&deadmen->heap, &candidate->deadman_node);
+    else if (heap_set(&deadmen->heap, &candidate->deadman_node, candidate->deadman_ns) < 0)
+        abort(); /* better restarted than without the promise */
+    struct heap_node *top = heap_top(&deadmen->heap);
+    int64_t at_ns = top != NULL ? top->key : TIME_NEVER;
+    if (at_ns != deadmen->armed_ns)
+        deadman_set(deadmen->timer, at_ns);
+    deadmen->armed_ns = at_ns;
+}

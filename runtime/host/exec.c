@@ -1,0 +1,217 @@
+#include "host/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/capture.h"
+#include "host/host.h"
+#include "host/process.h"
+
+struct exec_output {
+    struct capture capture;
+    char *text;
+    size_t size, room;
+};
+
+struct exec {
+    struct host *host;
+    struct process process;
+    struct list_node sibling; /* among the executions of a term */
+    struct exec_output output[2];
+    struct exec_result result;
+    struct op op;
+    bool exited;
+    bool abandoned; /* nobody waits any more: free it when the tree is gone */
+};
+
+static void exec_destroy(struct exec *exec)
+{
+    for (int i = 0; i < 2; i++) {
+        capture_finish(&exec->output[i].capture);
+        free(exec->output[i].text);
+    }
+    free(exec);
+}
+
+/* Keeps up to EXEC_OUTPUT_MAX; takes, and so drops, everything: a command that writes more must not
+ * block. */
+static size_t collect(struct capture *capture, const char *bytes, size_t size)
+{
+    struct exec_output *output =
+        (struct exec_output *)((char *)capture - offsetof(struct exec_output, capture));
+    struct exec *exec = capture->context;
+    size_t keep = size < EXEC_OUTPUT_MAX - output->size ? size : EXEC_OUTPUT_MAX - output->size;
+    if (output->size + keep > output->room) {
+        size_t room = output->room == 0 ? CAPTURE_CHUNK : output->room * 2;
+        char *grown = realloc(output->text, room);
+        if (grown != NULL) {
+            output->text = grown;
+            output->room = room;
+        } else {
+            keep = output->room - output->size;
+        }
+    }
+    if (keep < size)
+        exec->result.truncated = true;
+    if (keep > 0)
+        memcpy(output->text + output->size, bytes, keep);
+    output->size += keep;
+    return size;
+}
+
+static void exec_gone(struct exec *exec, const struct wire_message *message)
+{
+    list_remove(&exec->sibling);
+    if (!exec->exited)
+        exec->result.status = message->status;
+    if (exec->abandoned) {
+        exec_destroy(exec);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        capture_finish(&exec->output[i].capture);
+        exec->result.text[i] = exec->output[i].text;
+        exec->result.size[i] = exec->output[i].size;
+    }
+    op_complete(&exec->op);
+}
+
+static void exec_event(struct process *process, const struct wire_message *message)
+{
+    struct exec *exec = (struct exec *)((char *)process - offsetof(struct exec, process));
+    switch ((enum wire_type)message->type) {
+    case WIRE_STARTED:
+        exec->result.started = true;
+        break;
+    case WIRE_START_FAILED:
+        (void)snprintf(exec->result.error, sizeof(exec->result.error), "%s", message->text);
+        break;
+    case WIRE_EXITED:
+        exec->exited = true;
+        exec->result.status = message->status;
+        break;
+    case WIRE_GONE:
+        exec_gone(exec, message);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A memfd rather than a pipe: nobody has to feed it, whatever its size. */
+static int open_input(const char *input, size_t size, struct crown_error *err)
+{
+    int fd = memfd_create("crown-exec-stdin", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_set_errno(err, errno, "make the command's standard input");
+    for (size_t done = 0; done < size;) {
+        ssize_t wrote = write(fd, input + done, size - done);
+        if (wrote < 0) {
+            int saved = errno;
+            (void)close(fd);
+            return error_set_errno(err, saved, "make the command's standard input");
+        }
+        done += (size_t)wrote;
+    }
+    if (lseek(fd, 0, SEEK_SET) < 0) {
+        int saved = errno;
+        (void)close(fd);
+        return error_set_errno(err, saved, "make the command's standard input");
+    }
+    return fd;
+}
+
+static int start(struct exec *exec, struct child_spec *spec, const char *input, size_t size,
+                 struct crown_error *err)
+{
+    int fds[3] = {-1, -1, -1};
+    int result = -1;
+    spec->stdio[0] = input != NULL ? CHILD_STDIO_FD : CHILD_STDIO_NULL;
+    if (input != NULL) {
+        fds[0] = open_input(input, size, err);
+        if (fds[0] < 0)
+            return -1;
+    }
+    for (int i = 0; i < 2; i++) {
+        fds[i + 1] =
+            capture_open(&exec->output[i].capture, host_loop(exec->host), collect, exec, err);
+        if (fds[i + 1] < 0)
+            goto done;
+        spec->stdio[i + 1] = CHILD_STDIO_FD;
+    }
+    memcpy(spec->stdio_fd, fds, sizeof(fds));
+    result = process_start(&exec->process, exec->host, spec, err);
+done:
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]); /* the command has its own copy */
+    return result;
+}
+
+/* The waiting task was cancelled or timed out; its exec_free follows when Lua collects the handle,
+ * but the command must not run on until then. */
+static void exec_cancelled(struct op *op)
+{
+    struct exec *exec = (struct exec *)((char *)op - offsetof(struct exec, op));
+    process_stop(&exec->process, clock_boottime_ns());
+}
+
+struct exec *exec_start(struct host *host, struct child_spec *spec, struct list *siblings,
+                        const char *input, size_t size, struct crown_error *err)
+{
+    struct exec *exec = calloc(1, sizeof(*exec));
+    if (exec == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "run %s: out of memory", spec->argv[0]);
+        return NULL;
+    }
+    exec->host = host;
+    exec->process.event = exec_event;
+    op_init(&exec->op, host_loop(host), exec_cancelled);
+    if (start(exec, spec, input, size, err) < 0) {
+        exec_destroy(exec);
+        return NULL;
+    }
+    if (siblings != NULL)
+        list_append(siblings, &exec->sibling);
+    return exec;
+}
+
+struct op *exec_op(struct exec *exec)
+{
+    return &exec->op;
+}
+
+const struct exec_result *exec_result(const struct exec *exec)
+{
+    return &exec->result;
+}
+
+void exec_set_deadlines(struct list *siblings, int64_t stop_at_ns, int64_t kill_at_ns,
+                        int64_t deadline_ns)
+{
+    list_each(node, siblings)
+    {
+        struct exec *exec = (struct exec *)((char *)node - offsetof(struct exec, sibling));
+        process_set_deadline(&exec->process, stop_at_ns, kill_at_ns, deadline_ns);
+    }
+}
+
+void exec_free(struct exec *exec)
+{
+    if (exec == NULL)
+        return;
+    if (!exec->process.active) {
+        exec_destroy(exec);
+        return;
+    }
+    exec->abandoned = true;
+    op_cancel(&exec->op);
+    process_stop(&exec->process, clock_boottime_ns());
+}

@@ -1,0 +1,27 @@
+/**
+ * What survives the runtime: which elections it was leading, in a memfd of the supervisor's. A
+ * runtime that was killed comes back, finds its elections there, and tells their handlers what
+ * happened. An open-addressed table of 16-byte slots (hash of the name, epoch); nothing else is
+ * ever stored.
+ */
+#ifndef CROWN_HOST_JOURNAL_H
+#define CROWN_HOST_JOURNAL_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct journal;
+
+/** Maps the supervisor's memfd, which it sizes at first use. @return NULL with `err`. */
+struct journal *journal_open(int fd, struct crown_error *err);
+void journal_close(struct journal *journal);
+
+/** Notes that `name` leads with `epoch`, or, with 0, that it does not. Past 65,536 names nothing is
+ * kept: then only the event of a dead runtime is missing. */
+void journal_set(struct journal *journal, const char *name, uint64_t epoch);
+
+/** @return the epoch under which `name` led when it was last noted, or 0. */
+uint64_t journal_get(const struct journal *journal, const char *name);
+
+#endif

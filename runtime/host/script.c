@@ -1,0 +1,145 @@
+#include "host/script.h"
+
+#include <lauxlib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "host/host.h"
+#include "lua/task.h"
+
+#define EXIT_USAGE 2
+
+struct script {
+    bool app; /* a script of the user's: whatever it raises means that it does not validate */
+    void (*ended)(int code, void *context);
+    void *context;
+};
+
+/* `arg` as every Lua interpreter sets it: the script at 0, its arguments above, the interpreter
+ * below. */
+static void set_arg(lua_State *L, const struct host_config *config, int first)
+{
+    lua_createtable(L, config->argc - first, first + 1);
+    for (int i = 0; i < config->argc; i++) {
+        lua_pushstring(L, config->argv[i]);
+        lua_rawseti(L, -2, i - first);
+    }
+    lua_setglobal(L, "arg");
+}
+
+static void raise_usage(lua_State *L)
+{
+    /* A table, so that the command can tell a mistake of the user's from a failure of the script.
+     */
+    lua_createtable(L, 0, 2);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "message");
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, "usage");
+    (void)lua_error(L);
+}
+
+int script_load(lua_State *L, struct host *host, int first)
+{
+    const struct host_config *config = host_config(host);
+    const char *path = config->argv[first];
+    set_arg(L, config, first);
+    if (luaL_loadfile(L, path) != 0)
+        raise_usage(L);
+    luaL_checkstack(L, config->argc, "too many arguments");
+    for (int i = first + 1; i < config->argc; i++)
+        lua_pushstring(L, config->argv[i]);
+    return config->argc - first;
+}
+
+static int push_script(lua_State *L)
+{
+    return script_load(L, lua_touserdata(L, 1), 1);
+}
+
+static int push_command(lua_State *L)
+{
+    const struct host_config *config = host_config(lua_touserdata(L, 1));
+    lua_getglobal(L, "require");
+    lua_pushstring(L, config->lua_child ? "crown.child_main" : "crown.command");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "main");
+    lua_createtable(L, config->argc, 0);
+    for (int i = 1; i < config->argc; i++) {
+        lua_pushstring(L, config->argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+    return 2;
+}
+
+/* What an error says to the user, and what exit code it means. */
+static int report(lua_State *L, bool app)
+{
+    int top = lua_gettop(L);
+    int code = app ? EXIT_USAGE : 1;
+    if (lua_isnil(L, top))
+        return 1; /* error(nil): the script has said what it wanted to */
+    if (lua_istable(L, top)) {
+        lua_getfield(L, top, "usage");
+        if (lua_toboolean(L, -1))
+            code = EXIT_USAGE;
+        lua_getfield(L, top, "message");
+    }
+    const char *message = lua_tostring(L, -1);
+    if (message == NULL && luaL_callmeta(L, top, "__tostring"))
+        message = lua_tostring(L, -1);
+    char text[4096];
+    (void)snprintf(text, sizeof(text), "crown-lua: %s",
+                   message != NULL ? message : "an error that is no text");
+    log_redact(text);
+    (void)fprintf(stderr, "%s\n", text);
+    return code;
+}
+
+static void main_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
+{
+    struct script *script = context;
+    lua_State *L = task_state(task);
+    int code = 0;
+    if (outcome == TASK_FAILED)
+        code = report(L, script->app);
+    else if (nresults > 0 && lua_isnumber(L, -nresults))
+        code = (int)lua_tonumber(L, -nresults); /* the command's exit code */
+    void (*ended)(int code, void *context) = script->ended;
+    void *ended_context = script->context;
+    free(script);
+    ended(code, ended_context);
+}
+
+static bool names_file(const char *argument)
+{
+    struct stat info;
+    return argument[0] != '-' && stat(argument, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+void script_start(struct host *host, void (*ended)(int code, void *context), void *context)
+{
+    const struct host_config *config = host_config(host);
+    lua_State *L = lua_host_state(host_lua(host));
+    bool is_script = !config->lua_child && config->argc > 1 && names_file(config->argv[1]);
+    int base = lua_gettop(L);
+    lua_pushcfunction(L, is_script ? push_script : push_command);
+    lua_pushlightuserdata(L, host);
+    struct script *script = malloc(sizeof(*script));
+    if (script == NULL || lua_pcall(L, 1, LUA_MULTRET, 0) != 0) {
+        free(script);
+        ended(report(L, is_script), context);
+        lua_settop(L, base);
+        return;
+    }
+    *script = (struct script){is_script, ended, context};
+    int nargs = lua_gettop(L) - base - 1;
+    if (task_spawn(host_lua(host), L, nargs, NULL, main_done, script) == NULL) {
+        free(script);
+        ended(1, context);
+    }
+}

@@ -1,0 +1,27 @@
+/**
+ * The main task: the command, or the script that it runs.
+ */
+#ifndef CROWN_HOST_SCRIPT_H
+#define CROWN_HOST_SCRIPT_H
+
+#include <lua.h>
+
+struct host;
+
+/**
+ * Starts the main task. A first argument that names a file is a Lua script and gets the rest as its
+ * arguments, as with any Lua interpreter; everything else is for the module crown.command.
+ * @param ended called once, from the loop, with the exit code that the task's end calls for.
+ */
+void script_start(struct host *host, void (*ended)(int code, void *context), void *context);
+
+/**
+ * For crown.command: loads a script and pushes it as a function, `arg` set, its arguments behind it
+ * on the stack.
+ * @param first which of the process's arguments is the script's path.
+ * @return how many values were pushed; or raises the message that names what is wrong, as a usage
+ * error.
+ */
+int script_load(lua_State *L, struct host *host, int first);
+
+#endif

@@ -1,0 +1,173 @@
+#include "host/telemetry.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "host/driver.h"
+#include "host/host.h"
+
+#define COMMON_FIELDS 7
+#define MAX_FIELDS 16
+
+static const struct {
+    const char *name;
+    enum log_level level;
+} events[TELEMETRY_EVENT_COUNT] = {
+#define TELEMETRY_ROW(name, text, level) [TELEMETRY_##name] = {text, level},
+    TELEMETRY_EVENTS(TELEMETRY_ROW)};
+
+struct telemetry {
+    struct host *host;
+    int sink; /* registry reference of a Lua function, or LUA_NOREF */
+    bool wanted[TELEMETRY_EVENT_COUNT];
+    uint64_t counts[TELEMETRY_EVENT_COUNT];
+};
+
+struct telemetry *telemetry_new(struct host *host)
+{
+    struct telemetry *telemetry = calloc(1, sizeof(*telemetry));
+    if (telemetry == NULL)
+        return NULL;
+    telemetry->host = host;
+    telemetry->sink = LUA_NOREF;
+    return telemetry;
+}
+
+void telemetry_free(struct telemetry *telemetry)
+{
+    free(telemetry);
+}
+
+/* A moment for people and other machines to read; nothing is ever decided by it. */
+static double wall_clock(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+        return 0;
+    return (double)now.tv_sec + (double)now.tv_nsec / (double)NS_PER_S;
+}
+
+static unsigned common_fields(const struct host *host, const struct candidate *candidate,
+                              struct log_field *fields)
+{
+    unsigned count = 0;
+    if (candidate == NULL) {
+        fields[count++] = log_string("node", host_node(host));
+        return count;
+    }
+    struct candidate_status status;
+    candidate_status(candidate, &status);
+    fields[count++] = log_string("name", candidate_name(candidate));
+    fields[count++] = log_string("node", host_node(host));
+    fields[count++] = log_string("phase", election_phase_name(status.view.phase));
+    fields[count++] = log_string("oracle", candidate_oracle(candidate));
+    if (status.leader != NULL)
+        fields[count++] = log_string("leader", status.leader);
+    uint64_t epoch = status.leader_epoch != 0 ? status.leader_epoch : status.view.epoch;
+    fields[count++] = log_integer("epoch", (int64_t)epoch);
+    return count;
+}
+
+static void push_field(lua_State *L, const struct log_field *field)
+{
+    switch (field->type) {
+    case LOG_FIELD_STRING:
+        lua_pushstring(L, field->string);
+        break;
+    case LOG_FIELD_INTEGER:
+        lua_pushnumber(L, (lua_Number)field->integer);
+        break;
+    case LOG_FIELD_NUMBER:
+        lua_pushnumber(L, field->number);
+        break;
+    case LOG_FIELD_BOOLEAN:
+        lua_pushboolean(L, field->boolean);
+        break;
+    }
+    lua_setfield(L, -2, field->key);
+}
+
+static void tell_sink(struct telemetry *telemetry, enum telemetry_event event,
+                      const struct log_field *fields, unsigned count)
+{
+    lua_State *L = lua_host_state(host_lua(telemetry->host));
+    lua_rawgeti(L, LUA_REGISTRYINDEX, telemetry->sink);
+    lua_pushstring(L, events[event].name);
+    lua_createtable(L, 0, (int)count + 1);
+    for (unsigned i = 0; i < count; i++)
+        push_field(L, &fields[i]);
+    lua_pushnumber(L, wall_clock());
+    lua_setfield(L, -2, "time");
+    if (lua_pcall(L, 2, 0, 0) != 0) {
+        log_error("%s: a subscriber failed: %s", events[event].name, lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+}
+
+void telemetry_emit(struct telemetry *telemetry, const struct candidate *candidate,
+                    enum telemetry_event event, const struct log_field *fields, unsigned count)
+{
+    telemetry->counts[event]++;
+    bool wanted = telemetry->wanted[event] && telemetry->sink != LUA_NOREF;
+    if (!wanted && !log_enabled(events[event].level, events[event].name))
+        return;
+    struct log_field all[COMMON_FIELDS + MAX_FIELDS];
+    unsigned total = common_fields(telemetry->host, candidate, all);
+    for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
+        all[total++] = fields[i];
+    log_event(events[event].level, events[event].name, all, total);
+    if (wanted)
+        tell_sink(telemetry, event, all, total);
+}
+
+/* @return the event of that name, or TELEMETRY_EVENT_COUNT. */
+static enum telemetry_event find_event(const char *name)
+{
+    enum telemetry_event event = 0;
+    while (event < TELEMETRY_EVENT_COUNT && strcmp(events[event].name, name) != 0)
+        event++;
+    return event;
+}
+
+bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *candidate,
+                          const char *name, const struct log_field *fields, unsigned count)
+{
+    enum telemetry_event event = find_event(name);
+    if (event == TELEMETRY_EVENT_COUNT)
+        return false;
+    telemetry_emit(telemetry, candidate, event, fields, count);
+    return true;
+}
+
+void telemetry_set_sink(struct telemetry *telemetry, lua_State *L)
+{
+    luaL_unref(L, LUA_REGISTRYINDEX, telemetry->sink);
+    telemetry->sink = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+bool telemetry_want(struct telemetry *telemetry, const char *name)
+{
+    if (strcmp(name, "*") == 0) {
+        for (unsigned event = 0; event < TELEMETRY_EVENT_COUNT; event++)
+            telemetry->wanted[event] = true;
+        return true;
+    }
+    enum telemetry_event event = find_event(name);
+    if (event == TELEMETRY_EVENT_COUNT)
+        return false;
+    telemetry->wanted[event] = true;
+    return true;
+}
+
+uint64_t telemetry_count(const struct telemetry *telemetry, enum telemetry_event event)
+{
+    return telemetry->counts[event];
+}
+
+const char *telemetry_event_name(enum telemetry_event event)
+{
+    return events[event].name;
+}

@@ -1,0 +1,72 @@
+/**
+ * What happened, told once to everybody who listens: the log, the Lua subscribers of crown.on, and
+ * the counters that metrics show. Event names and fields: docs/events.md.
+ */
+#ifndef CROWN_HOST_TELEMETRY_H
+#define CROWN_HOST_TELEMETRY_H
+
+#include <lua.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+struct host;
+struct candidate;
+struct telemetry;
+
+/** Event, its name, and the level at which the default logger shows it. */
+#define TELEMETRY_EVENTS(X)                                                                        \
+    X(PROCESS_INITIALIZED, "process.initialized", LOG_DEBUG)                                       \
+    X(PROCESS_TERMINATING, "process.terminating", LOG_DEBUG)                                       \
+    X(LEADERSHIP_CLAIMED, "leadership.claimed", LOG_INFO)                                          \
+    X(LEADERSHIP_REJECTED, "leadership.rejected", LOG_DEBUG)                                       \
+    X(LEADERSHIP_REFRESHED, "leadership.refreshed", LOG_DEBUG)                                     \
+    X(LEADERSHIP_UNCERTAIN, "leadership.uncertain", LOG_WARN)                                      \
+    X(LEADERSHIP_LOST, "leadership.lost", LOG_WARN)                                                \
+    X(LEADERSHIP_CONFLICT, "leadership.conflict", LOG_ERROR)                                       \
+    X(LEADERSHIP_ABDICATED, "leadership.abdicated", LOG_INFO)                                      \
+    X(LEADERSHIP_EVICTED, "leadership.evicted", LOG_WARN)                                          \
+    X(MONITOR_STARTED, "monitor.started", LOG_DEBUG)                                               \
+    X(MONITOR_FAILED, "monitor.failed", LOG_WARN)                                                  \
+    X(MONITOR_TIMEOUT, "monitor.timeout", LOG_DEBUG)                                               \
+    X(MONITOR_LEADER_DOWN, "monitor.leader_down", LOG_INFO)                                        \
+    X(CHILD_STARTED, "child.started", LOG_INFO)                                                    \
+    X(CHILD_STOPPED, "child.stopped", LOG_INFO)                                                    \
+    X(CHILD_EXITED, "child.exited", LOG_WARN)                                                      \
+    X(CHILD_KILLED, "child.killed", LOG_WARN)                                                      \
+    X(ORACLE_CONNECTED, "oracle.connected", LOG_INFO)                                              \
+    X(ORACLE_DISCONNECTED, "oracle.disconnected", LOG_WARN)                                        \
+    X(ORACLE_ERROR, "oracle.error", LOG_ERROR)                                                     \
+    X(ORACLE_AMNESIA, "oracle.amnesia", LOG_ERROR)                                                 \
+    X(HANDLER_ERROR, "handler.error", LOG_ERROR)                                                   \
+    X(RUNTIME_RESTARTED, "runtime.restarted", LOG_WARN)
+
+#define TELEMETRY_ENUM(name, text, level) TELEMETRY_##name,
+enum telemetry_event { TELEMETRY_EVENTS(TELEMETRY_ENUM) TELEMETRY_EVENT_COUNT };
+
+struct telemetry *telemetry_new(struct host *host);
+void telemetry_free(struct telemetry *telemetry);
+
+/**
+ * Tells an event: to the log at its level, and to the Lua sink where somebody subscribed. Every
+ * event bears name, node, phase, oracle, leader, epoch and time, besides its own fields.
+ * @param candidate NULL for events of the whole runtime.
+ */
+void telemetry_emit(struct telemetry *telemetry, const struct candidate *candidate,
+                    enum telemetry_event event, const struct log_field *fields, unsigned count);
+
+/** Emits an event by its name, as Lua oracles do. @return false when there is no such event. */
+bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *candidate,
+                          const char *name, const struct log_field *fields, unsigned count);
+
+/** The function on top of L (popped) becomes the sink: sink(name, fields), called from the loop;
+ * may not wait. */
+void telemetry_set_sink(struct telemetry *telemetry, lua_State *L);
+/** Somebody subscribes ("*": to all). @return false when there is no such event. */
+bool telemetry_want(struct telemetry *telemetry, const char *name);
+/** @return how often an event was told since the start. */
+uint64_t telemetry_count(const struct telemetry *telemetry, enum telemetry_event event);
+const char *telemetry_event_name(enum telemetry_event event);
+
+#endif

@@ -1,0 +1,286 @@
+#include "loop/loop.h"
+
+#include <errno.h>
+#include <ev.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Jobs posted by jobs run in the same turn, but only so many: IO must get its turn as well. */
+#define JOBS_A_TURN 4096u
+
+struct loop {
+    struct ev_loop *ev;
+    ev_io timer_watch;
+    ev_prepare prepare;
+    ev_idle idle; /* keeps the loop from sleeping while jobs wait */
+    int timer;
+    struct heap deadlines;
+    struct list jobs;
+    int64_t armed_ns; /* what the timerfd is set to */
+    bool virtual;
+    bool stopped;
+    int64_t virtual_ns;
+    void (*turned)(void *context);
+    void *turned_context;
+};
+
+/* A watcher outlives its watch: the watch's owner may free it from inside its own callback. */
+struct watcher {
+    ev_io io;
+    struct loop_watch *watch;
+};
+
+int64_t loop_now(const struct loop *loop)
+{
+    return loop->virtual ? loop->virtual_ns : clock_boottime_ns();
+}
+
+static struct loop_deadline *of_node(struct heap_node *node)
+{
+    return (struct loop_deadline *)((char *)node - offsetof(struct loop_deadline, node));
+}
+
+static void arm_timer(struct loop *loop)
+{
+    struct heap_node *top = heap_top(&loop->deadlines);
+    int64_t at_ns = top == NULL || loop->virtual ? TIME_NEVER : top->key;
+    if (at_ns == loop->armed_ns)
+        return;
+    struct itimerspec spec = {{0, 0}, {0, 0}};
+    if (at_ns != TIME_NEVER) {
+        int64_t at = at_ns > 0 ? at_ns : 1; /* zero would disarm */
+        spec.it_value.tv_sec = at / NS_PER_S;
+        spec.it_value.tv_nsec = at % NS_PER_S;
+    }
+    (void)timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &spec, NULL); /* arguments are right */
+    loop->armed_ns = at_ns;
+}
+
+static void fire_due(struct loop *loop)
+{
+    int64_t now = loop_now(loop);
+    struct heap_node *top;
+    while ((top = heap_top(&loop->deadlines)) != NULL && top->key <= now) {
+        struct loop_deadline *deadline = of_node(top);
+        heap_remove(&loop->deadlines, top);
+        deadline->armed = false;
+        deadline->fire(deadline);
+    }
+}
+
+static bool drain_jobs(struct loop *loop)
+{
+    bool any = false;
+    for (unsigned i = 0; i < JOBS_A_TURN && !loop->stopped; i++) {
+        struct list_node *node = list_first(&loop->jobs);
+        if (node == NULL)
+            break;
+        struct loop_job *job = (struct loop_job *)((char *)node - offsetof(struct loop_job, link));
+        loop_unpost(loop, job);
+        job->run(job);
+        any = true;
+    }
+    return any;
+}
+
+static void timer_ready(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct loop *loop = ev_userdata(ev);
+    uint64_t fired;
+    (void)io;
+    (void)events;
+    ssize_t ignored = read(loop->timer, &fired, sizeof(fired)); /* only so that it is quiet again */
+    (void)ignored;
+    loop->armed_ns = TIME_NEVER;
+}
+
+static void idle_turn(struct ev_loop *ev, ev_idle *idle, int events)
+{
+    (void)ev;
+    (void)idle;
+    (void)events;
+}
+
+/* Before the loop sleeps: deadlines, then the run queue. What they start is done before anybody
+ * waits. */
+static void before_wait(struct ev_loop *ev, ev_prepare *prepare, int events)
+{
+    struct loop *loop = ev_userdata(ev);
+    (void)prepare;
+    (void)events;
+    if (!loop->virtual)
+        fire_due(loop);
+    (void)drain_jobs(loop);
+    if (list_empty(&loop->jobs)) {
+        ev_idle_stop(ev, &loop->idle);
+        if (loop->turned != NULL)
+            loop->turned(loop->turned_context);
+    }
+    if (!list_empty(&loop->jobs))
+        ev_idle_start(ev, &loop->idle);
+    arm_timer(loop);
+}
+
+struct loop *loop_new(struct crown_error *err)
+{
+    struct loop *loop = calloc(1, sizeof(*loop));
+    if (loop == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "make the event loop: out of memory");
+        return NULL;
+    }
+    loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    loop->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+    if (loop->timer < 0 || loop->ev == NULL) {
+        (void)error_set_errno(err, errno, "make the event loop");
+        loop_free(loop);
+        return NULL;
+    }
+    list_init(&loop->jobs);
+    loop->armed_ns = TIME_NEVER;
+    ev_set_userdata(loop->ev, loop);
+    ev_io_init(&loop->timer_watch, timer_ready, loop->timer, EV_READ);
+    ev_io_start(loop->ev, &loop->timer_watch);
+    ev_prepare_init(&loop->prepare, before_wait);
+    ev_prepare_start(loop->ev, &loop->prepare);
+    ev_idle_init(&loop->idle, idle_turn);
+    return loop;
+}
+
+void loop_free(struct loop *loop)
+{
+    if (loop == NULL)
+        return;
+    if (loop->ev != NULL)
+        ev_loop_destroy(loop->ev);
+    if (loop->timer >= 0)
+        (void)close(loop->timer);
+    heap_free(&loop->deadlines);
+    free(loop);
+}
+
+void loop_run(struct loop *loop)
+{
+    if (!loop->stopped)
+        (void)ev_run(loop->ev, 0);
+}
+
+void loop_stop(struct loop *loop)
+{
+    loop->stopped = true;
+    ev_break(loop->ev, EVBREAK_ALL);
+}
+
+void loop_post(struct loop *loop, struct loop_job *job)
+{
+    if (job->queued)
+        return;
+    job->queued = true;
+    list_append(&loop->jobs, &job->link);
+    ev_idle_start(loop->ev, &loop->idle);
+}
+
+void loop_unpost(struct loop *loop, struct loop_job *job)
+{
+    (void)loop;
+    if (!job->queued)
+        return;
+    job->queued = false;
+    list_remove(&job->link);
+}
+
+void loop_at(struct loop *loop, struct loop_deadline *deadline, int64_t at_ns)
+{
+    if (at_ns == TIME_NEVER) {
+        loop_at_cancel(loop, deadline);
+        return;
+    }
+    if (heap_set(&loop->deadlines, &deadline->node, at_ns) < 0)
+        abort(); /* no memory for one pointer: crash and be restarted rather than miss a deadline */
+    deadline->armed = true;
+    deadline->at_ns = at_ns;
+}
+
+void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline)
+{
+    heap_remove(&loop->deadlines, &deadline->node);
+    deadline->armed = false;
+}
+
+static void io_ready(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct watcher *watcher = (struct watcher *)((char *)io - offsetof(struct watcher, io));
+    (void)ev;
+    unsigned happened = (events & EV_READ ? LOOP_READ : 0) | (events & EV_WRITE ? LOOP_WRITE : 0);
+    watcher->watch->ready(watcher->watch, happened);
+}
+
+void loop_watch(struct loop *loop, struct loop_watch *watch, int fd, unsigned events)
+{
+    struct watcher *watcher = watch->impl;
+    if (events == 0) {
+        loop_unwatch(watch);
+        return;
+    }
+    if (watcher == NULL) {
+        watcher = calloc(1, sizeof(*watcher));
+        if (watcher == NULL)
+            abort(); /* as in loop_at */
+        ev_init(&watcher->io, io_ready);
+        watcher->watch = watch;
+        watch->impl = watcher;
+    }
+    watch->loop = loop;
+    watch->fd = fd;
+    watch->events = events;
+    /* Stopped and started even when nothing seems to change: the number may stand for another
+     * socket by now, and epoll has forgotten the old one. */
+    ev_io_stop(loop->ev, &watcher->io);
+    ev_io_set(&watcher->io, fd,
+              (events & LOOP_READ ? EV_READ : 0) | (events & LOOP_WRITE ? EV_WRITE : 0));
+    ev_io_start(loop->ev, &watcher->io);
+}
+
+void loop_unwatch(struct loop_watch *watch)
+{
+    struct watcher *watcher = watch->impl;
+    if (watcher == NULL)
+        return;
+    ev_io_stop(watch->loop->ev, &watcher->io);
+    free(watcher);
+    watch->impl = NULL;
+    watch->events = 0;
+}
+
+void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context)
+{
+    loop->turned = turned;
+    loop->turned_context = context;
+}
+
+void loop_set_virtual(struct loop *loop, bool virtual)
+{
+    if (virtual && !loop->virtual)
+        loop->virtual_ns = clock_boottime_ns();
+    loop->virtual = virtual;
+    arm_timer(loop);
+}
+
+void loop_advance(struct loop *loop, int64_t ns)
+{
+    int64_t until_ns = clock_add_ns(loop->virtual_ns, ns);
+    for (;;) {
+        while (drain_jobs(loop))
+            continue;
+        struct heap_node *top = heap_top(&loop->deadlines);
+        if (top == NULL || top->key > until_ns)
+            break;
+        if (top->key > loop->virtual_ns)
+            loop->virtual_ns = top->key;
+        fire_due(loop);
+    }
+    loop->virtual_ns = until_ns;
+}

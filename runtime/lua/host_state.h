@@ -1,0 +1,38 @@
+/**
+ * The inside of a Lua host, shared by vm.c, task.c and guard.c. Nobody else includes this.
+ */
+#ifndef CROWN_LUA_HOST_STATE_H
+#define CROWN_LUA_HOST_STATE_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "lua/task.h"
+#include "lua/vm.h"
+
+struct lua_host {
+    lua_State *L;
+    struct loop *loop;
+    void *owner;
+    struct list tasks; /* all of them */
+    struct task_scope scope;
+    struct task *running;
+    bool collect; /* torture: a full collection before each resume */
+    /* guard.c; read by a signal handler */
+    timer_t slice_timer;
+    bool guarded;
+    volatile sig_atomic_t
+        resumes; /* counts resumes: a tick that sees the same one twice preempts */
+    volatile sig_atomic_t ticked;
+    volatile sig_atomic_t preempting; /* the hook is set */
+    volatile sig_atomic_t overlong; /* ticks in a row that found the running task unable to yield */
+    bool preempted;                 /* the yield that just came was the hook's */
+};
+
+/* task.c */
+void task_open(struct lua_host *host);
+void task_drop_all(struct lua_host *host);
+lua_State *task_thread(const struct task *task);
+
+#endif

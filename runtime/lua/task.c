@@ -1,0 +1,325 @@
+#include "lua/task.h"
+
+#include <assert.h>
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "lua/guard.h"
+#include "lua/host_state.h"
+
+#define SLOW_SLICES 4 /* of 50 ms: worth a word in the log */
+
+struct task {
+    struct lua_host *host;
+    lua_State *thread; /* anchored in the table of threads under this struct's address */
+    struct task_scope *scope;
+    struct list_node link;       /* in the host */
+    struct list_node scope_link; /* in the scope */
+    struct loop_job job;         /* to be resumed */
+    struct loop_deadline deadline;
+    struct op *op; /* what it waits for; NULL while it waits for the time alone, or not at all */
+    task_push *push;
+    task_done *done;
+    void *context;
+    struct task **handle; /* of Lua's userdata, which outlives the task */
+    int nargs;            /* of the first resume */
+    unsigned slices;      /* without a wait */
+    bool waiting, timed_out;
+    bool cancelled; /* politely */
+    bool dropped;   /* while it was running: it ends at its next wait */
+};
+
+static const char threads_key; /* its address is the registry key of the table of threads */
+
+void task_open(struct lua_host *host)
+{
+    lua_State *L = host->L;
+    const char *torture = getenv("CROWN_TORTURE");
+    host->collect = torture != NULL && strcmp(torture, "gc") == 0;
+    lua_pushlightuserdata(L, (void *)&threads_key);
+    lua_newtable(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* Sets the table of threads' slot for a task to the value on top of L, and pops it. */
+static void anchor(lua_State *L, struct task *task)
+{
+    lua_pushlightuserdata(L, (void *)&threads_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_pushlightuserdata(L, task);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 2);
+}
+
+void task_scope_init(struct task_scope *scope)
+{
+    list_init(&scope->tasks);
+    scope->closed = false;
+    scope->owner = NULL;
+}
+
+static void task_free(struct task *task)
+{
+    struct lua_host *host = task->host;
+    if (task->op != NULL)
+        op_cancel(task->op);
+    loop_at_cancel(host->loop, &task->deadline);
+    loop_unpost(host->loop, &task->job);
+    list_remove(&task->link);
+    list_remove(&task->scope_link);
+    if (task->handle != NULL)
+        *task->handle = NULL;
+    lua_pushnil(host->L);
+    anchor(host->L, task);
+    free(task);
+}
+
+void task_drop(struct task *task)
+{
+    if (task == task->host->running)
+        task->dropped = true;
+    else
+        task_free(task);
+}
+
+void task_scope_close(struct task_scope *scope)
+{
+    struct list_node *next;
+    scope->closed = true;
+    for (struct list_node *node = list_first(&scope->tasks); node != NULL; node = next) {
+        struct task *task = (struct task *)((char *)node - offsetof(struct task, scope_link));
+        next = list_next(&scope->tasks, node);
+        task_drop(task);
+    }
+}
+
+void task_drop_all(struct lua_host *host)
+{
+    struct list_node *node;
+    host->running = NULL;
+    while ((node = list_first(&host->tasks)) != NULL)
+        task_free((struct task *)((char *)node - offsetof(struct task, link)));
+}
+
+/* Ends a task: the outcome's values are on top of its stack. */
+static void task_end(struct task *task, enum task_outcome outcome, int nresults)
+{
+    /* Out of the scope first: `done` may close it. */
+    list_remove(&task->scope_link);
+    if (task->done != NULL)
+        task->done(task, outcome, nresults, task->context);
+    else if (outcome == TASK_FAILED)
+        log_error("a task failed: %s", lua_tostring(task->thread, -1));
+    task_free(task);
+}
+
+/* Replaces the error on top by a text with the task's traceback. A table with a message of its own
+ * stays as it is. */
+static void add_traceback(struct task *task)
+{
+    lua_State *L = task->thread;
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return;
+    luaL_traceback(L, L, lua_tostring(L, -1), 0);
+}
+
+static void push_failure(lua_State *L, const char *message, const char *code)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, message);
+    lua_pushstring(L, code);
+}
+
+static int push_results(struct task *task)
+{
+    struct op *op = task->op;
+    task->op = NULL;
+    task->waiting = false;
+    loop_at_cancel(task->host->loop, &task->deadline);
+    if (task->cancelled) {
+        push_failure(task->thread, "cancelled", "cancelled");
+        return 3;
+    }
+    if (task->timed_out) {
+        task->timed_out = false;
+        if (op == NULL)
+            return 0; /* a sleep that ended as it should */
+        push_failure(task->thread, "timeout", "timeout");
+        return 3;
+    }
+    return task->push != NULL && op != NULL ? task->push(task->thread, op) : 0;
+}
+
+static void warn_slow(struct task *task)
+{
+    if (++task->slices != SLOW_SLICES)
+        return;
+    lua_State *L = task->thread;
+    luaL_traceback(L, L, "a task has run for 200 ms without a wait", 0);
+    log_warn("%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+}
+
+/* The only place that resumes Lua. */
+static void task_resume(struct task *task)
+{
+    struct lua_host *host = task->host;
+    int nargs = task->nargs;
+    task->nargs = 0;
+    assert(host->running == NULL);
+    if (task->waiting)
+        nargs = push_results(task);
+    if (host->collect)
+        (void)lua_gc(host->L, LUA_GCCOLLECT, 0);
+    host->running = task;
+    guard_enter(host);
+    int status = lua_resume(task->thread, nargs);
+    guard_leave(host);
+    host->running = NULL;
+    if (task->dropped) {
+        task->op = NULL; /* task_wait has cancelled it already */
+        task_free(task);
+    } else if (status == LUA_YIELD && host->preempted) {
+        warn_slow(task);
+        loop_post(host->loop, &task->job);
+    } else if (status == LUA_YIELD && task->waiting) {
+        task->slices = 0;
+    } else if (status == LUA_YIELD) {
+        lua_pushliteral(task->thread, "coroutine.yield outside a coroutine of one's own: to wait, "
+                                      "call crown.sleep or another function that waits");
+        add_traceback(task);
+        task_end(task, TASK_FAILED, 1);
+    } else if (status == 0) {
+        task_end(task, TASK_DONE, lua_gettop(task->thread));
+    } else if (status == LUA_ERRMEM) {
+        log_error("Lua is out of memory");
+        _Exit(70); /* crash-only: keepers and supervisor see to the rest */
+    } else {
+        add_traceback(task);
+        task_end(task, TASK_FAILED, 1);
+    }
+}
+
+static void task_run(struct loop_job *job)
+{
+    task_resume((struct task *)((char *)job - offsetof(struct task, job)));
+}
+
+/* The op is done; we are on the run queue already. */
+static void task_woken(struct op *op)
+{
+    task_resume(op->waiter);
+}
+
+static void task_due(struct loop_deadline *deadline)
+{
+    struct task *task = (struct task *)((char *)deadline - offsetof(struct task, deadline));
+    task->timed_out = true;
+    if (task->op != NULL)
+        op_cancel(task->op);
+    loop_post(task->host->loop, &task->job);
+}
+
+struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struct task_scope *scope,
+                        task_done *done, void *context)
+{
+    if (scope == NULL)
+        scope = host->running != NULL ? host->running->scope : &host->scope;
+    struct task *task = scope->closed ? NULL : calloc(1, sizeof(*task));
+    if (task == NULL) {
+        lua_pop(from, nargs + 1);
+        return NULL;
+    }
+    task->host = host;
+    task->scope = scope;
+    task->done = done;
+    task->context = context;
+    task->nargs = nargs;
+    task->job.run = task_run;
+    task->deadline.fire = task_due;
+    task->thread = lua_newthread(from);
+    anchor(from, task);
+    lua_xmove(from, task->thread, nargs + 1);
+    list_append(&host->tasks, &task->link);
+    list_append(&scope->tasks, &task->scope_link);
+    loop_post(host->loop, &task->job);
+    return task;
+}
+
+int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push)
+{
+    struct lua_host *host = lua_host_of(L);
+    struct task *task = host->running;
+    const char *refusal = NULL;
+    if (task == NULL)
+        refusal = "this has to wait, which only a task can: call it from crown.spawn";
+    else if (L != task->thread)
+        refusal = "this has to wait, which a coroutine of one's own cannot: use crown.spawn "
+                  "instead of coroutine.create or coroutine.wrap";
+    else if (!lua_isyieldable(L))
+        refusal = "this has to wait, which is not possible here: inside table.sort, string.gsub, "
+                  "require, or another C function that calls Lua";
+    if (refusal != NULL || task->cancelled || task->dropped) {
+        if (op != NULL)
+            op_cancel(op);
+        if (refusal != NULL)
+            return luaL_error(L, "%s", refusal);
+    }
+    if (task->dropped)
+        return lua_yield(L, 0);
+    if (task->cancelled) {
+        push_failure(L, "cancelled", "cancelled");
+        return 3;
+    }
+    task->op = op;
+    task->push = push;
+    task->waiting = true;
+    if (op != NULL) {
+        op->wake = task_woken;
+        op->waiter = task;
+    }
+    loop_at(host->loop, &task->deadline, until_ns);
+    return lua_yield(L, 0);
+}
+
+void task_cancel(struct task *task)
+{
+    if (task->cancelled)
+        return;
+    task->cancelled = true;
+    if (!task->waiting)
+        return;
+    if (task->op != NULL)
+        op_cancel(task->op);
+    loop_post(task->host->loop, &task->job);
+}
+
+struct task *task_running(lua_State *L)
+{
+    return lua_host_of(L)->running;
+}
+
+lua_State *task_state(struct task *task)
+{
+    return task->thread;
+}
+
+lua_State *task_thread(const struct task *task)
+{
+    return task->thread;
+}
+
+struct task_scope *task_scope_of(struct task *task)
+{
+    return task->scope;
+}
+
+void task_set_handle(struct task *task, struct task **handle)
+{
+    task->handle = handle;
+}

@@ -1,0 +1,151 @@
+#include "lua/vm.h"
+
+#include <lauxlib.h>
+#include <luajit.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "lua/embedded.h"
+#include "lua/guard.h"
+#include "lua/host_state.h"
+#include "lua/task.h"
+
+#if LUA_VERSION_NUM != 501 || !defined(LUAJIT_VERSION)
+#error "crown-lua needs the headers of LuaJIT 2.1"
+#endif
+
+#define EXIT_PANIC 70 /* EX_SOFTWARE of sysexits.h */
+
+static const char host_key; /* its address is the registry key */
+
+/* Memory is out, or an error escaped every protected call: end, and be restarted. */
+static int panic(lua_State *L)
+{
+    const char *message = lua_tostring(L, -1);
+    log_error("Lua gave up: %s", message != NULL ? message : "(no message)");
+    _exit(EXIT_PANIC);
+}
+
+static const struct embedded_module *find_module(const char *name)
+{
+    const struct embedded_module *module = embedded_modules;
+    while (module->name != NULL && strcmp(module->name, name) != 0)
+        module++;
+    return module->name != NULL ? module : NULL;
+}
+
+static int search_embedded(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    const struct embedded_module *module = find_module(name);
+    char chunk[128];
+    if (module == NULL) {
+        lua_pushfstring(L, "\n\tno module '%s' inside crown-lua", name);
+        return 1;
+    }
+    (void)snprintf(chunk, sizeof(chunk), "@%s", module->file);
+    if (luaL_loadbuffer(L, module->source, module->size, chunk) != 0)
+        return lua_error(L);
+    return 1;
+}
+
+/* Behind the searchers that are there, so that a file on the path wins. */
+static void add_searcher(lua_State *L)
+{
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "loaders");
+    lua_pushcfunction(L, search_embedded);
+    lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+    lua_pop(L, 2);
+}
+
+static void preload(lua_State *L, const struct lua_module *modules)
+{
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "preload");
+    for (const struct lua_module *module = modules; module->name != NULL; module++) {
+        lua_pushcfunction(L, module->open);
+        lua_setfield(L, -2, module->name);
+    }
+    lua_pop(L, 2);
+}
+
+static int open_world(lua_State *L)
+{
+    const struct lua_module *modules = lua_touserdata(L, 1);
+    luaL_openlibs(L);
+    add_searcher(L);
+    preload(L, modules);
+    guard_replace_sethook(L);
+    return 0;
+}
+
+struct lua_host *lua_host_new(struct loop *loop, const struct lua_module *modules, void *owner,
+                              struct crown_error *err)
+{
+    struct lua_host *host = calloc(1, sizeof(*host));
+    if (host != NULL)
+        host->L = luaL_newstate();
+    if (host == NULL || host->L == NULL) {
+        free(host);
+        (void)error_set(err, ERROR_MEMORY, "make the Lua state: out of memory");
+        return NULL;
+    }
+    host->loop = loop;
+    host->owner = owner;
+    list_init(&host->tasks);
+    task_scope_init(&host->scope);
+    (void)lua_atpanic(host->L, panic);
+    /* The compiler off: a hook can then stop any Lua loop, and code that waits for stores gains
+     * nothing by it. */
+    (void)luaJIT_setmode(host->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+    lua_pushlightuserdata(host->L, (void *)&host_key);
+    lua_pushlightuserdata(host->L, host);
+    lua_rawset(host->L, LUA_REGISTRYINDEX);
+    task_open(host);
+    if (lua_cpcall(host->L, open_world, (void *)modules) != 0 || guard_open(host, err) < 0) {
+        if (err->code == ERROR_NONE)
+            (void)error_set(err, ERROR_SYSTEM, "open the Lua world: %s", lua_tostring(host->L, -1));
+        lua_host_free(host);
+        return NULL;
+    }
+    return host;
+}
+
+void lua_host_free(struct lua_host *host)
+{
+    if (host == NULL)
+        return;
+    guard_close(host);
+    task_drop_all(host);
+    lua_close(host->L);
+    free(host);
+}
+
+lua_State *lua_host_state(struct lua_host *host)
+{
+    return host->L;
+}
+
+struct loop *lua_host_loop(struct lua_host *host)
+{
+    return host->loop;
+}
+
+void *lua_host_owner(struct lua_host *host)
+{
+    return host->owner;
+}
+
+struct lua_host *lua_host_of(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&host_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    struct lua_host *host = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return host;
+}

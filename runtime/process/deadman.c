@@ -1,0 +1,52 @@
+#include "process/deadman.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+struct deadman {
+    timer_t timer;
+};
+
+struct deadman *deadman_open(struct crown_error *err)
+{
+    struct deadman *deadman = malloc(sizeof(*deadman));
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    if (deadman == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "make a dead-man timer: out of memory");
+        return NULL;
+    }
+    if (timer_create(CLOCK_BOOTTIME, &event, &deadman->timer) < 0) {
+        (void)error_set_errno(err, errno, "make a dead-man timer");
+        free(deadman);
+        return NULL;
+    }
+    return deadman;
+}
+
+void deadman_set(struct deadman *deadman, int64_t at_ns)
+{
+    struct itimerspec spec = {{0, 0}, {0, 0}};
+    if (at_ns != TIME_NEVER) {
+        if (at_ns <= 0)
+            at_ns = 1; /* zero would disarm */
+        spec.it_value.tv_sec = at_ns / NS_PER_S;
+        spec.it_value.tv_nsec = at_ns % NS_PER_S;
+    }
+    /* Fails for wrong arguments only: timer_settime(2). */
+    int result = timer_settime(deadman->timer, TIMER_ABSTIME, &spec, NULL);
+    assert(result == 0);
+    (void)result;
+}
+
+void deadman_close(struct deadman *deadman)
+{
+    if (deadman == NULL)
+        return;
+    (void)timer_delete(deadman->timer); /* fails for wrong arguments only */
+    free(deadman);
+}

@@ -1,0 +1,269 @@
+#include "process/keeper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "process/child_spec.h"
+#include "process/deadman.h"
+#include "process/fds.h"
+#include "process/realtime.h"
+#include "process/rounds.h"
+#include "process/title.h"
+#include "process/warden.h"
+#include "process/wire.h"
+
+#define ESCALATE_AFTER_NS NS_PER_S /* --terminate: from INT to TERM */
+
+struct keeper {
+    int runtime; /* line to the runtime; -1 once it is gone */
+    int signals;
+    int timer;
+    int line; /* to the warden */
+    struct deadman *deadman;
+    struct child_spec spec;
+    pid_t warden;
+    bool started, exited;
+    int status;                     /* of the child */
+    bool stopping;                  /* the stop signal was sent */
+    int64_t stop_at_ns, kill_at_ns; /* of the lease */
+    int64_t stop_kill_at_ns;        /* of STOP_CHILD */
+    int64_t escalate_at_ns;
+};
+
+static void report(struct keeper *keeper, const struct wire_message *message)
+{
+    /* A runtime that cannot be told is gone; the end of file on its line says the rest. */
+    if (keeper->runtime >= 0)
+        (void)wire_send(keeper->runtime, message, NULL, 0, NULL);
+}
+
+/* Kills whatever is left, says so, and ends. GONE is exact: no process of the tree exists any more.
+ */
+static void finish(struct keeper *keeper) __attribute__((noreturn));
+static void finish(struct keeper *keeper)
+{
+    if (keeper->started && !keeper->exited)
+        keeper->status = SIGKILL;
+    rounds_kill_all(NULL, NULL);
+    const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
+    report(keeper, &gone);
+    _exit(0);
+}
+
+static void kill_now(struct keeper *keeper)
+{
+    const struct wire_message killed = {.type = WIRE_KILLED};
+    (void)rounds_kill_once(0); /* first the deed, then the word */
+    report(keeper, &killed);
+    finish(keeper);
+}
+
+static void signal_child(struct keeper *keeper, int signal, bool group)
+{
+    const struct wire_message message = {.type = WIRE_SIGNAL, .signal = signal, .status = group};
+    (void)wire_send(keeper->line, &message, NULL, 0, NULL); /* a dead warden: SIGCHLD says so */
+}
+
+/* A stopped child acts on nothing but SIGCONT and SIGKILL: signal(7). */
+static void signal_stop(struct keeper *keeper, int signal)
+{
+    signal_child(keeper, signal, true);
+    signal_child(keeper, SIGCONT, true);
+}
+
+static void begin_stop(struct keeper *keeper)
+{
+    if (keeper->stopping)
+        return;
+    keeper->stopping = true;
+    if (!keeper->spec.escalate) {
+        signal_stop(keeper, keeper->spec.stop_signal);
+        return;
+    }
+    signal_stop(keeper, SIGINT);
+    keeper->escalate_at_ns = clock_boottime_ns() + ESCALATE_AFTER_NS;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void arm(const struct keeper *keeper)
+{
+    int64_t next = earlier(keeper->kill_at_ns, keeper->stop_kill_at_ns);
+    next = earlier(next, keeper->escalate_at_ns);
+    if (!keeper->stopping)
+        next = earlier(next, keeper->stop_at_ns);
+    struct itimerspec spec = {{0, 0}, {0, 0}};
+    if (next != TIME_NEVER) {
+        next = next > 0 ? next : 1;
+        spec.it_value.tv_sec = next / NS_PER_S;
+        spec.it_value.tv_nsec = next % NS_PER_S;
+    }
+    (void)timerfd_settime(keeper->timer, TFD_TIMER_ABSTIME, &spec, NULL); /* arguments are right */
+}
+
+static void act_on_time(struct keeper *keeper)
+{
+    uint64_t fired;
+    ssize_t ignored =
+        read(keeper->timer, &fired, sizeof(fired)); /* only so that poll waits again */
+    (void)ignored;
+    int64_t now = clock_boottime_ns();
+    if (now >= earlier(keeper->kill_at_ns, keeper->stop_kill_at_ns))
+        kill_now(keeper);
+    if (now >= keeper->stop_at_ns)
+        begin_stop(keeper);
+    if (now >= keeper->escalate_at_ns) {
+        keeper->escalate_at_ns = TIME_NEVER;
+        signal_stop(keeper, SIGTERM);
+    }
+    arm(keeper);
+}
+
+static void set_deadline(struct keeper *keeper, const struct wire_message *message)
+{
+    keeper->stop_at_ns = message->stop_at_ns;
+    keeper->kill_at_ns = message->kill_at_ns;
+    deadman_set(keeper->deadman, message->deadline_ns);
+    const struct wire_message copy = {.type = WIRE_SET_DEADLINE,
+                                      .deadline_ns = message->deadline_ns};
+    (void)wire_send(keeper->line, &copy, NULL, 0, NULL); /* a dead warden: SIGCHLD says so */
+}
+
+static void read_runtime(struct keeper *keeper)
+{
+    struct wire_message message;
+    int got;
+    while ((got = wire_receive(keeper->runtime, &message, NULL, NULL, NULL)) > 0) {
+        if (message.type == WIRE_SET_DEADLINE)
+            set_deadline(keeper, &message);
+        if (message.type == WIRE_SIGNAL)
+            signal_child(keeper, message.signal, false);
+        if (message.type == WIRE_STOP_CHILD) {
+            keeper->stop_kill_at_ns = message.kill_at_ns;
+            begin_stop(keeper);
+        }
+    }
+    if (got < 0)
+        kill_now(keeper); /* the runtime is gone: nobody watches the lease any more */
+}
+
+static void read_warden(struct keeper *keeper)
+{
+    struct wire_message message;
+    while (wire_receive(keeper->line, &message, NULL, NULL, NULL) > 0) {
+        keeper->started = keeper->started || message.type == WIRE_STARTED;
+        if (message.type == WIRE_EXITED) {
+            keeper->exited = true;
+            keeper->status = message.status;
+        }
+        report(keeper, &message);
+    }
+}
+
+static void read_signals(struct keeper *keeper)
+{
+    struct signalfd_siginfo info;
+    while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGTERM)
+            kill_now(keeper); /* the supervisor is dead (PDEATHSIG), or wants the tree dead */
+        int status;
+        pid_t pid;
+        bool over = false;
+        while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+            over = over || pid == keeper->warden;
+        if (over) {
+            read_warden(keeper); /* its last words */
+            finish(keeper);
+        }
+    }
+}
+
+static void fail_start(int runtime_fd, const char *text)
+{
+    struct wire_message message = {.type = WIRE_START_FAILED, .error = EPERM};
+    (void)snprintf(message.text, sizeof(message.text), "%s", text);
+    (void)wire_send(runtime_fd, &message, NULL, 0, NULL); /* it reads GONE below, or is dead */
+    message.type = WIRE_GONE;
+    (void)wire_send(runtime_fd, &message, NULL, 0, NULL);
+    _exit(0);
+}
+
+static int open_signals(void)
+{
+    sigset_t set;
+    (void)sigfillset(&set);
+    (void)sigprocmask(SIG_SETMASK, &set, NULL);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGTERM);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void start(struct keeper *keeper, const int *fds, unsigned nfds)
+{
+    struct crown_error err = {0};
+    keeper->warden = warden_start(&keeper->spec, fds, &keeper->line, &err);
+    if (keeper->warden < 0)
+        fail_start(keeper->runtime, err.message);
+    /* Streams are the child's alone; what holds a lock stays open here too. */
+    for (unsigned i = 0; i + keeper->spec.hold_count < nfds; i++)
+        (void)close(fds[i]);
+    deadman_set(keeper->deadman, keeper->spec.deadline_ns);
+    arm(keeper);
+}
+
+void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
+{
+    struct keeper keeper = {
+        .runtime = runtime_fd, .escalate_at_ns = TIME_NEVER, .stop_kill_at_ns = TIME_NEVER};
+    struct crown_error err = {0};
+    int keep[WIRE_MAX_FDS + 1];
+    memcpy(keep, fds, nfds * sizeof(*fds));
+    keep[nfds] = runtime_fd;
+    fds_close_except(keep, nfds + 1);
+    (void)realtime_enter();
+    if (nfds == 0 || child_spec_read(fds[0], &keeper.spec, &err) < 0)
+        fail_start(runtime_fd, nfds == 0 ? "no description of the child" : err.message);
+    title_set("crown-keeper", keeper.spec.label);
+    if (!keeper.spec.terminal)
+        (void)setsid(); /* cannot fail: a fresh child leads no group */
+    keeper.stop_at_ns = keeper.spec.stop_at_ns;
+    keeper.kill_at_ns = keeper.spec.kill_at_ns;
+    keeper.signals = open_signals();
+    keeper.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    keeper.deadman = deadman_open(&err);
+    if (keeper.signals < 0 || keeper.timer < 0 || keeper.deadman == NULL ||
+        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 ||
+        getppid() != supervisor)
+        fail_start(runtime_fd, "the keeper could not be set up");
+    start(&keeper, fds + 1, nfds - 1);
+    struct pollfd polls[] = {{.fd = keeper.timer, .events = POLLIN},
+                             {.fd = keeper.signals, .events = POLLIN},
+                             {.fd = keeper.runtime, .events = POLLIN},
+                             {.fd = keeper.line, .events = POLLIN}};
+    for (;;) {
+        if (poll(polls, sizeof(polls) / sizeof(polls[0]), -1) < 0 && errno != EINTR)
+            kill_now(&keeper);
+        act_on_time(&keeper);
+        read_runtime(&keeper);
+        read_warden(&keeper);
+        read_signals(&keeper);
+        /* A dead warden's line stays readable for ever; its death comes as SIGCHLD. */
+        if (polls[3].revents & POLLHUP)
+            polls[3].fd = -1;
+        arm(&keeper);
+    }
+}

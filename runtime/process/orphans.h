@@ -1,0 +1,22 @@
+/**
+ * What came to the supervisor because its keeper, or the runtime that forked it, died: it must die
+ * too.
+ */
+#ifndef CROWN_PROCESS_ORPHANS_H
+#define CROWN_PROCESS_ORPHANS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "process/keepers.h"
+
+/**
+ * One round of SIGKILL to every child of this process that is neither the runtime nor a keeper, and
+ * to all below it.
+ * @param init this is process 1, to which strangers' orphans come as well: then only those with
+ * CROWN_ELECTION in their environment, which every child of ours has, are killed.
+ * @return how many are still there; call again until 0.
+ */
+unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init);
+
+#endif

@@ -1,0 +1,21 @@
+/**
+ * A PID namespace for a child's tree: whatever it spawns dies with the namespace's first process,
+ * at once and by the kernel (pid_namespaces(7)). Without privileges a user namespace comes along,
+ * with only the own ids in it.
+ */
+#ifndef CROWN_PROCESS_PIDNS_H
+#define CROWN_PROCESS_PIDNS_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/** Like fork, into new namespaces. @return as fork; -1 with `err` where the kernel does not allow
+ * it. */
+pid_t pidns_fork(struct crown_error *err);
+
+/** In the new process, first thing: maps the ids and mounts a /proc of its own. @return 0, or -1
+ * with `err`. */
+int pidns_enter(uid_t uid, gid_t gid, struct crown_error *err);
+
+#endif

@@ -1,0 +1,57 @@
+#include "process/realtime.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OOM_SCORE "/proc/self/oom_score_adj"
+#define OOM_SPARED "-900"
+
+/* As it was when the supervisor started; empty until read. */
+static char original_oom[16];
+
+static void write_oom(const char *score)
+{
+    int fd = open(OOM_SCORE, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, score, strlen(score)); /* lowering it is a privilege: proc(5) */
+    (void)ignored;
+    (void)close(fd);
+}
+
+static void read_oom(void)
+{
+    int fd = open(OOM_SCORE, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t size = read(fd, original_oom, sizeof(original_oom) - 1);
+    original_oom[size > 0 ? size : 0] = '\0';
+    (void)close(fd);
+}
+
+bool realtime_enter(void)
+{
+    if (original_oom[0] == '\0')
+        read_oom();
+    write_oom(OOM_SPARED);
+    const struct sched_param lowest = {.sched_priority = 1};
+    /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
+    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+}
+
+void realtime_lock_memory(void)
+{
+    /* ONFAULT: only what is used, not every page of every library. */
+    (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); /* not allowed: then without */
+}
+
+void realtime_leave(void)
+{
+    if (original_oom[0] != '\0')
+        write_oom(original_oom);
+}

@@ -1,0 +1,21 @@
+/**
+ * What makes a supervisor, keeper or warden be on time on a starved host: real-time priority,
+ * locked memory, and no attention from the OOM killer. None of it reaches the runtime or the child.
+ */
+#ifndef CROWN_PROCESS_REALTIME_H
+#define CROWN_PROCESS_REALTIME_H
+
+#include <stdbool.h>
+
+/** Takes what is allowed. @return whether this process now runs at real-time priority. */
+bool realtime_enter(void);
+
+/** Locks what memory this process has and will touch, where allowed. Not inherited by fork:
+ * mlockall(2). */
+void realtime_lock_memory(void);
+
+/** After fork, in a process that is none of ours: gives the OOM score back (priority resets by
+ * itself). */
+void realtime_leave(void);
+
+#endif

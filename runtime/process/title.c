@@ -1,0 +1,34 @@
+#include "process/title.h"
+
+#include <bsd/unistd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/log.h"
+
+char **title_take_arguments(int argc, char **argv, char **envp)
+{
+    char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+    if (copy == NULL)
+        return NULL;
+    for (int i = 0; i < argc; i++) {
+        copy[i] = strdup(argv[i]);
+        if (copy[i] == NULL)
+            return NULL; /* main ends now */
+    }
+    setproctitle_init(argc, argv, envp);
+    title_set("crown-supervise", "");
+    return copy;
+}
+
+void title_set(const char *comm, const char *text)
+{
+    char clean[256];
+    (void)snprintf(clean, sizeof(clean), "%s", text);
+    log_redact(clean);
+    (void)prctl(PR_SET_NAME, comm); /* cannot fail: the name is valid memory */
+    /* "-": without the program's own name in front (setproctitle(3bsd)). */
+    setproctitle("-%s%s%s", comm, clean[0] != '\0' ? " " : "", clean);
+}

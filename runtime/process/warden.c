@@ -1,0 +1,206 @@
+#include "process/warden.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "process/deadman.h"
+#include "process/fds.h"
+#include "process/pidns.h"
+#include "process/realtime.h"
+#include "process/rounds.h"
+#include "process/spawn.h"
+#include "process/title.h"
+#include "process/wire.h"
+
+struct warden {
+    int keeper; /* line to the keeper */
+    int signals;
+    struct deadman *deadman;
+    pid_t child;
+    bool namespaced;
+};
+
+/* The end: in a namespace the kernel kills everything with us; else round by round. */
+static void end_tree(const struct warden *warden)
+{
+    if (!warden->namespaced)
+        rounds_kill_all(NULL, NULL);
+    _exit(0);
+}
+
+static void report(const struct warden *warden, const struct wire_message *message)
+{
+    /* A keeper that cannot be told is dead, and then the tree dies too. */
+    if (wire_send(warden->keeper, message, NULL, 0, NULL) < 0)
+        end_tree(warden);
+}
+
+static int open_signals(void)
+{
+    sigset_t set;
+    (void)sigfillset(&set);
+    (void)sigprocmask(SIG_SETMASK, &set, NULL);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGTERM);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void reap(const struct warden *warden)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+        if (pid != warden->child)
+            continue; /* a daemonized descendant that came to us */
+        const struct wire_message exited = {.type = WIRE_EXITED, .pid = pid, .status = status};
+        report(warden, &exited);
+        end_tree(warden);
+    }
+}
+
+static void read_signals(const struct warden *warden)
+{
+    struct signalfd_siginfo info;
+    while (read(warden->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGTERM)
+            end_tree(warden); /* the keeper is dead (PDEATHSIG), or somebody wants us gone */
+        reap(warden);
+    }
+}
+
+static void read_keeper(const struct warden *warden)
+{
+    struct wire_message message;
+    int got;
+    while ((got = wire_receive(warden->keeper, &message, NULL, NULL, NULL)) > 0) {
+        if (message.type == WIRE_SET_DEADLINE)
+            deadman_set(warden->deadman, message.deadline_ns);
+        if (message.type != WIRE_SIGNAL)
+            continue;
+        /* Fails only for a child that just ended, which SIGCHLD is about to say. */
+        (void)kill(message.status != 0 ? -warden->child : warden->child, message.signal);
+    }
+    if (got < 0)
+        end_tree(warden);
+}
+
+static void start_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+{
+    struct crown_error err = {0};
+    struct wire_message message = {.type = WIRE_STARTED};
+    int error = 0;
+    warden->child = spawn_child(spec, fds, &error, &err);
+    message.pid = warden->child;
+    if (warden->child < 0) {
+        message.type = WIRE_START_FAILED;
+        message.error = error;
+        (void)snprintf(message.text, sizeof(message.text), "%s", err.message);
+    }
+    report(warden, &message);
+    if (warden->child < 0)
+        _exit(0);
+}
+
+static void fail_start(const struct warden *warden, const struct crown_error *err)
+{
+    struct wire_message message = {.type = WIRE_START_FAILED, .error = EPERM};
+    (void)snprintf(message.text, sizeof(message.text), "%s", err->message);
+    (void)wire_send(warden->keeper, &message, NULL, 0, NULL); /* dead or not, we end */
+    _exit(0);
+}
+
+static unsigned count_fds(const struct child_spec *spec)
+{
+    unsigned count = spec->hold_count;
+    for (int stream = 0; stream < 3; stream++)
+        count += spec->stdio[stream] == CHILD_STDIO_FD;
+    return count;
+}
+
+/* Not the keeper's line to the runtime, above all: its end of file must mean that the keeper is
+ * gone. */
+static void close_others(const struct child_spec *spec, const int *fds, int line)
+{
+    int keep[WIRE_MAX_FDS + 1];
+    unsigned count = count_fds(spec);
+    memcpy(keep, fds, count * sizeof(*fds));
+    keep[count] = line;
+    fds_close_except(keep, count + 1);
+}
+
+/* Streams are the child's alone: their end of file must mean that its tree has closed them. */
+static void close_streams(const struct child_spec *spec, const int *fds)
+{
+    for (unsigned i = 0; i + spec->hold_count < count_fds(spec); i++)
+        (void)close(fds[i]);
+}
+
+static void warden_run(const struct child_spec *spec, const int *fds, int line, pid_t keeper,
+                       uid_t uid, gid_t gid)
+{
+    close_others(spec, fds, line);
+    struct warden warden = {.keeper = line, .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS};
+    struct crown_error err = {0};
+    (void)realtime_enter();
+    title_set("crown-warden", spec->label);
+    if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
+        fail_start(&warden, &err);
+    warden.signals = open_signals();
+    warden.deadman = deadman_open(&err);
+    if (warden.signals < 0 || warden.deadman == NULL) {
+        (void)error_set(&err, ERROR_SYSTEM, "run %s: no descriptors or timers left", spec->argv[0]);
+        fail_start(&warden, &err);
+    }
+    /* In a namespace SIGKILL will do, and works on a stopped process too: the kernel kills the
+     * rest. */
+    if (prctl(PR_SET_PDEATHSIG, warden.namespaced ? SIGKILL : SIGTERM) < 0 ||
+        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || (!warden.namespaced && getppid() != keeper))
+        _exit(0);
+    deadman_set(warden.deadman, spec->deadline_ns);
+    start_child(&warden, spec, fds);
+    close_streams(spec, fds);
+    struct pollfd polls[2] = {{.fd = warden.signals, .events = POLLIN},
+                              {.fd = warden.keeper, .events = POLLIN}};
+    for (;;) {
+        if (poll(polls, 2, -1) < 0 && errno != EINTR)
+            end_tree(&warden);
+        read_keeper(&warden);
+        read_signals(&warden);
+    }
+}
+
+pid_t warden_start(const struct child_spec *spec, const int *fds, int *keeper_end,
+                   struct crown_error *err)
+{
+    int ends[2];
+    pid_t keeper = getpid();
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+    if (wire_pair(ends, err) < 0)
+        return -1;
+    pid_t pid = spec->isolation == CHILD_ISOLATION_PIDNS ? pidns_fork(err) : fork();
+    if (pid == 0) {
+        (void)close(ends[0]);
+        warden_run(spec, fds, ends[1], keeper, uid, gid);
+    }
+    int saved = errno;
+    (void)close(ends[1]);
+    if (pid < 0) {
+        (void)close(ends[0]);
+        if (spec->isolation != CHILD_ISOLATION_PIDNS)
+            (void)error_set_errno(err, saved, "run %s: fork", spec->argv[0]);
+        return -1;
+    }
+    *keeper_end = ends[0];
+    return pid;
+}
