@@ -42,8 +42,13 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         journal_set(host_journal(candidate->host), candidate->name, action->epoch);
     if (action->notice == ELECTION_NOTICE_LOST)
         journal_set(host_journal(candidate->host), candidate->name, 0);
-    telemetry_emit(host_telemetry(candidate->host), candidate, events[action->notice], fields,
-                   count);
+    bool asked =
+        action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
+    struct telemetry *telemetry = host_telemetry(candidate->host);
+    if (asked)
+        telemetry_emit_at(telemetry, LOG_INFO, candidate, events[action->notice], fields, count);
+    else
+        telemetry_emit(telemetry, candidate, events[action->notice], fields, count);
 }
 
 static void set_deadline(struct candidate *candidate, const struct election_action *action)

@@ -165,8 +165,11 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     random_seed(&host->random, random_kernel());
     host->silence_ns = HEARTBEAT_SILENCE_NS;
     host->beat.fire = beat_due;
-    if (gethostname(host->node, sizeof(host->node) - 1) < 0)
-        (void)snprintf(host->node, sizeof(host->node), "localhost");
+    const char *node = getenv("CROWN_NODE");
+    if (node != NULL && node[0] != '\0')
+        host_set_node(host, node);
+    else if (gethostname(host->node, sizeof(host->node) - 1) < 0)
+        host_set_node(host, "localhost");
     host->loop = loop_new(err);
     host->link = host->loop != NULL ? link_new(supervisor_fd, err) : NULL;
     if (host->link == NULL || read_hello(host, err) < 0 || open_journal(host, journal_fd, err) < 0)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "host/host.h"
@@ -13,8 +12,10 @@
 
 #define EXIT_USAGE 2
 
+/* Whether a script of the user's was loaded: whatever it raises means that it does not validate. */
+static bool app_loaded;
+
 struct script {
-    bool app; /* a script of the user's: whatever it raises means that it does not validate */
     void (*ended)(int code, void *context);
     void *context;
 };
@@ -47,6 +48,7 @@ int script_load(lua_State *L, struct host *host, int first)
 {
     const struct host_config *config = host_config(host);
     const char *path = config->argv[first];
+    app_loaded = true;
     set_arg(L, config, first);
     if (luaL_loadfile(L, path) != 0)
         raise_usage(L);
@@ -54,11 +56,6 @@ int script_load(lua_State *L, struct host *host, int first)
     for (int i = first + 1; i < config->argc; i++)
         lua_pushstring(L, config->argv[i]);
     return config->argc - first;
-}
-
-static int push_script(lua_State *L)
-{
-    return script_load(L, lua_touserdata(L, 1), 1);
 }
 
 static int push_command(lua_State *L)
@@ -77,10 +74,10 @@ static int push_command(lua_State *L)
 }
 
 /* What an error says to the user, and what exit code it means. */
-static int report(lua_State *L, bool app)
+static int report(lua_State *L)
 {
     int top = lua_gettop(L);
-    int code = app ? EXIT_USAGE : 1;
+    int code = app_loaded ? EXIT_USAGE : 1;
     if (lua_isnil(L, top))
         return 1; /* error(nil): the script has said what it wanted to */
     if (lua_istable(L, top)) {
@@ -106,7 +103,7 @@ static void main_done(struct task *task, enum task_outcome outcome, int nresults
     lua_State *L = task_state(task);
     int code = 0;
     if (outcome == TASK_FAILED)
-        code = report(L, script->app);
+        code = report(L);
     else if (nresults > 0 && lua_isnumber(L, -nresults))
         code = (int)lua_tonumber(L, -nresults); /* the command's exit code */
     void (*ended)(int code, void *context) = script->ended;
@@ -115,28 +112,20 @@ static void main_done(struct task *task, enum task_outcome outcome, int nresults
     ended(code, ended_context);
 }
 
-static bool names_file(const char *argument)
-{
-    struct stat info;
-    return argument[0] != '-' && stat(argument, &info) == 0 && S_ISREG(info.st_mode);
-}
-
 void script_start(struct host *host, void (*ended)(int code, void *context), void *context)
 {
-    const struct host_config *config = host_config(host);
     lua_State *L = lua_host_state(host_lua(host));
-    bool is_script = !config->lua_child && config->argc > 1 && names_file(config->argv[1]);
     int base = lua_gettop(L);
-    lua_pushcfunction(L, is_script ? push_script : push_command);
+    lua_pushcfunction(L, push_command);
     lua_pushlightuserdata(L, host);
     struct script *script = malloc(sizeof(*script));
     if (script == NULL || lua_pcall(L, 1, LUA_MULTRET, 0) != 0) {
         free(script);
-        ended(report(L, is_script), context);
+        ended(report(L), context);
         lua_settop(L, base);
         return;
     }
-    *script = (struct script){is_script, ended, context};
+    *script = (struct script){ended, context};
     int nargs = lua_gettop(L) - base - 1;
     if (task_spawn(host_lua(host), L, nargs, NULL, main_done, script) == NULL) {
         free(script);

@@ -9,8 +9,7 @@
 struct host;
 
 /**
- * Starts the main task. A first argument that names a file is a Lua script and gets the rest as its
- * arguments, as with any Lua interpreter; everything else is for the module crown.command.
+ * Starts the main task: `main` of the module crown.command, with the process's arguments.
  * @param ended called once, from the loop, with the exit code that the task's end calls for.
  */
 void script_start(struct host *host, void (*ended)(int code, void *context), void *context);

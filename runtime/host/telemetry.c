@@ -23,6 +23,7 @@ struct telemetry {
     struct host *host;
     int sink; /* registry reference of a Lua function, or LUA_NOREF */
     bool wanted[TELEMETRY_EVENT_COUNT];
+    bool wanted_own; /* events that only an oracle knows */
     uint64_t counts[TELEMETRY_EVENT_COUNT];
 };
 
@@ -90,19 +91,19 @@ static void push_field(lua_State *L, const struct log_field *field)
     lua_setfield(L, -2, field->key);
 }
 
-static void tell_sink(struct telemetry *telemetry, enum telemetry_event event,
+static void tell_sink(struct telemetry *telemetry, const char *event,
                       const struct log_field *fields, unsigned count)
 {
     lua_State *L = lua_host_state(host_lua(telemetry->host));
     lua_rawgeti(L, LUA_REGISTRYINDEX, telemetry->sink);
-    lua_pushstring(L, events[event].name);
+    lua_pushstring(L, event);
     lua_createtable(L, 0, (int)count + 1);
     for (unsigned i = 0; i < count; i++)
         push_field(L, &fields[i]);
     lua_pushnumber(L, wall_clock());
     lua_setfield(L, -2, "time");
     if (lua_pcall(L, 2, 0, 0) != 0) {
-        log_error("%s: a subscriber failed: %s", events[event].name, lua_tostring(L, -1));
+        log_error("%s: a subscriber failed: %s", event, lua_tostring(L, -1));
         lua_pop(L, 1);
     }
 }
@@ -110,17 +111,29 @@ static void tell_sink(struct telemetry *telemetry, enum telemetry_event event,
 void telemetry_emit(struct telemetry *telemetry, const struct candidate *candidate,
                     enum telemetry_event event, const struct log_field *fields, unsigned count)
 {
+    telemetry_emit_at(telemetry, events[event].level, candidate, event, fields, count);
+}
+
+void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
+                       const struct candidate *candidate, enum telemetry_event event,
+                       const struct log_field *fields, unsigned count)
+{
     telemetry->counts[event]++;
     bool wanted = telemetry->wanted[event] && telemetry->sink != LUA_NOREF;
-    if (!wanted && !log_enabled(events[event].level, events[event].name))
+    if (!wanted && !log_enabled(level, events[event].name))
         return;
     struct log_field all[COMMON_FIELDS + MAX_FIELDS];
     unsigned total = common_fields(telemetry->host, candidate, all);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
-    log_event(events[event].level, events[event].name, all, total);
+    log_event(level, events[event].name, all, total);
     if (wanted)
-        tell_sink(telemetry, event, all, total);
+        tell_sink(telemetry, events[event].name, all, total);
+}
+
+static bool is_own(const char *name)
+{
+    return strncmp(name, "oracle.", sizeof("oracle.") - 1) == 0;
 }
 
 /* @return the event of that name, or TELEMETRY_EVENT_COUNT. */
@@ -132,13 +145,30 @@ static enum telemetry_event find_event(const char *name)
     return event;
 }
 
+/* An oracle may have events of its own, such as oracle.oban.query_error: told by name, at the level
+ * of a warning. */
+static void emit_own(struct telemetry *telemetry, const struct candidate *candidate,
+                     const char *name, const struct log_field *fields, unsigned count)
+{
+    struct log_field all[COMMON_FIELDS + MAX_FIELDS];
+    unsigned total = common_fields(telemetry->host, candidate, all);
+    for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
+        all[total++] = fields[i];
+    log_event(LOG_WARN, name, all, total);
+    if (telemetry->wanted_own && telemetry->sink != LUA_NOREF)
+        tell_sink(telemetry, name, all, total);
+}
+
 bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *candidate,
                           const char *name, const struct log_field *fields, unsigned count)
 {
     enum telemetry_event event = find_event(name);
-    if (event == TELEMETRY_EVENT_COUNT)
+    if (event < TELEMETRY_EVENT_COUNT)
+        telemetry_emit(telemetry, candidate, event, fields, count);
+    else if (is_own(name))
+        emit_own(telemetry, candidate, name, fields, count);
+    else
         return false;
-    telemetry_emit(telemetry, candidate, event, fields, count);
     return true;
 }
 
@@ -153,12 +183,16 @@ bool telemetry_want(struct telemetry *telemetry, const char *name)
     if (strcmp(name, "*") == 0) {
         for (unsigned event = 0; event < TELEMETRY_EVENT_COUNT; event++)
             telemetry->wanted[event] = true;
+        telemetry->wanted_own = true;
         return true;
     }
     enum telemetry_event event = find_event(name);
-    if (event == TELEMETRY_EVENT_COUNT)
+    if (event < TELEMETRY_EVENT_COUNT)
+        telemetry->wanted[event] = true;
+    else if (is_own(name))
+        telemetry->wanted_own = true;
+    else
         return false;
-    telemetry->wanted[event] = true;
     return true;
 }
 

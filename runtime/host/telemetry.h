@@ -56,6 +56,11 @@ void telemetry_free(struct telemetry *telemetry);
 void telemetry_emit(struct telemetry *telemetry, const struct candidate *candidate,
                     enum telemetry_event event, const struct log_field *fields, unsigned count);
 
+/** The same at another level than the event's own: a loss that the user asked for is no warning. */
+void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
+                       const struct candidate *candidate, enum telemetry_event event,
+                       const struct log_field *fields, unsigned count);
+
 /** Emits an event by its name, as Lua oracles do. @return false when there is no such event. */
 bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *candidate,
                           const char *name, const struct log_field *fields, unsigned count);

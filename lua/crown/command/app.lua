@@ -1,0 +1,35 @@
+--- Runs an app: a Lua script that declares elections.
+-- @module crown.command.app
+
+local core = require "crown.core"
+
+local app = {
+  summary = "run an app, a Lua script that declares elections",
+  usage = "crown-lua [OPTIONS] APP.lua [ARG...]",
+  help = [[
+The script runs, declares elections with crown.elect, and the program goes on until the
+last of them ends. ARGs are in the table `arg` and in `...`. Modules are looked for beside
+the app too.
+
+  SIGTERM, SIGINT   end in order: children stopped, `lost` called, leases released
+  SIGINT twice      end at once
+  exit code         0 done, 1 failed, 2 the app does not validate]],
+}
+
+--- Adds the folder of a script to where modules are looked for.
+-- @string path of the script
+function app.look_beside(path)
+  local folder = path:match "^(.*)/[^/]*$" or "."
+  package.path = package.path .. (";%s/?.lua;%s/?/init.lua"):format(folder, folder)
+end
+
+--- Runs the script that stands at a position of the command line.
+-- @number at the position
+function app.run(at)
+  return (function(script, ...)
+    app.look_beside(arg[0])
+    script(...)
+  end)(core.load_script(at))
+end
+
+return app

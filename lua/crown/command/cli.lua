@@ -1,0 +1,112 @@
+--- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help = }`; one without
+-- `value` is a switch. Both `--name VALUE` and `--name=VALUE` do.
+-- @module crown.command.cli
+
+local usage = require "crown.usage"
+
+local cli = {}
+
+local function by_name(...)
+  local known = {}
+  for _, list in ipairs { ... } do
+    for _, option in ipairs(list) do known[option.name] = option end
+  end
+  return known
+end
+
+local function names_of(known)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local function convert(option, label, text)
+  if option.number then
+    local number = tonumber(text)
+    if not number then usage.error("%s: '%s' is not a number", label, text) end
+    return number
+  end
+  for _, value in ipairs(option.values or {}) do
+    if value == text then return text end
+  end
+  if option.values then
+    usage.error("%s: '%s' is not one of %s%s", label, text, table.concat(option.values, ", "),
+      usage.suggest(text, option.values))
+  end
+  return text
+end
+
+-- Reads the option at `at`. @return where to go on
+local function read_option(argv, at, known, options)
+  local name, value = argv[at]:match "^%-%-([^=]+)=(.*)$"
+  name = name or argv[at]:match "^%-%-(.+)$" or (argv[at] == "-h" and "help")
+  local option = name and known[name]
+  if not option then
+    usage.error("unknown option '%s'%s", argv[at], usage.suggest(name or argv[at], names_of(known)))
+  end
+  if not option.value then
+    if value then usage.error("--%s takes no value", name) end
+    options[name] = true
+    return at + 1
+  end
+  if not value then
+    at = at + 1
+    value = argv[at]
+    if not value then usage.error("--%s: a value is missing: --%s %s", name, name, option.value) end
+  end
+  options[name] = convert(option, "--" .. name, value)
+  return at + 1
+end
+
+local function from_environment(list, options)
+  for _, option in ipairs(list) do
+    local value = option.env and os.getenv(option.env)
+    if value and value ~= "" and options[option.name] == nil then
+      options[option.name] = convert(option, option.env, value)
+    end
+  end
+end
+
+--- Reads options up to the first word that is none.
+-- @tparam table argv the words
+-- @number at where to begin
+-- @tparam table list the options there are
+-- @bool environment whether to fill in from the environment
+-- @treturn table the options by name
+-- @treturn number where the first other word stands
+function cli.parse(argv, at, list, environment)
+  local options, known = {}, by_name(list)
+  while argv[at] and argv[at]:sub(1, 1) == "-" and argv[at] ~= "--" and argv[at] ~= "-" do
+    at = read_option(argv, at, known, options)
+  end
+  if environment then from_environment(list, options) end
+  return options, at
+end
+
+--- Reads the rest of a verb's command line: options anywhere, up to `--`.
+-- @tparam table argv the words
+-- @number at where to begin
+-- @tparam table common options of every verb
+-- @tparam table own the verb's options
+-- @tparam table given what stood before the verb
+-- @treturn table the options by name
+-- @treturn table the other words
+function cli.parse_verb(argv, at, common, own, given)
+  local options, words, known = {}, {}, by_name(common, own)
+  for name, value in pairs(given) do options[name] = value end
+  while argv[at] do
+    if argv[at] == "--" then
+      for i = at + 1, #argv do words[#words + 1] = argv[i] end
+      break
+    elseif argv[at]:sub(1, 1) == "-" and argv[at] ~= "-" then
+      at = read_option(argv, at, known, options)
+    else
+      words[#words + 1] = argv[at]
+      at = at + 1
+    end
+  end
+  return options, words
+end
+
+return cli

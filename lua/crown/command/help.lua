@@ -1,0 +1,74 @@
+--- Help that teaches: what there is, and what to try first.
+-- @module crown.command.help
+
+local usage = require "crown.usage"
+
+local help = {
+  summary = "say what there is: crown-lua help COMMAND",
+  usage = "crown-lua help [COMMAND]",
+  help = "Without COMMAND: the list of commands and the options that all of them take.",
+}
+
+local INTRODUCTION = [[
+crown-lua runs a child process, or Lua handlers, on exactly one of several candidates, for as
+long as that one leads.
+
+Usage:
+  crown-lua [OPTIONS] APP.lua [ARG...]      run an app
+  crown-lua COMMAND [OPTIONS] ...
+]]
+
+local EXAMPLE = [[
+
+An app, reports.lua:
+  local crown = require "crown"
+  crown.elect { name = "reports", child = { "/usr/bin/report-worker" } }
+
+Try it: start `crown-lua reports.lua` twice; stop the one that leads.]]
+
+local function print_options(list)
+  for _, option in ipairs(list) do
+    local left = "--" .. option.name .. (option.value and (" " .. option.value) or "")
+    local env = option.env and (" [env " .. option.env .. "]") or ""
+    print(("  %-22s %s%s"):format(left, option.help, env))
+  end
+end
+
+local function overview()
+  local command = require "crown.command"
+  print(INTRODUCTION)
+  print "Commands:"
+  for _, name in ipairs(command.verbs) do
+    print(("  %-22s %s"):format(name == "app" and "APP.lua" or name, require("crown.command." .. name).summary))
+  end
+  print "\nOptions:"
+  print_options(command.common)
+  print(EXAMPLE)
+end
+
+--- The verb.
+-- @tparam table _ its options: none
+-- @tparam table words the command to explain
+-- @bool bare nothing at all was asked for: that is wrong usage
+function help.run(_, words, bare)
+  local command = require "crown.command"
+  local name = words[1]
+  if not name then
+    overview()
+    return bare and 2 or 0
+  end
+  for _, verb in ipairs(command.verbs) do
+    if verb == name then
+      local module = require("crown.command." .. name)
+      print(module.summary .. "\n\nUsage:\n  " .. module.usage .. "\n\n" .. module.help)
+      if module.options then
+        print "\nOptions:"
+        print_options(module.options)
+      end
+      return 0
+    end
+  end
+  usage.error("help: there is no command '%s'%s", name, usage.suggest(name, command.verbs))
+end
+
+return help

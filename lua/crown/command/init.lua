@@ -1,0 +1,101 @@
+--- The command: finds the verb, reads the common options, runs it. Each verb is a module of its own,
+-- `crown.command.VERB`, with `summary`, `usage`, `help`, `options` and `run(options, words)`.
+-- @module crown.command
+
+local cli = require "crown.command.cli"
+local core = require "crown.core"
+local settings = require "crown.settings"
+local usage = require "crown.usage"
+local url = require "crown.url"
+
+local command = {}
+
+--- The verbs, in the order in which help lists them.
+command.verbs = { "app", "check", "info", "evict", "help" }
+
+--- Options that every verb takes.
+command.common = {
+  { name = "oracle", value = "URL", env = "CROWN_ORACLE",
+    help = "who decides; without it the embedded one: file: in a directory of your own" },
+  { name = "node", value = "NAME", env = "CROWN_NODE", help = "this candidate's name; the host's by default" },
+  { name = "ttl", value = "SECONDS", number = true, help = "the lease's length, for oracles that name none" },
+  { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
+    help = "debug, info, warn or error" },
+  { name = "log-format", value = "FORMAT", env = "CROWN_LOG_FORMAT", values = { "text", "logfmt", "json" },
+    help = "text, logfmt or json" },
+  { name = "log-filter", value = "LIST", env = "CROWN_LOG_FILTER",
+    help = "levels by the beginning of a message: leadership=debug,child=error" },
+  { name = "heartbeat", value = "SECONDS", number = true, env = "CROWN_HEARTBEAT",
+    help = "restart a runtime that is silent for so long (2)" },
+  { name = "help", help = "say what there is" },
+  { name = "version", help = "say which version this is" },
+}
+
+--- Applies the common options to the whole runtime.
+-- @tparam table options as cli.parse returns them
+function command.apply(options)
+  local set, problem = core.log_setup { level = options["log-level"], format = options["log-format"],
+    filter = options["log-filter"] }
+  if not set then usage.error("%s", problem) end
+  if options.node then core.node(options.node) end
+  if options.heartbeat then core.heartbeat(options.heartbeat) end
+  if options.oracle then
+    if url.is(options.oracle) then url.parse(options.oracle) end
+    settings.oracle = options.oracle
+  end
+  if options.ttl then
+    if options.ttl <= 0 then usage.error("--ttl: must be more than 0") end
+    settings.ttl = options.ttl
+  end
+end
+
+local function is_verb(word)
+  for _, verb in ipairs(command.verbs) do
+    if verb == word and verb ~= "app" then return true end
+  end
+  return false
+end
+
+local function unknown(word)
+  if word:find("[./]") then
+    usage.error("there is no app '%s': no such file", word)
+  end
+  local verbs = {}
+  for _, verb in ipairs(command.verbs) do verbs[#verbs + 1] = verb end
+  usage.error("'%s' is neither a command%s nor a file; crown-lua help lists the commands", word,
+    usage.suggest(word, verbs))
+end
+
+local function exists(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- Runs the command line.
+-- @tparam table argv the words behind the program's name
+-- @treturn number the exit code, or nothing: then the runtime goes on until its last election ended
+function command.main(argv)
+  local options, at = cli.parse(argv, 1, command.common, true)
+  if options.version then
+    print("crown-lua " .. core.version)
+    return 0
+  end
+  local word = argv[at]
+  if options.help or not word then
+    return require("crown.command.help").run({}, { is_verb(word) and word or nil }, word == nil and not options.help)
+  end
+  if not is_verb(word) then
+    if not exists(word) then unknown(word) end
+    command.apply(options)
+    return require("crown.command.app").run(at)
+  end
+  local verb = require("crown.command." .. word)
+  local words
+  options, words = cli.parse_verb(argv, at + 1, command.common, verb.options or {}, options)
+  if options.help then return require("crown.command.help").run({}, { word }) end
+  command.apply(options)
+  return verb.run(options, words, argv)
+end
+
+return command

@@ -1,0 +1,37 @@
+--- What info and evict share: the oracle that the options name, and what to say when it cannot be reached.
+-- @module crown.command.store
+
+local core = require "crown.core"
+local oracle = require "crown.oracle"
+local settings = require "crown.settings"
+local usage = require "crown.usage"
+
+local store = {}
+
+--- Exit code of a store that cannot be reached.
+store.UNREACHABLE = 3
+
+--- Finds the oracle and one of its module functions.
+-- @string verb for messages
+-- @string fn "list" or "evict"
+-- @treturn function the module function
+-- @treturn table its options
+-- @treturn string the oracle's word
+function store.find(verb, fn)
+  local module, options, word = oracle.find(verb, settings.oracle)
+  if not module[fn] then usage.error("%s: the oracle '%s' cannot do this", verb, word) end
+  options.node, options.token = core.node(), core.token
+  options.ttl = options.ttl or settings.ttl
+  return module[fn], options, word
+end
+
+--- Says on stderr why the store did not answer.
+-- @string verb for the message
+-- @string reason the oracle's
+-- @treturn number the exit code
+function store.unreachable(verb, reason)
+  io.stderr:write(("crown-lua: %s: %s\n"):format(verb, core.redact(tostring(reason))))
+  return store.UNREACHABLE
+end
+
+return store

@@ -1,0 +1,24 @@
+--- Waits for a condition.
+-- @module crown.testing.eventually
+
+local core = require "crown.core"
+
+local PAUSE = 0.005
+
+--- Calls a function until it returns something true, without error; raises its last word when time is up.
+-- @tparam function condition may raise, as asserts do, while it does not hold
+-- @number[opt=5] seconds how long to wait at most
+-- @return what the condition returned
+local function eventually(condition, seconds)
+  local until_then = core.now() + (seconds or 5)
+  while true do
+    local fine, result = pcall(condition)
+    if fine and result then return result end
+    if core.now() >= until_then then
+      error(fine and ("still not true after %g s"):format(seconds or 5) or result, 2)
+    end
+    core.sleep(PAUSE)
+  end
+end
+
+return eventually
