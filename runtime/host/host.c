@@ -20,6 +20,7 @@
 #include "host/registry.h"
 #include "host/script.h"
 #include "host/telemetry.h"
+#include "net/resolve.h"
 #include "process/title.h"
 
 #define NODE_MAX 256
@@ -199,6 +200,8 @@ static void close_host(struct host *host)
     journal_close(host->journal);
     loop_unwatch(&host->link_watch);
     link_free(host->link);
+    if (host->loop != NULL)
+        resolver_close(host->loop);
     loop_free(host->loop);
 }
 

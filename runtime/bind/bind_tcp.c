@@ -1,0 +1,409 @@
+/* crown.core.tcp: connections and listeners.
+ * connect(host, port [, options]) -> connection, or nil, message, code; options: timeout (5), tls
+ * (true or a table). listen(host, port, fn [, options]) -> listener, or nil, message, code;
+ * fn(connection) runs in a task each. */
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bind/bind.h"
+#include "host/host.h"
+#include "lua/task.h"
+#include "net/listen.h"
+#include "net/stream.h"
+
+#define CONNECTION_TYPE "crown.connection"
+#define LISTENER_TYPE "crown.listener"
+#define TIMEOUT_DEFAULT_NS (5 * NS_PER_S)
+
+struct connection {
+    struct stream *stream; /* NULL once closed */
+    struct tls_context *tls;
+    int64_t timeout_ns;
+    bool keep_newline; /* of the read under way: "*L" */
+    bool line;
+};
+
+struct tcp_listener {
+    struct listener *listener; /* NULL once closed */
+    struct tls_context *tls;
+    struct lua_host *host;
+    struct task_scope *scope;
+    int function; /* registry reference */
+    int self;     /* keeps it alive while it listens */
+};
+
+static int64_t now_ns(lua_State *L)
+{
+    return loop_now(lua_host_loop(lua_host_of(L)));
+}
+
+static struct connection *check_connection(lua_State *L)
+{
+    struct connection *connection = luaL_checkudata(L, 1, CONNECTION_TYPE);
+    return connection;
+}
+
+static int push_closed(lua_State *L)
+{
+    struct crown_error err;
+    (void)error_set(&err, ERROR_CLOSED, "closed");
+    return push_error(L, &err);
+}
+
+static const char *text_field(lua_State *L, int index, const char *key)
+{
+    lua_getfield(L, index, key);
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1); /* it stays alive in the table */
+    return text;
+}
+
+/* @return a context for `true` or a table of options at `index`; NULL with `err`. */
+static struct tls_context *read_tls(lua_State *L, int index, bool server, struct crown_error *err)
+{
+    struct tls_options options = {.server = server};
+    if (lua_istable(L, index)) {
+        options.ca = text_field(L, index, "ca");
+        options.cert = text_field(L, index, "cert");
+        options.key = text_field(L, index, "key");
+        options.server_name = text_field(L, index, "server_name");
+        lua_getfield(L, index, "insecure");
+        options.insecure = lua_toboolean(L, -1);
+        lua_pop(L, 1);
+    }
+    return tls_context_new(&options, err);
+}
+
+static struct connection *push_connection(lua_State *L)
+{
+    struct connection *connection = lua_newuserdata(L, sizeof(*connection));
+    *connection = (struct connection){.timeout_ns = TIMEOUT_DEFAULT_NS};
+    luaL_getmetatable(L, CONNECTION_TYPE);
+    lua_setmetatable(L, -2);
+    return connection;
+}
+
+static void release(struct connection *connection)
+{
+    stream_free(connection->stream);
+    tls_context_free(connection->tls);
+    connection->stream = NULL;
+    connection->tls = NULL;
+}
+
+/* The waiting task's stack kept the connection alive; what it is handed is a userdata with the same
+ * content, since a resumed C function's own arguments are out of reach. */
+static int push_opened(lua_State *L, struct op *op)
+{
+    struct connection *waiting = op->context;
+    if (!stream_is_open(waiting->stream)) {
+        struct crown_error err = *stream_error(waiting->stream);
+        release(waiting);
+        return push_error(L, &err);
+    }
+    struct connection *connection = push_connection(L);
+    *connection = *waiting;
+    waiting->stream = NULL;
+    waiting->tls = NULL;
+    return 1;
+}
+
+static int tcp_connect(lua_State *L)
+{
+    struct crown_error err = {0};
+    const char *host = luaL_checkstring(L, 1);
+    char port[16] = "0";
+    if (strncmp(host, "unix:", 5) != 0)
+        (void)snprintf(port, sizeof(port), "%d", luaL_checkint(L, 2));
+    lua_settop(L, 3);
+    bool options = lua_istable(L, 3);
+    if (!options && !lua_isnil(L, 3))
+        return luaL_argerror(L, 3, "a table of options expected");
+    struct connection *connection = push_connection(L);
+    if (options) {
+        lua_getfield(L, 3, "timeout");
+        if (lua_isnumber(L, -1))
+            connection->timeout_ns = clock_ns_from_seconds(lua_tonumber(L, -1));
+        lua_getfield(L, 3, "tls");
+        if (lua_toboolean(L, -1)) {
+            connection->tls = read_tls(L, lua_gettop(L), false, &err);
+            if (connection->tls == NULL)
+                return push_error(L, &err);
+        }
+        lua_settop(L, 4);
+    }
+    connection->stream =
+        stream_connect(lua_host_loop(lua_host_of(L)), host, port, connection->tls, &err);
+    if (connection->stream == NULL)
+        return push_error(L, &err);
+    struct op *op = stream_open_op(connection->stream);
+    op->context = connection;
+    return task_wait(L, op, clock_add_ns(now_ns(L), connection->timeout_ns), push_opened);
+}
+
+static int push_read(lua_State *L, struct op *op)
+{
+    struct connection *connection = op->context;
+    struct crown_error err;
+    const char *bytes;
+    if (connection->stream == NULL)
+        return push_closed(L);
+    ptrdiff_t size = stream_take(connection->stream, &bytes, &err);
+    if (size < 0)
+        return push_error(L, &err);
+    if (connection->line && !connection->keep_newline && size > 0 && bytes[size - 1] == '\n')
+        size--;
+    lua_pushlstring(L, bytes, (size_t)size);
+    return 1;
+}
+
+/* connection:read("*l" | "*L" | "*a" | n [, timeout]): as in Lua's io. */
+static int connection_read(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    struct crown_error err;
+    enum stream_read kind = STREAM_LINE;
+    size_t size = 0;
+    if (connection->stream == NULL)
+        return push_closed(L);
+    if (lua_type(L, 2) == LUA_TNUMBER) {
+        lua_Number wanted = lua_tonumber(L, 2);
+        luaL_argcheck(L, wanted >= 0 && wanted <= STREAM_READ_MAX, 2, "0 to 1048576 bytes");
+        kind = STREAM_EXACT;
+        size = (size_t)wanted;
+    } else {
+        const char *format = luaL_optstring(L, 2, "*l");
+        format += *format == '*';
+        luaL_argcheck(L, strchr("lLa", *format) != NULL && *format != '\0', 2, "invalid format");
+        kind = *format == 'a' ? STREAM_ALL : STREAM_LINE;
+        connection->keep_newline = *format == 'L';
+    }
+    connection->line = kind == STREAM_LINE;
+    int64_t timeout_ns = lua_isnoneornil(L, 3) ? connection->timeout_ns
+                                               : clock_ns_from_seconds(luaL_checknumber(L, 3));
+    if (stream_read(connection->stream, kind, size, &err) < 0)
+        return luaL_error(L, "%s", err.message);
+    struct op *op = stream_read_op(connection->stream);
+    op->context = connection; /* alive: it is on the waiting task's stack */
+    return task_wait(L, op, clock_add_ns(now_ns(L), timeout_ns), push_read);
+}
+
+static int push_written(lua_State *L, struct op *op)
+{
+    struct connection *connection = op->context;
+    if (connection->stream == NULL)
+        return push_closed(L);
+    stream_write_ended(connection->stream);
+    const struct crown_error *err = stream_error(connection->stream);
+    if (err->code != ERROR_NONE)
+        return push_error(L, err);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* connection:write(text) -> true, or nil, message, code. */
+static int connection_write(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    struct crown_error err;
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 2, &size);
+    if (connection->stream == NULL)
+        return push_closed(L);
+    if (stream_write(connection->stream, bytes, size, &err) < 0) {
+        if (err.code == ERROR_USAGE)
+            return luaL_error(L, "%s", err.message);
+        return push_error(L, &err);
+    }
+    struct op *op = stream_write_op(connection->stream);
+    op->context = connection;
+    return task_wait(L, op, clock_add_ns(now_ns(L), connection->timeout_ns), push_written);
+}
+
+static int push_started(lua_State *L, struct op *op)
+{
+    struct connection *connection = op->context;
+    if (connection->stream == NULL)
+        return push_closed(L);
+    if (!stream_is_open(connection->stream))
+        return push_error(L, stream_error(connection->stream));
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* connection:starttls([options]) -> true, or nil, message, code. */
+static int connection_starttls(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    struct crown_error err = {0};
+    if (connection->stream == NULL)
+        return push_closed(L);
+    if (connection->tls != NULL)
+        return luaL_error(L, "this connection has TLS already");
+    connection->tls = read_tls(L, 2, false, &err);
+    if (connection->tls == NULL || stream_start_tls(connection->stream, connection->tls, &err) < 0)
+        return push_error(L, &err);
+    struct op *op = stream_open_op(connection->stream);
+    op->context = connection;
+    return task_wait(L, op, clock_add_ns(now_ns(L), connection->timeout_ns), push_started);
+}
+
+static int connection_peer(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    if (connection->stream == NULL)
+        return push_closed(L);
+    lua_pushstring(L, stream_peer(connection->stream));
+    return 1;
+}
+
+static int connection_set_timeout(lua_State *L)
+{
+    check_connection(L)->timeout_ns = clock_ns_from_seconds(luaL_checknumber(L, 2));
+    return 0;
+}
+
+static int connection_shutdown(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    if (connection->stream != NULL)
+        stream_shutdown(connection->stream);
+    return 0;
+}
+
+/* Tasks that wait get nil, "closed"; the memory goes when Lua lets go of the connection. */
+static int connection_close(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    if (connection->stream != NULL)
+        stream_close(connection->stream);
+    return 0;
+}
+
+static int connection_gc(lua_State *L)
+{
+    release(check_connection(L));
+    return 0;
+}
+
+static void listener_release(lua_State *L, struct tcp_listener *listener)
+{
+    if (listener->listener == NULL)
+        return;
+    listener_close(listener->listener);
+    listener->listener = NULL;
+    tls_context_free(listener->tls);
+    luaL_unref(L, LUA_REGISTRYINDEX, listener->function);
+    luaL_unref(L, LUA_REGISTRYINDEX, listener->self);
+    host_release(lua_host_owner(listener->host));
+}
+
+static void connection_accepted(void *context, int fd)
+{
+    struct tcp_listener *listener = context;
+    struct crown_error err;
+    lua_State *L = lua_host_state(listener->host);
+    struct stream *stream = stream_adopt(lua_host_loop(listener->host), fd, listener->tls, &err);
+    if (stream == NULL)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, listener->function);
+    struct connection *connection = push_connection(L);
+    connection->stream = stream;
+    (void)task_spawn(listener->host, L, 1, listener->scope, NULL, NULL);
+}
+
+static int tcp_listen(lua_State *L)
+{
+    struct crown_error err = {0};
+    const char *host = luaL_checkstring(L, 1);
+    int port = luaL_optint(L, 2, 0);
+    luaL_checktype(L, 3, LUA_TFUNCTION);
+    lua_settop(L, 4);
+    struct tcp_listener *listener = lua_newuserdata(L, sizeof(*listener));
+    *listener = (struct tcp_listener){.host = lua_host_of(L)};
+    luaL_getmetatable(L, LISTENER_TYPE);
+    lua_setmetatable(L, -2);
+    if (lua_istable(L, 4)) {
+        lua_getfield(L, 4, "tls");
+        if (lua_istable(L, -1)) {
+            listener->tls = read_tls(L, lua_gettop(L), true, &err);
+            if (listener->tls == NULL)
+                return push_error(L, &err);
+        }
+        lua_pop(L, 1);
+    }
+    struct task *task = task_running(L);
+    listener->scope = task != NULL ? task_scope_of(task) : NULL;
+    listener->listener = listener_open(lua_host_loop(listener->host), host, (unsigned)port,
+                                       connection_accepted, listener, &err);
+    if (listener->listener == NULL) {
+        tls_context_free(listener->tls);
+        return push_error(L, &err);
+    }
+    host_hold(lua_host_owner(listener->host));
+    lua_pushvalue(L, 3);
+    listener->function = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, -1);
+    listener->self = luaL_ref(L, LUA_REGISTRYINDEX);
+    return 1;
+}
+
+static int listener_port_of(lua_State *L)
+{
+    struct tcp_listener *listener = luaL_checkudata(L, 1, LISTENER_TYPE);
+    if (listener->listener == NULL)
+        return push_closed(L);
+    lua_pushinteger(L, (lua_Integer)listener_port(listener->listener));
+    return 1;
+}
+
+static int listener_close_of(lua_State *L)
+{
+    listener_release(L, luaL_checkudata(L, 1, LISTENER_TYPE));
+    return 0;
+}
+
+static const luaL_Reg connection_methods[] = {
+    {"read", connection_read},
+    {"write", connection_write},
+    {"starttls", connection_starttls},
+    {"peer", connection_peer},
+    {"set_timeout", connection_set_timeout},
+    {"shutdown", connection_shutdown},
+    {"close", connection_close},
+    {NULL, NULL},
+};
+
+static const luaL_Reg listener_methods[] = {
+    {"port", listener_port_of},
+    {"close", listener_close_of},
+    {NULL, NULL},
+};
+
+static void make_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction gc)
+{
+    luaL_newmetatable(L, name);
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__gc");
+    lua_newtable(L);
+    luaL_register(L, NULL, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+int bind_open_tcp(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"connect", tcp_connect},
+        {"listen", tcp_listen},
+        {NULL, NULL},
+    };
+    make_type(L, CONNECTION_TYPE, connection_methods, connection_gc);
+    make_type(L, LISTENER_TYPE, listener_methods, listener_close_of);
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}

@@ -1,0 +1,223 @@
+#include "net/resolve.h"
+
+#include <ares.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "base/clock.h"
+
+#define ADDRESSES_MAX 16
+#define SOCKETS_MAX 16
+#define TIMEOUT_MS 2000 /* of one try at one server; the caller's own deadline bounds the whole */
+#define TRIES 2
+
+struct resolver {
+    struct loop *loop;
+    ares_channel channel;
+    struct loop_watch watches[SOCKETS_MAX];
+    struct loop_deadline timer;
+    struct resolver *next; /* resolvers of other loops: tests have several */
+};
+
+struct resolution {
+    resolved *done; /* NULL: nobody is interested any more */
+    void *context;
+    struct loop_job job; /* the answer goes through the run queue */
+    struct loop *loop;
+    char host[256];
+    struct address addresses[ADDRESSES_MAX];
+    size_t count;
+    struct crown_error error;
+};
+
+static struct resolver *resolvers;
+
+static void arm(struct resolver *resolver)
+{
+    struct timeval left;
+    struct timeval *next = ares_timeout(resolver->channel, NULL, &left);
+    if (next == NULL) {
+        loop_at_cancel(resolver->loop, &resolver->timer);
+        return;
+    }
+    int64_t ns = (int64_t)next->tv_sec * NS_PER_S + next->tv_usec * NS_PER_US;
+    loop_at(resolver->loop, &resolver->timer, clock_add_ns(loop_now(resolver->loop), ns));
+}
+
+static void timer_due(struct loop_deadline *timer)
+{
+    struct resolver *resolver =
+        (struct resolver *)((char *)timer - offsetof(struct resolver, timer));
+    ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    arm(resolver);
+}
+
+static struct resolver *of_watch(const struct loop_watch *watch)
+{
+    for (struct resolver *resolver = resolvers; resolver != NULL; resolver = resolver->next)
+        if (watch >= resolver->watches && watch < resolver->watches + SOCKETS_MAX)
+            return resolver;
+    abort(); /* a watch that is none of ours cannot be called back */
+}
+
+static void socket_ready(struct loop_watch *watch, unsigned events)
+{
+    struct resolver *resolver = of_watch(watch);
+    int fd = watch->fd;
+    ares_process_fd(resolver->channel, (events & LOOP_READ) != 0 ? fd : ARES_SOCKET_BAD,
+                    (events & LOOP_WRITE) != 0 ? fd : ARES_SOCKET_BAD);
+    arm(resolver);
+}
+
+/* c-ares opens and closes sockets as it pleases, and says here what it waits for. */
+static void socket_state(void *context, ares_socket_t fd, int readable, int writable)
+{
+    struct resolver *resolver = context;
+    struct loop_watch *unused = NULL;
+    struct loop_watch *found = NULL;
+    for (int i = 0; i < SOCKETS_MAX; i++) {
+        struct loop_watch *watch = &resolver->watches[i];
+        if (watch->events != 0 && watch->fd == fd)
+            found = watch;
+        else if (watch->events == 0)
+            unused = watch;
+    }
+    if (found == NULL)
+        found = unused;
+    if (found == NULL)
+        return; /* more servers than we watch: c-ares' timeouts move it on */
+    found->ready = socket_ready;
+    if (readable || writable)
+        loop_watch(resolver->loop, found, fd,
+                   (readable ? LOOP_READ : 0) | (writable ? LOOP_WRITE : 0));
+    else
+        loop_unwatch(found);
+}
+
+static int open_channel(struct resolver *resolver, struct crown_error *err)
+{
+    struct ares_options options = {.sock_state_cb = socket_state,
+                                   .sock_state_cb_data = resolver,
+                                   .timeout = TIMEOUT_MS,
+                                   .tries = TRIES};
+    int status = ares_library_init(ARES_LIB_INIT_ALL);
+    if (status == ARES_SUCCESS)
+        status = ares_init_options(&resolver->channel, &options,
+                                   ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+    const char *servers = getenv("CROWN_DNS_SERVERS");
+    if (status == ARES_SUCCESS && servers != NULL && servers[0] != '\0')
+        status = ares_set_servers_ports_csv(resolver->channel, servers);
+    if (status != ARES_SUCCESS)
+        return error_set(err, ERROR_DNS, "set up name resolution: %s", ares_strerror(status));
+    return 0;
+}
+
+struct resolver *resolver_get(struct loop *loop, struct crown_error *err)
+{
+    struct resolver *resolver = resolvers;
+    while (resolver != NULL && resolver->loop != loop)
+        resolver = resolver->next;
+    if (resolver != NULL)
+        return resolver;
+    resolver = calloc(1, sizeof(*resolver));
+    if (resolver == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "set up name resolution: out of memory");
+        return NULL;
+    }
+    resolver->loop = loop;
+    resolver->timer.fire = timer_due;
+    if (open_channel(resolver, err) < 0) {
+        free(resolver);
+        return NULL;
+    }
+    resolver->next = resolvers;
+    resolvers = resolver;
+    return resolver;
+}
+
+void resolver_close(struct loop *loop)
+{
+    struct resolver **at = &resolvers;
+    while (*at != NULL && (*at)->loop != loop)
+        at = &(*at)->next;
+    struct resolver *resolver = *at;
+    if (resolver == NULL)
+        return;
+    *at = resolver->next;
+    ares_destroy(resolver->channel);
+    loop_at_cancel(loop, &resolver->timer);
+    for (int i = 0; i < SOCKETS_MAX; i++)
+        loop_unwatch(&resolver->watches[i]);
+    free(resolver);
+    ares_library_cleanup();
+}
+
+static void answer_job(struct loop_job *job)
+{
+    struct resolution *resolution =
+        (struct resolution *)((char *)job - offsetof(struct resolution, job));
+    if (resolution->done != NULL)
+        resolution->done(resolution->context, resolution->addresses, resolution->count,
+                         &resolution->error);
+    free(resolution);
+}
+
+static void take_addresses(struct resolution *resolution, const struct ares_addrinfo *result)
+{
+    for (const struct ares_addrinfo_node *node = result->nodes;
+         node != NULL && resolution->count < ADDRESSES_MAX; node = node->ai_next) {
+        struct address *address = &resolution->addresses[resolution->count];
+        if (node->ai_addrlen > sizeof(address->storage))
+            continue;
+        memcpy(&address->storage, node->ai_addr, node->ai_addrlen);
+        address->size = node->ai_addrlen;
+        resolution->count++;
+    }
+}
+
+static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
+{
+    struct resolution *resolution = context;
+    (void)timeouts;
+    if (status == ARES_EDESTRUCTION) {
+        free(resolution); /* the resolver is closing */
+        return;
+    }
+    if (result != NULL) {
+        take_addresses(resolution, result);
+        ares_freeaddrinfo(result);
+    }
+    if (resolution->count == 0)
+        (void)error_set(&resolution->error, ERROR_DNS, "look up %s: %s", resolution->host,
+                        ares_strerror(status == ARES_SUCCESS ? ARES_ENODATA : status));
+    loop_post(resolution->loop, &resolution->job);
+}
+
+struct resolution *resolve(struct resolver *resolver, const char *host, const char *port,
+                           resolved *done, void *context, struct crown_error *err)
+{
+    struct resolution *resolution = calloc(1, sizeof(*resolution));
+    if (resolution == NULL || strlen(host) >= sizeof(resolution->host)) {
+        free(resolution);
+        (void)error_set(err, ERROR_DNS, "look up a name of %zu characters: too long", strlen(host));
+        return NULL;
+    }
+    const struct ares_addrinfo_hints hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
+    resolution->done = done;
+    resolution->context = context;
+    resolution->loop = resolver->loop;
+    resolution->job.run = answer_job;
+    (void)strcpy(resolution->host, host); /* measured above */
+    ares_getaddrinfo(resolver->channel, host, port, &hints, answered, resolution);
+    arm(resolver);
+    return resolution;
+}
+
+void resolution_cancel(struct resolution *resolution)
+{
+    if (resolution != NULL)
+        resolution->done = NULL; /* it frees itself when its answer comes */
+}

@@ -1,0 +1,114 @@
+#include "net/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tls_context {
+    SSL_CTX *ctx;
+    bool server, verify;
+    char *server_name;
+};
+
+int tls_error(struct ssl_st *ssl, const char *what, struct crown_error *err)
+{
+    unsigned long code = ERR_get_error();
+    long verified = ssl != NULL ? SSL_get_verify_result(ssl) : X509_V_OK;
+    const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+    ERR_clear_error();
+    if (verified != X509_V_OK)
+        return error_set(err, ERROR_TLS, "%s: certificate verify failed: %s", what,
+                         X509_verify_cert_error_string(verified));
+    return error_set(err, ERROR_TLS, "%s: %s", what,
+                     reason != NULL ? reason : "the other side broke off");
+}
+
+static int load_certificates(SSL_CTX *ctx, const struct tls_options *options,
+                             struct crown_error *err)
+{
+    if (options->ca != NULL && SSL_CTX_load_verify_file(ctx, options->ca) != 1)
+        return tls_error(NULL, options->ca, err);
+    if (options->ca == NULL && SSL_CTX_set_default_verify_paths(ctx) != 1)
+        return tls_error(NULL, "load the system's certificates", err);
+    if (options->cert != NULL && SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
+        return tls_error(NULL, options->cert, err);
+    const char *key = options->key != NULL ? options->key : options->cert;
+    if (key != NULL && SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
+        return tls_error(NULL, key, err);
+    return 0;
+}
+
+struct tls_context *tls_context_new(const struct tls_options *options, struct crown_error *err)
+{
+    struct tls_context *context = calloc(1, sizeof(*context));
+    if (context == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "set up TLS: out of memory");
+        return NULL;
+    }
+    context->server = options->server;
+    context->verify = !options->insecure && !options->server;
+    context->ctx = SSL_CTX_new(options->server ? TLS_server_method() : TLS_client_method());
+    if (context->ctx == NULL || SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION) != 1) {
+        (void)tls_error(NULL, "set up TLS", err);
+        tls_context_free(context);
+        return NULL;
+    }
+    (void)SSL_CTX_set_mode(context->ctx,
+                           SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    (void)SSL_CTX_set_options(context->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_verify(context->ctx, context->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+    if (options->server_name != NULL)
+        context->server_name = strdup(options->server_name);
+    if (load_certificates(context->ctx, options, err) < 0) {
+        tls_context_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+void tls_context_free(struct tls_context *context)
+{
+    if (context == NULL)
+        return;
+    SSL_CTX_free(context->ctx);
+    free(context->server_name);
+    free(context);
+}
+
+static bool is_address(const char *name)
+{
+    unsigned char bytes[16];
+    return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
+}
+
+static int expect(SSL *ssl, const char *name)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+    if (is_address(name))
+        return X509_VERIFY_PARAM_set1_ip_asc(param, name);
+    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&
+           SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+struct ssl_st *tls_start(const struct tls_context *context, int fd, const char *name,
+                         struct crown_error *err)
+{
+    SSL *ssl = SSL_new(context->ctx);
+    const char *expected = context->server_name != NULL ? context->server_name : name;
+    if (ssl == NULL || SSL_set_fd(ssl, fd) != 1 ||
+        (!context->server && expected != NULL && expect(ssl, expected) != 1)) {
+        (void)tls_error(NULL, "start TLS", err);
+        SSL_free(ssl);
+        return NULL;
+    }
+    if (context->server)
+        SSL_set_accept_state(ssl);
+    else
+        SSL_set_connect_state(ssl);
+    return ssl;
+}
