@@ -5,31 +5,43 @@ SHELL := /bin/bash
 VERSION := 0.1.0
 PREFIX ?= /usr/local
 BUILD ?= build
-CC ?= gcc
+PROGRAM ?= crown-lua
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 
+# runtime/main.c is the program's; every folder is a layer: runtime/LAYERS.
 FOLDERS := base election process loop net lua host bind
-PKGS := luajit libcares openssl libbsd lua5.1-cjson
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -fPIE -pthread -MMD -MP \
-  -DCROWN_VERSION='"$(VERSION)"' -Iruntime -I/usr/include/luajit-2.1 $(shell pkg-config --cflags libcares openssl) $(CFLAGS)
+  -DCROWN_VERSION='"$(VERSION)"' -Iruntime -I/usr/include/luajit-2.1 $(CFLAGS)
 LDLIBS = -lluajit-5.1 -llua5.1-cjson -lev -lcares -lssl -lcrypto -lbsd -lm -ldl -pthread
-ALL_LDFLAGS = -pie -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS)
+ALL_LDFLAGS = -pie -rdynamic -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 
 SOURCES := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.c))
+HEADERS := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.h))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/embedded.o
 LUA_SOURCES := $(shell find lua/crown lua/oracles -name '*.lua' 2>/dev/null | sort)
-PROGRAM ?= crown-lua
+INSTALL_PACKAGES := tools/install-packages.sh
 
 .PHONY: all
-all: $(PROGRAM) ## build ./crown-lua
+all: packages-build ## build ./crown-lua
+	@$(MAKE) --no-print-directory $(PROGRAM)
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
+	  awk -F'\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
+
+.PHONY: packages-build packages-test packages-lint packages-check packages-bench
+packages-build packages-test packages-lint packages-check packages-bench: packages-%:
+	@$(INSTALL_PACKAGES) build $*
 
 $(PROGRAM): $(OBJECTS) $(BUILD)/runtime/main.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/embedded.c: $(LUA_SOURCES) tools/embed.lua
 	@mkdir -p $(@D)
-	luajit tools/embed.lua $(LUA_SOURCES) > $@.new && mv $@.new $@
+	@echo "  EMBED $@"; luajit tools/embed.lua $(LUA_SOURCES) > $@.new && mv $@.new $@
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.c
 	@echo "  CC    $<"; $(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -38,20 +50,25 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"; $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# C unit tests: spec/c/FOLDER/NAME_test.c becomes build/spec/c/FOLDER/NAME_test, linked with every folder
-# that runtime/LAYERS lets FOLDER include.
-allowed = $(1) $(shell sed -n 's/^$(1): *//p' runtime/LAYERS)
-C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
-.SECONDEXPANSION:
-$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $$(foreach f,$$(call allowed,$$(notdir $$(patsubst %/,%,$$(dir $$*)))),$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard runtime/$$f/*.c))) $(BUILD)/embedded.o
-	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+.PHONY: run
+run: all ## lead an election on the embedded oracle, explained as it goes
+	./$(PROGRAM) lua/examples/hello.lua $(SECONDS_TO_RUN)
 
-.PHONY: test-c
-test-c: $(C_TESTS) ## run the C unit tests
-	@set -e; for t in $^; do echo "== $$t"; $$t; done
+include $(wildcard mk/*.mk)
+
+.PHONY: install
+install: all ## install to PREFIX (/usr/local), self-contained
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/crown-lua
+	install -d $(DESTDIR)$(PREFIX)/share/doc/crown-lua/examples
+	install -m 644 README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/crown-lua
+	cp -r lua/examples/. $(DESTDIR)$(PREFIX)/share/doc/crown-lua/examples
+
+.PHONY: uninstall
+uninstall: ## take away what install put there
+	rm -rf $(DESTDIR)$(PREFIX)/bin/crown-lua $(DESTDIR)$(PREFIX)/share/doc/crown-lua
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf $(BUILD) $(PROGRAM)
+	rm -rf build build-* crown-lua
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -17,14 +17,14 @@ function Memory.init(opts)
     delay = opts.refresh or ttl / 3 }, Memory)
 end
 
-function Memory:holder(lease, now)
+local function denial(lease, now)
   return false, { node = lease.node, epoch = lease.epoch, expires_in = lease.ends - now }
 end
 
 function Memory:claim()
   local now = core.now()
   local lease = self.leases[self.name] or { epoch = 0, ends = 0 }
-  if lease.owner ~= nil and lease.owner ~= self and lease.ends > now then return self:holder(lease, now) end
+  if lease.owner ~= nil and lease.owner ~= self and lease.ends > now then return denial(lease, now) end
   lease.owner, lease.node, lease.ends, lease.epoch = self, self.node, now + self.ttl, lease.epoch + 1
   lease.evicted = nil
   self.leases[self.name] = lease
@@ -34,7 +34,7 @@ end
 function Memory:refresh()
   local now = core.now()
   local lease = self.leases[self.name]
-  if lease.owner ~= self or lease.ends <= now then return self:holder(lease, now) end
+  if lease.owner ~= self or lease.ends <= now then return denial(lease, now) end
   if lease.evicted then return false, { evicted = true } end
   lease.ends = now + self.ttl
   return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }

@@ -62,7 +62,8 @@ end
 --- Makes an oracle for `oracle = fake` in crown.elect.
 -- @treturn FakeOracle denying until told otherwise
 local function fake_oracle()
-  local self = setmetatable({ calls = {}, name = "fake", answers = { abdicate = { {} }, handle_info = { {} } } }, FakeOracle)
+  local answers = { abdicate = { {} }, handle_info = { {} } }
+  local self = setmetatable({ calls = {}, name = "fake", answers = answers }, FakeOracle)
   self:deny()
   self.init = function() return self end
   for _, fn in ipairs { "claim", "refresh", "abdicate", "handle_info" } do

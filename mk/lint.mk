@@ -1,0 +1,32 @@
+# Style and static checks; all of them must be silent.
+
+C_FILES := $(wildcard runtime/*.c runtime/*/*.c runtime/*/*.h spec/c/*/*.[ch] spec/sim/*.[ch] spec/support/*.[ch])
+LUA_FILES := $(shell find lua spec bench tools -name '*.lua' 2>/dev/null)
+
+.PHONY: lint
+lint: packages-lint layers lint-format lint-lua lint-c lint-docs ## all checks of style, layers and code
+
+.PHONY: layers
+layers: ## check that folders include only what runtime/LAYERS allows
+	@tools/check-layers.sh
+
+.PHONY: lint-format
+lint-format: packages-lint
+	@clang-format --dry-run -Werror $(C_FILES) && echo "clang-format: ok"
+
+.PHONY: lint-lua
+lint-lua: packages-lint
+	@luacheck -q $(LUA_FILES)
+
+.PHONY: lint-c
+lint-c: packages-lint $(BUILD)/embedded.c
+	@for cc in gcc clang; do \
+	  $(MAKE) --no-print-directory CC=$$cc BUILD=build-lint-$$cc PROGRAM=build-lint-$$cc/crown-lua build-lint-$$cc/crown-lua >/dev/null || exit 1; \
+	  echo "$$cc -Werror: ok"; done
+	@cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -Iruntime runtime && echo "cppcheck: ok"
+	@clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) runtime/main.c -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) 2>/dev/null && echo "clang-tidy: ok"
+	@! grep -rnE 'ev_timer|ev_now|ev_default_loop' runtime --include='*.c' | grep -v '^runtime/loop/loop.h' || { echo "ev_timer, ev_now and ev_default_loop are banned: loop.h says why"; exit 1; }
+
+.PHONY: lint-docs
+lint-docs: packages-lint
+	@ldoc --fatalwarnings --quiet -d build/doc -p crown-lua -f markdown lua/crown >/dev/null && echo "ldoc: ok"

@@ -1,0 +1,48 @@
+# Tests: C unit tests, the simulation, specs on the program itself, real processes that are killed and stopped.
+
+# spec/c/FOLDER/NAME_test.c is linked with every folder that runtime/LAYERS lets FOLDER include.
+allowed = $(1) $(shell sed -n 's/^$(1): *//p' runtime/LAYERS)
+C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
+.SECONDEXPANSION:
+$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/embedded.o $$(foreach f,$$(call allowed,$$(notdir $$(patsubst %/,%,$$(dir $$*)))),$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard runtime/$$f/*.c)))
+	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(BUILD)/ticker: $(BUILD)/spec/support/ticker.o
+	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
+
+BUSTED = CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) busted --lua=$(abspath $(PROGRAM))
+
+.PHONY: test
+test: packages-test ## install what is missing, build, run every test
+	@tools/run-tests.sh
+
+.PHONY: test-c
+test-c: packages-test $(C_TESTS) ## run the C unit tests
+	@set -e; for t in $(C_TESTS); do echo "== $$t"; $$t; done
+
+.PHONY: test-spec
+test-spec: packages-test all $(BUILD)/ticker ## run the specs on the program itself
+	$(BUSTED) --run=default
+
+.PHONY: test-fault
+test-fault: packages-test all $(BUILD)/ticker ## kill, stop and cut off real leaders
+	$(BUSTED) --run=fault
+
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+.PHONY: test-asan
+test-asan: packages-test packages-check ## C tests and specs under ASan and UBSan
+	ASAN_OPTIONS=detect_leaks=0 $(MAKE) --no-print-directory BUILD=build-asan PROGRAM=build-asan/crown-lua \
+	  CFLAGS='$(SANITIZE)' test-c test-spec
+
+.PHONY: test-gc
+test-gc: packages-test all $(BUILD)/ticker ## specs with a full collection before each resume
+	CROWN_TORTURE=gc $(BUSTED) --run=default
+
+.PHONY: test-short
+test-short: packages-test all $(BUILD)/ticker ## specs with sockets that move one byte at a time
+	CROWN_TORTURE=short $(BUSTED) --run=default spec/runtime
+
+.PHONY: test-valgrind
+test-valgrind: packages-check all ## a run that wins, loses and ends, under valgrind
+	valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --trace-children=no \
+	  --child-silent-after-fork=no ./$(PROGRAM) lua/examples/hello.lua 1
