@@ -23,7 +23,7 @@ local crown = {
 }
 
 for _, level in ipairs { "debug", "info", "warn", "error" } do
-  --- Writes to the log: `crown.log.info(text [, fields])`, and so debug, warn, error.
+  -- Writes to the log: `crown.log.info(text [, fields])`, and so debug, warn, error.
   crown.log[level] = function(text, fields) core.log(level, tostring(text), fields) end
 end
 

@@ -87,7 +87,7 @@ static int parse_filter(const char *text, size_t length, struct filter *filter)
 
 int log_set_filter(const char *text)
 {
-    struct filter filters[FILTERS_MAX];
+    struct filter filters[FILTERS_MAX] = {{{0}, LOG_DEBUG}};
     unsigned count = 0;
     while (*text != '\0') {
         size_t length = strcspn(text, ",");

@@ -14,7 +14,7 @@ static int compare(const void *a, const void *b)
 
 void fds_close_except(const int *keep, unsigned count)
 {
-    int sorted[KEEP_MAX];
+    int sorted[KEEP_MAX] = {0};
     unsigned first = 3;
     assert(count <= KEEP_MAX);
     if (count > 0)

@@ -14,7 +14,7 @@ end
 
 --- Moves it on. What falls due in between has happened when this returns.
 -- @number seconds
-function Clock.advance(_, seconds)
+function Clock:advance(seconds) -- luacheck: no unused args
   testing.clock_advance(seconds)
 end
 

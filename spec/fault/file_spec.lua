@@ -1,0 +1,102 @@
+-- Promise 1 on the embedded oracle: whatever happens to a leader, its child's tree is dead before another one leads.
+local Cluster = require "support.cluster"
+local eventually = require("crown.testing").eventually
+local ticks = require "support.ticks"
+
+local ALL = { "supervise", "runtime", "keeper" }
+
+describe("a leader on the file oracle", function()
+  local cluster
+
+  after_each(function() cluster:destroy() end)
+
+  local function fails_over(mode, hurt)
+    cluster = Cluster.new { oracle = "file", mode = mode }
+    local leader, follower, term = cluster:pair()
+    hurt(leader)
+    local next_term = ticks.await(cluster.ticks, term.epoch, 10)
+    assert.equal(0, ticks.overlap(cluster.ticks))
+    return next_term, leader, follower
+  end
+
+  for _, mode in ipairs { "plain", "daemon", "fork", "stubborn" } do
+    describe("with a child of mode " .. mode, function()
+      it("hands over in order on SIGTERM, and exits with 0", function()
+        local term, leader = fails_over(mode, function(one) one:signal "TERM" end)
+        assert.equal("two", term.node)
+        assert.equal(0, leader:wait(10))
+      end)
+
+      it("leaves no overlap when its runtime is killed (R17, R18)", function()
+        fails_over(mode, function(one) one:hurt("KILL", "runtime") end)
+      end)
+
+      it("leaves no overlap when supervisor, runtime and keeper are killed at once", function()
+        local term = fails_over(mode, function(one) one:hurt("KILL", unpack(ALL)) end)
+        assert.equal("two", term.node)
+      end)
+
+      it("leaves no overlap when its supervisor is killed", function()
+        local term = fails_over(mode, function(one) one:hurt("KILL", "supervise") end)
+        assert.equal("two", term.node)
+      end)
+    end)
+  end
+
+  for _, mode in ipairs { "plain", "daemon", "stubborn" } do
+    for _, kind in ipairs { "keeper", "warden" } do
+      it(("restarts the child when its %s is killed, the old tree gone first (%s)"):format(kind, mode), function()
+        cluster = Cluster.new { oracle = "file", mode = mode }
+        local leader = cluster:pair()
+        local old = {}
+        for _, tick in ipairs(ticks.read(cluster.ticks)) do old[tick.pid] = true end
+        leader:hurt("KILL", kind)
+        local reborn = eventually(function()
+          for _, tick in ipairs(ticks.read(cluster.ticks)) do
+            if not old[tick.pid] then return tick.at end
+          end
+        end, 10)
+        for _, tick in ipairs(ticks.read(cluster.ticks)) do
+          assert.is_false(old[tick.pid] and tick.at > reborn or false)
+        end
+        assert.equal(1, #ticks.terms(cluster.ticks))
+      end)
+    end
+  end
+
+  it("restarts a stopped runtime, under the same token, without overlap", function()
+    local _, leader = fails_over("plain", function(one) one:hurt("STOP", "runtime") end)
+    assert.matches("silent for", leader:output())
+  end)
+
+  it("restarts a crashed child, without giving up the term (permanent)", function()
+    cluster = Cluster.new { oracle = "file" }
+    local leader, _, term = cluster:pair()
+    local before = leader:pids("child")[1]
+    leader:hurt("KILL", "child")
+    eventually(function()
+      local now = leader:pids("child")[1]
+      return now and now ~= before
+    end, 5)
+    assert.equal(term.epoch, ticks.terms(cluster.ticks)[1].epoch)
+    assert.equal(1, #ticks.terms(cluster.ticks))
+  end)
+
+  it("ends at once on a second SIGINT, with its tree killed first", function()
+    cluster = Cluster.new { oracle = "file", mode = "stubborn" }
+    local leader = cluster:pair()
+    leader:signal "INT"
+    leader:signal "INT"
+    assert.equal(130, leader:wait(5))
+    assert.equal(0, #leader:pids "child")
+  end)
+
+  it("is not ended by SIGHUP", function()
+    cluster = Cluster.new { oracle = "file" }
+    local leader, _, term = cluster:pair()
+    leader:signal "HUP"
+    leader:signal "TERM"
+    assert.equal(0, leader:wait(10))
+    assert.equal("two", ticks.await(cluster.ticks, term.epoch, 5).node)
+  end)
+end)

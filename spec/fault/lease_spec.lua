@@ -1,0 +1,66 @@
+-- Promises 1, 2, 3 and 5 on a lease with a TTL of 2 s, over a real server.
+local Cluster = require "support.cluster"
+local ticks = require "support.ticks"
+
+describe("a leader on a lease", function()
+  local cluster
+
+  after_each(function() cluster:destroy() end)
+
+  local function fails_over(mode, hurt)
+    cluster = Cluster.new { oracle = "lease", mode = mode, ttl = 2 }
+    local leader, follower, term = cluster:pair()
+    hurt(leader)
+    local next_term = ticks.await(cluster.ticks, term.epoch, 15)
+    assert.equal(0, ticks.overlap(cluster.ticks))
+    return next_term, leader, follower
+  end
+
+  for _, mode in ipairs { "plain", "daemon", "stubborn" } do
+    describe("with a child of mode " .. mode, function()
+      it("hands over in order on SIGTERM (R5: stop, reap, release)", function()
+        local term, leader = fails_over(mode, function(one) one:signal "TERM" end)
+        assert.equal("two", term.node)
+        assert.equal(0, leader:wait(10))
+      end)
+
+      it("takes its own lease again when its runtime is killed (R8)", function()
+        local term = fails_over(mode, function(one) one:hurt("KILL", "runtime") end)
+        assert.equal("one", term.node)
+      end)
+
+      it("leaves no overlap when its runtime is stopped (R18)", function()
+        fails_over(mode, function(one) one:hurt("STOP", "runtime") end)
+      end)
+
+      it("leaves no overlap when supervisor and runtime are stopped: the keeper acts alone (R1)", function()
+        local term = fails_over(mode, function(one) one:hurt("STOP", "supervise", "runtime") end)
+        assert.equal("two", term.node)
+      end)
+
+      it("leaves no overlap when supervisor, runtime and keeper are stopped: the kernel acts", function()
+        local term = fails_over(mode, function(one) one:hurt("STOP", "supervise", "runtime", "keeper") end)
+        assert.equal("two", term.node)
+      end)
+
+      it("leaves no overlap when supervisor, runtime and keeper are killed at once", function()
+        local term = fails_over(mode, function(one) one:hurt("KILL", "supervise", "runtime", "keeper") end)
+        assert.equal("two", term.node)
+      end)
+    end)
+  end
+
+  it("steps down in time when the server is gone, and leads again when it is back (R6, R19)", function()
+    cluster = Cluster.new { oracle = "lease", ttl = 2 }
+    local leader, _, term = cluster:pair()
+    cluster.server:hurt("KILL", "supervise", "runtime")
+    cluster.server:wait(5)
+    require("crown.testing").eventually(function() return #leader:pids "child" == 0 end, 5)
+    assert.matches("reason=expired", leader:output())
+    cluster:start_server(cluster.port)
+    ticks.await(cluster.ticks, 0, 15)
+    require("crown.testing").eventually(function()
+      return #ticks.read(cluster.ticks) > 0 and ticks.read(cluster.ticks)[#ticks.read(cluster.ticks)].at > term.last + 1
+    end, 15)
+  end)
+end)

@@ -1,0 +1,146 @@
+--- Real candidates: the program started as a user starts it, found and hurt from the outside.
+local crown = require "crown"
+local eventually = require "crown.testing.eventually"
+local ffi = require "ffi"
+
+ffi.cdef [[
+int kill(int pid, int signal);
+int fork(void); int setpgid(int pid, int group); int execve(const char *path, char *const argv[], char *const envp[]);
+int waitpid(int pid, int *status, int options); int open(const char *path, int flags, int mode); int dup2(int from, int to);
+void _exit(int code);
+]]
+
+local Candidate = {}
+Candidate.__index = Candidate
+
+local program = os.getenv "CROWN_LUA" or "./crown-lua"
+local WNOHANG = 1
+local SIGNALS = { KILL = 9, STOP = 19, CONT = 18, TERM = 15, INT = 2, HUP = 1 }
+local O_CREATE_APPEND = 2 + 64 + 1024
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+local function environment(extra)
+  local list = {}
+  for line in (read "/proc/self/environ" or ""):gmatch "[^%z]+" do
+    if not line:match "^CROWN_" then list[#list + 1] = line end
+  end
+  for key, value in pairs(extra) do list[#list + 1] = key .. "=" .. value end
+  return list
+end
+
+local function c_array(list)
+  local array = ffi.new("char *[?]", #list + 1)
+  for i, text in ipairs(list) do array[i - 1] = ffi.cast("char *", text) end
+  return array
+end
+
+-- In the forked process: nothing but plain C calls until the exec.
+local function become(argv, env, log)
+  ffi.C.setpgid(0, 0)
+  local fd = ffi.C.open(log, O_CREATE_APPEND, 420)
+  ffi.C.dup2(fd, 1)
+  ffi.C.dup2(fd, 2)
+  ffi.C.execve(program, argv, env)
+  ffi.C._exit(127)
+end
+
+--- Starts the program with arguments, a node name and a log file.
+-- @tparam table options `args` (array), `node`, `env`, `log`
+function Candidate.start(options)
+  local words = { program }
+  for _, word in ipairs(options.args) do words[#words + 1] = tostring(word) end
+  local extra = { CROWN_NODE = options.node }
+  for key, value in pairs(options.env or {}) do extra[key] = value end
+  local env_list = environment(extra)
+  local argv, env = c_array(words), c_array(env_list)
+  local pid = ffi.C.fork()
+  if pid == 0 then become(argv, env, options.log) end
+  return setmetatable({ pid = pid, node = options.node, log = options.log, anchored = { words, env_list } }, Candidate)
+end
+
+local function children_of(pid)
+  local found = {}
+  for child in (read(("/proc/%d/task/%d/children"):format(pid, pid)) or ""):gmatch "%d+" do
+    found[#found + 1] = tonumber(child)
+  end
+  return found
+end
+
+local function comm(pid)
+  return (read(("/proc/%d/comm"):format(pid)) or ""):gsub("\n", "")
+end
+
+--- Pids of the candidate's processes of one kind: "supervise", "runtime", "keeper", "warden", "child".
+function Candidate:pids(kind)
+  local found = {}
+  local function visit(pid, parent_comm)
+    local name = comm(pid)
+    local is_child = parent_comm == "crown-warden"
+    if (kind == "child" and is_child) or name == "crown-" .. kind then found[#found + 1] = pid end
+    if not is_child then
+      for _, child in ipairs(children_of(pid)) do visit(child, name) end
+    end
+  end
+  visit(self.pid, "")
+  return found
+end
+
+--- Sends a signal to every process of the kinds named, all in one go.
+function Candidate:hurt(signal, ...)
+  local pids = {}
+  for _, kind in ipairs { ... } do
+    for _, pid in ipairs(self:pids(kind)) do pids[#pids + 1] = pid end
+  end
+  assert(#pids > 0, "nobody to hurt")
+  local at = crown.now()
+  for _, pid in ipairs(pids) do ffi.C.kill(pid, SIGNALS[signal]) end
+  return at
+end
+
+--- Sends a signal to the supervisor, as a user does.
+function Candidate:signal(signal)
+  local at = crown.now()
+  ffi.C.kill(self.pid, SIGNALS[signal])
+  return at
+end
+
+--- Waits for the exit. @return the exit code, or 128 + the signal
+function Candidate:wait(seconds)
+  local status = ffi.new "int[1]"
+  return eventually(function()
+    if self.code == nil and ffi.C.waitpid(self.pid, status, WNOHANG) == self.pid then
+      local raw = status[0]
+      self.code = bit.band(raw, 127) == 0 and bit.rshift(bit.band(raw, 0xff00), 8) or 128 + bit.band(raw, 127)
+    end
+    return self.code
+  end, seconds or 10)
+end
+
+--- Ends it for good, whatever state it is in.
+function Candidate:destroy()
+  if self.code then return end
+  for _, kind in ipairs { "runtime", "keeper", "warden", "child" } do
+    for _, pid in ipairs(self:pids(kind)) do ffi.C.kill(pid, SIGNALS.CONT) end
+  end
+  ffi.C.kill(self.pid, SIGNALS.CONT)
+  ffi.C.kill(self.pid, SIGNALS.TERM)
+  local fine = pcall(self.wait, self, 5)
+  if not fine then
+    ffi.C.kill(self.pid, SIGNALS.KILL)
+    self:wait(5)
+  end
+end
+
+--- What it has written so far.
+function Candidate:output()
+  return read(self.log) or ""
+end
+
+return Candidate

@@ -1,0 +1,75 @@
+--- Two candidates for one election, with a ticking child each; on the file oracle or on the example's lease server.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require "crown.testing.eventually"
+local tempdir = require "support.tempdir"
+local ticks = require "support.ticks"
+
+local Cluster = {}
+Cluster.__index = Cluster
+
+local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
+
+local FILE_APP = [[
+local crown = require "crown"
+local command = { unpack(arg, 2) }
+crown.elect { name = "spec", oracle = "file:" .. arg[1], child = command }
+]]
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+--- Makes a cluster.
+-- @tparam table options `oracle` "file" or "lease", `mode` of the ticker, `ttl`, `app` source, `port` of a proxy
+function Cluster.new(options)
+  local self = setmetatable({ dir = tempdir(), options = options, members = {} }, Cluster)
+  self.ticks = self.dir .. "/ticks"
+  if options.oracle == "lease" then self:start_server() end
+  write(self.dir .. "/app.lua", options.app or FILE_APP)
+  return self
+end
+
+function Cluster:start_server(port)
+  self.server = Candidate.start { args = { "lua/examples/custom_oracle/lease_server.lua", port or 0, port and 2 or 0 },
+    node = "server", log = self.dir .. "/server.log" }
+  self.port = eventually(function()
+    local found
+    for one in self.server:output():gmatch "port (%d+)" do found = tonumber(one) end
+    return found
+  end, 5)
+end
+
+--- Starts a member.
+function Cluster:join(node)
+  local args
+  if self.options.oracle == "lease" then
+    args = { "lua/examples/custom_oracle/app.lua", self.options.port or self.port, ticker, self.ticks,
+      self.options.mode or "plain" }
+  else
+    args = { self.dir .. "/app.lua", self.dir .. "/locks", ticker, self.ticks, self.options.mode or "plain" }
+  end
+  local member = Candidate.start { args = args, node = node, log = ("%s/%s.log"):format(self.dir, node),
+    env = { TTL = self.options.ttl or 2 } }
+  self.members[#self.members + 1] = member
+  return member
+end
+
+--- A leader that ticks and a follower that waits.
+function Cluster:pair()
+  local leader = self:join "one"
+  local term = ticks.await(self.ticks, 0, 10)
+  local follower = self:join "two"
+  eventually(function() return #follower:pids "runtime" == 1 end)
+  crown.sleep(0.15) -- a few ticks, and the follower's first claim: both only make the case stronger
+  return leader, follower, term
+end
+
+function Cluster:destroy()
+  for _, member in ipairs(self.members) do member:destroy() end
+  if self.server then self.server:destroy() end
+end
+
+return Cluster
