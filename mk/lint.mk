@@ -30,3 +30,7 @@ lint-c: packages-lint $(BUILD)/embedded.c
 .PHONY: lint-docs
 lint-docs: packages-lint
 	@ldoc --fatalwarnings --quiet -d build/doc -p crown-lua -f markdown lua/crown >/dev/null && echo "ldoc: ok"
+
+.PHONY: format
+format: packages-lint ## let clang-format lay out the C files
+	clang-format -i $(C_FILES)

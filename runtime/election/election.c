@@ -269,17 +269,18 @@ static int64_t next_instant(const struct election *election)
 {
     bool idle = election->call.kind == ELECTION_CALL_NONE;
     int64_t next = idle ? TIME_NEVER : election->call.until_ns;
+    int64_t start_ns = election->child.running ? TIME_NEVER : election->child.start_at_ns;
     switch (election->phase) {
     case ELECTION_INIT:
     case ELECTION_FOLLOWING:
         if (idle)
             next = earlier(next, election->next_claim_ns);
-        return earlier(next, election->child.start_at_ns);
+        return earlier(next, start_ns);
     case ELECTION_COOLING:
         next = earlier(next, election->cool_until_ns);
         break;
     case ELECTION_LEADING:
-        next = earlier(next, election->child.start_at_ns);
+        next = earlier(next, start_ns);
         break;
     case ELECTION_STEPPING:
         if (!election->cut)

@@ -134,6 +134,7 @@ void following_granted(struct step *step, enum election_call kind)
 static void settle_stop(struct step *step)
 {
     struct election *election = step->election;
+    election->next_claim_ns = TIME_NEVER;
     if (election->call.kind != ELECTION_CALL_ABDICATE)
         call_cancel(step);
     child_end(step);

@@ -83,11 +83,12 @@ static void settle_lost(struct step *step)
 static void refresh_on(struct step *step)
 {
     struct election *election = step->election;
-    if (!election->ours || election->reason == ELECTION_REASON_EXPIRED ||
-        election->call.kind != ELECTION_CALL_NONE || step->now < election->refresh_at_ns ||
-        step->now >= election->kill_at_ns)
+    if (election->call.kind != ELECTION_CALL_NONE || step->now < election->refresh_at_ns)
         return;
     election->refresh_at_ns = TIME_NEVER;
+    if (!election->ours || election->reason == ELECTION_REASON_EXPIRED ||
+        step->now >= election->kill_at_ns)
+        return;
     int64_t until_ns = clock_add_ns(step->now, election->config.call_timeout_ns);
     call_start(step, ELECTION_CALL_REFRESH, earlier(until_ns, election->kill_at_ns));
 }

@@ -1,6 +1,6 @@
-/* A child that ticks: every 10 ms a line "boottime_ns node epoch role pid" is appended to a file that all candidates share.
- * Modes: plain; daemon: a daemonized descendant ticks too; stubborn: ignores SIGTERM; fork: a chain of processes, each
- * living for one tick. */
+/* A child that ticks: every 10 ms a line "boottime_ns node epoch role pid" is appended to a file
+ * that all candidates share. Modes: plain; daemon: a daemonized descendant ticks too; stubborn:
+ * ignores SIGTERM; fork: a chain of processes, each living for one tick. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@ static void tick(int fd)
     char line[256];
     if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
         exit(1);
-    int length = snprintf(line, sizeof(line), "%lld %s %s %s %d\n",
-                          (long long)now.tv_sec * 1000000000LL + now.tv_nsec,
-                          variable("CROWN_NODE"), variable("CROWN_EPOCH"), variable("CROWN_ROLE"),
-                          (int)getpid());
+    int length =
+        snprintf(line, sizeof(line), "%lld %s %s %s %d\n",
+                 (long long)now.tv_sec * 1000000000LL + now.tv_nsec, variable("CROWN_NODE"),
+                 variable("CROWN_EPOCH"), variable("CROWN_ROLE"), (int)getpid());
     if (write(fd, line, (size_t)length) != length)
         exit(1);
 }

@@ -20,6 +20,8 @@ local function claim(name, token, number, node, ttl)
   local lease = leases[name] or { epoch = 0, ends = opened }
   leases[name] = lease
   if lease.token ~= token and lease.ends > now then return denied(lease, now) end
+  -- One that was overtaken on its way by a later claim of the same token comes too late.
+  if lease.token == token and tonumber(number) < tonumber(lease.claim) then return denied(lease, now) end
   lease.token, lease.claim, lease.node = token, number, node
   lease.ends, lease.epoch = now + tonumber(ttl), lease.epoch + 1
   return "granted " .. lease.epoch

@@ -6,7 +6,7 @@ Oracle.__index = Oracle
 
 function Oracle.init(opts)
   if not opts.port then return nil, "port is required" end
-  return setmetatable({ host = opts.host or "127.0.0.1", port = opts.port, ttl = opts.ttl or 2, claims = 0,
+  return setmetatable({ host = opts.host or "127.0.0.1", port = opts.port, ttl = opts.ttl or 2,
     name = opts.crown_name, node = opts.node, token = opts.token }, Oracle)
 end
 
@@ -25,12 +25,13 @@ function Oracle:ask(...)
   return nil, line
 end
 
+-- Each claim bears a number that rises, and a release names it: one that arrives late undoes nothing newer.
 function Oracle:claim()
-  self.claims = self.claims + 1
-  return self:ask("claim", self.name, self.token, self.claims, self.node, self.ttl)
+  self.number = ("%.9f"):format(crown.now())
+  return self:ask("claim", self.name, self.token, self.number, self.node, self.ttl)
 end
 
 function Oracle:refresh() return self:ask("refresh", self.name, self.token, self.ttl) end
-function Oracle:abdicate() self:ask("release", self.name, self.token, self.claims) end
+function Oracle:abdicate() self:ask("release", self.name, self.token, self.number) end
 
 return Oracle
