@@ -113,8 +113,8 @@ static int core_log_setup(lua_State *L)
     lua_getfield(L, 1, "level");
     lua_getfield(L, 1, "format");
     lua_getfield(L, 1, "filter");
-    enum log_level level;
-    enum log_format format;
+    enum log_level level = LOG_INFO;
+    enum log_format format = LOG_TEXT;
     if (!lua_isnil(L, 2) && log_level_from_name(lua_tostring(L, 2), &level) < 0) {
         lua_pushnil(L);
         lua_pushliteral(L, "log level: debug, info, warn or error expected");

@@ -156,7 +156,7 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
     struct election_event next = *event;
     for (unsigned done = 0;; done++) {
         struct election_actions actions;
-        next.at_ns = clock_boottime_ns();
+        next.at_ns = loop_now(host_loop(candidate->host));
         election_step(&candidate->election, &next, &actions);
         for (unsigned i = 0; i < actions.count; i++)
             carry_out(candidate, &actions.item[i]);

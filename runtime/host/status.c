@@ -38,7 +38,7 @@ double candidate_term_remaining(const struct candidate *candidate, uint64_t epoc
         return 0;
     if (view.deadline_ns == TIME_NEVER)
         return INFINITY;
-    int64_t left_ns = view.deadline_ns - clock_boottime_ns();
+    int64_t left_ns = view.deadline_ns - loop_now(host_loop(candidate->host));
     return left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0;
 }
 

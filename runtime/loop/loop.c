@@ -20,10 +20,12 @@ struct loop {
     int timer;
     struct heap deadlines;
     struct list jobs;
+    struct list deferred; /* jobs for the next turn */
     int64_t armed_ns; /* what the timerfd is set to */
     bool virtual;
     bool stopped;
     int64_t virtual_ns;
+    int64_t ahead_ns; /* how far a frozen clock had been moved on when it was let go: time never goes back */
     void (*turned)(void *context);
     void *turned_context;
 };
@@ -36,7 +38,7 @@ struct watcher {
 
 int64_t loop_now(const struct loop *loop)
 {
-    return loop->virtual ? loop->virtual_ns : clock_boottime_ns();
+    return loop->virtual ? loop->virtual_ns : clock_boottime_ns() + loop->ahead_ns;
 }
 
 static struct loop_deadline *of_node(struct heap_node *node)
@@ -52,7 +54,8 @@ static void arm_timer(struct loop *loop)
         return;
     struct itimerspec spec = {{0, 0}, {0, 0}};
     if (at_ns != TIME_NEVER) {
-        int64_t at = at_ns > 0 ? at_ns : 1; /* zero would disarm */
+        int64_t at = at_ns - loop->ahead_ns;
+        at = at > 0 ? at : 1; /* zero would disarm */
         spec.it_value.tv_sec = at / NS_PER_S;
         spec.it_value.tv_nsec = at % NS_PER_S;
     }
@@ -87,6 +90,16 @@ static bool drain_jobs(struct loop *loop)
     return any;
 }
 
+/* What gave up its turn comes after IO and deadlines have had theirs. */
+static void take_deferred(struct loop *loop)
+{
+    struct list_node *node;
+    while ((node = list_first(&loop->deferred)) != NULL) {
+        list_remove(node);
+        list_append(&loop->jobs, node);
+    }
+}
+
 static void timer_ready(struct ev_loop *ev, ev_io *io, int events)
 {
     struct loop *loop = ev_userdata(ev);
@@ -115,6 +128,7 @@ static void before_wait(struct ev_loop *ev, ev_prepare *prepare, int events)
     if (!loop->virtual)
         fire_due(loop);
     (void)drain_jobs(loop);
+    take_deferred(loop);
     if (list_empty(&loop->jobs)) {
         ev_idle_stop(ev, &loop->idle);
         if (loop->turned != NULL)
@@ -140,6 +154,7 @@ struct loop *loop_new(struct crown_error *err)
         return NULL;
     }
     list_init(&loop->jobs);
+    list_init(&loop->deferred);
     loop->armed_ns = TIME_NEVER;
     ev_set_userdata(loop->ev, loop);
     ev_io_init(&loop->timer_watch, timer_ready, loop->timer, EV_READ);
@@ -180,6 +195,15 @@ void loop_post(struct loop *loop, struct loop_job *job)
         return;
     job->queued = true;
     list_append(&loop->jobs, &job->link);
+    ev_idle_start(loop->ev, &loop->idle);
+}
+
+void loop_defer(struct loop *loop, struct loop_job *job)
+{
+    if (job->queued)
+        return;
+    job->queued = true;
+    list_append(&loop->deferred, &job->link);
     ev_idle_start(loop->ev, &loop->idle);
 }
 
@@ -264,8 +288,11 @@ void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *contex
 void loop_set_virtual(struct loop *loop, bool virtual)
 {
     if (virtual && !loop->virtual)
-        loop->virtual_ns = clock_boottime_ns();
+        loop->virtual_ns = loop_now(loop);
+    if (!virtual && loop->virtual && loop->virtual_ns > clock_boottime_ns())
+        loop->ahead_ns = loop->virtual_ns - clock_boottime_ns();
     loop->virtual = virtual;
+    loop->armed_ns = TIME_NEVER;
     arm_timer(loop);
 }
 
@@ -273,8 +300,8 @@ void loop_advance(struct loop *loop, int64_t ns)
 {
     int64_t until_ns = clock_add_ns(loop->virtual_ns, ns);
     for (;;) {
-        while (drain_jobs(loop))
-            continue;
+        while (drain_jobs(loop) || !list_empty(&loop->deferred))
+            take_deferred(loop);
         struct heap_node *top = heap_top(&loop->deadlines);
         if (top == NULL || top->key > until_ns)
             break;

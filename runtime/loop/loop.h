@@ -55,6 +55,8 @@ void loop_stop(struct loop *loop);
 
 /** Queues a job for this turn; a job that is queued already stays where it is. */
 void loop_post(struct loop *loop, struct loop_job *job);
+/** Queues a job for the next turn, after IO and deadlines. */
+void loop_defer(struct loop *loop, struct loop_job *job);
 void loop_unpost(struct loop *loop, struct loop_job *job);
 
 /** Arms, or moves, a deadline; TIME_NEVER disarms. O(log n). */

@@ -186,7 +186,7 @@ static void task_resume(struct task *task)
         task_free(task);
     } else if (status == LUA_YIELD && host->preempted) {
         warn_slow(task);
-        loop_post(host->loop, &task->job);
+        loop_defer(host->loop, &task->job);
     } else if (status == LUA_YIELD && task->waiting) {
         task->slices = 0;
     } else if (status == LUA_YIELD) {

@@ -78,6 +78,9 @@ static int open_world(lua_State *L)
 {
     const struct lua_module *modules = lua_touserdata(L, 1);
     luaL_openlibs(L);
+    /* The compiler off: a hook can then stop any Lua loop, and code that waits for stores gains
+     * nothing by it. After opening the libraries, since that of `jit` turns it on. */
+    (void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     add_searcher(L);
     preload(L, modules);
     guard_replace_sethook(L);
@@ -100,9 +103,6 @@ struct lua_host *lua_host_new(struct loop *loop, const struct lua_module *module
     list_init(&host->tasks);
     task_scope_init(&host->scope);
     (void)lua_atpanic(host->L, panic);
-    /* The compiler off: a hook can then stop any Lua loop, and code that waits for stores gains
-     * nothing by it. */
-    (void)luaJIT_setmode(host->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     lua_pushlightuserdata(host->L, (void *)&host_key);
     lua_pushlightuserdata(host->L, host);
     lua_rawset(host->L, LUA_REGISTRYINDEX);

@@ -30,7 +30,7 @@ static socklen_t make_address(const char *host, unsigned port, union any_address
     memset(address, 0, sizeof(*address));
     if (strncmp(host, "unix:", 5) == 0 && strlen(host + 5) < sizeof(address->local.sun_path)) {
         address->local.sun_family = AF_UNIX;
-        (void)strcpy(address->local.sun_path, host + 5); /* measured above */
+        memcpy(address->local.sun_path, host + 5, strlen(host + 5) + 1);
         return sizeof(address->local);
     }
     if (inet_pton(AF_INET, host, &address->v4.sin_addr) == 1) {

@@ -210,7 +210,7 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     resolution->context = context;
     resolution->loop = resolver->loop;
     resolution->job.run = answer_job;
-    (void)strcpy(resolution->host, host); /* measured above */
+    memcpy(resolution->host, host, strlen(host) + 1);
     ares_getaddrinfo(resolver->channel, host, port, &hints, answered, resolution);
     arm(resolver);
     return resolution;

@@ -402,7 +402,7 @@ static void connect_unix(struct stream *stream, const char *path)
         return;
     }
     name->sun_family = AF_UNIX;
-    (void)strcpy(name->sun_path, path); /* measured above */
+    memcpy(name->sun_path, path, strlen(path) + 1);
     stream->addresses[0].size = sizeof(*name);
     stream->address_count = 1;
     try_next(stream);

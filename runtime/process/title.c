@@ -10,7 +10,8 @@
 
 char **title_take_arguments(int argc, char **argv, char **envp)
 {
-    char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+    static char **copy; /* for the rest of the process's life: nobody frees it */
+    copy = calloc((size_t)argc + 1, sizeof(*copy));
     if (copy == NULL)
         return NULL;
     for (int i = 0; i < argc; i++) {

@@ -1,0 +1,211 @@
+local core = require "crown.core"
+local crown = require "crown"
+local testing = require "crown.testing"
+
+local serial = 0
+
+-- An election of its own name, stopped at the end of the test.
+local function unique()
+  serial = serial + 1
+  return ("elect-spec-%d"):format(serial)
+end
+
+describe("crown.elect", function()
+  local running = {}
+
+  local function elect(options)
+    options.name = options.name or unique()
+    local election = crown.elect(options)
+    running[#running + 1] = election
+    return election
+  end
+
+  after_each(function()
+    for _, election in ipairs(running) do election:stop() end
+    for _, election in ipairs(running) do
+      testing.eventually(function() return not election.handle or election.handle:finished() end)
+    end
+    running = {}
+  end)
+
+  local function refusal(options)
+    local fine, problem = pcall(crown.elect, options)
+    assert.is_false(fine)
+    assert.is_true(problem.usage)
+    return tostring(problem)
+  end
+
+  describe("names what is wrong", function()
+    for _, case in ipairs {
+      { "a missing name", {}, "name is required" },
+      { "a name with a slash", { name = "a/b" }, "letters, digits" },
+      { "a name that is too long", { name = ("x"):rep(129) }, "at most 128" },
+      { "an unknown option, with a suggestion", { name = "x", retri = 1 }, "unknown option 'retri' %(did you mean 'retry'%?%)" },
+      { "an option of the wrong type", { name = "x", retry = "soon" }, "retry must be a number" },
+      { "an option out of range", { name = "x", retry = 0 }, "retry must be more than 0" },
+      { "an oracle that is not there", { name = "x", oracle = "nosuch" }, "oracle 'nosuch' is neither" },
+      { "an oracle that lacks a function", { name = "x", oracle = { init = print } }, "lacks the function claim" },
+      { "a URL of an unknown scheme", { name = "x", oracle = "fil:x" }, "did you mean 'file'" },
+      { "an empty command", { name = "x", oracle = "memory:", child = {} }, "either a command" },
+      { "a command with a number in it", { name = "x", oracle = "memory:", child = { "sleep", 5 } }, "command%[2%] must be a string" },
+      { "a restart policy that is none", { name = "x", oracle = "memory:", child = { command = { "true" },
+        restart = { policy = "always" } } }, "policy must be one of" },
+      { "a user that is not there", { name = "x", oracle = "memory:", child = { command = { "true" }, user = "nobody-at-all" } },
+        "no user 'nobody%-at%-all'" },
+      { "a handler that is no function", { name = "x", oracle = "memory:", handlers = { won = 1 } }, "handlers.won must be a function" },
+      { "a handler that is misspelt", { name = "x", oracle = "memory:", handlers = { wonn = print } }, "did you mean 'won'" },
+      { "timing that could overlap, with the sum (R4)", { name = "x", oracle = { "memory", ttl = 2 }, stop_timeout = 2 },
+        "timing could overlap: refresh .* must be less than the TTL of 2 s" },
+    } do
+      it(case[1], function()
+        local text = refusal(case[2])
+        assert.matches(case[3], text)
+        assert.is_nil(text:find "\n")
+      end)
+    end
+
+    it("two elections of one name", function()
+      local election = elect { oracle = "memory:two" }
+      assert.matches("already an election of this name", refusal { name = election.name, oracle = "memory:two" })
+    end)
+
+    it("an oracle whose init refuses", function()
+      local oracle = { init = function() return nil, "no store here" end, claim = print, refresh = print }
+      assert.matches("no store here", refusal { name = unique(), oracle = oracle })
+    end)
+  end)
+
+  it("leads, tells won with a term, and tells lost with the reason, once each", function()
+    local calls = {}
+    local election = elect { oracle = "memory:" .. unique(), handlers = {
+      won = function(term) calls[#calls + 1] = ("won %d %s"):format(term.epoch, tostring(term:valid())) end,
+      lost = function(reason) calls[#calls + 1] = "lost " .. reason end,
+    } }
+    testing.eventually(function() return #calls == 1 end)
+    assert.equal("leading", election:status().phase)
+    assert.is_true(election:is_leader())
+    election:stop()
+    testing.eventually(function() return election.handle:finished() end)
+    assert.same({ "won 1 true", "lost shutdown" }, calls)
+    assert.is_false(election:is_leader())
+  end)
+
+  it("gives handlers their state first when they have an init", function()
+    local seen
+    elect { oracle = "memory:" .. unique(), handlers = {
+      init = function(opts) return { name = opts.crown_name } end,
+      won = function(state, term) seen = state.name .. " " .. term.epoch end,
+    } }
+    testing.eventually(function() return seen end)
+    assert.matches("^elect%-spec%-%d+ 1$", seen)
+  end)
+
+  it("cancels the tasks of a term at its end, and never resumes them (promise 1)", function()
+    local beats, over = 0, false
+    local election = elect { oracle = "memory:" .. unique(), handlers = {
+      won = function()
+        crown.spawn(function()
+          while true do
+            crown.sleep(0.005)
+            beats = beats + 1
+            assert(not over)
+          end
+        end)
+      end,
+      lost = function() over = true end,
+    } }
+    testing.eventually(function() return beats > 3 end)
+    election:stop()
+    testing.eventually(function() return election.handle:finished() end)
+    local last = beats
+    crown.sleep(0.03)
+    assert.equal(last, beats)
+  end)
+
+  it("steps down when won raises, reports it with a traceback, and stands back", function()
+    local reason, reported
+    crown.on("handler.error", function(event) reported = event end)
+    local election = elect { oracle = "memory:" .. unique(), handlers = {
+      won = function() error "boom" end,
+      lost = function(why) reason = why end,
+    } }
+    testing.eventually(function() return reason and reported end)
+    assert.equal("child_failed", reason)
+    assert.matches("boom.*stack traceback", reported.error)
+    assert.equal(election.name, reported.name)
+  end)
+
+  it("keeps leading while nothing is known, and steps down in time (R6)", function()
+    local fake = testing.fake_oracle():grant(0.05, { ttl = 0.6, epoch = 7 })
+    local reason
+    local election = elect { oracle = fake, handlers = { won = function() end, lost = function(why) reason = why end } }
+    testing.eventually(function() return election:is_leader() end)
+    fake:fail "no answer"
+    crown.sleep(0.1)
+    assert.is_true(election:is_leader())
+    testing.eventually(function() return reason end, 3)
+    assert.equal("expired", reason)
+  end)
+
+  it("stops at once when it is told that it lost, and claims again (R19)", function()
+    local fake = testing.fake_oracle():grant(0.02, { ttl = 10, epoch = 1 })
+    local reasons = {}
+    local election = elect { oracle = fake, retry = 0.02, handlers = {
+      lost = function(why) reasons[#reasons + 1] = why end } }
+    testing.eventually(function() return election:is_leader() end)
+    fake:deny { node = "other", epoch = 2, expires_in = 0.02 }
+    testing.eventually(function() return reasons[1] == "denied" end)
+    fake:grant(0.02, { ttl = 10, epoch = 3 })
+    testing.eventually(function() return election:is_leader() end)
+    assert.equal(3, election:status().epoch)
+  end)
+
+  it("reports an oracle that breaks the contract, by function and value, and goes on", function()
+    local seen
+    crown.on("oracle.error", function(event) seen = event end)
+    elect { retry = 0.05, oracle = { init = function() return {} end, claim = function() return "maybe" end,
+      refresh = print } }
+    testing.eventually(function() return seen end)
+    assert.equal("claim", seen["function"])
+    assert.matches("claim returned maybe", seen.error)
+  end)
+
+  it("takes no part, without an error, when init returns crown.IGNORE", function()
+    local election = elect { oracle = { init = function() return crown.IGNORE end, claim = error, refresh = error } }
+    assert.equal("finishing", election:status().phase)
+    assert.is_nil((election:send "hello"))
+  end)
+
+  it("hands messages to handle_info, whose verdict counts", function()
+    local fake = testing.fake_oracle()
+    fake:answer("handle_info", { { true, math.huge, { epoch = 5 } } })
+    local election = elect { oracle = fake, monitor_leader = false }
+    testing.eventually(function() return fake:count "claim" == 1 end)
+    assert.is_true(election:send "you lead")
+    testing.eventually(function() return election:is_leader() end)
+    fake:answer("handle_info", { { false } })
+    election:send "no more"
+    testing.eventually(function() return not election:is_leader() end)
+    assert.equal(1, fake:count "claim")
+  end)
+
+  it("counts its own terms where the oracle gives no epoch", function()
+    local fake = testing.fake_oracle():grant(10)
+    local election = elect { oracle = fake, retry = 0.01 }
+    testing.eventually(function() return election:is_leader() end)
+    assert.equal(1, election:status().epoch)
+    election:abdicate()
+    testing.eventually(function() return election:is_leader() and election:status().epoch == 2 end)
+  end)
+
+  it("follows a frozen clock: a lease runs out when the spec says so", function()
+    local clock = testing.fake_clock()
+    local election = elect { oracle = { "memory", path = unique(), ttl = 30 } }
+    clock:advance(0.1)
+    local at = core.now()
+    clock:advance(29)
+    assert.is_true(math.abs(core.now() - at - 29) < 0.001)
+    clock:restore()
+    assert.is_not_nil(election:status().phase)
+  end)
+end)

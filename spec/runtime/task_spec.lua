@@ -1,0 +1,93 @@
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+
+describe("a task", function()
+  it("sleeps without holding up another", function()
+    local order = {}
+    crown.spawn(function() crown.sleep(0.03) order[#order + 1] = "slow" end)
+    crown.spawn(function() crown.sleep(0.01) order[#order + 1] = "quick" end)
+    eventually(function() return #order == 2 end)
+    assert.same({ "quick", "slow" }, order)
+  end)
+
+  it("is told politely that it is cancelled, at each wait", function()
+    local answers = {}
+    local task = crown.spawn(function()
+      for _ = 1, 2 do answers[#answers + 1] = select(2, crown.sleep(10)) end
+    end)
+    crown.sleep(0.01)
+    task:cancel()
+    eventually(function() return #answers == 2 end)
+    assert.same({ "cancelled", "cancelled" }, answers)
+  end)
+
+  for _, case in ipairs {
+    { "table.sort", function(wait) table.sort({ 3, 2, 1 }, function(a, b) wait() return a < b end) end },
+    { "string.gsub", function(wait) return (("abc"):gsub(".", wait)) end },
+  } do
+    it("may not wait inside " .. case[1] .. ", and is told so", function()
+      local fine, problem = pcall(case[2], function() crown.sleep(0.001) end)
+      assert.is_false(fine)
+      assert.matches("not possible here", problem)
+    end)
+  end
+
+  it("may not wait inside a coroutine of its own, and is told what to do instead", function()
+    local fine, problem = pcall(coroutine.wrap(function() crown.sleep(0.001) end))
+    assert.is_false(fine)
+    assert.matches("use crown.spawn", problem)
+  end)
+
+  it("keeps coroutines of its own working", function()
+    local generate = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end)
+    assert.equal(1, generate())
+    crown.sleep(0.001)
+    assert.equal(2, generate())
+  end)
+
+  it("waits across pcall and error handlers", function()
+    local fine, value = pcall(function() crown.sleep(0.001) return 7 end)
+    assert.is_true(fine)
+    assert.equal(7, value)
+  end)
+
+  it("cannot take the hook away from the guard", function()
+    assert.has_error(function() debug.sethook(print, "", 1) end)
+  end)
+end)
+
+describe("a task that never waits", function()
+  local function neighbours_beat(spin)
+    local beats, spinning = 0, true
+    crown.spawn(function()
+      while spinning do
+        crown.sleep(0.005)
+        beats = beats + 1
+      end
+    end)
+    local over = crown.now() + 0.5
+    crown.spawn(spin, function() return crown.now() > over end)
+    eventually(function() return crown.now() > over end, 5)
+    spinning = false
+    -- Without preemption there would be none until the spinner ends.
+    assert.is_true(beats >= 3)
+  end
+
+  it("leaves its neighbours their turns", function()
+    neighbours_beat(function(over) while not over() do local _ = 1 end end)
+  end)
+
+  it("leaves them their turns from inside pcall loops too", function()
+    neighbours_beat(function(over) while not over() do pcall(function() for _ = 1, 1e5 do local _ = 1 end end) end end)
+  end)
+
+  it("gets an error where it cannot be interrupted, in a coroutine of its own", function()
+    local problem
+    crown.spawn(function()
+      local _, message = pcall(coroutine.wrap(function() while true do local _ = 1 end end))
+      problem = message
+    end)
+    eventually(function() return problem end, 10)
+    assert.matches("cannot be interrupted", problem)
+  end)
+end)

@@ -1,0 +1,155 @@
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local tempdir = require "support.tempdir"
+
+describe("crown.tcp", function()
+  local listener, connection
+
+  local function serve(handler, options)
+    listener = assert(crown.tcp.listen("127.0.0.1", 0, handler, options))
+    return listener:port()
+  end
+
+  local function echo(peer)
+    for line in function() return peer:read "*L" end do
+      if not peer:write(line) then break end
+    end
+    peer:close()
+  end
+
+  after_each(function()
+    if connection then connection:close() end
+    if listener then listener:close() end
+    connection, listener = nil, nil
+  end)
+
+  it("reads lines, counts of bytes and everything, as Lua's io does", function()
+    connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer)
+      peer:write "one\ntwo\nthree and the rest\nno newline"
+      peer:close()
+    end)))
+    assert.equal("one", connection:read "*l")
+    assert.equal("two\n", connection:read "*L")
+    assert.equal("three", connection:read(5))
+    assert.equal(" and the rest\nno newline", connection:read "*a")
+    local nothing, _, code = connection:read "*l"
+    assert.is_nil(nothing)
+    assert.equal("closed", code)
+  end)
+
+  it("finds names, and speaks to the first address that answers", function()
+    connection = assert(crown.tcp.connect("localhost", serve(echo)))
+    connection:write "hello\n"
+    assert.equal("hello", connection:read())
+  end)
+
+  it("stays in step after a read that timed out", function()
+    connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer)
+      peer:write "half "
+      crown.sleep(0.05)
+      peer:write "a line\nnext\n"
+      peer:read "*a"
+    end)))
+    local _, _, code = connection:read("*l", 0.02)
+    assert.equal("timeout", code)
+    assert.equal("half a line", connection:read "*l")
+    assert.equal("next", connection:read "*l")
+  end)
+
+  it("says who refused", function()
+    local port = serve(echo)
+    listener:close()
+    local nothing, message, code = crown.tcp.connect("127.0.0.1", port)
+    assert.is_nil(nothing)
+    assert.equal("refused", code)
+    assert.matches("127.0.0.1:" .. port, message)
+  end)
+
+  it("says which name has no address", function()
+    local _, message, code = crown.tcp.connect("no-such-host.invalid", 1, { timeout = 2 })
+    assert.is_true(code == "dns" or code == "timeout")
+    assert.is_string(message)
+  end)
+
+  it("wakes a reader when the connection is closed under it", function()
+    connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer) peer:read "*a" end)))
+    local code
+    crown.spawn(function() code = select(3, connection:read "*l") end)
+    crown.sleep(0.01)
+    connection:close()
+    eventually(function() return code end)
+    assert.equal("closed", code)
+  end)
+
+  it("allows one reader at a time", function()
+    connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer) peer:read "*a" end)))
+    crown.spawn(function() connection:read "*l" end)
+    crown.sleep(0.005)
+    assert.has_error(function() connection:read "*l" end)
+  end)
+
+  it("refuses a line that is too long", function()
+    connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer)
+      for _ = 1, 20 do
+        if not peer:write(("x"):rep(65536)) then return end
+      end
+      peer:read "*a"
+    end)))
+    assert.equal("protocol", select(3, connection:read "*l"))
+  end)
+
+  describe("with TLS", function()
+    local dir
+
+    local function openssl(...)
+      local result = assert(crown.exec({ "openssl", ... }, { cwd = dir, timeout = 30 }))
+      assert.equal(0, result.code, result.stderr)
+    end
+
+    setup(function()
+      dir = tempdir()
+      openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
+        "-subj", "/CN=spec CA")
+      openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj",
+        "/CN=localhost")
+      local file = io.open(dir .. "/names", "w")
+      file:write "subjectAltName=DNS:localhost\n"
+      file:close()
+      openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
+        "server.pem", "-days", "2", "-extfile", "names")
+    end)
+
+    local function tls_port()
+      return serve(echo, { tls = { cert = dir .. "/server.pem", key = dir .. "/server.key" } })
+    end
+
+    it("verifies the certificate and the name, and speaks", function()
+      connection = assert(crown.tcp.connect("localhost", tls_port(), { tls = { ca = dir .. "/ca.pem" } }))
+      connection:write "secret\n"
+      assert.equal("secret", connection:read())
+    end)
+
+    it("refuses a certificate of an unknown authority", function()
+      local _, message, code = crown.tcp.connect("localhost", tls_port(), { tls = true })
+      assert.equal("tls", code)
+      assert.matches("certificate verify failed", message)
+    end)
+
+    it("refuses a certificate for another name", function()
+      local _, message, code = crown.tcp.connect("127.0.0.1", tls_port(), { tls = { ca = dir .. "/ca.pem" } })
+      assert.equal("tls", code)
+      assert.matches("mismatch", message)
+    end)
+
+    it("verifies nothing only when told so in so many words", function()
+      connection = assert(crown.tcp.connect("127.0.0.1", tls_port(), { tls = { insecure = true } }))
+      connection:write "x\n"
+      assert.equal("x", connection:read())
+    end)
+
+    it("gives up when the other side does not speak TLS", function()
+      local port = serve(function(peer) peer:write "hello\n" peer:read "*a" end)
+      assert.equal("tls", select(3, crown.tcp.connect("localhost", port, { tls = true, timeout = 2 })))
+    end)
+  end)
+end)
