@@ -11,7 +11,7 @@
 #include "lua/guard.h"
 #include "lua/host_state.h"
 
-#define SLOW_SLICES 4 /* of 50 ms: worth a word in the log */
+#define SLOW_SLICES 7 /* of about 30 ms: worth a word in the log */
 
 struct task {
     struct lua_host *host;
