@@ -263,7 +263,8 @@ static int election_status(lua_State *L)
     lua_setfield(L, -2, "epoch");
     set_seconds(L, "expires_in", status.expires_at_ns);
     set_seconds(L, "next_claim_in", status.view.next_claim_ns);
-    lua_pushnumber(L, clock_seconds_from_ns(loop_now(lua_host_loop(lua_host_of(L))) - status.view.since_ns));
+    lua_pushnumber(
+        L, clock_seconds_from_ns(loop_now(lua_host_loop(lua_host_of(L))) - status.view.since_ns));
     lua_setfield(L, -2, "since");
     lua_pushnumber(L, (lua_Number)status.view.terms);
     lua_setfield(L, -2, "terms");

@@ -67,7 +67,8 @@ static void remember_leader(struct candidate *candidate, const char *node, uint6
     }
     candidate->leader_epoch = epoch;
     candidate->leader_expires_ns =
-        expires_ns >= 0 ? clock_add_ns(loop_now(host_loop(candidate->host)), expires_ns) : TIME_NEVER;
+        expires_ns >= 0 ? clock_add_ns(loop_now(host_loop(candidate->host)), expires_ns)
+                        : TIME_NEVER;
 }
 
 /* granted, refresh, ttl, epoch, hold: five values from index `first`. */
@@ -210,7 +211,8 @@ void calls_cancel(struct candidate *candidate)
 {
     if (candidate->call == NULL)
         return;
-    if (loop_now(host_loop(candidate->host)) >= candidate->call_until_ns) /* else it is the user who stops us */
+    if (loop_now(host_loop(candidate->host)) >=
+        candidate->call_until_ns) /* else it is the user who stops us */
         report_error(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind],
                      "no answer in the time allowed");
     task_drop(candidate->call);

@@ -21,11 +21,12 @@ struct loop {
     struct heap deadlines;
     struct list jobs;
     struct list deferred; /* jobs for the next turn */
-    int64_t armed_ns; /* what the timerfd is set to */
+    int64_t armed_ns;     /* what the timerfd is set to */
     bool virtual;
     bool stopped;
     int64_t virtual_ns;
-    int64_t ahead_ns; /* how far a frozen clock had been moved on when it was let go: time never goes back */
+    int64_t ahead_ns; /* how far a frozen clock had been moved on when it was let go: time never
+                         goes back */
     void (*turned)(void *context);
     void *turned_context;
 };

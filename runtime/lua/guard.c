@@ -10,7 +10,7 @@
 #include "lua/host_state.h"
 
 #define SLICE_NS (20 * NS_PER_MS) /* preempted between one and two of them */
-#define OVERLONG_TICKS 25 /* half a second without being able to yield: an error */
+#define OVERLONG_TICKS 25         /* half a second without being able to yield: an error */
 #define GUARD_SIGNAL (SIGRTMIN + 3)
 
 /* A signal handler has no other way to find it. */

@@ -70,6 +70,7 @@ static void task_free(struct task *task)
         op_cancel(task->op);
     loop_at_cancel(host->loop, &task->deadline);
     loop_unpost(host->loop, &task->job);
+    assert(task->link.next != NULL); /* in the host's list from task_spawn to here */
     list_remove(&task->link);
     list_remove(&task->scope_link);
     if (task->handle != NULL)

@@ -1,0 +1,41 @@
+--- How long it takes to begin, and how much memory one election needs.
+local Cluster = require "support.cluster"
+local crown = require "crown"
+local ticks = require "support.ticks"
+
+local function smaps_pss(pid)
+  local file = io.open(("/proc/%d/smaps_rollup"):format(pid))
+  if not file then return 0 end
+  local kilobytes = tonumber(file:read("*a"):match "\nPss:%s+(%d+)") or 0
+  file:close()
+  return kilobytes
+end
+
+return function(measure)
+  measure("file, start to the child's first tick", "≤ 30", function()
+    local cluster = Cluster.new { oracle = "file" }
+    local at = crown.now()
+    cluster:join "one"
+    local term = ticks.await(cluster.ticks, 0, 10)
+    cluster:destroy()
+    return (term.first - at) * 1000
+  end)
+
+  measure("one election, whole tree without the child: PSS in MB", "≤ 12", function()
+    local cluster = Cluster.new { oracle = "file" }
+    local member = cluster:join "one"
+    ticks.await(cluster.ticks, 0, 10)
+    local sum = 0
+    for _, kind in ipairs { "supervise", "runtime", "keeper", "warden" } do
+      for _, pid in ipairs(member:pids(kind)) do sum = sum + smaps_pss(pid) end
+    end
+    cluster:destroy()
+    return sum / 1024
+  end, 5)
+
+  measure("crown-lua --version", "≤ 5", function()
+    local at = crown.now()
+    assert(crown.exec { os.getenv "CROWN_LUA" or "./crown-lua", "--version" })
+    return (crown.now() - at) * 1000
+  end)
+end

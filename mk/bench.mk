@@ -1,0 +1,8 @@
+# Figures, with peers in the same run. make bench ROWS=pattern N=5 for a quick look.
+ROWS ?=
+N ?= 20
+
+.PHONY: bench
+bench: packages-test packages-bench all ## measure failover, start, memory and scale, with peers (ROWS= N=)
+	@$(MAKE) --no-print-directory $(BUILD)/ticker
+	@CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) ./$(PROGRAM) bench/main.lua '$(ROWS)' $(N)
