@@ -6,3 +6,8 @@ N ?= 20
 bench: packages-test packages-bench all ## measure failover, start, memory and scale, with peers (ROWS= N=)
 	@$(MAKE) --no-print-directory $(BUILD)/ticker
 	@CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) ./$(PROGRAM) bench/main.lua '$(ROWS)' $(N)
+
+.PHONY: demo
+demo: packages-test all ## three candidates, a failover every few seconds by another fault
+	@$(MAKE) --no-print-directory $(BUILD)/ticker
+	@CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) ./$(PROGRAM) tools/demo.lua

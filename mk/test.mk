@@ -2,9 +2,12 @@
 
 # spec/c/FOLDER/NAME_test.c is linked with every folder that runtime/LAYERS lets FOLDER include.
 allowed = $(1) $(shell sed -n 's/^$(1): *//p' runtime/LAYERS)
+layer = $(notdir $(patsubst %/,%,$(dir $(1))))
+# In a function of its own: a per cent sign among the prerequisites would become the stem.
+test_objects = $(foreach f,$(call allowed,$(call layer,$(1))),$(patsubst %.c,$(BUILD)/%.o,$(wildcard runtime/$(f)/*.c)))
 C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 .SECONDEXPANSION:
-$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/embedded.o $$(foreach f,$$(call allowed,$$(notdir $$(patsubst %/,%,$$(dir $$*)))),$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard runtime/$$f/*.c)))
+$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/embedded.o $$(call test_objects,$$*)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/ticker: $(BUILD)/spec/support/ticker.o

@@ -70,7 +70,6 @@ static void task_free(struct task *task)
         op_cancel(task->op);
     loop_at_cancel(host->loop, &task->deadline);
     loop_unpost(host->loop, &task->job);
-    assert(task->link.next != NULL); /* in the host's list from task_spawn to here */
     list_remove(&task->link);
     list_remove(&task->scope_link);
     if (task->handle != NULL)
@@ -101,10 +100,12 @@ void task_scope_close(struct task_scope *scope)
 
 void task_drop_all(struct lua_host *host)
 {
-    struct list_node *node;
+    struct list_node *next;
     host->running = NULL;
-    while ((node = list_first(&host->tasks)) != NULL)
+    for (struct list_node *node = list_first(&host->tasks); node != NULL; node = next) {
+        next = list_next(&host->tasks, node);
         task_free((struct task *)((char *)node - offsetof(struct task, link)));
+    }
 }
 
 /* Ends a task: the outcome's values are on top of its stack. */

@@ -1,0 +1,70 @@
+#include "base/clock.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void boottime_never_goes_back(void **state)
+{
+    (void)state;
+    int64_t previous = clock_boottime_ns();
+    for (int i = 0; i < 1000; i++) {
+        int64_t now = clock_boottime_ns();
+        assert_true(now >= previous);
+        previous = now;
+    }
+}
+
+static void seconds_become_nanoseconds(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_ns_from_seconds(1.5), 1500 * NS_PER_MS);
+    assert_int_equal(clock_ns_from_seconds(0.000001), NS_PER_US);
+    assert_int_equal(clock_ns_from_seconds(0), 0);
+}
+
+static void seconds_that_make_no_duration_are_none_and_endless_ones_never_come(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_ns_from_seconds(-1), 0);
+    assert_int_equal(clock_ns_from_seconds((double)NAN), 0);
+    assert_int_equal(clock_ns_from_seconds((double)-INFINITY), 0);
+    assert_true(clock_ns_from_seconds((double)INFINITY) == TIME_NEVER);
+    assert_true(clock_ns_from_seconds(1e300) == TIME_NEVER);
+    assert_true(clock_ns_from_seconds(9223372036.854775807) == TIME_NEVER);
+    assert_true(clock_ns_from_seconds(9223372036.0) < TIME_NEVER);
+}
+
+static void nanoseconds_become_seconds(void **state)
+{
+    (void)state;
+    assert_true(clock_seconds_from_ns(2500 * NS_PER_MS) == 2.5);
+    assert_true(clock_seconds_from_ns(-NS_PER_S) == -1.0);
+    assert_true(isinf(clock_seconds_from_ns(TIME_NEVER)));
+}
+
+static void sums_that_do_not_fit_never_come(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_add_ns(1, 2), 3);
+    assert_int_equal(clock_add_ns(5, -7), -2);
+    assert_true(clock_add_ns(TIME_NEVER, -1) == TIME_NEVER);
+    assert_true(clock_add_ns(-1, TIME_NEVER) == TIME_NEVER);
+    assert_true(clock_add_ns(TIME_NEVER - 1, 2) == TIME_NEVER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(boottime_never_goes_back),
+        cmocka_unit_test(seconds_become_nanoseconds),
+        cmocka_unit_test(seconds_that_make_no_duration_are_none_and_endless_ones_never_come),
+        cmocka_unit_test(nanoseconds_become_seconds),
+        cmocka_unit_test(sums_that_do_not_fit_never_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int capture = -1;
+static int original = -1;
+
+/* From here on standard error goes to memory. */
+static int open_capture(void **state)
+{
+    (void)state;
+    capture = memfd_create("log", MFD_CLOEXEC);
+    original = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    log_set_level(LOG_DEBUG);
+    log_set_format(LOG_TEXT);
+    if (log_set_filter("") < 0)
+        return -1;
+    return capture < 0 || original < 0 || dup2(capture, STDERR_FILENO) < 0 ? -1 : 0;
+}
+
+static int close_capture(void **state)
+{
+    (void)state;
+    int result = dup2(original, STDERR_FILENO) < 0 ? -1 : 0;
+    log_set_level(LOG_INFO);
+    return close(original) < 0 || close(capture) < 0 ? -1 : result;
+}
+
+/* What was written since the last call. */
+static const char *written(void)
+{
+    static char text[20000];
+    off_t size = lseek(capture, 0, SEEK_CUR);
+    assert_true(size >= 0 && (size_t)size < sizeof(text));
+    assert_int_equal(pread(capture, text, (size_t)size, 0), size);
+    text[size] = '\0';
+    assert_int_equal(ftruncate(capture, 0), 0);
+    assert_int_equal(lseek(capture, 0, SEEK_SET), 0);
+    return text;
+}
+
+static void text_begins_with_the_time_of_day_and_a_padded_level(void **state)
+{
+    (void)state;
+    const struct log_field fields[] = {log_string("name", "db main"), log_integer("epoch", -7),
+                                       log_number("ttl", 2.5), log_boolean("child", true)};
+    log_event(LOG_INFO, "leading", fields, 4);
+    const char *line = written();
+    assert_int_equal(line[2], ':');
+    assert_int_equal(line[8], '.');
+    assert_string_equal(line + 12, " info  leading name=\"db main\" epoch=-7 ttl=2.5 child=true\n");
+}
+
+static void a_message_stays_on_one_line(void **state)
+{
+    (void)state;
+    log_warn("a\nb\x01%s", "c");
+    assert_string_equal(written() + 12, " warn  a b c\n");
+}
+
+static void logfmt_quotes_what_is_no_word(void **state)
+{
+    (void)state;
+    const struct log_field fields[] = {log_string("empty", ""), log_string("word", "x/y"),
+                                       log_string("odd", "a=b\"c\\d\n"),
+                                       log_number("ratio", (double)INFINITY)};
+    log_set_format(LOG_LOGFMT);
+    log_event(LOG_ERROR, "it failed", fields, 4);
+    const char *line = written();
+    assert_memory_equal(line, "time=", 5);
+    assert_int_equal(line[5 + 23], 'Z');
+    assert_string_equal(line + 5 + 24, " level=error msg=\"it failed\" empty=\"\" word=x/y "
+                                       "odd=\"a=b\\\"c\\\\d\\n\" ratio=inf\n");
+}
+
+static void json_escapes_what_json_must(void **state)
+{
+    (void)state;
+    const struct log_field fields[] = {log_string("text", "tab\t\"quoted\"\x01"),
+                                       log_integer("count", 3), log_number("never", (double)NAN),
+                                       log_boolean("on", false)};
+    log_set_format(LOG_JSON);
+    log_event(LOG_DEBUG, "line\nbreak", fields, 4);
+    const char *line = written();
+    assert_memory_equal(line, "{\"time\":\"", 9);
+    assert_string_equal(line + 9 + 24,
+                        "\",\"level\":\"debug\",\"msg\":\"line\\nbreak\",\"text\":\"tab\\u0009"
+                        "\\\"quoted\\\"\\u0001\",\"count\":3,\"never\":null,\"on\":false}\n");
+}
+
+static void a_line_too_long_is_cut_and_still_ends(void **state)
+{
+    (void)state;
+    static char text[10000];
+    memset(text, 'x', sizeof(text) - 1);
+    log_event(LOG_ERROR, text, NULL, 0);
+    const char *line = written();
+    assert_int_equal(line[strlen(line) - 1], '\n');
+    assert_true(strlen(line) < sizeof(text));
+}
+
+static void less_than_the_level_is_not_written(void **state)
+{
+    (void)state;
+    log_set_level(LOG_WARN);
+    log_info("quiet");
+    assert_string_equal(written(), "");
+    log_error("loud");
+    assert_string_equal(written() + 12, " error loud\n");
+}
+
+static void the_longest_prefix_sets_the_level(void **state)
+{
+    (void)state;
+    log_set_level(LOG_INFO);
+    assert_int_equal(log_set_filter("child=error,child.out=debug,lease=warn"), 0);
+    assert_false(log_enabled(LOG_WARN, "child.exit"));
+    assert_true(log_enabled(LOG_ERROR, "child.exit"));
+    assert_true(log_enabled(LOG_DEBUG, "child.out"));
+    assert_false(log_enabled(LOG_INFO, "lease"));
+    assert_true(log_enabled(LOG_INFO, "other"));
+    assert_false(log_enabled(LOG_DEBUG, "other"));
+}
+
+static void a_filter_that_does_not_parse_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"child",
+                                      "=debug",
+                                      "child=loud",
+                                      "child=",
+                                      "child=debug,lease",
+                                      ",",
+                                      "a=debugdebugdebugdebug"};
+    char many[17 * 8 + 1] = "";
+    log_set_level(LOG_INFO);
+    assert_int_equal(log_set_filter("child=error"), 0);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(log_set_filter(bad[i]), -1);
+    for (int i = 0; i < 17; i++)
+        (void)strcat(many, "a=debug,");
+    assert_int_equal(log_set_filter(many), -1);
+    assert_false(log_enabled(LOG_WARN, "child"));
+    assert_int_equal(log_set_filter(""), 0);
+    assert_true(log_enabled(LOG_WARN, "child"));
+}
+
+static void names_and_levels_match(void **state)
+{
+    (void)state;
+    enum log_level level;
+    enum log_format format;
+    for (int i = 0; i < LOG_LEVEL_COUNT; i++) {
+        assert_int_equal(log_level_from_name(log_level_name((enum log_level)i), &level), 0);
+        assert_int_equal(level, i);
+    }
+    assert_int_equal(log_level_from_name("WARN", &level), -1);
+    assert_int_equal(log_format_from_name("logfmt", &format), 0);
+    assert_int_equal(format, LOG_LOGFMT);
+    assert_int_equal(log_format_from_name("xml", &format), -1);
+}
+
+static void secrets_are_blotted_out(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"postgres://crown:pw@db/x", "postgres://crown:***@db/x"},
+        {"redis://:s3cr3t@host:6379/0", "redis://:***@host:6379/0"},
+        {"a://u:p@ss@h b://v:w@i", "a://u:***@h b://v:*@i"},
+        {"http://host:80/path", "http://host:80/path"},
+        {"http://user@host/", "http://user@host/"},
+        {"x?PASSWORD=abcd&y=1", "x?PASSWORD=***&y=1"},
+        {"secret=\"q\" token=abcdef,", "secret=\"q\" token=***,"},
+        {"password=", "password="},
+        {"nothing to hide", "nothing to hide"},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        char text[100];
+        (void)strcpy(text, pairs[i][0]);
+        log_redact(text);
+        assert_string_equal(text, pairs[i][1]);
+    }
+}
+
+static void secrets_do_not_reach_the_log(void **state)
+{
+    (void)state;
+    const struct log_field field = log_string("url", "postgres://crown:hunter2@db/x");
+    for (int format = LOG_TEXT; format <= LOG_JSON; format++) {
+        log_set_format((enum log_format)format);
+        log_event(LOG_INFO, "connect to redis://a:hunter2@b", &field, 1);
+        const char *line = written();
+        assert_null(strstr(line, "hunter2"));
+        assert_non_null(strstr(line, "crown:***@db/x"));
+    }
+}
+
+/* A password may be written with the very characters that a format escapes. */
+static void a_secret_with_quotes_does_not_reach_the_log(void **state)
+{
+    (void)state;
+    const struct log_field fields[] = {log_string("url", "postgres://crown:hun\"ter2@db/x"),
+                                       log_string("option", "password=\"hunter2\"")};
+    for (int format = LOG_TEXT; format <= LOG_JSON; format++) {
+        log_set_format((enum log_format)format);
+        log_event(LOG_INFO, "connect", fields, 2);
+        const char *line = written();
+        assert_null(strstr(line, "hunter2"));
+        assert_null(strstr(line, "ter2"));
+    }
+}
+
+#define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, open_capture, close_capture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOG_TEST(text_begins_with_the_time_of_day_and_a_padded_level),
+        LOG_TEST(a_message_stays_on_one_line),
+        LOG_TEST(logfmt_quotes_what_is_no_word),
+        LOG_TEST(json_escapes_what_json_must),
+        LOG_TEST(a_line_too_long_is_cut_and_still_ends),
+        LOG_TEST(less_than_the_level_is_not_written),
+        LOG_TEST(the_longest_prefix_sets_the_level),
+        LOG_TEST(a_filter_that_does_not_parse_changes_nothing),
+        LOG_TEST(names_and_levels_match),
+        LOG_TEST(secrets_are_blotted_out),
+        LOG_TEST(secrets_do_not_reach_the_log),
+        LOG_TEST(a_secret_with_quotes_does_not_reach_the_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
