@@ -174,13 +174,13 @@ static void secrets_are_blotted_out(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {
-        {"postgres://crown:pw@db/x", "postgres://crown:***@db/x"},
+        {"postgres://crown:hunter2@db/x", "postgres://crown:***@db/x"},
         {"redis://:s3cr3t@host:6379/0", "redis://:***@host:6379/0"},
         {"a://u:p@ss@h b://v:w@i", "a://u:***@h b://v:*@i"},
         {"http://host:80/path", "http://host:80/path"},
         {"http://user@host/", "http://user@host/"},
         {"x?PASSWORD=abcd&y=1", "x?PASSWORD=***&y=1"},
-        {"secret=\"q\" token=abcdef,", "secret=\"q\" token=***,"},
+        {"secret=\"quoted, so\" token=abcdef,", "secret=\"***\" token=***,"},
         {"password=", "password="},
         {"nothing to hide", "nothing to hide"},
     };
