@@ -130,6 +130,13 @@ static void append_text(struct line *line, const char *text)
     append(line, text, strlen(text));
 }
 
+/* Before quoting, which would hide where a secret with quotes in it ends. */
+static void copy_redacted(char copy[LINE_MAX_BYTES], const char *text)
+{
+    (void)snprintf(copy, LINE_MAX_BYTES, "%s", text); /* more than a line holds is cut anyway */
+    log_redact(copy);
+}
+
 /* Quoted as JSON wants it, which logfmt reads too. */
 static void append_quoted(struct line *line, const char *text)
 {
@@ -163,12 +170,14 @@ static void append_word(struct line *line, const char *text)
 static void append_value(struct line *line, const struct log_field *field, bool json)
 {
     char number[48];
+    char text[LINE_MAX_BYTES];
     switch (field->type) {
     case LOG_FIELD_STRING:
+        copy_redacted(text, field->string);
         if (json)
-            append_quoted(line, field->string);
+            append_quoted(line, text);
         else
-            append_word(line, field->string);
+            append_word(line, text);
         return;
     case LOG_FIELD_INTEGER:
         (void)snprintf(number, sizeof(number), "%" PRId64, field->integer);
@@ -259,14 +268,14 @@ void log_event(enum log_level level, const char *message, const struct log_field
     static void (*const writers[])(struct line *, enum log_level, const char *,
                                    const struct log_field *, size_t) = {
         [LOG_TEXT] = write_text, [LOG_LOGFMT] = write_logfmt, [LOG_JSON] = write_json};
-    struct line line = {.length = 0};
-    writers[settings.format](&line, level, message, fields, count);
-    line.text[line.length] = '\0';
-    log_redact(line.text);
-    size_t length = strlen(line.text);
-    line.text[length++] = '\n';
+    struct line line;
+    char clean[LINE_MAX_BYTES];
+    line.length = 0;
+    copy_redacted(clean, message);
+    writers[settings.format](&line, level, clean, fields, count);
+    line.text[line.length++] = '\n';
     /* A log that cannot be written has nowhere to say so. */
-    ssize_t ignored = write(STDERR_FILENO, line.text, length);
+    ssize_t ignored = write(STDERR_FILENO, line.text, line.length);
     (void)ignored;
 }
 
@@ -300,7 +309,7 @@ static void redact_urls(char *text)
     char *at = text;
     while ((at = strstr(at, "://")) != NULL) {
         at += 3;
-        char *end = at + strcspn(at, "/?# \t\n\"'");
+        char *end = at + strcspn(at, "/?# \t\n");
         /* The last '@' ends the user part: a password may hold others. */
         char *host = end;
         while (host > at && *host != '@')
@@ -319,7 +328,12 @@ void log_redact(char *text)
         char *at = text;
         while ((at = strcasestr(at, keys[i])) != NULL) {
             at += strlen(keys[i]);
-            at = blot(at, strcspn(at, "& \t\n\"',;"));
+            if (*at == '"' || *at == '\'') {
+                const char quote[] = {*at++, '\0'};
+                at = blot(at, strcspn(at, quote));
+            } else {
+                at = blot(at, strcspn(at, "& \t\n\"',;"));
+            }
         }
     }
 }
