@@ -89,8 +89,8 @@ int wire_receive(int fd, struct wire_message *message, int *fds, unsigned *nfds,
     if (nfds != NULL)
         *nfds = count;
     message->text[WIRE_TEXT - 1] = '\0';
-    if ((size_t)got == sizeof(*message) && message->version == WIRE_VERSION &&
-        message->type < WIRE_TYPE_COUNT)
+    if ((size_t)got == sizeof(*message) && !(packet.msg_flags & MSG_TRUNC) &&
+        message->version == WIRE_VERSION && message->type < WIRE_TYPE_COUNT)
         return 1;
     for (unsigned i = 0; i < count; i++)
         (void)close(fds[i]); /* nobody is going to use them */
