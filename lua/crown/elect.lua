@@ -136,15 +136,18 @@ local function elect(given)
   self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = core.node() })
   self.options = make_spec(where, checked, word, module, self.handlers)
   local opts = oracle_options_for(self, oracle_options)
-  self.timing = check_timing(where, self.options, opts)
+  local timing = check_timing(where, self.options, opts)
+  if settings.checking then self.timing = timing end
   self.state = oracle.init(where, word, module, opts)
   declared[checked.name] = self
-  settings.declared[#settings.declared + 1] = self
+  if settings.checking then settings.declared[#settings.declared + 1] = self end
   if self.state == oracle.IGNORE then return self end
   local handle, problem = elections.new(self)
   if not handle then usage.error("%s: %s", where, problem) end
   self.handle = handle
-  if not settings.checking then handle:start() end
+  if settings.checking then return self end
+  self.options = nil -- the C side has its own copy
+  handle:start()
   return self
 end
 

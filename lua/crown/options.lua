@@ -79,7 +79,7 @@ options.child = {
 options.restart = {
   policy = { type = "string", values = { "permanent", "transient", "temporary" },
     default = "permanent" },
-  max = { type = "number", integer = true, least = 0, most = 64, default = 3 },
+  max = { type = "number", integer = true, least = 0, most = 16, default = 3 },
   within = { type = "number", above = 0, most = 86400, default = 60 },
   backoff = { type = "table", default = { 0.1, 5 }, check = check_backoff },
 }

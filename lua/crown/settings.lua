@@ -5,7 +5,7 @@ local settings = {
   oracle = os.getenv "CROWN_ORACLE" or "file:", -- of elections that name none
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
-  declared = {},    -- every election, in order
+  declared = {},    -- every election, in order, while checking
 }
 
 return settings

@@ -117,7 +117,7 @@ enum election_restart {
     ELECTION_RESTART_FINISH,    /* the election ends with its child (crown-lua run) */
 };
 
-#define ELECTION_MAX_RESTARTS 64 /* bound of restart.max: the instants are kept in the struct */
+#define ELECTION_MAX_RESTARTS 16 /* bound of restart.max: the instants are kept in the struct */
 
 struct election_config {
     struct election_timing timing; /* validated by timing_check, see timing.h */

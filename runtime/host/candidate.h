@@ -70,10 +70,13 @@ struct candidate {
     int64_t deadman_ns; /* instant at which Lua of the term must be over; TIME_NEVER */
     struct heap_node deadman_node;
 
-    /* Events that came while actions were carried out. */
-    struct election_event queued[CANDIDATE_MAX_EVENTS];
-    unsigned queued_count;
-    bool feeding;
+    struct candidate_queue *queue; /* while a step's actions are carried out; else NULL */
+};
+
+/* Events that came while actions were carried out: on the stack of candidate_feed. */
+struct candidate_queue {
+    struct election_event events[CANDIDATE_MAX_EVENTS];
+    unsigned count;
 };
 
 /* driver.c */

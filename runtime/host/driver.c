@@ -145,27 +145,26 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
 {
     if (candidate->finished)
         return;
-    if (candidate->feeding) {
-        /* An action failed at once, or ended something that was running: its event waits its turn.
-         */
-        assert(candidate->queued_count < CANDIDATE_MAX_EVENTS);
-        candidate->queued[candidate->queued_count++] = *event;
+    if (candidate->queue != NULL) {
+        /* An action failed at once, or ended something that was running: its event waits its turn. */
+        assert(candidate->queue->count < CANDIDATE_MAX_EVENTS);
+        candidate->queue->events[candidate->queue->count++] = *event;
         return;
     }
-    candidate->feeding = true;
+    struct candidate_queue queue = {.count = 0};
     struct election_event next = *event;
+    candidate->queue = &queue;
     for (unsigned done = 0;; done++) {
         struct election_actions actions;
         next.at_ns = loop_now(host_loop(candidate->host));
         election_step(&candidate->election, &next, &actions);
         for (unsigned i = 0; i < actions.count; i++)
             carry_out(candidate, &actions.item[i]);
-        if (done == candidate->queued_count)
+        if (done == queue.count)
             break;
-        next = candidate->queued[done];
+        next = queue.events[done];
     }
-    candidate->queued_count = 0;
-    candidate->feeding = false;
+    candidate->queue = NULL;
     if (candidate->finished)
         candidate_finish(candidate);
 }

@@ -12,6 +12,11 @@
 /* Jobs posted by jobs run in the same turn, but only so many: IO must get its turn as well. */
 #define JOBS_A_TURN 4096u
 
+/* Where thousands of deadlines wait, those that fall together within a few ms share a wake-up. What must be on time to
+ * the millisecond is in the keepers, not here. */
+#define CROWD 512u
+#define CROWD_GRID_NS (5 * NS_PER_MS)
+
 struct loop {
     struct ev_loop *ev;
     ev_io timer_watch;
@@ -56,6 +61,8 @@ static void arm_timer(struct loop *loop)
     struct itimerspec spec = {{0, 0}, {0, 0}};
     if (at_ns != TIME_NEVER) {
         int64_t at = at_ns - loop->ahead_ns;
+        if (loop->deadlines.count > CROWD)
+            at = (at / CROWD_GRID_NS + 1) * CROWD_GRID_NS;
         at = at > 0 ? at : 1; /* zero would disarm */
         spec.it_value.tv_sec = at / NS_PER_S;
         spec.it_value.tv_nsec = at % NS_PER_S;

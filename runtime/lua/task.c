@@ -29,9 +29,12 @@ struct task {
     int nargs;            /* of the first resume */
     unsigned slices;      /* without a wait */
     bool waiting, timed_out;
+    bool returned; /* its thread can serve another task */
     bool cancelled; /* politely */
     bool dropped;   /* while it was running: it ends at its next wait */
 };
+
+#define IDLE_THREADS 64 /* kept for the next tasks: most are short, and a new thread costs more than they do */
 
 static const char threads_key; /* its address is the registry key of the table of threads */
 
@@ -56,6 +59,34 @@ static void anchor(lua_State *L, struct task *task)
     lua_pop(L, 2);
 }
 
+/* Pushes a thread for a new task: one that is idle, or a new one. */
+static lua_State *push_thread(lua_State *L, struct lua_host *host)
+{
+    if (host->idle_count == 0)
+        return lua_newthread(L);
+    lua_pushlightuserdata(L, (void *)&threads_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(L, -1, (int)host->idle_count--);
+    lua_remove(L, -2);
+    return lua_tothread(L, -1);
+}
+
+/* Keeps the thread of a task that ended well. */
+static void keep_thread(struct task *task)
+{
+    struct lua_host *host = task->host;
+    lua_State *L = host->L;
+    if (!task->returned || host->idle_count == IDLE_THREADS)
+        return;
+    lua_settop(task->thread, 0);
+    lua_pushlightuserdata(L, (void *)&threads_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_pushlightuserdata(L, task);
+    lua_rawget(L, -2);
+    lua_rawseti(L, -2, (int)++host->idle_count);
+    lua_pop(L, 1);
+}
+
 void task_scope_init(struct task_scope *scope)
 {
     list_init(&scope->tasks);
@@ -74,6 +105,7 @@ static void task_free(struct task *task)
     list_remove(&task->scope_link);
     if (task->handle != NULL)
         *task->handle = NULL;
+    keep_thread(task);
     lua_pushnil(host->L);
     anchor(host->L, task);
     free(task);
@@ -197,6 +229,7 @@ static void task_resume(struct task *task)
         add_traceback(task);
         task_end(task, TASK_FAILED, 1);
     } else if (status == 0) {
+        task->returned = true;
         task_end(task, TASK_DONE, lua_gettop(task->thread));
     } else if (status == LUA_ERRMEM) {
         log_error("Lua is out of memory");
@@ -244,7 +277,7 @@ struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struc
     task->nargs = nargs;
     task->job.run = task_run;
     task->deadline.fire = task_due;
-    task->thread = lua_newthread(from);
+    task->thread = push_thread(from, host);
     anchor(from, task);
     lua_xmove(from, task->thread, nargs + 1);
     list_append(&host->tasks, &task->link);
