@@ -1,10 +1,12 @@
 # Tests: C unit tests, the simulation, specs on the program itself, real processes that are killed and stopped.
 
-# spec/c/FOLDER/NAME_test.c is linked with every folder that runtime/LAYERS lets FOLDER include.
+# spec/c/FOLDER/NAME_test.c is linked with every folder that runtime/LAYERS lets FOLDER include, and
+# with the other C files beside it.
 allowed = $(1) $(shell sed -n 's/^$(1): *//p' runtime/LAYERS)
 layer = $(notdir $(patsubst %/,%,$(dir $(1))))
 # In a function of its own: a per cent sign among the prerequisites would become the stem.
-test_objects = $(foreach f,$(call allowed,$(call layer,$(1))),$(patsubst %.c,$(BUILD)/%.o,$(wildcard runtime/$(f)/*.c)))
+test_objects = $(foreach f,$(call allowed,$(call layer,$(1))),$(patsubst %.c,$(BUILD)/%.o,$(wildcard runtime/$(f)/*.c))) \
+  $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(wildcard spec/c/$(call layer,$(1))/*.c)))
 C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 .SECONDEXPANSION:
 $(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/embedded.o $$(call test_objects,$$*)

@@ -1,0 +1,140 @@
+/**
+ * A stage for tests of real processes: a supervisor with a runtime that does what the test tells it
+ * through shared memory, and children that tick into a FIFO. The FIFO's end of file is exact: no
+ * process of any child's tree exists any more. The test is a subreaper: whatever outlives its
+ * parent becomes its child, so nothing can be left behind unseen.
+ */
+#ifndef CROWN_SPEC_STAGE_H
+#define CROWN_SPEC_STAGE_H
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "process/child_spec.h"
+#include "process/wire.h"
+
+#define STAGE_LOG_MOST 64
+
+/* What a child writes into the FIFO. */
+enum tick_kind {
+    TICK_CHILD,    /* the child lives */
+    TICK_DAEMON,   /* a daemonized descendant lives */
+    TICK_SIGNALLED /* the child got a signal: `detail` */
+};
+
+struct tick {
+    int64_t at_ns;
+    pid_t pid; /* as its namespace counts */
+    int kind, detail;
+};
+
+/* What the test tells its runtime to do. */
+enum order {
+    ORDER_NONE,
+    ORDER_DEADLINE,
+    ORDER_STOP,
+    ORDER_SIGNAL,
+    ORDER_HANG,  /* no heartbeat any more */
+    ORDER_CLOSE, /* the line to the keeper */
+};
+
+/* What the child in mode "world" found around it. */
+struct stage_world {
+    uint64_t blocked, ignored; /* signals, as /proc/PID/status shows them */
+    int fds[32];
+    unsigned fd_count;
+    bool leads_group;
+    int death_signal;
+    char cwd[64];
+    int oom_score;
+};
+
+/* Shared by the test and its runtime. */
+struct stage_board {
+    /* The test's, before stage_start. */
+    const char *mode;    /* what the child plays: see stage.c */
+    const char *program; /* NULL: this very program, playing `mode` */
+    bool arm;            /* the runtime says ARM */
+    bool crash;          /* the runtime ends itself before it says ARM */
+    bool no_child;
+    int64_t silence_ns;
+    struct child_spec spec; /* all but argv, envp and label */
+
+    /* The test's, at any time; the runtime takes an order by setting ORDER_NONE. */
+    _Atomic int order;
+    struct wire_message order_message;
+
+    /* The runtime's. */
+    _Atomic int runs; /* how many runtimes have started */
+    _Atomic int logged;
+    char token[2][WIRE_TEXT];
+    uint32_t restarts;
+    struct wire_message log[STAGE_LOG_MOST];
+};
+
+struct stage {
+    struct stage_board *board;
+    char folder[32];
+    char fifo[48];
+    int ticks; /* the FIFO's reading end */
+    pid_t supervisor;
+    int status;         /* of the supervisor, once stage_wait_supervisor has returned */
+    int64_t last_ns[2]; /* by TICK_CHILD, TICK_DAEMON */
+    unsigned count[2];
+    int last_signal;
+    unsigned daemons; /* how many different ones were heard of */
+    pid_t daemon_pids[16];
+};
+
+extern struct stage stage;
+
+/** Call first in main: plays a child where the program was started as one. Else returns. */
+void stage_main(int argc, char **argv);
+
+/** cmocka's set-up and teardown; the teardown kills whatever is left and fails if something was. */
+int stage_open(void **state);
+int stage_close(void **state);
+
+/** Forks the supervisor. */
+void stage_start(void);
+/** The same as process 1 of a PID namespace. */
+void stage_start_as_init(void);
+
+/** Reads ticks until `done` or the test fails for impatience. */
+void stage_until(bool (*done)(void));
+/** Until the child, and `daemons` daemons of it, tick. */
+void stage_until_ticking(unsigned daemons);
+/** Until no process of the child's tree is left. */
+void stage_until_gone(void);
+/** Until the supervisor has ended: stage.status. */
+void stage_wait_supervisor(void);
+/** Until the supervisor, and every process that ever came from it, has ended. */
+void stage_until_empty(void);
+
+/** Until a message of this type has come from a keeper or the supervisor. */
+const struct wire_message *stage_until_message(enum wire_type type);
+/** @return the first message of this type so far, or NULL. */
+const struct wire_message *stage_message(enum wire_type type);
+
+void stage_order(enum order order, const struct wire_message *message);
+
+/** @return the pid of a process below the supervisor by its name; waits for it. */
+pid_t stage_pid(const char *name);
+
+void stage_kill(pid_t pid, int signal);
+
+/** Until the child in mode "world" has looked around. */
+void stage_world(struct stage_world *world);
+
+/** Deadlines from now on: the child's stop, its SIGKILL and its dead-man's instant. */
+void stage_set_deadlines(int64_t stop_ns, int64_t kill_ns, int64_t deadline_ns);
+
+#endif

@@ -1,0 +1,289 @@
+/* Who dies or stops, and what follows: a tree with daemons in it never outlives its deadline, or
+ * the processes that watch it. */
+#include "process/supervisor.h"
+
+#include "stage.h"
+
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+#define DAEMONS 3u
+#define SOON (600 * NS_PER_MS)
+
+static void start_daemons(void)
+{
+    stage.board->mode = "daemons";
+    stage_start();
+    stage_until_ticking(DAEMONS);
+}
+
+/* Deadlines with room: the child and its daemons tick well before the first of them. */
+static void start_daemons_with_deadline(void)
+{
+    stage.board->mode = "daemons";
+    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_start();
+    stage_until_ticking(DAEMONS);
+}
+
+static void assert_gone_in_time(void)
+{
+    stage_until_gone();
+    assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
+    assert_true(stage.last_ns[TICK_DAEMON] <= stage.board->spec.deadline_ns);
+}
+
+static void a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping(void **state)
+{
+    (void)state;
+    start_daemons_with_deadline();
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    assert_gone_in_time();
+}
+
+static void a_deadline_that_is_moved_on_lets_the_tree_live(void **state)
+{
+    (void)state;
+    start_daemons_with_deadline();
+    int64_t first_ns = stage.board->spec.deadline_ns;
+    const struct wire_message later = {.stop_at_ns = TIME_NEVER,
+                                       .kill_at_ns = first_ns + SOON,
+                                       .deadline_ns = first_ns + 2 * SOON};
+    stage_order(ORDER_DEADLINE, &later);
+    const struct wire_message *killed = stage_until_message(WIRE_KILLED);
+    assert_non_null(killed);
+    stage_until_gone();
+    assert_true(stage.last_ns[TICK_CHILD] > first_ns);
+    assert_true(stage.last_ns[TICK_CHILD] <= later.deadline_ns);
+    assert_true(stage.last_ns[TICK_DAEMON] <= later.deadline_ns);
+}
+
+static void a_stopped_keeper_does_not_keep_the_tree_past_its_deadline(void **state)
+{
+    (void)state;
+    start_daemons_with_deadline();
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    assert_gone_in_time();
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+}
+
+static void a_stopped_warden_does_not_keep_the_tree_past_its_deadline(void **state)
+{
+    (void)state;
+    start_daemons_with_deadline();
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    assert_gone_in_time();
+    (void)stage_until_message(WIRE_GONE);
+}
+
+static void a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline(void **state)
+{
+    (void)state;
+    start_daemons_with_deadline();
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    assert_gone_in_time();
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+}
+
+static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(void **state)
+{
+    (void)state;
+    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_start();
+    stage_until_ticking(0);
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_until_gone();
+    assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
+}
+
+static void a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    assert_int_equal(stage_until_message(WIRE_KEEPER_FAILED)->id, 1);
+    /* Said only when it is true. */
+    stage_until_gone();
+    assert_null(stage_message(WIRE_GONE));
+}
+
+static void a_killed_keeper_takes_a_stopped_warden_s_tree_along(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    stage_until_gone();
+}
+
+static void a_killed_warden_takes_its_tree_along_and_the_keeper_says_so(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage_pid("crown-warden"), SIGKILL);
+    const struct wire_message *gone = stage_until_message(WIRE_GONE);
+    assert_int_equal(WTERMSIG(gone->status), SIGKILL);
+    stage_until_gone();
+}
+
+static void a_killed_supervisor_takes_everything_along(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_until_empty();
+}
+
+static void all_but_the_warden_killed_at_once_leave_nothing_behind(void **state)
+{
+    (void)state;
+    start_daemons();
+    pid_t keeper = stage_pid("crown-keeper");
+    pid_t runtime = stage_pid("crown-runtime");
+    stage_kill(stage.supervisor, SIGSTOP); /* so that it cannot react between two of these */
+    stage_kill(runtime, SIGKILL);
+    stage_kill(keeper, SIGKILL);
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_until_empty();
+}
+
+static void all_but_the_keeper_killed_at_once_leave_nothing_behind(void **state)
+{
+    (void)state;
+    start_daemons();
+    pid_t warden = stage_pid("crown-warden");
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_kill(warden, SIGKILL);
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_until_empty();
+}
+
+static void
+a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    stage_until_gone();
+    stage_wait_supervisor();
+    assert_true(WIFEXITED(stage.status));
+    assert_int_equal(WEXITSTATUS(stage.status), 128 + SIGKILL);
+    assert_int_equal(stage.board->runs, 1);
+}
+
+static void a_closed_line_to_the_keeper_kills_the_tree(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_order(ORDER_CLOSE, NULL);
+    stage_until_gone();
+    assert_true(stage.supervisor > 0);
+}
+
+static void a_tree_goes_when_its_child_ends(void **state)
+{
+    (void)state;
+    stage.board->mode = "ends";
+    stage_start();
+    const struct wire_message *exited = stage_until_message(WIRE_EXITED);
+    assert_int_equal(WEXITSTATUS(exited->status), 7);
+    const struct wire_message *gone = stage_until_message(WIRE_GONE);
+    assert_int_equal(WEXITSTATUS(gone->status), 7);
+    stage_until_gone();
+    assert_int_equal(stage.daemons, 1);
+}
+
+/* In a PID namespace of the child's. */
+
+static void start_namespaced(void)
+{
+    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
+    start_daemons_with_deadline();
+}
+
+static void a_namespaced_tree_ends_before_its_deadline_with_nobody_helping(void **state)
+{
+    (void)state;
+    start_namespaced();
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    assert_gone_in_time();
+}
+
+static void a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor(void **state)
+{
+    (void)state;
+    start_namespaced();
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    assert_gone_in_time();
+}
+
+static void a_namespaced_tree_goes_with_its_keeper(void **state)
+{
+    (void)state;
+    start_namespaced();
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    stage_until_gone();
+}
+
+static void a_namespaced_tree_goes_with_its_warden(void **state)
+{
+    (void)state;
+    start_namespaced();
+    stage_kill(stage_pid("crown-warden"), SIGKILL);
+    (void)stage_until_message(WIRE_GONE);
+    stage_until_gone();
+}
+
+static void a_namespaced_tree_goes_with_its_supervisor(void **state)
+{
+    (void)state;
+    start_namespaced();
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_until_empty();
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
+
+int main(int argc, char **argv)
+{
+    stage_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST(a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping),
+        STAGE_TEST(a_deadline_that_is_moved_on_lets_the_tree_live),
+        STAGE_TEST(a_stopped_keeper_does_not_keep_the_tree_past_its_deadline),
+        STAGE_TEST(a_stopped_warden_does_not_keep_the_tree_past_its_deadline),
+        STAGE_TEST(a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline),
+        STAGE_TEST(a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped),
+        STAGE_TEST(a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so),
+        STAGE_TEST(a_killed_keeper_takes_a_stopped_warden_s_tree_along),
+        STAGE_TEST(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),
+        STAGE_TEST(a_killed_supervisor_takes_everything_along),
+        STAGE_TEST(all_but_the_warden_killed_at_once_leave_nothing_behind),
+        STAGE_TEST(all_but_the_keeper_killed_at_once_leave_nothing_behind),
+        STAGE_TEST(a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed),
+        STAGE_TEST(a_closed_line_to_the_keeper_kills_the_tree),
+        STAGE_TEST(a_tree_goes_when_its_child_ends),
+        STAGE_TEST(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
+        STAGE_TEST(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),
+        STAGE_TEST(a_namespaced_tree_goes_with_its_keeper),
+        STAGE_TEST(a_namespaced_tree_goes_with_its_warden),
+        STAGE_TEST(a_namespaced_tree_goes_with_its_supervisor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

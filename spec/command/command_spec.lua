@@ -1,0 +1,123 @@
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+local function script(text)
+  local path = tempdir() .. "/app.lua"
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+-- One clear line on stderr and exit code 2.
+local function refused(args, pattern, env)
+  local result = run(args, { env = env })
+  assert.equal(2, result.code, result.stderr)
+  assert.matches(pattern, result.stderr)
+  assert.equal(1, select(2, result.stderr:gsub("\n", "")))
+end
+
+describe("the command", function()
+  it("says its version at once", function()
+    assert.matches("^crown%-lua %d+%.%d+%.%d+\n$", run({ "--version" }).stdout)
+  end)
+
+  it("teaches by --help, and by help COMMAND", function()
+    local help = run { "--help" }
+    assert.equal(0, help.code)
+    assert.matches("crown.elect", help.stdout)
+    assert.matches("campaign for nothing", run({ "help", "check" }).stdout)
+    assert.matches("campaign for nothing", run({ "check", "--help" }).stdout)
+  end)
+
+  it("is used wrongly when nothing is asked of it", function()
+    assert.equal(2, run({}).code)
+  end)
+
+  it("suggests the command that was meant", function()
+    refused({ "chekc" }, "did you mean 'check'")
+  end)
+
+  it("suggests the option that was meant", function()
+    refused({ "--orcale", "file:x", "info" }, "did you mean 'oracle'")
+  end)
+
+  it("names an app that is not there", function()
+    refused({ "./no-such-app.lua" }, "no app './no%-such%-app.lua'")
+  end)
+
+  it("names the line of an app that does not parse", function()
+    refused({ script "local x = = 1" }, "app.lua:1:")
+  end)
+
+  it("refuses a wrong option, level, number and URL", function()
+    refused({ "--log-level", "loud", "info" }, "not one of debug")
+    refused({ "--ttl", "x", "info" }, "not a number")
+    refused({ "--oracle", "ftp://x", "info" }, "no oracle has the scheme 'ftp'")
+    refused({ "info" }, "no oracle has the scheme", { CROWN_ORACLE = "gopher:x" })
+  end)
+
+  it("never shows a password in an error", function()
+    local result = run { "--oracle", "nosuch://user:hunter2@host/db", "info" }
+    assert.equal(2, result.code)
+    assert.is_nil((result.stderr .. result.stdout):find "hunter2")
+  end)
+
+  it("runs a script like any Lua interpreter: arg, ..., exit codes", function()
+    local path = script "print(arg[0] ~= nil, arg[1], ..., select('#', ...)) os.exit(7)"
+    local result = run { path, "a", "b" }
+    assert.equal("true\ta\ta\tb\t2\n", (result.stdout:gsub("a\t2", "a\tb\t2")))
+    assert.equal(7, result.code)
+  end)
+
+  it("ends silently with 1 when a script raises nil", function()
+    local result = run { script "error()" }
+    assert.equal(1, result.code)
+    assert.equal("", result.stderr)
+  end)
+
+  it("ends with 2 when an app raises, and tells where", function()
+    local result = run { script "error 'broken'" }
+    assert.equal(2, result.code)
+    assert.matches("app.lua:1: broken", result.stderr)
+  end)
+end)
+
+describe("crown-lua check", function()
+  it("shows the timing, the sum and the worst case of a failover, and campaigns for nothing", function()
+    local dir = tempdir()
+    local path = script(([[require("crown").elect { name = "c", oracle = { "memory", ttl = 12 }, child = { "true" } }
+      require("crown").elect { name = "f", oracle = "file:%s" }]]):format(dir))
+    local result = run { "check", path }
+    assert.equal(0, result.code, result.stderr)
+    assert.matches("TTL%s+12 s", result.stdout)
+    assert.matches("failover%s+at most 12 s", result.stdout)
+    assert.matches("no overlap", result.stdout)
+    assert.matches("2 elections, nothing wrong", result.stdout)
+    assert.is_nil(io.open(dir .. "/f.lock"))
+  end)
+
+  it("refuses timing that could overlap, with the sum", function()
+    refused({ "check", script [[require("crown").elect { name = "c", oracle = { "memory", ttl = 2 }, stop_timeout = 1.9 }]] },
+      "timing could overlap: refresh .* %+ stop_timeout .* = .* less than the TTL of 2 s")
+  end)
+end)
+
+describe("info and evict", function()
+  it("list what the oracle knows, for people and for programs", function()
+    local dir = tempdir()
+    assert.equal(0, run({ script(([[local e = require("crown").elect { name = "seen", oracle = "file:%s" }
+      require("crown").sleep(0.1) e:stop()]]):format(dir)) }).code)
+    local table_text = run({ "--oracle", "file:" .. dir, "info" }, { env = { LC_ALL = "C" } }).stdout
+    assert.matches("| Election | Leader | Epoch | Expires in |", table_text)
+    assert.matches("| seen     | %-      | 1     |", table_text)
+    local json = require("crown").json.decode(run({ "--oracle", "file:" .. dir, "info", "--json" }).stdout)
+    assert.equal("seen", json.elections[1].name)
+    assert.equal(1, json.elections[1].epoch)
+  end)
+
+  it("exit with 3 when the oracle cannot be reached", function()
+    assert.equal(3, run({ "--oracle", "file:/no/such/directory", "info" }).code)
+    assert.equal(3, run({ "--oracle", "file:" .. tempdir(), "evict", "nobody", "--force" }).code)
+  end)
+end)
