@@ -146,7 +146,8 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
     if (candidate->finished)
         return;
     if (candidate->queue != NULL) {
-        /* An action failed at once, or ended something that was running: its event waits its turn. */
+        /* An action failed at once, or ended something that was running: its event waits its turn.
+         */
         assert(candidate->queue->count < CANDIDATE_MAX_EVENTS);
         candidate->queue->events[candidate->queue->count++] = *event;
         return;

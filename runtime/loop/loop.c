@@ -12,8 +12,8 @@
 /* Jobs posted by jobs run in the same turn, but only so many: IO must get its turn as well. */
 #define JOBS_A_TURN 4096u
 
-/* Where thousands of deadlines wait, those that fall together within a few ms share a wake-up. What must be on time to
- * the millisecond is in the keepers, not here. */
+/* Where thousands of deadlines wait, those that fall together within a few ms share a wake-up. What
+ * must be on time to the millisecond is in the keepers, not here. */
 #define CROWD 512u
 #define CROWD_GRID_NS (5 * NS_PER_MS)
 

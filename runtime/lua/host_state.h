@@ -19,7 +19,7 @@ struct lua_host {
     struct task_scope scope;
     struct task *running;
     unsigned idle_count; /* threads that wait for a task */
-    bool collect; /* torture: a full collection before each resume */
+    bool collect;        /* torture: a full collection before each resume */
     /* guard.c; read by a signal handler */
     timer_t slice_timer;
     bool guarded;

@@ -29,12 +29,13 @@ struct task {
     int nargs;            /* of the first resume */
     unsigned slices;      /* without a wait */
     bool waiting, timed_out;
-    bool returned; /* its thread can serve another task */
+    bool returned;  /* its thread can serve another task */
     bool cancelled; /* politely */
     bool dropped;   /* while it was running: it ends at its next wait */
 };
 
-#define IDLE_THREADS 64 /* kept for the next tasks: most are short, and a new thread costs more than they do */
+#define IDLE_THREADS                                                                               \
+    64 /* kept for the next tasks: most are short, and a new thread costs more than they do */
 
 static const char threads_key; /* its address is the registry key of the table of threads */
 

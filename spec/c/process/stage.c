@@ -103,7 +103,13 @@ static void look_around(const char *fifo)
     struct stage_world world = {.leads_group = getpgrp() == getpid()};
     char path[64];
     char score[16] = "";
+    struct stat null;
+    struct stat stream;
     list_fds(&world); /* before anything of the test's own is open */
+    if (stat("/dev/null", &null) < 0)
+        _exit(1);
+    for (int fd = 0; fd < 3; fd++)
+        world.null[fd] = fstat(fd, &stream) == 0 && stream.st_rdev == null.st_rdev;
     world.blocked = status_mask("SigBlk:");
     world.ignored = status_mask("SigIgn:");
     (void)prctl(PR_GET_PDEATHSIG, &world.death_signal);
@@ -254,8 +260,7 @@ static int play_runtime(int line, int journal, void *context)
         _exit(3);
     if (stage.board->arm && link_arm(link, true, stage.board->silence_ns, NULL) < 0)
         _exit(9);
-    if (!stage.board->no_child)
-        start_child(link, &keeper);
+    start_child(link, &keeper);
     for (;;) {
         (void)link_heartbeat(link, NULL); /* a dead supervisor: our own death comes */
         obey(&keeper);
@@ -270,6 +275,11 @@ static void play_supervisor(void)
 {
     const struct supervisor_config config = {.run_runtime = play_runtime, .title = ""};
     (void)close(stage.ticks);
+    if (stage.board->stranger && fork() == 0) {
+        (void)prctl(PR_SET_NAME, "stranger");
+        for (;;)
+            (void)pause();
+    }
     _exit(supervisor_run(&config));
 }
 

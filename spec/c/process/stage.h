@@ -51,6 +51,7 @@ struct stage_world {
     uint64_t blocked, ignored; /* signals, as /proc/PID/status shows them */
     int fds[32];
     unsigned fd_count;
+    bool null[3]; /* which of the standard streams is /dev/null */
     bool leads_group;
     int death_signal;
     char cwd[64];
@@ -64,7 +65,7 @@ struct stage_board {
     const char *program; /* NULL: this very program, playing `mode` */
     bool arm;            /* the runtime says ARM */
     bool crash;          /* the runtime ends itself before it says ARM */
-    bool no_child;
+    bool stranger; /* a process that is none of ours is the supervisor's child from the start */
     int64_t silence_ns;
     struct child_spec spec; /* all but argv, envp and label */
 

@@ -69,6 +69,17 @@ static void a_stopped_keeper_does_not_keep_the_tree_past_its_deadline(void **sta
     (void)stage_until_message(WIRE_KEEPER_FAILED);
 }
 
+static void
+a_stopped_keeper_leaves_the_deadline_to_the_warden_with_nobody_else_helping(void **state)
+{
+    (void)state;
+    start_daemons_with_deadline();
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    assert_gone_in_time();
+}
+
 static void a_stopped_warden_does_not_keep_the_tree_past_its_deadline(void **state)
 {
     (void)state;
@@ -267,6 +278,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST(a_deadline_that_is_moved_on_lets_the_tree_live),
         STAGE_TEST(a_stopped_keeper_does_not_keep_the_tree_past_its_deadline),
+        STAGE_TEST(a_stopped_keeper_leaves_the_deadline_to_the_warden_with_nobody_else_helping),
         STAGE_TEST(a_stopped_warden_does_not_keep_the_tree_past_its_deadline),
         STAGE_TEST(a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline),
         STAGE_TEST(a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped),

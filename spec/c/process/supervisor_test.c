@@ -1,0 +1,252 @@
+#include "process/supervisor.h"
+
+#include "stage.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Longer than a busy host may keep a runtime from its next turn, shorter than anybody's patience.
+ */
+#define SILENCE (2 * NS_PER_S)
+
+static int wanted_runs;
+
+static bool so_many_runs(void)
+{
+    return stage.board->runs >= wanted_runs;
+}
+
+static void until_runs(int runs)
+{
+    wanted_runs = runs;
+    stage_until(so_many_runs);
+}
+
+static void a_silent_runtime_is_replaced_under_the_same_token(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage.board->silence_ns = SILENCE;
+    stage_start();
+    stage_until_ticking(0);
+    pid_t first = stage_pid("crown-runtime");
+    stage_order(ORDER_HANG, NULL);
+    until_runs(2);
+    assert_int_equal(strlen(stage.board->token[0]), 32);
+    assert_string_equal(stage.board->token[0], stage.board->token[1]);
+    assert_int_equal(stage.board->restarts, 1);
+    assert_int_not_equal(stage_pid("crown-runtime"), first);
+}
+
+static void a_stopped_runtime_is_replaced(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage.board->silence_ns = SILENCE;
+    stage_start();
+    stage_until_ticking(0);
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    until_runs(2);
+}
+
+static void a_runtime_that_was_not_armed_may_be_silent(void **state)
+{
+    (void)state;
+    stage.board->silence_ns = 10 * NS_PER_MS;
+    stage_start();
+    stage_until_ticking(0);
+    stage_order(ORDER_HANG, NULL);
+    for (int i = 0; i < 20; i++)
+        stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+}
+
+static void a_killed_runtime_is_replaced_after_its_tree_is_gone(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage.board->mode = "daemons";
+    stage_start();
+    stage_until_ticking(3);
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    /* The second child's daemons are three others: of the first three none ticks on. */
+    stage_until_ticking(6);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(kill(stage.daemon_pids[i], 0), -1);
+}
+
+static void runtimes_are_replaced_again_and_again(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage_start();
+    for (int runs = 1; runs <= 4; runs++) {
+        until_runs(runs);
+        stage_until_ticking(0);
+        stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    }
+    until_runs(5);
+    assert_int_equal(stage.board->restarts, 4);
+}
+
+static void a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_code(void **state)
+{
+    (void)state;
+    stage.board->crash = true;
+    stage_start();
+    stage_wait_supervisor();
+    assert_true(WIFEXITED(stage.status));
+    assert_int_equal(WEXITSTATUS(stage.status), 3);
+    assert_int_equal(stage.board->runs, 1);
+}
+
+static void a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage.board->mode = "daemons";
+    stage_start();
+    stage_until_ticking(3);
+    stage_kill(stage.supervisor, SIGTERM);
+    stage_wait_supervisor();
+    assert_int_equal(WEXITSTATUS(stage.status), 5);
+    assert_int_equal(stage_message(WIRE_STOP)->signal, SIGTERM);
+    stage_until_gone();
+    stage_until_empty();
+}
+
+static void two_interrupts_end_even_a_runtime_that_hangs(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage.board->silence_ns = 3600 * NS_PER_S;
+    stage_start();
+    stage_until_ticking(0);
+    stage_order(ORDER_HANG, NULL);
+    stage_kill(stage.supervisor, SIGINT);
+    stage_until_ticking(0); /* the first one only asks; the second must not melt into it */
+    stage_kill(stage.supervisor, SIGINT);
+    stage_until_gone();
+    stage_wait_supervisor();
+    assert_int_equal(WEXITSTATUS(stage.status), 128 + SIGINT);
+}
+
+static void a_hangup_ends_nothing(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_until_ticking(0);
+    stage_kill(stage.supervisor, SIGHUP);
+    stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+    assert_null(stage_message(WIRE_STOP));
+}
+
+/* Before the supervisor starts, as a shell's `<&- >&- 2>&-` leaves it. */
+static void
+a_supervisor_without_standard_streams_keeps_its_own_descriptors_from_the_child(void **state)
+{
+    (void)state;
+    struct stage_world world;
+    int saved[3];
+    stage.board->mode = "world";
+    for (int fd = 0; fd < 3; fd++) {
+        saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 50);
+        assert_int_equal(close(fd), 0);
+    }
+    stage_start();
+    for (int fd = 0; fd < 3; fd++)
+        (void)dup2(saved[fd], fd); /* else no assertion could be seen to fail */
+    for (int fd = 0; fd < 3; fd++)
+        assert_int_equal(close(saved[fd]), 0);
+    stage_world(&world);
+    assert_int_equal(world.fd_count, 3);
+    for (int fd = 0; fd < 3; fd++) {
+        assert_int_equal(world.fds[fd], fd);
+        assert_true(world.null[fd]);
+    }
+}
+
+/* As process 1 of a PID namespace. */
+
+static void as_init_a_killed_keeper_takes_its_tree_along_before_it_is_said(void **state)
+{
+    (void)state;
+    stage.board->mode = "daemons";
+    stage_start_as_init();
+    stage_until_ticking(3);
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    stage_until_gone();
+}
+
+static void as_init_a_killed_keeper_takes_a_stopped_warden_s_tree_along(void **state)
+{
+    (void)state;
+    stage.board->mode = "daemons";
+    stage_start_as_init();
+    stage_until_ticking(3);
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    stage_until_gone();
+}
+
+static void as_init_a_runtime_is_replaced_and_a_signal_ends_all(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage_start_as_init();
+    stage_until_ticking(0);
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    stage_until_ticking(0);
+    stage_kill(stage.supervisor, SIGTERM);
+    stage_wait_supervisor();
+    assert_int_equal(WEXITSTATUS(stage.status), 5);
+    stage_until_gone();
+}
+
+static void as_init_the_supervisor_leaves_strangers_alone(void **state)
+{
+    (void)state;
+    stage.board->mode = "daemons";
+    stage.board->stranger = true;
+    stage_start_as_init();
+    stage_until_ticking(3);
+    pid_t stranger = stage_pid("stranger");
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    stage_until_gone();
+    assert_int_equal(stage_pid("stranger"), stranger);
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
+
+int main(int argc, char **argv)
+{
+    stage_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST(a_silent_runtime_is_replaced_under_the_same_token),
+        STAGE_TEST(a_stopped_runtime_is_replaced),
+        STAGE_TEST(a_runtime_that_was_not_armed_may_be_silent),
+        STAGE_TEST(a_killed_runtime_is_replaced_after_its_tree_is_gone),
+        STAGE_TEST(runtimes_are_replaced_again_and_again),
+        STAGE_TEST(a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_code),
+        STAGE_TEST(a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s),
+        STAGE_TEST(two_interrupts_end_even_a_runtime_that_hangs),
+        STAGE_TEST(a_hangup_ends_nothing),
+        STAGE_TEST(a_supervisor_without_standard_streams_keeps_its_own_descriptors_from_the_child),
+        STAGE_TEST(as_init_a_killed_keeper_takes_its_tree_along_before_it_is_said),
+        STAGE_TEST(as_init_a_killed_keeper_takes_a_stopped_warden_s_tree_along),
+        STAGE_TEST(as_init_a_runtime_is_replaced_and_a_signal_ends_all),
+        STAGE_TEST(as_init_the_supervisor_leaves_strangers_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+local crown = require "crown"
+local core = require "crown.core"
+local lockfile = require "crown.core.lockfile"
+local oracle = require "crown.oracles.file"
+local tempdir = require "support.tempdir"
+local testing = require "crown.testing"
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+local function candidate(dir, node, messages)
+  return assert(oracle.init { crown_name = "e", dir = dir, node = node, token = node,
+    send = function(message) messages[#messages + 1] = message return true end, emit = function() end })
+end
+
+describe("the file oracle", function()
+  local dir, messages
+
+  before_each(function()
+    dir, messages = tempdir(), {}
+  end)
+
+  it("keeps the epoch on the disk, and never goes back", function()
+    local one = candidate(dir, "one", messages)
+    for epoch = 1, 3 do
+      local granted, _, grant = one:claim()
+      assert.is_true(granted)
+      assert.equal(epoch, grant.epoch)
+      one:abdicate()
+    end
+    local _, _, grant = candidate(dir, "two", messages):claim()
+    assert.equal(4, grant.epoch)
+  end)
+
+  it("recovers the epoch from the lock file when the other copy is damaged", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    one:abdicate()
+    write(dir .. "/e.json", "{ half")
+    local _, _, grant = one:claim()
+    assert.equal(2, grant.epoch)
+  end)
+
+  it("says who leads, and under which epoch", function()
+    candidate(dir, "one", messages):claim()
+    local granted, holder = candidate(dir, "two", messages):claim()
+    assert.is_false(granted)
+    assert.equal("one", holder.node)
+    assert.equal(1, holder.epoch)
+  end)
+
+  it("tells followers of a release by an event", function()
+    local one = candidate(dir, "one", {})
+    one:claim()
+    local two = candidate(dir, "two", messages)
+    two:claim()
+    one:abdicate()
+    testing.eventually(function() return messages[1] == "changed" end)
+    assert.is_true((two:handle_info "changed"))
+  end)
+
+  it("gives the lease up when the lock file is taken away, and lets a newcomer sit out", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    os.remove(dir .. "/e.lock")
+    testing.eventually(function() return messages[1] end)
+    assert.is_false((one:handle_info "changed"))
+    local granted, holder = candidate(dir, "two", {}):claim()
+    assert.is_false(granted)
+    assert.is_true(holder.amnesia)
+  end)
+
+  it("steps down in order when it is evicted, and says who it was", function()
+    local lost
+    local election = crown.elect { name = "evict-me", oracle = "file:" .. dir, retry = 60,
+      handlers = { lost = function(reason) lost = reason end } }
+    testing.eventually(function() return election:is_leader() end)
+    local evicted = assert(oracle.evict({ dir = dir, wait = 5 }, "evict-me"))
+    assert.equal(core.node(), evicted.node)
+    assert.equal("evicted", lost)
+    election:stop()
+    testing.eventually(function() return election.handle:finished() end)
+    assert.is_nil((oracle.evict({ dir = dir, wait = 1 }, "evict-me")))
+  end)
+
+  for _, case in ipairs {
+    { "that everybody may write to", function(path) os.execute("chmod 777 " .. path) end, "no sticky bit" },
+    { "that is a link", function(path) os.execute(("rmdir %s && ln -s /tmp %s"):format(path, path)) end, "symbolic link" },
+    { "that is a file", function(path) os.execute(("rmdir %s && touch %s"):format(path, path)) end, "not a directory" },
+  } do
+    it("refuses a directory " .. case[1], function()
+      case[2](dir)
+      local state, reason = oracle.init { crown_name = "e", dir = dir, node = "n", token = "t" }
+      assert.is_nil(state)
+      assert.matches(case[3], reason)
+    end)
+  end
+
+  it("never follows a link in the lock file's place", function()
+    os.execute(("ln -s /etc/passwd %s/e.lock"):format(dir))
+    assert.is_nil((candidate(dir, "one", messages):claim()))
+  end)
+
+  it("does not take the lock by asking whether it is held", function()
+    local one = candidate(dir, "one", messages)
+    assert.is_false(lockfile.held(dir .. "/e.lock"))
+    one:claim()
+    assert.is_true(lockfile.held(dir .. "/e.lock"))
+  end)
+end)
