@@ -49,5 +49,5 @@ test-short: packages-test all $(BUILD)/ticker ## specs with sockets that move on
 
 .PHONY: test-valgrind
 test-valgrind: packages-check all ## a run that wins, loses and ends, under valgrind
-	valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --trace-children=no \
-	  --child-silent-after-fork=no ./$(PROGRAM) lua/examples/hello.lua 1
+	valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+	  ./$(PROGRAM) --heartbeat 30 --oracle file:$(abspath $(BUILD))/valgrind lua/examples/hello.lua 1

@@ -92,8 +92,7 @@ static int core_exec(lua_State *L)
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     lua_getfield(L, 2, "timeout");
-    int64_t until_ns = clock_add_ns(
-        clock_boottime_ns(), clock_ns_from_seconds(luaL_optnumber(L, -1, EXEC_TIMEOUT_DEFAULT)));
+    int64_t timeout_ns = clock_ns_from_seconds(luaL_optnumber(L, -1, EXEC_TIMEOUT_DEFAULT));
     lua_getfield(L, 2, "stdin");
     size_t input_size = 0;
     const char *input = luaL_optlstring(L, -1, NULL, &input_size);
@@ -110,7 +109,7 @@ static int core_exec(lua_State *L)
                               .label = options->argv[0],
                               .stop_signal = SIGTERM,
                               .stop_at_ns = TIME_NEVER,
-                              .kill_at_ns = until_ns,
+                              .kill_at_ns = clock_add_ns(clock_boottime_ns(), timeout_ns),
                               .deadline_ns = TIME_NEVER};
     struct crown_error err = {0};
     if (environment == NULL)
@@ -122,8 +121,12 @@ static int core_exec(lua_State *L)
     if (*handle == NULL)
         return push_error(L, &err);
     struct op *op = exec_op(*handle);
-    op->context = handle; /* alive: it stays on the waiting task's stack */
-    return task_wait(L, op, until_ns, push_result);
+    op->context = handle;
+    task_keep(L, -1);
+    /* The wait goes by the loop's clock, which a spec may have moved; the keeper by the kernel's.
+     */
+    int64_t now_ns = loop_now(lua_host_loop(lua_host_of(L)));
+    return task_wait(L, op, clock_add_ns(now_ns, timeout_ns), push_result);
 }
 
 int bind_open_exec(lua_State *L)

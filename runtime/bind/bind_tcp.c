@@ -94,7 +94,7 @@ static void release(struct connection *connection)
     connection->tls = NULL;
 }
 
-/* The waiting task's stack kept the connection alive; what it is handed is a userdata with the same
+/* The wait kept the connection alive; what it is handed is a userdata with the same
  * content, since a resumed C function's own arguments are out of reach. */
 static int push_opened(lua_State *L, struct op *op)
 {
@@ -141,6 +141,7 @@ static int tcp_connect(lua_State *L)
         return push_error(L, &err);
     struct op *op = stream_open_op(connection->stream);
     op->context = connection;
+    task_keep(L, 4);
     return task_wait(L, op, clock_add_ns(now_ns(L), connection->timeout_ns), push_opened);
 }
 
@@ -187,7 +188,8 @@ static int connection_read(lua_State *L)
     if (stream_read(connection->stream, kind, size, &err) < 0)
         return luaL_error(L, "%s", err.message);
     struct op *op = stream_read_op(connection->stream);
-    op->context = connection; /* alive: it is on the waiting task's stack */
+    op->context = connection;
+    task_keep(L, 1);
     return task_wait(L, op, clock_add_ns(now_ns(L), timeout_ns), push_read);
 }
 
@@ -220,6 +222,7 @@ static int connection_write(lua_State *L)
     }
     struct op *op = stream_write_op(connection->stream);
     op->context = connection;
+    task_keep(L, 1);
     return task_wait(L, op, clock_add_ns(now_ns(L), connection->timeout_ns), push_written);
 }
 
@@ -248,6 +251,7 @@ static int connection_starttls(lua_State *L)
         return push_error(L, &err);
     struct op *op = stream_open_op(connection->stream);
     op->context = connection;
+    task_keep(L, 1);
     return task_wait(L, op, clock_add_ns(now_ns(L), connection->timeout_ns), push_started);
 }
 

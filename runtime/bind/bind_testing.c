@@ -39,11 +39,11 @@ static int clock_advance(lua_State *L)
 {
     int64_t ns = clock_ns_from_seconds(luaL_checknumber(L, 1));
     struct loop *loop = lua_host_loop(lua_host_of(L));
-    /* Alive: it stays on the waiting task's stack. */
     struct advance *advance = lua_newuserdata(L, sizeof(*advance));
     *advance = (struct advance){.job = {.run = advance_run}, .ns = ns};
     op_init(&advance->op, loop, advance_cancelled);
     loop_post(loop, &advance->job);
+    task_keep(L, -1);
     return task_wait(L, &advance->op, TIME_NEVER, NULL);
 }
 

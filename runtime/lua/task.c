@@ -26,6 +26,7 @@ struct task {
     task_done *done;
     void *context;
     struct task **handle; /* of Lua's userdata, which outlives the task */
+    int kept;             /* registry reference of what the wait needs; LUA_NOREF */
     int nargs;            /* of the first resume */
     unsigned slices;      /* without a wait */
     bool waiting, timed_out;
@@ -95,6 +96,12 @@ void task_scope_init(struct task_scope *scope)
     scope->owner = NULL;
 }
 
+static void release_kept(struct task *task)
+{
+    luaL_unref(task->host->L, LUA_REGISTRYINDEX, task->kept);
+    task->kept = LUA_NOREF;
+}
+
 static void task_free(struct task *task)
 {
     struct lua_host *host = task->host;
@@ -107,6 +114,7 @@ static void task_free(struct task *task)
     if (task->handle != NULL)
         *task->handle = NULL;
     keep_thread(task);
+    release_kept(task);
     lua_pushnil(host->L);
     anchor(host->L, task);
     free(task);
@@ -209,6 +217,7 @@ static void task_resume(struct task *task)
     assert(host->running == NULL);
     if (task->waiting)
         nargs = push_results(task);
+    release_kept(task);
     if (host->collect)
         (void)lua_gc(host->L, LUA_GCCOLLECT, 0);
     host->running = task;
@@ -278,6 +287,7 @@ struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struc
     task->nargs = nargs;
     task->job.run = task_run;
     task->deadline.fire = task_due;
+    task->kept = LUA_NOREF;
     task->thread = push_thread(from, host);
     anchor(from, task);
     lua_xmove(from, task->thread, nargs + 1);
@@ -285,6 +295,16 @@ struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struc
     list_append(&scope->tasks, &task->scope_link);
     loop_post(host->loop, &task->job);
     return task;
+}
+
+void task_keep(lua_State *L, int index)
+{
+    struct task *task = lua_host_of(L)->running;
+    if (task == NULL || L != task->thread)
+        return; /* task_wait is about to refuse */
+    release_kept(task);
+    lua_pushvalue(L, index);
+    task->kept = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
 int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push)

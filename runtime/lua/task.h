@@ -65,6 +65,12 @@ typedef int task_push(lua_State *L, struct op *op);
  */
 int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push);
 
+/**
+ * Keeps the value at `index` alive during the wait that follows: a C function that yields loses its
+ * arguments, and what the op needs must not be collected meanwhile. Call it right before task_wait.
+ */
+void task_keep(lua_State *L, int index);
+
 /** Polite: the current wait, and each later one, returns nil, "cancelled". */
 void task_cancel(struct task *task);
 

@@ -1,11 +1,21 @@
 #include "process/fds.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define KEEP_MAX 32
+
+int fds_open_standard(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
+    return fd < 0 ? -1 : close(fd);
+}
 
 static int compare(const void *a, const void *b)
 {

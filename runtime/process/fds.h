@@ -1,8 +1,15 @@
 /**
- * Which descriptors a freshly forked process keeps.
+ * Which descriptors a process begins with.
  */
 #ifndef CROWN_PROCESS_FDS_H
 #define CROWN_PROCESS_FDS_H
+
+/**
+ * Opens /dev/null for each standard stream that is missing, as after a shell's `<&-`: else the next
+ * descriptors opened would pass for standard streams in every child.
+ * @return 0, or -1 with errno.
+ */
+int fds_open_standard(void);
 
 /** Closes every descriptor from 3 up, except the `count` ones in `keep` (at most 32). */
 void fds_close_except(const int *keep, unsigned count);

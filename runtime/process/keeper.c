@@ -33,10 +33,10 @@ struct keeper {
     struct child_spec spec;
     pid_t warden;
     bool started, exited;
-    int status;                     /* of the child */
-    bool stopping;                  /* the stop signal was sent */
-    int64_t stop_at_ns, kill_at_ns; /* of the lease */
-    int64_t stop_kill_at_ns;        /* of STOP_CHILD */
+    int status;                                  /* of the child */
+    bool stopping;                               /* the stop signal was sent */
+    int64_t stop_at_ns, kill_at_ns, deadline_ns; /* of the lease */
+    int64_t stop_kill_at_ns;                     /* of STOP_CHILD */
     int64_t escalate_at_ns;
 };
 
@@ -45,6 +45,24 @@ static void report(struct keeper *keeper, const struct wire_message *message)
     /* A runtime that cannot be told is gone; the end of file on its line says the rest. */
     if (keeper->runtime >= 0)
         (void)wire_send(keeper->runtime, message, NULL, 0, NULL);
+}
+
+/* The dead-man timers go off one after the other in the time between kill_at and the deadline, the
+ * keeper's first: its death wakes the warden, which can still kill the daemons of the tree. Were
+ * both to go at once, only the child would die with them. */
+static int64_t keeper_deadman_ns(const struct keeper *keeper)
+{
+    if (keeper->kill_at_ns >= keeper->deadline_ns || keeper->deadline_ns == TIME_NEVER)
+        return keeper->deadline_ns;
+    return keeper->kill_at_ns + (keeper->deadline_ns - keeper->kill_at_ns) / 2;
+}
+
+static int64_t warden_deadman_ns(const struct keeper *keeper)
+{
+    int64_t first_ns = keeper_deadman_ns(keeper);
+    if (keeper->deadline_ns == TIME_NEVER)
+        return TIME_NEVER;
+    return first_ns + (keeper->deadline_ns - first_ns) / 2;
 }
 
 /* Kills whatever is left, says so, and ends. GONE is exact: no process of the tree exists any more.
@@ -63,6 +81,8 @@ static void finish(struct keeper *keeper)
 static void kill_now(struct keeper *keeper)
 {
     const struct wire_message killed = {.type = WIRE_KILLED};
+    /* This keeper can act: its timer need not make room for the warden, which dies now. */
+    deadman_set(keeper->deadman, keeper->deadline_ns);
     (void)rounds_kill_once(0); /* first the deed, then the word */
     report(keeper, &killed);
     finish(keeper);
@@ -136,9 +156,10 @@ static void set_deadline(struct keeper *keeper, const struct wire_message *messa
 {
     keeper->stop_at_ns = message->stop_at_ns;
     keeper->kill_at_ns = message->kill_at_ns;
-    deadman_set(keeper->deadman, message->deadline_ns);
+    keeper->deadline_ns = message->deadline_ns;
+    deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
     const struct wire_message copy = {.type = WIRE_SET_DEADLINE,
-                                      .deadline_ns = message->deadline_ns};
+                                      .deadline_ns = warden_deadman_ns(keeper)};
     (void)wire_send(keeper->line, &copy, NULL, 0, NULL); /* a dead warden: SIGCHLD says so */
 }
 
@@ -215,13 +236,14 @@ static int open_signals(void)
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
+    keeper->spec.deadline_ns = warden_deadman_ns(keeper);
     keeper->warden = warden_start(&keeper->spec, fds, &keeper->line, &err);
     if (keeper->warden < 0)
         fail_start(keeper->runtime, err.message);
     /* Streams are the child's alone; what holds a lock stays open here too. */
     for (unsigned i = 0; i + keeper->spec.hold_count < nfds; i++)
         (void)close(fds[i]);
-    deadman_set(keeper->deadman, keeper->spec.deadline_ns);
+    deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
     arm(keeper);
 }
 
@@ -242,6 +264,7 @@ void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
         (void)setsid(); /* cannot fail: a fresh child leads no group */
     keeper.stop_at_ns = keeper.spec.stop_at_ns;
     keeper.kill_at_ns = keeper.spec.kill_at_ns;
+    keeper.deadline_ns = keeper.spec.deadline_ns;
     keeper.signals = open_signals();
     keeper.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     keeper.deadman = deadman_open(&err);

@@ -7,18 +7,34 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIST_MAX 65536
+#define LIST_MAX (KEEPERS_MAX * 12) /* as many keepers as there may be, and more */
 #define ENVIRON_MAX (128 * 1024)
 #define MARK "CROWN_ELECTION="
 
+/* Reads on until the end: /proc gives a page at a time, which 700 children fill. */
 static ssize_t read_file(const char *path, char *text, size_t size)
 {
+    size_t length = 0;
+    ssize_t got = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    ssize_t got = read(fd, text, size);
+    while (length < size && (got = read(fd, text + length, size - length)) > 0)
+        length += (size_t)got;
     (void)close(fd); /* read only */
-    return got;
+    return length > 0 ? (ssize_t)length : got;
+}
+
+/* A warden, or what it has just forked. A keeper is in the table, unless another supervisor forked
+ * it. */
+static bool is_warden(pid_t pid)
+{
+    char path[64];
+    char name[32];
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    ssize_t size = read_file(path, name, sizeof(name) - 1);
+    name[size > 0 ? size : 0] = '\0';
+    return strcmp(name, "crown-warden\n") == 0 || strcmp(name, "crown-keeper\n") == 0;
 }
 
 /* Children get CROWN_ELECTION from us; whoever wipes its environment and daemonizes under a
@@ -27,6 +43,8 @@ static bool is_ours(pid_t pid)
 {
     static char environment[ENVIRON_MAX];
     char path[64];
+    if (is_warden(pid))
+        return true;
     (void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     ssize_t size = read_file(path, environment, sizeof(environment));
     return size > 0 && memmem(environment, (size_t)size, MARK, sizeof(MARK) - 1) != NULL;

@@ -13,8 +13,8 @@
 /**
  * One round of SIGKILL to every child of this process that is neither the runtime nor a keeper, and
  * to all below it.
- * @param init this is process 1, to which strangers' orphans come as well: then only those with
- * CROWN_ELECTION in their environment, which every child of ours has, are killed.
+ * @param init this is process 1, to which strangers' orphans come as well: then only wardens,
+ * and those with CROWN_ELECTION in their environment, which every child of ours has, are killed.
  * @return how many are still there; call again until 0.
  */
 unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init);

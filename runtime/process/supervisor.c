@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "process/fds.h"
 #include "process/keeper.h"
 #include "process/keepers.h"
 #include "process/orphans.h"
@@ -257,7 +258,6 @@ static void watch_heartbeat(struct supervisor *supervisor)
     (void)snprintf(text, sizeof(text), "the runtime was silent for %.3g s: killing it",
                    clock_seconds_from_ns(supervisor->silence_ns));
     say(text);
-    supervisor->armed = true;
     supervisor->silence_ns = 0; /* said once */
     (void)kill(supervisor->runtime, SIGKILL);
 }
@@ -354,6 +354,8 @@ static int open_signals(void)
 
 static int set_up(struct supervisor *supervisor)
 {
+    if (fds_open_standard() < 0)
+        return -1; /* and nowhere to say so */
     random_token(supervisor->token, TOKEN_DIGITS);
     supervisor->signals = open_signals();
     supervisor->journal = memfd_create("crown-journal", MFD_CLOEXEC);

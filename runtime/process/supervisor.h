@@ -19,7 +19,8 @@ struct supervisor_config {
     const char *title; /* what `ps` shows behind the process name; no secret in it */
 };
 
-/** @return the exit code for main. Exit codes: the runtime's own, or 1 when it died before ARM. */
+/** @return the exit code for main: the last runtime's own, 128 + the signal that ended it, or 1
+ * where nothing could be set up. */
 int supervisor_run(const struct supervisor_config *config);
 
 #endif

@@ -1,0 +1,304 @@
+/* How a child is started, what it finds, and how it is asked to end. */
+#include "process/spawn.h"
+
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static const struct wire_message *start_failing(const char *program, const char *cwd)
+{
+    stage.board->program = program;
+    stage.board->spec.cwd = cwd;
+    stage_start();
+    return stage_until_message(WIRE_START_FAILED);
+}
+
+static void a_program_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    const struct wire_message *failed = start_failing("/nonexistent/app", NULL);
+    assert_int_equal(failed->error, ENOENT);
+    assert_string_equal(failed->text, "run /nonexistent/app: No such file or directory");
+    (void)stage_until_message(WIRE_GONE);
+    assert_null(stage_message(WIRE_STARTED));
+}
+
+static void a_program_not_on_the_path_is_named(void **state)
+{
+    (void)state;
+    assert_string_equal(start_failing("no-such-program", NULL)->text,
+                        "run no-such-program: No such file or directory");
+}
+
+static void a_program_that_may_not_be_executed_is_named(void **state)
+{
+    (void)state;
+    const struct wire_message *failed = start_failing("/etc/passwd", NULL);
+    assert_int_equal(failed->error, EACCES);
+    assert_string_equal(failed->text, "run /etc/passwd: Permission denied");
+    (void)stage_until_message(WIRE_GONE);
+}
+
+static void a_directory_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    const struct wire_message *failed = start_failing("/bin/true", "/nonexistent");
+    assert_int_equal(failed->error, ENOENT);
+    assert_string_equal(failed->text,
+                        "run /bin/true: cannot change to /nonexistent: No such file or directory");
+}
+
+static void a_namespaced_program_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
+    assert_int_equal(start_failing("/nonexistent/app", NULL)->error, ENOENT);
+    (void)stage_until_message(WIRE_GONE);
+}
+
+/* The sanitizers' own threads and files would be found in the child too, but they have none. */
+static void assert_clean(const struct stage_world *world)
+{
+    assert_true(world->blocked == 0);
+    assert_true(world->ignored == 0);
+    assert_true(world->leads_group);
+    assert_int_equal(world->death_signal, SIGKILL);
+}
+
+static void a_child_finds_a_clean_world(void **state)
+{
+    (void)state;
+    struct stage_world world;
+    stage.board->mode = "world";
+    stage.board->spec.cwd = "/usr";
+    stage_start();
+    stage_world(&world);
+    assert_clean(&world);
+    assert_string_equal(world.cwd, "/usr");
+    assert_int_equal(world.oom_score, 0);
+    assert_int_equal(world.fd_count, 3);
+    for (int fd = 0; fd < 3; fd++)
+        assert_int_equal(world.fds[fd], fd);
+}
+
+static void a_namespaced_child_finds_a_clean_world(void **state)
+{
+    (void)state;
+    struct stage_world world;
+    stage.board->mode = "world";
+    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
+    stage_start();
+    stage_world(&world);
+    assert_clean(&world);
+    assert_int_equal(world.fd_count, 3);
+}
+
+static void a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others(void **state)
+{
+    (void)state;
+    struct stage_world world;
+    int held = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    int stream = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    assert_true(held >= 0 && stream >= 0);
+    stage.board->mode = "world";
+    stage.board->spec.stdio[0] = CHILD_STDIO_NULL;
+    stage.board->spec.stdio[1] = CHILD_STDIO_FD;
+    stage.board->spec.stdio_fd[1] = stream;
+    stage.board->spec.hold_count = 2;
+    stage.board->spec.hold_fd[0] = held;
+    stage.board->spec.hold_fd[1] = stream;
+    stage_start();
+    assert_int_equal(close(held) | close(stream), 0);
+    stage_world(&world);
+    assert_int_equal(world.fd_count, 5);
+    assert_true(world.null[0]);
+    assert_false(world.null[1]);
+    assert_true(world.fds[3] >= 100 && world.fds[4] >= 100);
+}
+
+static int held_lock(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    return fd;
+}
+
+static bool locked(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
+    assert_int_equal(close(fd), 0);
+    return lock.l_type != F_UNLCK;
+}
+
+static const char *lock_path;
+
+static bool lock_free(void)
+{
+    return !locked(lock_path);
+}
+
+static void a_held_lock_is_free_only_when_the_tree_is_gone(void **state)
+{
+    (void)state;
+    char path[64];
+    (void)strcpy(path, stage.folder);
+    (void)strcat(path, "/lock");
+    lock_path = path;
+    int fd = held_lock(path);
+    stage.board->mode = "daemons";
+    stage.board->spec.hold_count = 1;
+    stage.board->spec.hold_fd[0] = fd;
+    stage_start();
+    assert_int_equal(close(fd), 0);
+    stage_until_ticking(3);
+    assert_true(locked(path));
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until(lock_free);
+    stage_until_gone();
+    assert_int_equal(unlink(path), 0);
+}
+
+static int wanted_signal;
+
+static bool signalled(void)
+{
+    return stage.last_signal == wanted_signal;
+}
+
+static void until_signal(int signal)
+{
+    wanted_signal = signal;
+    stage_until(signalled);
+}
+
+static void start_stubborn(void)
+{
+    stage.board->mode = "stubborn";
+    stage_start();
+    stage_until_ticking(0);
+}
+
+static void stop_in(int64_t ns)
+{
+    const struct wire_message stop = {.kill_at_ns = clock_boottime_ns() + ns};
+    stage_order(ORDER_STOP, &stop);
+}
+
+static void a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up(void **state)
+{
+    (void)state;
+    stage.board->spec.stop_signal = SIGUSR1;
+    start_stubborn();
+    int64_t asked_ns = clock_boottime_ns();
+    stop_in(500 * NS_PER_MS);
+    until_signal(SIGUSR1);
+    (void)stage_until_message(WIRE_KILLED);
+    stage_until_gone();
+    assert_true(stage.last_ns[TICK_CHILD] > asked_ns);
+    assert_int_equal(WTERMSIG(stage_until_message(WIRE_GONE)->status), SIGKILL);
+}
+
+static void a_child_that_follows_is_not_killed(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_until_ticking(0);
+    stop_in(3600 * NS_PER_S);
+    const struct wire_message *gone = stage_until_message(WIRE_GONE);
+    assert_int_equal(WTERMSIG(gone->status), SIGTERM);
+    assert_null(stage_message(WIRE_KILLED));
+}
+
+static void a_stopped_child_follows_its_stop_signal(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_until_ticking(0);
+    stage_kill((pid_t)stage_until_message(WIRE_STARTED)->pid, SIGSTOP);
+    stop_in(3600 * NS_PER_S);
+    assert_int_equal(WTERMSIG(stage_until_message(WIRE_GONE)->status), SIGTERM);
+}
+
+static void a_child_is_asked_before_its_lease_ends_with_nobody_helping(void **state)
+{
+    (void)state;
+    stage_set_deadlines(800 * NS_PER_MS, 1200 * NS_PER_MS, 1800 * NS_PER_MS);
+    start_stubborn();
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    until_signal(SIGTERM);
+    stage_until_gone();
+    assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
+}
+
+static void an_escalating_stop_interrupts_first_and_terminates_then(void **state)
+{
+    (void)state;
+    stage.board->spec.escalate = true;
+    start_stubborn();
+    stop_in(3600 * NS_PER_S);
+    until_signal(SIGINT);
+    until_signal(SIGTERM);
+    assert_null(stage_message(WIRE_KILLED));
+    stop_in(0);
+    stage_until_gone();
+}
+
+static void a_signal_reaches_the_child_and_stops_nothing(void **state)
+{
+    (void)state;
+    const struct wire_message signal = {.signal = SIGUSR1};
+    start_stubborn();
+    stage_order(ORDER_SIGNAL, &signal);
+    until_signal(SIGUSR1);
+    stage_until_ticking(0);
+    assert_null(stage_message(WIRE_EXITED));
+}
+
+static void a_namespaced_child_is_asked_and_killed_too(void **state)
+{
+    (void)state;
+    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
+    start_stubborn();
+    stop_in(500 * NS_PER_MS);
+    until_signal(SIGTERM);
+    stage_until_gone();
+    (void)stage_until_message(WIRE_GONE);
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
+
+int main(int argc, char **argv)
+{
+    stage_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST(a_program_that_is_not_there_is_named),
+        STAGE_TEST(a_program_not_on_the_path_is_named),
+        STAGE_TEST(a_program_that_may_not_be_executed_is_named),
+        STAGE_TEST(a_directory_that_is_not_there_is_named),
+        STAGE_TEST(a_namespaced_program_that_is_not_there_is_named),
+        STAGE_TEST(a_child_finds_a_clean_world),
+        STAGE_TEST(a_namespaced_child_finds_a_clean_world),
+        STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
+        STAGE_TEST(a_held_lock_is_free_only_when_the_tree_is_gone),
+        STAGE_TEST(a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up),
+        STAGE_TEST(a_child_that_follows_is_not_killed),
+        STAGE_TEST(a_stopped_child_follows_its_stop_signal),
+        STAGE_TEST(a_child_is_asked_before_its_lease_ends_with_nobody_helping),
+        STAGE_TEST(an_escalating_stop_interrupts_first_and_terminates_then),
+        STAGE_TEST(a_signal_reaches_the_child_and_stops_nothing),
+        STAGE_TEST(a_namespaced_child_is_asked_and_killed_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

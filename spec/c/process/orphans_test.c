@@ -1,0 +1,127 @@
+#include "process/orphans.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MANY 1000u /* their pids fill more than the page that one read of /proc gives */
+
+static struct keepers keepers;
+static pid_t pids[MANY];
+
+static pid_t fork_sleeper(void)
+{
+    pid_t test = getpid();
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != test)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+static int reap_all(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++)
+        if (pids[i] > 0)
+            (void)kill(pids[i], SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        continue;
+    for (unsigned i = 0; i < MANY; i++)
+        pids[i] = 0;
+    return 0;
+}
+
+static void assert_killed(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+}
+
+static void the_runtime_and_keepers_are_spared_and_all_others_killed(void **state)
+{
+    (void)state;
+    assert_int_equal(keepers_init(&keepers), 0);
+    for (unsigned i = 0; i < 3; i++)
+        pids[i] = fork_sleeper();
+    keepers_add(&keepers, pids[1], 1);
+    assert_int_equal(orphans_kill(pids[0], &keepers, false), 1);
+    assert_killed(pids[2]);
+    pids[2] = 0;
+    assert_int_equal(orphans_kill(pids[0], &keepers, false), 0);
+}
+
+static void an_orphan_behind_a_thousand_keepers_is_found(void **state)
+{
+    (void)state;
+    assert_int_equal(keepers_init(&keepers), 0);
+    for (unsigned i = 0; i < MANY; i++) {
+        pids[i] = fork_sleeper();
+        assert_true(pids[i] > 0);
+        if (i < MANY - 1)
+            keepers_add(&keepers, pids[i], i);
+    }
+    assert_int_equal(orphans_kill(0, &keepers, false), 1);
+    assert_killed(pids[MANY - 1]);
+    pids[MANY - 1] = 0;
+}
+
+static void process_1_kills_wardens_but_no_strangers(void **state)
+{
+    (void)state;
+    assert_int_equal(keepers_init(&keepers), 0);
+    (void)unsetenv("CROWN_ELECTION");
+    pids[0] = fork_sleeper();
+    (void)prctl(PR_SET_NAME, "crown-warden"); /* what it forks bears the name from the start */
+    pids[1] = fork_sleeper();
+    (void)prctl(PR_SET_NAME, "orphans_test");
+    assert_int_equal(orphans_kill(0, &keepers, true), 1);
+    assert_killed(pids[1]);
+    pids[1] = 0;
+    assert_int_equal(orphans_kill(0, &keepers, true), 0);
+    assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
+}
+
+static void the_table_remembers_who_died_before_its_time(void **state)
+{
+    (void)state;
+    uint64_t id = 0;
+    assert_int_equal(keepers_init(&keepers), 0);
+    keepers_add(&keepers, 101, 1);
+    keepers_add(&keepers, 102, 2);
+    keepers_add(&keepers, 103, 3);
+    assert_int_equal(keepers.count, 3);
+    assert_false(keepers_ended(&keepers, 101, 0)); /* it ended by itself, and said GONE */
+    assert_true(keepers_ended(&keepers, 102, SIGKILL));
+    assert_false(keepers_ended(&keepers, 999, SIGKILL));
+    assert_int_equal(keepers.count, 1);
+    assert_false(keepers_has(&keepers, 102));
+    assert_true(keepers_has(&keepers, 103));
+    assert_true(keepers_take_failed(&keepers, &id));
+    assert_true(id == 2);
+    assert_false(keepers_take_failed(&keepers, &id));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_runtime_and_keepers_are_spared_and_all_others_killed,
+                                  reap_all),
+        cmocka_unit_test_teardown(an_orphan_behind_a_thousand_keepers_is_found, reap_all),
+        cmocka_unit_test_teardown(process_1_kills_wardens_but_no_strangers, reap_all),
+        cmocka_unit_test(the_table_remembers_who_died_before_its_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
