@@ -154,7 +154,8 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
     }
     struct candidate_queue queue = {.count = 0};
     struct election_event next = *event;
-    /* Taken back before we return. cppcheck-suppress autoVariables */
+    /* Taken back before we return. */
+    /* cppcheck-suppress autoVariables */
     candidate->queue = &queue;
     for (unsigned done = 0;; done++) {
         struct election_actions actions;

@@ -95,7 +95,7 @@ describe("crown.tcp", function()
       end
       peer:read "*a"
     end)))
-    assert.equal("protocol", select(3, connection:read "*l"))
+    assert.equal("protocol", select(3, connection:read("*l", 60)))
   end)
 
   describe("with TLS", function()
