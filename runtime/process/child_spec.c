@@ -153,13 +153,13 @@ static bool plausible(const struct block *block, size_t size)
            sizeof(*block) + block->text_size + block->group_count * sizeof(gid_t) == size;
 }
 
+/* Fills the spec as far as it comes. */
 static int parse(struct block *block, size_t size, struct child_spec *spec)
 {
     if (!plausible(block, size))
         return -1;
     char *at = (char *)(block + 1);
     const char *end = at + block->text_size;
-    memset(spec, 0, sizeof(*spec));
     spec->argv = take_list(&at, end, block->argc);
     spec->envp = spec->argv != NULL ? take_list(&at, end, block->envc) : NULL;
     if (spec->envp == NULL)
@@ -210,8 +210,12 @@ int child_spec_read(int memfd, struct child_spec *spec, struct crown_error *err)
     void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
     if (block == MAP_FAILED)
         return error_set_errno(err, errno, "map the child's description");
+    memset(spec, 0, sizeof(*spec));
     if (parse(block, size, spec) == 0)
         return 0;
+    free((void *)spec->argv);
+    free((void *)spec->envp);
+    free((void *)spec->groups);
     (void)munmap(block, size); /* fails for wrong arguments only */
     return error_set(err, ERROR_PROTOCOL, "the child's description makes no sense");
 }
