@@ -131,6 +131,36 @@ static void a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others(
     assert_true(world.fds[3] >= 100 && world.fds[4] >= 100);
 }
 
+static void a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent(void **state)
+{
+    (void)state;
+    static const gid_t groups[] = {7, 8};
+    struct stage_world world;
+    stage.board->mode = "world";
+    stage.board->spec.set_ids = true;
+    stage.board->spec.uid = stage.board->spec.gid = STAGE_NOBODY;
+    stage.board->spec.groups = groups;
+    stage.board->spec.group_count = 2;
+    stage_start();
+    stage_world(&world);
+    assert_clean(&world);
+    assert_int_equal(world.uid, STAGE_NOBODY);
+    assert_int_equal(world.gid, STAGE_NOBODY);
+    assert_int_equal(world.group_count, 2);
+    assert_int_equal(world.groups[0], 7);
+    assert_int_equal(world.groups[1], 8);
+}
+
+static void a_user_that_may_not_be_become_is_an_error(void **state)
+{
+    (void)state;
+    stage.board->unprivileged = true;
+    stage.board->spec.set_ids = true; /* root's */
+    assert_int_equal(start_failing("/bin/true", NULL)->error, EPERM);
+    assert_string_equal(stage_message(WIRE_START_FAILED)->text,
+                        "run /bin/true: cannot change to its user: Operation not permitted");
+}
+
 static int held_lock(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
@@ -300,6 +330,8 @@ int main(int argc, char **argv)
         STAGE_TEST(a_child_finds_a_clean_world),
         STAGE_TEST(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
+        STAGE_TEST(a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent),
+        STAGE_TEST(a_user_that_may_not_be_become_is_an_error),
         STAGE_TEST(a_held_lock_is_free_only_when_the_tree_is_gone),
         STAGE_TEST(a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up),
         STAGE_TEST(a_child_that_follows_is_not_killed),

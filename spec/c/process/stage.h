@@ -56,7 +56,12 @@ struct stage_world {
     int death_signal;
     char cwd[64];
     int oom_score;
+    uid_t uid;
+    gid_t gid, groups[8];
+    int group_count;
 };
+
+#define STAGE_NOBODY 65534 /* a user and a group without rights */
 
 /* Shared by the test and its runtime. */
 struct stage_board {
@@ -64,6 +69,7 @@ struct stage_board {
     const char *mode;    /* what the child plays: see stage.c */
     const char *program; /* NULL: this very program, playing `mode` */
     bool arm;            /* the runtime says ARM */
+    bool unprivileged;   /* the supervisor runs as STAGE_NOBODY */
     bool crash;          /* the runtime ends itself before it says ARM */
     bool stranger; /* a process that is none of ours is the supervisor's child from the start */
     int64_t silence_ns;

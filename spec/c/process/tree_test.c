@@ -4,6 +4,7 @@
 
 #include "stage.h"
 
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -269,6 +270,31 @@ static void a_namespaced_tree_goes_with_its_supervisor(void **state)
     stage_until_empty();
 }
 
+/* Not every kernel lets users make namespaces; then it must say so. */
+static bool started_or_refused(void)
+{
+    return stage.count[TICK_CHILD] > 0 || stage_message(WIRE_START_FAILED) != NULL;
+}
+
+static void a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refused(void **state)
+{
+    (void)state;
+    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
+    stage.board->unprivileged = true;
+    stage.board->mode = "daemons";
+    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_start();
+    stage_until(started_or_refused);
+    const struct wire_message *refused = stage_message(WIRE_START_FAILED);
+    if (refused != NULL) {
+        assert_non_null(strstr(refused->text, "isolation 'pidns'"));
+        return;
+    }
+    stage_until_ticking(DAEMONS);
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    assert_gone_in_time();
+}
+
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 
 int main(int argc, char **argv)
@@ -296,6 +322,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_namespaced_tree_goes_with_its_keeper),
         STAGE_TEST(a_namespaced_tree_goes_with_its_warden),
         STAGE_TEST(a_namespaced_tree_goes_with_its_supervisor),
+        STAGE_TEST(a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
