@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,11 @@ static void default_signals(void)
     struct sigaction action = {.sa_handler = SIG_DFL};
     for (int signal = 1; signal < NSIG; signal++)
         (void)sigaction(signal, &action, NULL); /* KILL, STOP and glibc's own two refuse */
+    /* Those two are left ignored by glibc's posix_spawn in what it starts (make, os.execute), and
+     * so on down to us. */
+    const unsigned long by_default[4] = {0}; /* struct sigaction as the kernel has it: SIG_DFL */
+    for (int signal = __SIGRTMIN; signal < SIGRTMIN; signal++)
+        (void)syscall(SYS_rt_sigaction, signal, by_default, NULL, sizeof(by_default[0]));
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
