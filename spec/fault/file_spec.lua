@@ -86,6 +86,8 @@ describe("a leader on the file oracle", function()
     cluster = Cluster.new { oracle = "file", mode = "stubborn" }
     local leader = cluster:pair()
     leader:signal "INT"
+    -- Two of one signal in a row are one to the kernel: wait until the first is being acted on.
+    eventually(function() return leader:output():find "reason=shutdown" end, 5)
     leader:signal "INT"
     assert.equal(130, leader:wait(5))
     assert.equal(0, #leader:pids "child")
