@@ -4,12 +4,22 @@
 #include <stdlib.h>
 #include <time.h>
 
-int64_t clock_boottime_ns(void)
+static int64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+    if (clock_gettime(clock, &now) < 0)
         abort();
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+int64_t clock_boottime_ns(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
+int64_t clock_monotonic_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 int64_t clock_ns_from_seconds(double seconds)

@@ -18,6 +18,10 @@
 /** @return now, in ns since boot; aborts if the kernel has no CLOCK_BOOTTIME (Linux >= 2.6.39). */
 int64_t clock_boottime_ns(void);
 
+/** @return now, in ns, on a clock that stands still while the host is suspended: for what another
+ * process of this host has to do in time. */
+int64_t clock_monotonic_ns(void);
+
 /**
  * @param seconds a duration as users give it; infinity and anything past 292 years is TIME_NEVER,
  *                NaN and negatives are 0.

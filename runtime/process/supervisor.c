@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,6 +28,7 @@
 #define BACKOFF_MOST_NS (5 * NS_PER_S)
 #define CALM_NS (30 * NS_PER_S) /* a runtime that lived this long starts the backoff anew */
 #define CLEAN_PAUSE_NS NS_PER_MS
+#define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for keepers to end after their runtime */
 
 /* What the supervisor is doing. */
 enum state {
@@ -52,6 +52,7 @@ struct supervisor {
     int64_t started_ns;
     int64_t wake_ns;
     int64_t backoff_ns;
+    int64_t hurry_ns; /* when keepers that still live are killed */
     unsigned restarts;
     int status;    /* of the last runtime */
     bool stopping; /* somebody asked us to end */
@@ -59,14 +60,6 @@ struct supervisor {
     bool orphans; /* a keeper died before its time: what it left must be killed */
     struct keepers keepers;
 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) < 0)
-        abort();
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 static void say(const char *text)
 {
@@ -126,7 +119,7 @@ static int start_runtime(struct supervisor *supervisor)
     supervisor->line = ends[0];
     supervisor->armed = false;
     supervisor->state = RUNNING;
-    supervisor->started_ns = supervisor->last_beat_ns = monotonic_ns();
+    supervisor->started_ns = supervisor->last_beat_ns = clock_monotonic_ns();
     struct wire_message hello = {.type = WIRE_HELLO,
                                  .restarts = supervisor->restarts,
                                  .status = supervisor->status,
@@ -164,7 +157,7 @@ static void start_keeper(struct supervisor *supervisor, const struct wire_messag
 static void handle_runtime(struct supervisor *supervisor, const struct wire_message *message,
                            const int *fds, unsigned nfds)
 {
-    supervisor->last_beat_ns = monotonic_ns();
+    supervisor->last_beat_ns = clock_monotonic_ns();
     if (message->type == WIRE_ARM) {
         supervisor->armed = true;
         supervisor->silence_ns = message->stop_at_ns > 0 ? message->stop_at_ns
@@ -207,6 +200,7 @@ static void runtime_died(struct supervisor *supervisor, int status)
     supervisor->runtime = 0;
     supervisor->status = status;
     supervisor->state = CLEANING;
+    supervisor->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS;
     supervisor->orphans = true; /* what the runtime itself forked */
 }
 
@@ -252,7 +246,7 @@ static void read_signals(struct supervisor *supervisor)
 static void watch_heartbeat(struct supervisor *supervisor)
 {
     if (supervisor->state != RUNNING || !supervisor->armed || supervisor->silence_ns <= 0 ||
-        monotonic_ns() - supervisor->last_beat_ns < supervisor->silence_ns)
+        clock_monotonic_ns() - supervisor->last_beat_ns < supervisor->silence_ns)
         return;
     char text[128];
     (void)snprintf(text, sizeof(text), "the runtime was silent for %.3g s: killing it",
@@ -260,6 +254,17 @@ static void watch_heartbeat(struct supervisor *supervisor)
     say(text);
     supervisor->silence_ns = 0; /* said once */
     (void)kill(supervisor->runtime, SIGKILL);
+}
+
+/* A stopped keeper does not see the end of its line; what it leaves is an orphan. */
+static void hurry_keepers(struct supervisor *supervisor)
+{
+    if (supervisor->state != CLEANING || supervisor->keepers.count == 0 ||
+        clock_monotonic_ns() < supervisor->hurry_ns)
+        return;
+    say("a keeper did not end with its runtime: killing it");
+    supervisor->hurry_ns = TIME_NEVER; /* SIGKILL is sent once */
+    keepers_signal(&supervisor->keepers, SIGKILL);
 }
 
 /* Tells the runtime, if there is one, of the keepers whose trees are gone though they could not say
@@ -302,7 +307,7 @@ static bool go_on(struct supervisor *supervisor)
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 && !supervisor->orphans) {
         if (!supervisor->armed || supervisor->stopping)
             return false;
-        int64_t now = monotonic_ns();
+        int64_t now = clock_monotonic_ns();
         bool calm = now - supervisor->started_ns > CALM_NS;
         supervisor->wake_ns =
             now + (calm || supervisor->restarts == 0 ? 0 : supervisor->backoff_ns);
@@ -314,10 +319,10 @@ static bool go_on(struct supervisor *supervisor)
     }
     if (supervisor->state == PAUSING && supervisor->stopping)
         return false;
-    if (supervisor->state == PAUSING && monotonic_ns() >= supervisor->wake_ns) {
+    if (supervisor->state == PAUSING && clock_monotonic_ns() >= supervisor->wake_ns) {
         supervisor->restarts++;
         if (start_runtime(supervisor) < 0) {
-            supervisor->wake_ns = monotonic_ns() + BACKOFF_MOST_NS;
+            supervisor->wake_ns = clock_monotonic_ns() + BACKOFF_MOST_NS;
             supervisor->state = PAUSING;
         }
     }
@@ -329,10 +334,12 @@ static int poll_timeout_ms(const struct supervisor *supervisor)
     int64_t left_ns = TIME_NEVER;
     if (supervisor->orphans)
         left_ns = CLEAN_PAUSE_NS;
+    else if (supervisor->state == CLEANING && supervisor->hurry_ns != TIME_NEVER)
+        left_ns = supervisor->hurry_ns - clock_monotonic_ns();
     else if (supervisor->state == PAUSING)
-        left_ns = supervisor->wake_ns - monotonic_ns();
+        left_ns = supervisor->wake_ns - clock_monotonic_ns();
     else if (supervisor->state == RUNNING && supervisor->armed && supervisor->silence_ns > 0)
-        left_ns = supervisor->last_beat_ns + supervisor->silence_ns - monotonic_ns();
+        left_ns = supervisor->last_beat_ns + supervisor->silence_ns - clock_monotonic_ns();
     if (left_ns == TIME_NEVER)
         return -1;
     return left_ns <= 0 ? 0 : (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS);
@@ -383,6 +390,7 @@ int supervisor_run(const struct supervisor_config *config)
         read_runtime(&supervisor);
         read_signals(&supervisor);
         watch_heartbeat(&supervisor);
+        hurry_keepers(&supervisor);
         clean(&supervisor);
     } while (go_on(&supervisor));
     return exit_code(&supervisor);

@@ -81,6 +81,21 @@ static void a_killed_runtime_is_replaced_after_its_tree_is_gone(void **state)
         assert_int_equal(kill(stage.daemon_pids[i], 0), -1);
 }
 
+static void a_stopped_keeper_does_not_hold_up_the_next_runtime(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    stage.board->mode = "daemons";
+    stage_start();
+    stage_until_ticking(3);
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP); /* and no deadline that would end it */
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    stage_until_ticking(6);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(kill(stage.daemon_pids[i], 0), -1);
+}
+
 static void runtimes_are_replaced_again_and_again(void **state)
 {
     (void)state;
@@ -237,6 +252,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_runtime_is_replaced),
         STAGE_TEST(a_runtime_that_was_not_armed_may_be_silent),
         STAGE_TEST(a_killed_runtime_is_replaced_after_its_tree_is_gone),
+        STAGE_TEST(a_stopped_keeper_does_not_hold_up_the_next_runtime),
         STAGE_TEST(runtimes_are_replaced_again_and_again),
         STAGE_TEST(a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_code),
         STAGE_TEST(a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s),
