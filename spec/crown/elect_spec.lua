@@ -75,7 +75,7 @@ describe("crown.elect", function()
     end)
   end)
 
-  it("leads, tells won with a term, and tells lost with the reason, once each", function()
+  it("leads, tells won with a term, and tells lost with the reason, once each, at shutdown too (R14)", function()
     local calls = {}
     local election = elect { oracle = "memory:" .. unique(), handlers = {
       won = function(term) calls[#calls + 1] = ("won %d %s"):format(term.epoch, tostring(term:valid())) end,
@@ -145,6 +145,21 @@ describe("crown.elect", function()
     assert.is_true(election:is_leader())
     testing.eventually(function() return reason end, 3)
     assert.equal("expired", reason)
+  end)
+
+  it("gives up a call that never answers, releases what it may have got, and tries again (R12)", function()
+    local fake = testing.fake_oracle()
+    fake:answer("claim", { function() crown.sleep(math.huge) end, { true, 5, { ttl = 60, epoch = 1 }, n = 3 } })
+    local election = elect { oracle = fake, call_timeout = 0.05, retry = 0.01 }
+    testing.eventually(function() return election:is_leader() end)
+    assert.same({ "claim", "abdicate", "claim" }, { fake.calls[1], fake.calls[2], fake.calls[3] })
+  end)
+
+  it("counts time on a clock that nobody sets and that runs through suspend (R2)", function()
+    local file = assert(io.open "/proc/uptime") -- seconds since boot, suspend included: proc(5)
+    local uptime = tonumber(file:read("*l"):match "^(%S+)")
+    file:close()
+    assert.is_true(math.abs(crown.now() - uptime) < 60) -- a spec before this one may have moved a frozen clock on
   end)
 
   it("stops at once when it is told that it lost, and claims again (R19)", function()
