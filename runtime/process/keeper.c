@@ -72,7 +72,7 @@ static void finish(struct keeper *keeper)
 {
     if (keeper->started && !keeper->exited)
         keeper->status = SIGKILL;
-    rounds_kill_all(NULL, NULL);
+    rounds_kill_all();
     const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
     report(keeper, &gone);
     _exit(0);
@@ -83,7 +83,7 @@ static void kill_now(struct keeper *keeper)
     const struct wire_message killed = {.type = WIRE_KILLED};
     /* This keeper can act: its timer need not make room for the warden, which dies now. */
     deadman_set(keeper->deadman, keeper->deadline_ns);
-    (void)rounds_kill_once(0); /* first the deed, then the word */
+    rounds_kill_once(); /* first the deed, then the word */
     report(keeper, &killed);
     finish(keeper);
 }

@@ -33,7 +33,7 @@ struct warden {
 static void end_tree(const struct warden *warden)
 {
     if (!warden->namespaced)
-        rounds_kill_all(NULL, NULL);
+        rounds_kill_all();
     _exit(0);
 }
 
