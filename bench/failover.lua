@@ -57,7 +57,7 @@ return function(measure)
   row("file, SIGTERM, beyond the child's last tick", "≤ 25", "file", signal "TERM", true)
   row("file, runtime SIGKILL", "≤ 60", "file", signal("KILL", "runtime"))
   row("file, supervisor, runtime, keeper SIGKILL", "≤ 25", "file", signal("KILL", "supervise", "runtime", "keeper"))
-  row("lease 2 s, SIGTERM, beyond the child's last tick", "≤ retry", "lease", signal "TERM", true)
+  row("lease 2 s (no release event), SIGTERM, beyond the child's last tick", "≤ 2000", "lease", signal "TERM", true)
   row("lease 2 s, runtime SIGKILL", "≤ 60", "lease", signal("KILL", "runtime"))
   row("lease 2 s, runtime SIGSTOP", "≤ 2100", "lease", signal("STOP", "runtime"))
   row("lease 2 s, supervisor, runtime, keeper SIGKILL", "≤ 2100", "lease",

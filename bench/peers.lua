@@ -22,7 +22,7 @@ end
 
 -- The holder's own processes are killed, not its child: what a crash of the tool does.
 local function kill_holder(pattern)
-  crown.exec { "pkill", "-KILL", "-f", pattern }
+  crown.exec { "pkill", "-KILL", "-o", "-f", pattern } -- the oldest: the one that holds
   return crown.now()
 end
 

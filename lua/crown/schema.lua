@@ -8,13 +8,6 @@ local usage = require "crown.usage"
 
 local schema = {}
 
-local function names_of(rules)
-  local names = {}
-  for name in pairs(rules) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
-
 local function has_type(value, wanted)
   if wanted == "any" then return true end
   if type(wanted) == "string" then return type(value) == wanted end
@@ -73,7 +66,7 @@ function schema.check(where, options, rules)
     local rule = rules[name]
     if not rule then
       usage.error("%s: unknown option '%s'%s", where, tostring(name),
-        usage.suggest(tostring(name), names_of(rules)))
+        usage.suggest(tostring(name), usage.names(rules)))
     end
     local problem = value_problem(value, rule)
     if problem then usage.error("%s: %s %s", where, name, problem) end

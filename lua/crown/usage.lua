@@ -44,4 +44,14 @@ function usage.suggest(word, known)
   return best and (" (did you mean '%s'?)"):format(best) or ""
 end
 
+--- The keys of a table, in order, for suggestions.
+-- @tparam table known
+-- @treturn table an array of names
+function usage.names(known)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
 return usage

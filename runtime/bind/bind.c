@@ -21,6 +21,18 @@ int push_error(lua_State *L, const struct crown_error *err)
     return 3;
 }
 
+void bind_make_type(lua_State *L, const char *name, const struct luaL_Reg *methods,
+                    lua_CFunction gc)
+{
+    luaL_newmetatable(L, name);
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__gc");
+    lua_newtable(L);
+    luaL_register(L, NULL, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
 struct host *check_host(lua_State *L)
 {
     return lua_host_owner(lua_host_of(L));

@@ -6,6 +6,7 @@
 #ifndef CROWN_BIND_BIND_H
 #define CROWN_BIND_BIND_H
 
+#include <lauxlib.h>
 #include <lua.h>
 
 #include "base/error.h"
@@ -18,6 +19,10 @@ extern const struct lua_module bind_modules[];
 
 /** Pushes nil, message, code. @return 3. */
 int push_error(lua_State *L, const struct crown_error *err);
+
+/** Makes the metatable of a userdata type: its methods, and what runs when Lua lets go of one. */
+void bind_make_type(lua_State *L, const char *name, const struct luaL_Reg *methods,
+                    lua_CFunction gc);
 
 /** @return the host that runs L. */
 struct host *check_host(lua_State *L);

@@ -217,14 +217,8 @@ static const luaL_Reg functions[] = {
 
 static void make_task_type(lua_State *L)
 {
-    luaL_newmetatable(L, TASK_TYPE);
-    lua_pushcfunction(L, core_task_gc);
-    lua_setfield(L, -2, "__gc");
-    lua_newtable(L);
-    lua_pushcfunction(L, core_task_cancel);
-    lua_setfield(L, -2, "cancel");
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    static const luaL_Reg methods[] = {{"cancel", core_task_cancel}, {NULL, NULL}};
+    bind_make_type(L, TASK_TYPE, methods, core_task_gc);
 }
 
 int bind_open_core(lua_State *L)

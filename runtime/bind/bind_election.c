@@ -388,13 +388,7 @@ static const luaL_Reg functions[] = {
 
 int bind_open_election(lua_State *L)
 {
-    luaL_newmetatable(L, ELECTION_TYPE);
-    lua_pushcfunction(L, election_gc);
-    lua_setfield(L, -2, "__gc");
-    lua_newtable(L);
-    luaL_register(L, NULL, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    bind_make_type(L, ELECTION_TYPE, methods, election_gc);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

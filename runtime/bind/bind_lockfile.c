@@ -280,13 +280,7 @@ static const luaL_Reg functions[] = {
 
 int bind_open_lockfile(lua_State *L)
 {
-    luaL_newmetatable(L, LOCKFILE_TYPE);
-    lua_pushcfunction(L, lockfile_close);
-    lua_setfield(L, -2, "__gc");
-    lua_newtable(L);
-    luaL_register(L, NULL, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    bind_make_type(L, LOCKFILE_TYPE, methods, lockfile_close);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

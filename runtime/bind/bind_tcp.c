@@ -387,17 +387,6 @@ static const luaL_Reg listener_methods[] = {
     {NULL, NULL},
 };
 
-static void make_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction gc)
-{
-    luaL_newmetatable(L, name);
-    lua_pushcfunction(L, gc);
-    lua_setfield(L, -2, "__gc");
-    lua_newtable(L);
-    luaL_register(L, NULL, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-}
-
 int bind_open_tcp(lua_State *L)
 {
     static const luaL_Reg functions[] = {
@@ -405,8 +394,8 @@ int bind_open_tcp(lua_State *L)
         {"listen", tcp_listen},
         {NULL, NULL},
     };
-    make_type(L, CONNECTION_TYPE, connection_methods, connection_gc);
-    make_type(L, LISTENER_TYPE, listener_methods, listener_close_of);
+    bind_make_type(L, CONNECTION_TYPE, connection_methods, connection_gc);
+    bind_make_type(L, LISTENER_TYPE, listener_methods, listener_close_of);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

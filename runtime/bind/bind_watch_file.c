@@ -143,14 +143,8 @@ static int watch_cancel(lua_State *L)
 
 int bind_open_watch_file(lua_State *L)
 {
-    luaL_newmetatable(L, WATCH_TYPE);
-    lua_pushcfunction(L, watch_cancel);
-    lua_setfield(L, -2, "__gc");
-    lua_newtable(L);
-    lua_pushcfunction(L, watch_cancel);
-    lua_setfield(L, -2, "cancel");
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    static const luaL_Reg methods[] = {{"cancel", watch_cancel}, {NULL, NULL}};
+    bind_make_type(L, WATCH_TYPE, methods, watch_cancel);
     lua_pushcfunction(L, watch_file);
     return 1;
 }

@@ -18,6 +18,7 @@
 #include "process/fds.h"
 #include "process/realtime.h"
 #include "process/rounds.h"
+#include "process/signals.h"
 #include "process/title.h"
 #include "process/warden.h"
 #include "process/wire.h"
@@ -222,17 +223,6 @@ static void fail_start(int runtime_fd, const char *text)
     _exit(0);
 }
 
-static int open_signals(void)
-{
-    sigset_t set;
-    (void)sigfillset(&set);
-    (void)sigprocmask(SIG_SETMASK, &set, NULL);
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigaddset(&set, SIGTERM);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
@@ -265,7 +255,7 @@ void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
     keeper.stop_at_ns = keeper.spec.stop_at_ns;
     keeper.kill_at_ns = keeper.spec.kill_at_ns;
     keeper.deadline_ns = keeper.spec.deadline_ns;
-    keeper.signals = open_signals();
+    keeper.signals = signals_open();
     keeper.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     keeper.deadman = deadman_open(&err);
     if (keeper.signals < 0 || keeper.timer < 0 || keeper.deadman == NULL ||

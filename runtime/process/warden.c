@@ -17,6 +17,7 @@
 #include "process/pidns.h"
 #include "process/realtime.h"
 #include "process/rounds.h"
+#include "process/signals.h"
 #include "process/spawn.h"
 #include "process/title.h"
 #include "process/wire.h"
@@ -42,17 +43,6 @@ static void report(const struct warden *warden, const struct wire_message *messa
     /* A keeper that cannot be told is dead, and then the tree dies too. */
     if (wire_send(warden->keeper, message, NULL, 0, NULL) < 0)
         end_tree(warden);
-}
-
-static int open_signals(void)
-{
-    sigset_t set;
-    (void)sigfillset(&set);
-    (void)sigprocmask(SIG_SETMASK, &set, NULL);
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigaddset(&set, SIGTERM);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static void reap(const struct warden *warden)
@@ -155,7 +145,7 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
     title_set("crown-warden", spec->label);
     if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
         fail_start(&warden, &err);
-    warden.signals = open_signals();
+    warden.signals = signals_open();
     warden.deadman = deadman_open(&err);
     if (warden.signals < 0 || warden.deadman == NULL) {
         (void)error_set(&err, ERROR_SYSTEM, "run %s: no descriptors or timers left", spec->argv[0]);

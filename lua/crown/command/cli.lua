@@ -14,13 +14,6 @@ local function by_name(...)
   return known
 end
 
-local function names_of(known)
-  local names = {}
-  for name in pairs(known) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
-
 local function convert(option, label, text)
   if option.number then
     local number = tonumber(text)
@@ -43,7 +36,7 @@ local function read_option(argv, at, known, options)
   name = name or argv[at]:match "^%-%-(.+)$" or (argv[at] == "-h" and "help")
   local option = name and known[name]
   if not option then
-    usage.error("unknown option '%s'%s", argv[at], usage.suggest(name or argv[at], names_of(known)))
+    usage.error("unknown option '%s'%s", argv[at], usage.suggest(name or argv[at], usage.names(known)))
   end
   if not option.value then
     if value then usage.error("--%s takes no value", name) end
