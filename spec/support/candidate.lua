@@ -42,26 +42,27 @@ local function c_array(list)
 end
 
 -- In the forked process: nothing but plain C calls until the exec.
-local function become(argv, env, log)
+local function become(path, argv, env, log)
   ffi.C.setpgid(0, 0)
   local fd = ffi.C.open(log, O_CREATE_APPEND, 420)
   ffi.C.dup2(fd, 1)
   ffi.C.dup2(fd, 2)
-  ffi.C.execve(program, argv, env)
+  ffi.C.execve(path, argv, env)
   ffi.C._exit(127)
 end
 
 --- Starts the program with arguments, a node name and a log file.
--- @tparam table options `args` (array), `node`, `env`, `log`
+-- @tparam table options `args` (array), `node`, `env`, `log`; `program`: another than crown-lua
 function Candidate.start(options)
-  local words = { program }
+  local path = options.program or program
+  local words = { path }
   for _, word in ipairs(options.args) do words[#words + 1] = tostring(word) end
   local extra = { CROWN_NODE = options.node }
   for key, value in pairs(options.env or {}) do extra[key] = value end
   local env_list = environment(extra)
   local argv, env = c_array(words), c_array(env_list)
   local pid = ffi.C.fork()
-  if pid == 0 then become(argv, env, options.log) end
+  if pid == 0 then become(path, argv, env, options.log) end
   return setmetatable({ pid = pid, node = options.node, log = options.log, anchored = { words, env_list } }, Candidate)
 end
 
