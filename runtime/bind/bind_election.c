@@ -230,28 +230,12 @@ static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
     lua_setfield(L, -2, key);
 }
 
-/* The four words that the contract has for users; cooling and stepping are inner matters. */
-static const char *public_phase(enum election_phase phase)
-{
-    switch (phase) {
-    case ELECTION_INIT:
-        return "init";
-    case ELECTION_LEADING:
-        return "leading";
-    case ELECTION_STEPPING:
-    case ELECTION_FINISHED:
-        return "finishing";
-    default:
-        return "following";
-    }
-}
-
 static int election_status(lua_State *L)
 {
     struct candidate_status status;
     candidate_status(check_candidate(L), &status);
     lua_createtable(L, 0, 10);
-    lua_pushstring(L, public_phase(status.view.phase));
+    lua_pushstring(L, candidate_phase_name(status.view.phase));
     lua_setfield(L, -2, "phase");
     lua_pushstring(L, election_phase_name(status.view.phase));
     lua_setfield(L, -2, "state");

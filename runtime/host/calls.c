@@ -179,7 +179,7 @@ static void handler_done(struct task *task, enum task_outcome outcome, int nresu
 static void run_campaign(struct candidate *candidate)
 {
     lua_State *L = push_perform(candidate, "campaign");
-    lua_pushstring(L, election_phase_name(election_look(&candidate->election).phase));
+    lua_pushstring(L, candidate_phase_name(election_look(&candidate->election).phase));
     (void)task_spawn(host_lua(candidate->host), L, 3, &candidate->calls, handler_done, candidate);
 }
 

@@ -77,6 +77,10 @@ bool candidate_send(struct candidate *candidate, lua_State *L);
 /** Sends a signal to the child alone. @return false when none runs. */
 bool candidate_signal_child(struct candidate *candidate, int signal);
 
+/** @return the word users see: init, following, leading or finishing; cooling and stepping are
+ * inner matters. */
+const char *candidate_phase_name(enum election_phase phase);
+
 void candidate_status(const struct candidate *candidate, struct candidate_status *status);
 
 /** @return how many seconds the term `epoch` may act on; 0 when it is over; infinity without a

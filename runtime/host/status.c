@@ -53,3 +53,18 @@ struct list *candidate_adopt_exec(const struct task_scope *scope, struct child_s
     spec->deadline_ns = view.deadline_ns;
     return &candidate->execs;
 }
+
+const char *candidate_phase_name(enum election_phase phase)
+{
+    switch (phase) {
+    case ELECTION_INIT:
+        return "init";
+    case ELECTION_LEADING:
+        return "leading";
+    case ELECTION_STEPPING:
+    case ELECTION_FINISHED:
+        return "finishing";
+    default:
+        return "following";
+    }
+}

@@ -63,7 +63,7 @@ static unsigned common_fields(const struct host *host, const struct candidate *c
     candidate_status(candidate, &status);
     fields[count++] = log_string("name", candidate_name(candidate));
     fields[count++] = log_string("node", host_node(host));
-    fields[count++] = log_string("phase", election_phase_name(status.view.phase));
+    fields[count++] = log_string("phase", candidate_phase_name(status.view.phase));
     fields[count++] = log_string("oracle", candidate_oracle(candidate));
     if (status.leader != NULL)
         fields[count++] = log_string("leader", status.leader);

@@ -99,6 +99,23 @@ describe("the file oracle", function()
     end)
   end
 
+  it("says that the disk is full, and leads as soon as it is not", function()
+    local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", "size=4k", "none", dir }
+    if not mounted or mounted.code ~= 0 then return pending "only root can mount a small disk" end
+    write(dir .. "/filler", ("x"):rep(4096))
+    local one = candidate(dir, "one", messages)
+    local verdict, reason = one:claim()
+    assert.is_nil(verdict)
+    assert.matches("No space left", reason)
+    os.remove(dir .. "/filler")
+    os.execute("mount -o remount,size=64k " .. dir)
+    assert.is_true((one:claim()))
+    one:abdicate()
+    one.lock:close()
+    for _, watch in ipairs(one.watches) do watch:cancel() end
+    assert.equal(0, crown.exec({ "umount", dir }).code)
+  end)
+
   it("never follows a link in the lock file's place", function()
     os.execute(("ln -s /etc/passwd %s/e.lock"):format(dir))
     assert.is_nil((candidate(dir, "one", messages):claim()))
