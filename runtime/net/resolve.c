@@ -2,8 +2,10 @@
 
 #include <ares.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/time.h>
 
 #include "base/clock.h"
@@ -27,6 +29,7 @@ struct resolution {
     struct loop_job job; /* the answer goes through the run queue */
     struct loop *loop;
     char host[256];
+    uint16_t port;
     struct address addresses[ADDRESSES_MAX];
     size_t count;
     struct crown_error error;
@@ -177,6 +180,22 @@ static void take_addresses(struct resolution *resolution, const struct ares_addr
     }
 }
 
+/* RFC 6761, 6.3: this name is the loopback, whether or not /etc/hosts is there to say so. */
+static void add_loopback(struct resolution *resolution)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET,
+                             .sin_port = htons(resolution->port),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                              .sin6_port = htons(resolution->port),
+                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    memcpy(&resolution->addresses[0].storage, &v4, sizeof(v4));
+    resolution->addresses[0].size = sizeof(v4);
+    memcpy(&resolution->addresses[1].storage, &v6, sizeof(v6));
+    resolution->addresses[1].size = sizeof(v6);
+    resolution->count = 2;
+}
+
 static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
 {
     struct resolution *resolution = context;
@@ -189,6 +208,8 @@ static void answered(void *context, int status, int timeouts, struct ares_addrin
         take_addresses(resolution, result);
         ares_freeaddrinfo(result);
     }
+    if (resolution->count == 0 && strcasecmp(resolution->host, "localhost") == 0)
+        add_loopback(resolution);
     if (resolution->count == 0)
         (void)error_set(&resolution->error, ERROR_DNS, "look up %s: %s", resolution->host,
                         ares_strerror(status == ARES_SUCCESS ? ARES_ENODATA : status));
@@ -210,6 +231,7 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     resolution->context = context;
     resolution->loop = resolver->loop;
     resolution->job.run = answer_job;
+    resolution->port = (uint16_t)strtoul(port, NULL, 10);
     memcpy(resolution->host, host, strlen(host) + 1);
     ares_getaddrinfo(resolver->channel, host, port, &hints, answered, resolution);
     arm(resolver);

@@ -48,7 +48,10 @@ int pidns_enter(uid_t uid, gid_t gid, struct crown_error *err)
         if (write_file("/proc/self/gid_map", map, err) < 0)
             return -1;
     }
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+    /* Nothing that is mounted here may show outside. In a chroot "/" is no mount point; then
+     * /proc's own will do. */
+    if ((mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 &&
+         mount("none", "/proc", NULL, MS_REC | MS_PRIVATE, NULL) < 0) ||
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return error_set_errno(err, errno, "isolation 'pidns': mount a private /proc");
     return 0;
