@@ -1,6 +1,7 @@
 #include "process/keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -182,11 +183,31 @@ static void read_runtime(struct keeper *keeper)
         kill_now(keeper); /* the runtime is gone: nobody watches the lease any more */
 }
 
+/* The child's pid as the host counts, which in a namespace is not what its warden sees. */
+static pid_t host_pid(const struct keeper *keeper, pid_t seen)
+{
+    char path[64], list[32] = "";
+    if (keeper->spec.isolation != CHILD_ISOLATION_PIDNS)
+        return seen;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)keeper->warden,
+                   (int)keeper->warden);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return seen;
+    ssize_t size = read(fd, list, sizeof(list) - 1);
+    (void)close(fd); /* read only */
+    long pid = size > 0 ? strtol(list, NULL, 10) : 0;
+    return pid > 0 ? (pid_t)pid : seen;
+}
+
 static void read_warden(struct keeper *keeper)
 {
     struct wire_message message;
     while (wire_receive(keeper->line, &message, NULL, NULL, NULL) > 0) {
-        keeper->started = keeper->started || message.type == WIRE_STARTED;
+        if (message.type == WIRE_STARTED) {
+            keeper->started = true;
+            message.pid = host_pid(keeper, message.pid);
+        }
         if (message.type == WIRE_EXITED) {
             keeper->exited = true;
             keeper->status = message.status;
