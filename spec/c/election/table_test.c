@@ -85,7 +85,8 @@ static void every_word_has_a_name(void **state)
 {
     (void)state;
     for (int i = 0; i < ELECTION_EVENT_COUNT; i++)
-        assert_string_not_equal(election_event_name((enum election_event_type)i), "unknown_");
+        if (i != ELECTION_EVENT_UNKNOWN) /* the one that is called so */
+            assert_string_not_equal(election_event_name((enum election_event_type)i), "unknown");
     assert_string_equal(election_phase_name(ELECTION_LEADING), "leading");
     assert_string_equal(election_reason_name(ELECTION_REASON_RUNTIME_DIED), "runtime_died");
     assert_string_equal(election_notice_name(ELECTION_NOTICE_CLAIMED), "leadership.claimed");
