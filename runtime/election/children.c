@@ -72,7 +72,7 @@ static void leader_ended(struct step *step, bool failed)
     } else if (step->event->child.unstartable) {
         stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
     } else if (!failed && policy != ELECTION_RESTART_PERMANENT) {
-        election->child.idle = true; /* its work is done, and the term goes on */
+        return; /* its work is done, and the term goes on */
     } else if (policy != ELECTION_RESTART_TEMPORARY && restart_allowed(step)) {
         restart(step);
     } else {

@@ -39,7 +39,6 @@ static void begin_acting(struct step *step)
     election->cool_until_ns = TIME_NEVER;
     child_end(step);
     election->child.restarts = 0;
-    election->child.idle = !election->config.has_child;
     election->child.start_at_ns = election->config.has_child ? step->now : TIME_NEVER;
 }
 

@@ -63,7 +63,6 @@ struct election {
     struct {
         bool running; /* from START_CHILD to CHILD_GONE */
         bool stopping;
-        bool idle; /* it ended and is not to be started again in this term */
         enum election_role role;
         int64_t start_at_ns; /* TIME_NEVER: no start is due */
         unsigned restarts;   /* how many of the instants below count */

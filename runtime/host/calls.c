@@ -234,7 +234,6 @@ void calls_won(struct candidate *candidate, uint64_t epoch)
 {
     task_scope_init(&candidate->term);
     candidate->term.owner = candidate;
-    candidate->term_open = true;
     if (!candidate->has_won)
         return;
     lua_State *L = push_perform(candidate, "won");

@@ -24,8 +24,6 @@ struct candidate_child {
     struct process process;
     struct capture capture[3]; /* of stdout and stderr, where they go to the log */
     enum election_role role;
-    uint64_t epoch;
-    int64_t started_ns;
     bool exited; /* EXITED was told: GONE need not tell it again */
     bool stop_requested;
     bool unstartable;
@@ -50,7 +48,6 @@ struct candidate {
     int64_t call_until_ns;
     struct task_scope calls; /* oracle calls, campaign and lost handlers */
     struct task_scope term;  /* won and all it spawned */
-    bool term_open;
     struct task *won;
     struct task *lost;
 

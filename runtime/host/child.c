@@ -208,7 +208,6 @@ void child_start(struct candidate *candidate, const struct election_action *acti
     if (child != NULL) {
         candidate->child = child;
         child->role = action->role;
-        child->epoch = action->epoch;
         child->process.event = child_event;
         for (int stream = 0; stream < 3; stream++)
             child->capture[stream].context = candidate;

@@ -104,7 +104,6 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         break;
     case ELECTION_ACTION_CANCEL_TASKS:
         candidate->won = NULL;
-        candidate->term_open = false;
         task_scope_close(&candidate->term);
         break;
     case ELECTION_ACTION_RUN_WON:
