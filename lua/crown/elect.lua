@@ -101,9 +101,11 @@ local function make_spec(where, checked, word, module, prepared)
 end
 
 -- Timing that the oracle's options tell is checked before anything is claimed.
-local function check_timing(where, spec, oracle_options)
-  local ttl = tonumber(oracle_options.ttl) or spec.lease
-  local refresh = tonumber(oracle_options.refresh) or (ttl and ttl / 3)
+local function check_timing(where, spec, module, oracle_options)
+  local ttl, refresh
+  if module.timing then ttl, refresh = module.timing(oracle_options) end
+  ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
+  refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
   local text, problem = elections.explain(spec, ttl or 0, refresh or math.huge)
   if not text then usage.error("%s: %s", where, problem) end
   return text
@@ -136,7 +138,7 @@ local function elect(given)
   self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = core.node() })
   self.options = make_spec(where, checked, word, module, self.handlers)
   local opts = oracle_options_for(self, oracle_options)
-  local timing = check_timing(where, self.options, opts)
+  local timing = check_timing(where, self.options, module, opts)
   if settings.checking then self.timing = timing end
   self.state = oracle.init(where, word, module, opts)
   declared[checked.name] = self

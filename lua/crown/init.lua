@@ -12,6 +12,7 @@ local crown = {
   now = core.now,
   json = { encode = core.json.encode, decode = core.json.decode, null = core.json.null },
 
+  postgres = require "crown.postgres",
   tcp = require "crown.core.tcp",
   exec = require "crown.core.exec",
   watch_file = require "crown.core.watch_file",

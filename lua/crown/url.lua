@@ -6,7 +6,16 @@ local usage = require "crown.usage"
 local url = {}
 
 -- Which oracle a scheme means.
-local SCHEMES = { file = "file", memory = "memory" }
+local SCHEMES = {
+  file = "file",
+  memory = "memory",
+  postgres = "postgres_lease",
+  postgresql = "postgres_lease",
+  ["postgres+advisory"] = "postgres_advisory",
+  ["postgresql+advisory"] = "postgres_advisory",
+  ["oban+postgres"] = "oban_peer",
+  ["oban+postgresql"] = "oban_peer",
+}
 
 local function decode(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
@@ -53,6 +62,25 @@ function url.parse(text)
   options.path = decode(path or rest):gsub("^//", "")
   if query then query_options(query, options) end
   return name, options
+end
+
+--- Takes options out of a URL's query, for the store's client, which would stumble over ours.
+-- @string text the URL
+-- @tparam table ours what to take out: names as keys
+-- @treturn string the URL without them
+-- @treturn table the names that are left in it, as keys
+function url.without(text, ours)
+  local front, query = text:match "^([^?]*)%?(.*)$"
+  if not front then return text, {} end
+  local kept, names = {}, {}
+  for pair in query:gmatch "[^&]+" do
+    local name = decode(pair:match "^[^=]*")
+    if not ours[name] then
+      kept[#kept + 1] = pair
+      names[name] = true
+    end
+  end
+  return #kept > 0 and front .. "?" .. table.concat(kept, "&") or front, names
 end
 
 return url

@@ -43,6 +43,7 @@ const char *error_code_name(enum error_code code)
         [ERROR_REFUSED] = "refused",
         [ERROR_DNS] = "dns",
         [ERROR_TLS] = "tls",
+        [ERROR_STORE] = "store",
         [ERROR_PROTOCOL] = "protocol",
         [ERROR_MEMORY] = "memory",
     };

@@ -17,6 +17,7 @@ enum error_code {
     ERROR_REFUSED,   /* nobody listens there */
     ERROR_DNS,       /* a name has no address */
     ERROR_TLS,       /* handshake or certificate */
+    ERROR_STORE,     /* the store answered with an error */
     ERROR_PROTOCOL,  /* bytes that make no sense, or too many */
     ERROR_MEMORY,
 };

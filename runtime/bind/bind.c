@@ -7,6 +7,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.election", bind_open_election},
     {"crown.core.exec", bind_open_exec},
     {"crown.core.lockfile", bind_open_lockfile},
+    {"crown.core.postgres", bind_open_postgres},
     {"crown.core.tcp", bind_open_tcp},
     {"crown.core.testing", bind_open_testing},
     {"crown.core.watch_file", bind_open_watch_file},

@@ -1,0 +1,121 @@
+--- A Postgres client for handlers and oracles: straight-line calls that suspend the task, never the loop.
+-- @module crown.postgres
+
+local bare = require "crown.core.postgres"
+local postgres_url = require "crown.postgres.url"
+
+local postgres = {}
+
+local DEFAULT_TIMEOUT = 5
+
+--- A client: one connection, made anew when it breaks.
+-- @type Client
+local Client = {}
+Client.__index = Client
+
+--- Runs one statement.
+-- @string sql with $1, $2 … for values
+-- @param ... the values: strings, numbers, booleans, nil
+-- @treturn table rows by column name, and `affected`; or nil, a message and the SQLSTATE, or "timeout", "closed", …
+function Client:query(sql, ...)
+  return self.bare:query(sql, self.timeout, 0, ...)
+end
+
+--- Calls a function, in a task of its own, for each notification on a channel.
+-- @string channel
+-- @tparam function fn `fn(payload)`
+-- @tparam[opt] function missed called after a lost connection: notifications may have been missed
+-- @treturn table a subscription with `:cancel()`; the runtime runs on while there is one
+function Client:listen(channel, fn, missed)
+  local known = self.channels[channel] or {}
+  self.channels[channel] = known
+  local subscription = { fn = fn, missed = missed }
+  known[subscription] = true
+  if not self.background then self.bare:hold() end
+  local listening, problem, code = self.bare:listen(channel)
+  if not listening then return nil, problem, code end
+  function subscription.cancel()
+    if not known[subscription] then return end
+    known[subscription] = nil
+    if not self.background then self.bare:release() end
+    if next(known) == nil then
+      self.channels[channel] = nil
+      self.bare:unlisten(channel)
+    end
+  end
+  return subscription
+end
+
+--- Sets the time that later statements may take.
+-- @number seconds 5 at first; a statement without an answer by then closes the connection
+function Client:set_timeout(seconds)
+  self.timeout = seconds
+end
+
+--- Closes the connection and ends all subscriptions.
+function Client:close()
+  for _, known in pairs(self.channels) do
+    for subscription in pairs(known) do subscription.cancel() end
+  end
+  self.bare:close()
+end
+
+local function deliver(channels, channel, payload)
+  for subscription in pairs(channels[channel] or {}) do
+    if payload then
+      subscription.fn(payload)
+    elseif subscription.heard and subscription.missed then
+      subscription.missed()
+    end
+    subscription.heard = true -- from the first connection on
+  end
+end
+
+local function set_up(client, generation, setup)
+  local fine, ready, problem = pcall(setup, client, generation)
+  if not fine then ready, problem = nil, ready end
+  client:admit(generation, not ready and tostring(problem or "the connection's setup failed") or nil)
+end
+
+--- Makes a client without waiting for its connection.
+-- @string url
+-- @tparam[opt] table options `timeout`; `background`: subscriptions do not keep the runtime running; `setup`:
+-- `setup(bare, generation)` looks at each new connection before it is used and returns true, or nil and a message;
+-- `on_closed(generation, message)`; `keep`, `label`: see runtime/bind/bind_postgres.c
+-- @treturn Client or nil, message, code
+function postgres.new(url, options)
+  options = options or {}
+  local channels = {}
+  local timeout = options.timeout or DEFAULT_TIMEOUT
+  local plain, problem = postgres_url.check(url)
+  if not plain then return nil, problem, "usage" end
+  local client, message, code
+  local function on_event(kind, first, second)
+    if kind == "notified" then return deliver(channels, first, second) end
+    local generation = tonumber(first)
+    if kind == "connected" then return set_up(client, generation, options.setup) end
+    if options.on_closed then options.on_closed(generation, second) end
+  end
+  client, message, code = bare.open(plain, { connect_timeout = timeout, keep = options.keep, label = options.label,
+    setup = options.setup ~= nil, on_event = on_event })
+  if not client then return nil, message, code end
+  return setmetatable({ bare = client, channels = channels, timeout = timeout,
+    background = options.background }, Client)
+end
+
+--- Connects.
+-- @string url `postgres://user:password@host:port/database?option=value`, as libpq reads it; what it leaves out comes
+-- from the environment (PGHOST, PGPASSFILE, PGSERVICE, …)
+-- @tparam[opt] table options `timeout` in seconds (5), for connecting and for each statement
+-- @treturn Client or nil, message, code
+function postgres.connect(url, options)
+  local client, problem, code = postgres.new(url, options)
+  if not client then return nil, problem, code end
+  local generation
+  generation, problem, code = client.bare:ready(client.timeout)
+  if generation then return client end
+  client:close()
+  return nil, problem, code
+end
+
+return postgres

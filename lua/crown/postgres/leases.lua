@@ -1,0 +1,191 @@
+--- Leases in `crown_lease_v1`, for all elections of this runtime that name the same server: one connection for the
+-- statements, one for the notifications. Calls that come close together go out as one statement over arrays.
+-- @module crown.postgres.leases
+
+local postgres = require "crown.postgres"
+local tables = require "crown.postgres.tables"
+
+local Leases = {}
+Leases.__index = Leases
+
+Leases.CHANNEL = "crown_lease_v1"
+
+-- Seconds that a call waits for company. A claim is in a hurry; a refresh has time, the more the longer the lease.
+local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05
+
+-- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are.
+local INPUT = [[
+WITH input AS MATERIALIZED (
+  SELECT n, name, holder, claim::int8 AS claim, ttl::float8 AS ttl
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS i (name, holder, claim, ttl, n),
+    set_config('synchronous_commit', '%s', true) AS durable WHERE durable IS NOT NULL
+), ]]
+
+-- Rows are locked in the order of their names, so that two of these never wait for each other.
+local MINE = [[
+mine AS MATERIALIZED (
+  SELECT i.n, i.ttl, i.claim, l.lock_name FROM input i JOIN crown_lease_v1 l
+    ON l.lock_name = i.name AND l.holder = i.holder AND %s
+  ORDER BY l.lock_name FOR UPDATE OF l
+), ]]
+
+local CLAIM = INPUT .. [[
+store AS (SELECT trusted_at, epoch_floor FROM crown_store_v1 WHERE part = 'lease'),
+won AS (
+  INSERT INTO crown_lease_v1 AS l (lock_name, holder, expires_at, claim, epoch)
+  SELECT i.name, i.holder, clock_timestamp() + make_interval(secs => i.ttl), i.claim, store.epoch_floor + 1
+  FROM input i, store WHERE store.trusted_at <= clock_timestamp() ORDER BY i.name
+  ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
+    claim = excluded.claim, epoch = greatest(l.epoch + 1, excluded.epoch), evicted = FALSE
+  WHERE CASE WHEN l.holder = excluded.holder THEN l.claim < excluded.claim
+    ELSE l.expires_at <= clock_timestamp() END
+  RETURNING l.lock_name, l.epoch
+)
+SELECT i.n, won.epoch, l.holder, l.epoch AS held, extract(epoch FROM l.expires_at - clock_timestamp())::float8,
+  extract(epoch FROM store.trusted_at - clock_timestamp())::float8
+FROM input i CROSS JOIN store LEFT JOIN won ON won.lock_name = i.name
+  LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]
+
+local REFRESH = INPUT .. MINE:format "l.claim = i.claim" .. [[
+kept AS (
+  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp() + make_interval(secs => mine.ttl)
+  FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
+)
+SELECT i.n, kept.epoch, kept.evicted, l.holder, l.epoch AS held,
+  extract(epoch FROM l.expires_at - clock_timestamp())::float8
+FROM input i LEFT JOIN kept ON kept.n = i.n
+  LEFT JOIN LATERAL (SELECT * FROM crown_lease_v1 WHERE kept.n IS NULL AND lock_name = i.name) l ON TRUE]]
+
+local RELEASE = INPUT .. MINE:format "l.claim <= i.claim" .. [[
+freed AS (
+  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp(), claim = mine.claim, evicted = FALSE
+  FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.lock_name
+)
+SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
+
+local known = {}
+
+local function set_up(self, bare, generation)
+  local state, problem = tables.prepare(bare, "lease", self.memory,
+    { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = generation })
+  if not state then return nil, problem end
+  if not state.fsync then
+    self.emit("oracle.error", { error = "the server runs with fsync = off: after a crash it may have forgotten a lease" })
+  end
+  self.stored = self.longest
+  self:listen(state.pid ~= bare:server_pid())
+  return true
+end
+
+--- The leases of a server, shared by all elections with the same URL.
+-- @string url
+-- @tparam table options `ttl`, `timeout`, `synchronous_commit`, `emit`
+-- @treturn Leases or nil and a message
+function Leases.at(url, options)
+  local key = url .. "\n" .. options.synchronous_commit
+  local self = known[key]
+  if self then
+    self.longest = math.max(self.longest, options.ttl)
+    return self
+  end
+  self = setmetatable({ url = url, followers = {}, memory = {}, longest = options.ttl, stored = 0, emit = options.emit,
+    timeout = options.timeout }, Leases)
+  local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
+    setup = function(bare, generation) return set_up(self, bare, generation) end })
+  if not client then return nil, problem end
+  self.client = client
+  local function batch(sql) return client.bare:batch(sql:gsub("%%s", options.synchronous_commit, 1), 4) end
+  self.claims, self.refreshes, self.releases = batch(CLAIM), batch(REFRESH), batch(RELEASE)
+  known[key] = self
+  return self
+end
+
+-- Notifications come over a connection of their own, so that nothing they do delays a refresh. Behind a pooler that lends
+-- its connections out there are none: followers then claim when the lease ends.
+function Leases:listen(pooled)
+  if pooled then
+    if not self.told then
+      self.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: a released lease is "
+        .. "claimed when it would have expired" })
+    end
+    self.told = true
+    return
+  end
+  if self.listener then return end
+  self.listener = postgres.new(self.url, { timeout = self.timeout, background = true })
+  self.listener:listen(Leases.CHANNEL, function(payload)
+    local what, name = payload:match "^(%l+) (.*)$"
+    for _, send in pairs(self.followers[name] or {}) do send(what) end
+  end, function()
+    for _, members in pairs(self.followers) do
+      for _, send in pairs(members) do send "missed" end
+    end
+  end)
+  self.emit("monitor.started", { channel = Leases.CHANNEL })
+end
+
+--- Hands notifications about a lease to an election: "freed", "evict", or "missed" when some may have been lost.
+-- @tparam table lease
+function Leases:join(lease)
+  local members = self.followers[lease.name] or {}
+  self.followers[lease.name] = members
+  members[lease] = lease.send
+end
+
+--- Ends what join began.
+-- @tparam table lease
+function Leases:leave(lease)
+  local members = self.followers[lease.name]
+  if members then members[lease] = nil end
+  if members and next(members) == nil then self.followers[lease.name] = nil end
+end
+
+-- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out.
+local function store_ttl(self, lease)
+  if lease.ttl <= self.stored then return true end
+  local ready, problem, code = self.client.bare:ready(lease.timeout)
+  if not ready then return nil, problem, code end
+  if lease.ttl <= self.stored then return true end
+  local rows
+  rows, problem, code = self.client:query(
+    "UPDATE crown_store_v1 SET longest_ttl = greatest(longest_ttl, $1) WHERE part = 'lease'", lease.ttl)
+  if not rows then return nil, problem, code end
+  self.stored = math.max(self.stored, lease.ttl)
+  return true
+end
+
+--- Claims a lease.
+-- @tparam table lease `name`, `holder`, `ttl`, `timeout`
+-- @number claim the claim's number, higher than that of any claim before
+-- @treturn table `{ epoch = }` when granted; else `{ holder =, held =, left =, distrust = }`; or nil, message, code
+function Leases:claim(lease, claim)
+  local stored, problem, code = store_ttl(self, lease)
+  if not stored then return nil, problem, code end
+  local found, epoch, holder, held, left, distrust = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
+    lease.holder, ("%d"):format(claim), lease.ttl)
+  if found == nil then return nil, epoch, holder end
+  if not found then return nil, "crown_store_v1 has lost its row", "store" end
+  return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
+end
+
+--- Refreshes a lease that a claim has won.
+-- @return epoch and whether the leader was evicted; or false and `{ holder =, held =, left = }`, all nil where there is no
+-- row any more; or nil, message, code
+function Leases:refresh(lease, claim)
+  local found, epoch, evicted, holder, held, left = self.refreshes:call(
+    math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, ("%d"):format(claim), lease.ttl)
+  if found == nil then return nil, epoch, evicted end
+  if epoch then return epoch, evicted end
+  return false, { holder = holder, held = held, left = left }
+end
+
+--- Releases a lease, and takes back a claim that may still be on its way.
+-- @return true, or nil, message, code
+function Leases:release(lease, claim)
+  local found, problem, code = self.releases:call(CLAIM_WINDOW, lease.timeout, lease.name, lease.holder,
+    ("%d"):format(claim), lease.ttl)
+  if found == nil then return nil, problem, code end
+  return true
+end
+
+return Leases

@@ -1,0 +1,56 @@
+--- Postgres URLs, and the options of the oracles that take them.
+-- @module crown.postgres.url
+
+local schema = require "crown.schema"
+local url = require "crown.url"
+
+local postgres_url = {}
+
+-- What every oracle gets besides the user's options.
+local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, url = true, path = true,
+  wait = true }
+
+-- libpq would read such a URL otherwise than it was meant, and show a part of the password in its complaint.
+local function has_bare_characters(rest)
+  local authority = rest:match "^[^/?]*"
+  local login = authority:match "^(.*)@"
+  if login then return login:find "@" or login:gsub("%%%x%x", ""):find "%%" end
+  local without_ports = (authority:gsub("%b[]", "") .. ","):gsub(":%d*,", ",")
+  return without_ports:find ":" and rest:find "@"
+end
+
+--- Makes of an oracle's URL one that libpq reads.
+-- @string text `postgres://…`, or with a word for the oracle: `postgres+advisory://…`, `oban+postgres://…`
+-- @treturn string the URL, or nil and a message without any of its parts
+function postgres_url.check(text)
+  local scheme, rest = text:match "^([%w+]+)://(.*)$"
+  local words = "+" .. (scheme or "") .. "+"
+  if not words:find("+postgres+", 1, true) and not words:find("+postgresql+", 1, true) then
+    return nil, "a Postgres URL reads postgres://user:password@host:port/database"
+  end
+  if has_bare_characters(rest) then
+    return nil, "the user or password in the Postgres URL has characters that must be written as %XX"
+  end
+  return "postgres://" .. rest
+end
+
+--- Sorts out an oracle's options: ours are checked; in the URL's query, what is not ours is libpq's.
+-- @string word the oracle's, for messages
+-- @tparam table opts as init and list get them
+-- @tparam table rules the oracle's schema
+-- @treturn table the options, checked, with `url` and what every oracle gets
+-- @raise a usage error that names the option
+function postgres_url.options(word, opts, rules)
+  local text = opts.url or "postgres://"
+  local rest, foreign = url.without(text, rules)
+  local own = {}
+  for key, value in pairs(opts) do
+    if not GIVEN[key] and (rules[key] or not foreign[key]) then own[key] = value end
+  end
+  local checked = schema.check(("oracle '%s'"):format(word), own, rules)
+  for key in pairs(GIVEN) do checked[key] = opts[key] end
+  checked.url = rest
+  return checked
+end
+
+return postgres_url

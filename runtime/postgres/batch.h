@@ -1,0 +1,54 @@
+/**
+ * Many calls, one statement: calls that come within a short window go out together, as one
+ * statement over arrays, $1 the first argument of every call, $2 the second, and so on, all
+ * text[]. The statement returns rows whose first column is the call's place in the arrays, from
+ * 1; a call whose place is in no row gets none.
+ */
+#ifndef CROWN_POSTGRES_BATCH_H
+#define CROWN_POSTGRES_BATCH_H
+
+#include "postgres/client.h"
+
+struct postgres_batch;
+struct postgres_group;
+
+#define POSTGRES_BATCH_COLUMNS 8
+/** Calls in one statement: more make a statement hold its rows' locks for long. */
+#define POSTGRES_BATCH_MOST 512
+
+/** One call's part. The op completes when the outcome is known. */
+struct postgres_call {
+    struct op op;
+    const struct pg_result *result; /* of the whole group; valid until postgres_call_free */
+    int row;                        /* this call's; -1: none */
+    struct crown_error error;
+    /* Internal. */
+    struct list_node link;
+    struct postgres_group *group;
+    int place;
+};
+
+/**
+ * @param client borrowed; must outlive the batch.
+ * @param columns how many arguments a call has.
+ * @return NULL when memory is out.
+ */
+struct postgres_batch *postgres_batch_new(struct postgres_client *client, const char *sql,
+                                          int columns);
+/** Calls under way fail with ERROR_CLOSED. NULL is fine. */
+void postgres_batch_free(struct postgres_batch *batch);
+
+/**
+ * Adds a call.
+ * @param values the batch's number of texts. Two calls with the same first text never share a
+ * statement.
+ * @param window_ns how long it may wait for company.
+ * @param timeout_ns for the answer.
+ * @return for postgres_call_free; NULL when memory is out.
+ */
+struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const char *const *values,
+                                          int64_t window_ns, int64_t timeout_ns);
+/** Cancels it if it is under way. NULL is fine. */
+void postgres_call_free(struct postgres_call *call);
+
+#endif

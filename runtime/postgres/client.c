@@ -1,0 +1,410 @@
+#include "postgres/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/random.h"
+#include "postgres/connect.h"
+#include "postgres/session.h"
+#include "postgres/target.h"
+
+#define BACKOFF_FIRST_NS (50 * NS_PER_MS)
+#define BACKOFF_MOST_NS (2 * NS_PER_S)
+#define LISTEN_TIMEOUT_NS (5 * NS_PER_S)
+
+struct channel {
+    struct list_node link;
+    struct postgres_request *request; /* LISTEN under way, or its outcome; replaced each time */
+    char name[];
+};
+
+struct postgres_client {
+    struct loop *loop;
+    char *url;
+    int64_t connect_timeout_ns;
+    bool keep, setup;
+    bool admitted; /* the connection is for everybody */
+    struct postgres_client_events events;
+    struct postgres_connect *connect; /* while connecting */
+    struct postgres_session *session; /* while connected */
+    uint64_t generation, last_generation;
+    bool lost_in_transaction;
+    bool told_connected, told_broken;
+    struct list queue; /* requests that wait for a connection */
+    struct list channels;
+    int64_t backoff_ns;
+    struct loop_deadline retry;
+    struct loop_deadline patience; /* of the queue's most impatient request */
+    struct crown_error last_error;
+    struct random random;
+};
+
+static void connect_now(struct postgres_client *client);
+
+static const char *where(const struct postgres_client *client, char *text, size_t size)
+{
+    const PGconn *conn = client->session != NULL ? postgres_session_conn(client->session) : NULL;
+    const char *host = conn != NULL ? PQhost(conn) : NULL;
+    (void)snprintf(text, size, "%s:%s/%s", host != NULL ? host : "postgres",
+                   conn != NULL ? PQport(conn) : "", conn != NULL ? PQdb(conn) : "");
+    return text;
+}
+
+static bool is_needed(const struct postgres_client *client)
+{
+    return !list_empty(&client->queue) || (!list_empty(&client->channels) && !client->keep);
+}
+
+static void fail_queue(struct postgres_client *client, const struct crown_error *err)
+{
+    while (!list_empty(&client->queue)) {
+        struct list_node *node = list_first(&client->queue);
+        postgres_request_fail((struct postgres_request *)((char *)node -
+                                                          offsetof(struct postgres_request, link)),
+                              err);
+    }
+}
+
+/* The backoff grows from try to try; a random half of it keeps many clients apart. */
+static void connect_later(struct postgres_client *client)
+{
+    int64_t most = client->backoff_ns;
+    int64_t pause = most / 2 + (int64_t)random_below(&client->random, (uint64_t)most / 2 + 1);
+    client->backoff_ns = most * 2 < BACKOFF_MOST_NS ? most * 2 : BACKOFF_MOST_NS;
+    loop_at(client->loop, &client->retry, clock_add_ns(loop_now(client->loop), pause));
+}
+
+static void tell_broken(struct postgres_client *client, const struct crown_error *err)
+{
+    client->last_error = *err;
+    if (client->told_broken)
+        return;
+    client->told_broken = true;
+    client->told_connected = false;
+    client->events.state(client->events.context, false, "", err);
+}
+
+/* --- listening */
+
+static void listened(struct op *op)
+{
+    (void)op; /* what went wrong shows as no notification; a broken connection is told elsewhere */
+}
+
+static void listen_on(struct postgres_client *client, struct channel *channel, const char *verb)
+{
+    PGconn *conn = postgres_session_conn(client->session);
+    char *name = PQescapeIdentifier(conn, channel->name, strlen(channel->name));
+    char sql[512];
+    int length =
+        snprintf(sql, sizeof(sql), "%s %s", verb, name != NULL ? name : "\"\"");
+    PQfreemem(name);
+    if (length < 0 || (size_t)length >= sizeof(sql))
+        return;
+    postgres_request_free(channel->request);
+    channel->request = postgres_request_new(client->loop, sql, NULL, 0);
+    if (channel->request == NULL)
+        return;
+    channel->request->op.wake = listened;
+    channel->request->timeout_ns = LISTEN_TIMEOUT_NS;
+    postgres_session_send(client->session, channel->request);
+}
+
+static void listen_again(struct postgres_client *client)
+{
+    list_each (node, &client->channels) {
+        struct channel *channel = (struct channel *)node;
+        listen_on(client, channel, "LISTEN");
+        client->events.notified(client->events.context, channel->name, NULL);
+    }
+}
+
+/* --- connecting */
+
+static void session_closed(void *context, const struct crown_error *err)
+{
+    struct postgres_client *client = context;
+    uint64_t generation = client->generation;
+    client->lost_in_transaction = postgres_session_in_transaction(client->session);
+    postgres_session_free(client->session);
+    client->session = NULL;
+    client->generation = 0;
+    tell_broken(client, err);
+    client->events.closed(client->events.context, generation, err);
+    if (!client->admitted)
+        connect_later(client); /* it does not even get through its setup: no haste */
+    else if (is_needed(client))
+        connect_now(client);
+}
+
+static void notified(void *context, const char *channel, const char *payload)
+{
+    struct postgres_client *client = context;
+    client->events.notified(client->events.context, channel, payload);
+}
+
+static void send_queue(struct postgres_client *client)
+{
+    while (!list_empty(&client->queue) && client->session != NULL && client->admitted) {
+        struct list_node *node = list_first(&client->queue);
+        list_remove(node);
+        postgres_client_send(client, (struct postgres_request *)((char *)node -
+                                                                 offsetof(struct postgres_request,
+                                                                          link)));
+    }
+}
+
+static void admit(struct postgres_client *client)
+{
+    char text[300];
+    client->admitted = true;
+    client->backoff_ns = BACKOFF_FIRST_NS;
+    client->told_broken = false;
+    if (!client->told_connected)
+        client->events.state(client->events.context, true, where(client, text, sizeof(text)), NULL);
+    client->told_connected = true;
+    listen_again(client);
+    send_queue(client);
+}
+
+static void refuse(struct postgres_client *client, const struct crown_error *err)
+{
+    postgres_session_free(client->session);
+    client->session = NULL;
+    client->generation = 0;
+    tell_broken(client, err);
+    fail_queue(client, err);
+    connect_later(client);
+}
+
+static void connected(void *context, PGconn *conn, const struct crown_error *err)
+{
+    struct postgres_client *client = context;
+    const struct postgres_session_events events = {
+        .closed = session_closed, .notified = notified, .context = client};
+    struct crown_error problem;
+    client->connect = NULL;
+    if (conn != NULL) {
+        client->session = postgres_session_new(client->loop, conn, client->keep, &events, &problem);
+        err = &problem;
+    }
+    if (client->session == NULL) {
+        refuse(client, err);
+        return;
+    }
+    client->generation = ++client->last_generation;
+    client->admitted = false;
+    if (client->setup)
+        client->events.connected(client->events.context, client->generation);
+    else
+        admit(client);
+}
+
+void postgres_client_admit(struct postgres_client *client, uint64_t generation,
+                           const struct crown_error *err)
+{
+    if (client->session == NULL || generation != client->generation || client->admitted)
+        return;
+    if (err != NULL)
+        refuse(client, err);
+    else
+        admit(client);
+}
+
+static void connect_now(struct postgres_client *client)
+{
+    struct crown_error err;
+    if (client->connect != NULL || client->session != NULL || client->retry.armed)
+        return;
+    client->connect = postgres_connect(client->loop, client->url, client->connect_timeout_ns,
+                                       connected, client, &err);
+    if (client->connect != NULL)
+        return;
+    tell_broken(client, &err);
+    fail_queue(client, &err);
+    connect_later(client);
+}
+
+static void retry_due(struct loop_deadline *retry)
+{
+    struct postgres_client *client =
+        (struct postgres_client *)((char *)retry - offsetof(struct postgres_client, retry));
+    if (is_needed(client))
+        connect_now(client);
+}
+
+/* --- requests */
+
+/* One time for the whole queue: what waits for a connection waits for the same one. */
+static void patience_over(struct loop_deadline *patience)
+{
+    struct postgres_client *client =
+        (struct postgres_client *)((char *)patience - offsetof(struct postgres_client, patience));
+    struct crown_error err = client->last_error;
+    if (err.code == ERROR_NONE)
+        (void)error_set(&err, ERROR_TIMEOUT, "postgres: no connection in the time allowed");
+    fail_queue(client, &err);
+}
+
+static void enqueue(struct postgres_client *client, struct postgres_request *request)
+{
+    int64_t at = clock_add_ns(loop_now(client->loop), request->timeout_ns);
+    if (list_empty(&client->queue) || at < client->patience.at_ns || !client->patience.armed)
+        loop_at(client->loop, &client->patience, at);
+    list_append(&client->queue, &request->link);
+    connect_now(client);
+}
+
+void postgres_client_send(struct postgres_client *client, struct postgres_request *request)
+{
+    struct crown_error err;
+    bool other = request->generation != 0 && request->generation != client->generation;
+    if (other || (client->lost_in_transaction && request->sql != NULL)) {
+        client->lost_in_transaction = client->lost_in_transaction && other;
+        (void)error_set(&err, ERROR_CLOSED, "postgres: the connection was lost%s%s",
+                        other ? "" : " in the middle of a transaction",
+                        client->last_error.code != ERROR_NONE && other ? " meanwhile" : "");
+        postgres_request_fail(request, &err);
+        return;
+    }
+    if (client->session == NULL || (!client->admitted && request->generation == 0)) {
+        enqueue(client, request);
+        return;
+    }
+    request->generation_used = client->generation;
+    if (request->sql == NULL)
+        op_complete(&request->op);
+    else
+        postgres_session_send(client->session, request);
+}
+
+/* --- the rest */
+
+static struct channel *find_channel(const struct postgres_client *client, const char *name)
+{
+    list_each (node, &client->channels)
+        if (strcmp(((struct channel *)node)->name, name) == 0)
+            return (struct channel *)node;
+    return NULL;
+}
+
+int postgres_client_listen(struct postgres_client *client, const char *channel,
+                           struct crown_error *err)
+{
+    if (find_channel(client, channel) != NULL)
+        return 0;
+    size_t size = strlen(channel) + 1;
+    struct channel *added = calloc(1, sizeof(*added) + size);
+    if (added == NULL)
+        return error_set(err, ERROR_MEMORY, "postgres: out of memory");
+    (void)memcpy(added->name, channel, size);
+    list_append(&client->channels, &added->link);
+    if (client->session != NULL && client->admitted) {
+        listen_on(client, added, "LISTEN");
+        client->events.notified(client->events.context, added->name, NULL);
+    } else {
+        connect_now(client);
+    }
+    return 0;
+}
+
+static void channel_free(struct channel *channel)
+{
+    list_remove(&channel->link);
+    postgres_request_free(channel->request);
+    free(channel);
+}
+
+void postgres_client_unlisten(struct postgres_client *client, const char *channel)
+{
+    struct channel *found = find_channel(client, channel);
+    if (found == NULL)
+        return;
+    if (client->session != NULL)
+        listen_on(client, found, "UNLISTEN");
+    channel_free(found);
+}
+
+void postgres_client_disconnect(struct postgres_client *client)
+{
+    postgres_session_free(client->session);
+    client->session = NULL;
+    client->generation = 0;
+    client->told_connected = false;
+    if (is_needed(client))
+        connect_now(client);
+}
+
+struct postgres_client *postgres_client_new(struct loop *loop,
+                                            const struct postgres_client_options *options,
+                                            const struct postgres_client_events *events,
+                                            struct crown_error *err)
+{
+    struct postgres_targets targets;
+    if (postgres_targets_read(options->url, &targets, err) < 0)
+        return NULL;
+    postgres_targets_free(&targets);
+    struct postgres_client *client = calloc(1, sizeof(*client));
+    if (client == NULL || (client->url = strdup(options->url)) == NULL) {
+        free(client);
+        (void)error_set(err, ERROR_MEMORY, "postgres: out of memory");
+        return NULL;
+    }
+    client->loop = loop;
+    client->connect_timeout_ns = options->connect_timeout_ns;
+    client->keep = options->keep;
+    client->setup = options->setup;
+    client->events = *events;
+    client->backoff_ns = BACKOFF_FIRST_NS;
+    client->retry.fire = retry_due;
+    client->patience.fire = patience_over;
+    list_init(&client->queue);
+    list_init(&client->channels);
+    random_seed(&client->random, random_kernel());
+    return client;
+}
+
+void postgres_client_free(struct postgres_client *client)
+{
+    struct crown_error err;
+    if (client == NULL)
+        return;
+    postgres_connect_cancel(client->connect);
+    postgres_session_free(client->session);
+    (void)error_set(&err, ERROR_CLOSED, "closed");
+    fail_queue(client, &err);
+    while (!list_empty(&client->channels))
+        channel_free((struct channel *)list_first(&client->channels));
+    loop_at_cancel(client->loop, &client->retry);
+    loop_at_cancel(client->loop, &client->patience);
+    free(client->url);
+    free(client);
+}
+
+uint64_t postgres_client_generation(const struct postgres_client *client)
+{
+    return client->generation;
+}
+
+bool postgres_client_admitted(const struct postgres_client *client)
+{
+    return client->session != NULL && client->admitted;
+}
+
+int postgres_client_server_pid(const struct postgres_client *client)
+{
+    return client->session != NULL ? PQbackendPID(postgres_session_conn(client->session)) : 0;
+}
+
+int postgres_client_socket(const struct postgres_client *client)
+{
+    return client->session != NULL ? PQsocket(postgres_session_conn(client->session)) : -1;
+}
+
+struct loop *postgres_client_loop(const struct postgres_client *client)
+{
+    return client->loop;
+}

@@ -1,0 +1,32 @@
+/**
+ * Opens one connection: the servers of a URL one after another, each name's addresses one after
+ * another, each within the same time, none of it blocking.
+ */
+#ifndef CROWN_POSTGRES_CONNECT_H
+#define CROWN_POSTGRES_CONNECT_H
+
+#include <libpq-fe.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "loop/loop.h"
+
+struct postgres_connect;
+
+/**
+ * Called once, from the loop.
+ * @param conn an open connection, non-blocking, the callee's; NULL with `err`.
+ */
+typedef void postgres_connected(void *context, PGconn *conn, const struct crown_error *err);
+
+/**
+ * @param timeout_ns for each address; also bounds how long a silent peer goes unnoticed later on.
+ * @return the attempt, valid until `done` was called; NULL with `err`: the URL cannot be read.
+ */
+struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
+                                          postgres_connected *done, void *context,
+                                          struct crown_error *err);
+/** Gives up; `done` is not called. */
+void postgres_connect_cancel(struct postgres_connect *connect);
+
+#endif

@@ -1,0 +1,63 @@
+/**
+ * One statement on its way: from the caller's words to the result. Its memory is the caller's; a
+ * caller that gives up cancels the op, and the answer that still comes is dropped where it arrives.
+ */
+#ifndef CROWN_POSTGRES_REQUEST_H
+#define CROWN_POSTGRES_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "loop/op.h"
+
+struct pg_result; /* libpq's PGresult */
+struct postgres_slot;
+
+struct postgres_request {
+    struct op op; /* completes when `result` is there, or `error` */
+    char *sql;    /* NULL: wait until there is a connection, ask nothing */
+    char **values;
+    int value_count;
+    int64_t timeout_ns;
+    /* Fails unless the connection is still the one that postgres_client_generation named; 0: any.
+     */
+    uint64_t generation;
+    struct pg_result *result;
+    uint64_t generation_used;
+    struct crown_error error;
+    char sqlstate[6]; /* of an error that the server named, else empty */
+    /* Internal. */
+    struct list_node link;      /* in the client's queue */
+    struct postgres_slot *slot; /* in the session's */
+};
+
+/**
+ * Copies a statement.
+ * @param values as text; NULL for SQL's NULL.
+ * @return a request, for postgres_request_free; NULL when memory is out.
+ */
+struct postgres_request *postgres_request_new(struct loop *loop, const char *sql,
+                                              const char *const *values, int count);
+/** Cancels it if it is under way. NULL is fine. */
+void postgres_request_free(struct postgres_request *request);
+
+/** Completes a request with an error. */
+void postgres_request_fail(struct postgres_request *request, const struct crown_error *err);
+
+/** @return how many rows, or columns, or rows touched; 0 without a result. */
+int postgres_result_rows(const struct pg_result *result);
+int postgres_result_columns(const struct pg_result *result);
+int64_t postgres_result_touched(const struct pg_result *result);
+const char *postgres_result_name(const struct pg_result *result, int column);
+/** @return the text of a value, NULL for SQL's NULL. */
+const char *postgres_result_text(const struct pg_result *result, int row, int column, size_t *size);
+
+enum postgres_type { POSTGRES_TEXT, POSTGRES_BOOLEAN, POSTGRES_NUMBER, POSTGRES_INTEGER };
+/** @return how a column's text is to be read: INTEGER is int8, which a Lua number may not hold. */
+enum postgres_type postgres_result_type(const struct pg_result *result, int column);
+void postgres_result_free(struct pg_result *result);
+
+#endif

@@ -1,0 +1,270 @@
+#include "postgres/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "postgres/target.h"
+
+struct postgres_slot {
+    struct list_node link;
+    struct postgres_session *session;
+    struct postgres_request *request; /* NULL: abandoned */
+    struct loop_deadline deadline;
+    int64_t timeout_ns;
+};
+
+struct postgres_session {
+    struct loop *loop;
+    PGconn *conn;
+    bool keep;
+    bool in_transaction;
+    struct list slots;
+    struct loop_watch watch;
+    struct postgres_session_events events;
+    struct crown_error error;     /* why it is closed */
+    struct loop_job closing;      /* the owner hears of it from the run queue */
+    bool closed;
+};
+
+static void slot_free(struct postgres_slot *slot)
+{
+    list_remove(&slot->link);
+    loop_at_cancel(slot->session->loop, &slot->deadline);
+    free(slot);
+}
+
+static void fail_all(struct postgres_session *session, const struct crown_error *err)
+{
+    while (!list_empty(&session->slots)) {
+        struct postgres_slot *slot = (struct postgres_slot *)list_first(&session->slots);
+        struct postgres_request *request = slot->request;
+        slot_free(slot);
+        if (request != NULL)
+            postgres_request_fail(request, err);
+    }
+}
+
+/* Ends the connection for good; the owner is told once, from the run queue. */
+static void break_off(struct postgres_session *session, const struct crown_error *err)
+{
+    if (session->closed)
+        return;
+    session->closed = true;
+    session->error = *err;
+    loop_unwatch(&session->watch);
+    PQfinish(session->conn);
+    session->conn = NULL;
+    loop_post(session->loop, &session->closing); /* before the waiters, who may ask anew */
+    fail_all(session, err);
+}
+
+static void break_off_libpq(struct postgres_session *session)
+{
+    struct crown_error err;
+    const char *message = PQerrorMessage(session->conn);
+    (void)postgres_error(message[0] != '\0' ? message : "the connection was closed", ERROR_CLOSED,
+                         &err);
+    break_off(session, &err);
+}
+
+static void tell_closed(struct loop_job *job)
+{
+    struct postgres_session *session =
+        (struct postgres_session *)((char *)job - offsetof(struct postgres_session, closing));
+    session->events.closed(session->events.context, &session->error);
+}
+
+/* --- answers */
+
+static void take_error(struct postgres_request *request, const PGresult *result)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+    (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
+                    detail != NULL ? " (" : "", detail != NULL ? detail : "",
+                    detail != NULL ? ")" : "");
+    if (state != NULL)
+        (void)memcpy(request->sqlstate, state, strnlen(state, sizeof(request->sqlstate) - 1));
+}
+
+static void take_result(struct postgres_slot *slot, PGresult *result)
+{
+    struct postgres_request *request = slot->request;
+    ExecStatusType status = PQresultStatus(result);
+    if (request == NULL || request->result != NULL || request->error.code != ERROR_NONE) {
+        PQclear(result);
+        return;
+    }
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        request->result = result;
+        return;
+    }
+    if (status == PGRES_FATAL_ERROR)
+        take_error(request, result);
+    else
+        (void)error_set(&request->error, ERROR_STORE, "%s is not possible here",
+                        PQresStatus(status));
+    PQclear(result);
+}
+
+static void slot_done(struct postgres_slot *slot)
+{
+    struct postgres_request *request = slot->request;
+    slot->session->in_transaction = PQtransactionStatus(slot->session->conn) != PQTRANS_IDLE;
+    slot_free(slot);
+    if (request == NULL)
+        return;
+    request->slot = NULL;
+    op_complete(&request->op);
+}
+
+/* Each statement answers with its results, NULL, and the sync point's own result. */
+static void take_answers(struct postgres_session *session)
+{
+    bool ended = false; /* twice NULL: nothing more is to be had, whatever the slots say */
+    while (!list_empty(&session->slots) && !PQisBusy(session->conn)) {
+        struct postgres_slot *slot = (struct postgres_slot *)list_first(&session->slots);
+        PGresult *result = PQgetResult(session->conn);
+        if (result == NULL && ended)
+            return;
+        ended = result == NULL;
+        if (ended)
+            continue;
+        if (PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
+            take_result(slot, result);
+            continue;
+        }
+        PQclear(result);
+        slot_done(slot);
+    }
+}
+
+static void take_notifications(struct postgres_session *session)
+{
+    PGnotify *notify;
+    while ((notify = PQnotifies(session->conn)) != NULL) {
+        session->events.notified(session->events.context, notify->relname, notify->extra);
+        PQfreemem(notify);
+    }
+}
+
+static void flush(struct postgres_session *session)
+{
+    int left = PQflush(session->conn);
+    if (left < 0)
+        break_off_libpq(session);
+    else
+        loop_watch(session->loop, &session->watch, PQsocket(session->conn),
+                   left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+}
+
+static void ready(struct loop_watch *watch, unsigned events)
+{
+    struct postgres_session *session =
+        (struct postgres_session *)((char *)watch - offsetof(struct postgres_session, watch));
+    bool alive = (events & LOOP_READ) == 0 || PQconsumeInput(session->conn) == 1;
+    take_answers(session);
+    take_notifications(session);
+    if (!alive || PQstatus(session->conn) == CONNECTION_BAD)
+        break_off_libpq(session);
+    else if (events & LOOP_WRITE)
+        flush(session);
+}
+
+/* --- questions */
+
+static void overdue(struct loop_deadline *deadline)
+{
+    struct postgres_slot *slot =
+        (struct postgres_slot *)((char *)deadline - offsetof(struct postgres_slot, deadline));
+    struct postgres_session *session = slot->session;
+    struct crown_error err;
+    (void)error_set(&err, ERROR_TIMEOUT, "postgres: no answer within %.3g s",
+                    (double)slot->timeout_ns / (double)NS_PER_S);
+    if (!session->keep) {
+        break_off(session, &err);
+        return;
+    }
+    struct postgres_request *request = slot->request;
+    slot->request = NULL;
+    if (request != NULL)
+        postgres_request_fail(request, &err);
+}
+
+void postgres_session_send(struct postgres_session *session, struct postgres_request *request)
+{
+    struct postgres_slot *slot = session->closed ? NULL : calloc(1, sizeof(*slot));
+    if (slot == NULL) {
+        struct crown_error err = session->error;
+        if (!session->closed)
+            (void)error_set(&err, ERROR_MEMORY, "postgres: out of memory");
+        postgres_request_fail(request, &err);
+        return;
+    }
+    *slot = (struct postgres_slot){.session = session,
+                                   .request = request,
+                                   .deadline = {.fire = overdue},
+                                   .timeout_ns = request->timeout_ns};
+    list_append(&session->slots, &slot->link);
+    request->slot = slot;
+    loop_at(session->loop, &slot->deadline,
+            clock_add_ns(loop_now(session->loop), request->timeout_ns));
+    if (PQsendQueryParams(session->conn, request->sql, request->value_count, NULL,
+                          (const char *const *)request->values, NULL, NULL, 0) != 1 ||
+        PQpipelineSync(session->conn) != 1) {
+        break_off_libpq(session);
+        return;
+    }
+    flush(session);
+}
+
+void postgres_slot_abandon(struct postgres_slot *slot)
+{
+    slot->request = NULL;
+}
+
+struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, bool keep,
+                                              const struct postgres_session_events *events,
+                                              struct crown_error *err)
+{
+    struct postgres_session *session = calloc(1, sizeof(*session));
+    if (session == NULL || PQenterPipelineMode(conn) != 1) {
+        (void)error_set(err, ERROR_MEMORY, "postgres: pipeline mode is not to be had");
+        free(session);
+        PQfinish(conn);
+        return NULL;
+    }
+    *session = (struct postgres_session){.loop = loop,
+                                         .conn = conn,
+                                         .keep = keep,
+                                         .watch = {.ready = ready},
+                                         .events = *events,
+                                         .closing = {.run = tell_closed}};
+    list_init(&session->slots);
+    loop_watch(loop, &session->watch, PQsocket(conn), LOOP_READ);
+    return session;
+}
+
+void postgres_session_free(struct postgres_session *session)
+{
+    struct crown_error err;
+    if (session == NULL)
+        return;
+    (void)error_set(&err, ERROR_CLOSED, "closed");
+    break_off(session, &err);
+    loop_unpost(session->loop, &session->closing);
+    free(session);
+}
+
+PGconn *postgres_session_conn(const struct postgres_session *session)
+{
+    return session->conn;
+}
+
+bool postgres_session_in_transaction(const struct postgres_session *session)
+{
+    return session->in_transaction;
+}

@@ -1,0 +1,48 @@
+/**
+ * One open connection in pipeline mode. Statements go out as they come, each in a transaction of
+ * its own; answers come back in order, so each has a slot in a queue. A statement that was given
+ * up leaves its slot behind: the answer of one is never read as the answer of the next.
+ */
+#ifndef CROWN_POSTGRES_SESSION_H
+#define CROWN_POSTGRES_SESSION_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "loop/loop.h"
+#include "postgres/request.h"
+
+struct postgres_session;
+
+/** What a session tells; from the loop. */
+struct postgres_session_events {
+    /** The connection is gone; what was under way has failed. The callee frees the session. */
+    void (*closed)(void *context, const struct crown_error *err);
+    void (*notified)(void *context, const char *channel, const char *payload);
+    void *context;
+};
+
+/**
+ * Takes over an open connection.
+ * @param keep a statement without an answer in its time fails alone, and the connection stays: for
+ * what depends on the connection, like a session's locks. Otherwise the connection is given up.
+ * @return NULL with `err`, the connection closed.
+ */
+struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, bool keep,
+                                              const struct postgres_session_events *events,
+                                              struct crown_error *err);
+/** Closes; requests under way fail with ERROR_CLOSED, `closed` is not called. NULL is fine. */
+void postgres_session_free(struct postgres_session *session);
+
+/** Sends a statement. It may fail at once, by its op. */
+void postgres_session_send(struct postgres_session *session, struct postgres_request *request);
+
+/** The request will not be there any more when the answer comes. */
+void postgres_slot_abandon(struct postgres_slot *slot);
+
+PGconn *postgres_session_conn(const struct postgres_session *session);
+/** Whether the server is in the middle of a transaction of the user's. */
+bool postgres_session_in_transaction(const struct postgres_session *session);
+
+#endif

@@ -1,0 +1,124 @@
+#include "postgres/target.h"
+
+#include <arpa/inet.h>
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* A value that no sslmode has: libpq takes in all options, then stops at it, before any network.
+ * That is the one way to learn which servers the environment and the service file name. */
+#define PROBE "crown-lua-reads-the-options"
+#define TARGETS_MAX 32
+
+int postgres_error(const char *message, enum error_code code, struct crown_error *err)
+{
+    size_t length = strcspn(message, "\n");
+    (void)error_set(err, code, "%.*s", (int)length, message);
+    if (err != NULL)
+        log_redact(err->message);
+    return -1;
+}
+
+static const char *option(const PQconninfoOption *options, const char *keyword)
+{
+    for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
+        if (strcmp(o->keyword, keyword) == 0)
+            return o->val != NULL && o->val[0] != '\0' ? o->val : NULL;
+    return NULL;
+}
+
+/* @return the n-th word of a comma-separated list, to be freed; NULL when it is empty or missing.
+ */
+static char *word(const char *list, size_t n)
+{
+    if (list == NULL)
+        return NULL;
+    for (; n > 0; n--) {
+        list = strchr(list, ',');
+        if (list == NULL)
+            return NULL;
+        list++;
+    }
+    size_t length = strcspn(list, ",");
+    return length > 0 ? strndup(list, length) : NULL;
+}
+
+static size_t words(const char *list)
+{
+    size_t count = 1;
+    for (; list != NULL && *list != '\0'; list++)
+        count += *list == ',';
+    return count;
+}
+
+static int split(const PQconninfoOption *options, struct postgres_targets *targets)
+{
+    const char *host = option(options, "host"), *hostaddr = option(options, "hostaddr"),
+               *port = option(options, "port");
+    size_t count = words(hostaddr != NULL ? hostaddr : host);
+    if (count > TARGETS_MAX)
+        count = TARGETS_MAX;
+    targets->items = calloc(count, sizeof(*targets->items));
+    if (targets->items == NULL)
+        return -1;
+    targets->count = count;
+    for (size_t i = 0; i < count; i++) {
+        targets->items[i].host = word(host, i);
+        targets->items[i].hostaddr = word(hostaddr, i);
+        targets->items[i].port = word(port, words(port) > 1 ? i : 0);
+    }
+    targets->has_keepalives = option(options, "keepalives_idle") != NULL ||
+                              option(options, "keepalives_interval") != NULL ||
+                              option(options, "keepalives_count") != NULL;
+    targets->has_user_timeout = option(options, "tcp_user_timeout") != NULL &&
+                                strcmp(option(options, "tcp_user_timeout"), "0") != 0;
+    const char *attrs = option(options, "target_session_attrs");
+    targets->has_session_attrs = attrs != NULL && strcmp(attrs, "any") != 0;
+    targets->has_gssencmode = option(options, "gssencmode") != NULL &&
+                              strcmp(option(options, "gssencmode"), "prefer") != 0;
+    return 0;
+}
+
+int postgres_targets_read(const char *url, struct postgres_targets *targets,
+                          struct crown_error *err)
+{
+    const char *const keywords[] = {"dbname", "sslmode", NULL};
+    const char *const values[] = {url, PROBE, NULL};
+    *targets = (struct postgres_targets){0};
+    PGconn *conn = PQconnectStartParams(keywords, values, 1);
+    if (conn == NULL)
+        return error_set(err, ERROR_MEMORY, "postgres: out of memory");
+    int result = 0;
+    if (strstr(PQerrorMessage(conn), PROBE) == NULL)
+        result = postgres_error(PQerrorMessage(conn), ERROR_USAGE, err);
+    PQconninfoOption *options = result == 0 ? PQconninfo(conn) : NULL;
+    if (result == 0 && (options == NULL || split(options, targets) < 0))
+        result = error_set(err, ERROR_MEMORY, "postgres: out of memory");
+    PQconninfoFree(options);
+    PQfinish(conn);
+    return result;
+}
+
+void postgres_targets_free(struct postgres_targets *targets)
+{
+    for (size_t i = 0; i < targets->count; i++) {
+        free(targets->items[i].host);
+        free(targets->items[i].hostaddr);
+        free(targets->items[i].port);
+    }
+    free(targets->items);
+    *targets = (struct postgres_targets){0};
+}
+
+bool postgres_target_needs_lookup(const struct postgres_target *target)
+{
+    struct in6_addr ignored;
+    if (target->hostaddr != NULL || target->host == NULL)
+        return false;
+    if (target->host[0] == '/' || target->host[0] == '@')
+        return false; /* a UNIX socket */
+    return inet_pton(AF_INET, target->host, &ignored) != 1 &&
+           inet_pton(AF_INET6, target->host, &ignored) != 1;
+}
