@@ -3,9 +3,10 @@
 -- URL: `postgres://user@host/database?ttl=15`. See docs/oracle-postgres.md.
 -- @module crown.oracles.postgres_lease
 
+local admin = require "crown.postgres.admin"
 local core = require "crown.core"
+local holder = require "crown.postgres.holder"
 local Leases = require "crown.postgres.leases"
-local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"
 
 local Lease = {}
@@ -50,23 +51,19 @@ function Lease.init(opts)
     synchronous_commit = checked.synchronous_commit })
   if not leases then return nil, problem end
   local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), ttl = ttl, delay = delay,
-    timeout = timeout, holder = opts.node .. "#" .. opts.token, send = opts.send, emit = opts.emit, number = 0 }, Lease)
+    timeout = timeout, holder = holder.of(opts.node, opts.token), send = opts.send, emit = opts.emit, number = 0 }, Lease)
   leases:join(self)
   return self
-end
-
-local function node_of(holder)
-  return holder and holder ~= "" and (holder:match "^(.*)#%x+[-%x]*$" or holder) or nil
 end
 
 local function denial(self, answer)
   local left = answer.left and math.max(0, answer.left)
   if answer.distrust and answer.distrust > 0 then
-    return false, { node = node_of(answer.holder), epoch = answer.held, amnesia = true,
+    return false, { node = holder.node(answer.holder), epoch = answer.held, amnesia = true,
       expires_in = math.max(answer.distrust, left or 0) }
   end
   if answer.holder == self.holder then return nil, "an older claim of ours was answered" end
-  return false, { node = node_of(answer.holder), epoch = answer.held, expires_in = left }
+  return false, { node = holder.node(answer.holder), epoch = answer.held, expires_in = left }
 end
 
 -- Numbers that rise, also from one runtime of this candidate to the next: microseconds since the start of the host.
@@ -106,76 +103,29 @@ function Lease:handle_info(message)
   end
 end
 
-local function connect(opts)
-  local checked, problem = check(opts)
-  if not checked then return nil, problem end
-  return postgres.connect(checked.url, { timeout = checked.timeout or 5 })
-end
-
 -- By way of JSON, so that a table without our columns, as Crown makes it, reads too.
 local LIST = [[
 SELECT lock_name AS name, holder, coalesce((to_jsonb(l) ->> 'epoch')::int8, 0) AS epoch,
   extract(epoch FROM expires_at - clock_timestamp())::float8 AS left
 FROM crown_lease_v1 l ORDER BY lock_name]]
 
---- Leases in the table.
--- @tparam table opts `url`
--- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
-function Lease.list(opts)
-  local client, problem = connect(opts)
-  if not client then return nil, problem end
-  local rows, code
-  rows, problem, code = client:query(LIST)
-  client:close()
-  if code == "42P01" then return {} end -- no table yet
-  if not rows then return nil, problem end
-  local found = {}
-  for i, row in ipairs(rows) do
-    local led = row.left > 0 and row.holder ~= ""
-    found[i] = { name = row.name, node = led and node_of(row.holder) or nil, epoch = row.epoch,
-      expires_in = led and row.left or nil }
-  end
-  return found
-end
-
-local EVICT = [[
+local EVICT = {
+  mark = [[
 WITH marked AS (
   UPDATE crown_lease_v1 SET evicted = TRUE
   WHERE lock_name = $1 AND expires_at > clock_timestamp() AND holder LIKE '%#%' RETURNING *
 )
-SELECT holder, epoch, pg_notify('crown_lease_v1', 'evict ' || lock_name) FROM marked]]
-
-local LEADS = [[
+SELECT holder, epoch, pg_notify('crown_lease_v1', 'evict ' || lock_name) FROM marked]],
+  leads = [[
 SELECT holder, epoch, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left
-FROM crown_lease_v1 WHERE lock_name = $1]]
+FROM crown_lease_v1 WHERE lock_name = $1]],
+}
 
-local function await_end(client, name, epoch, seconds)
-  local until_then = core.now() + seconds
-  while core.now() < until_then do
-    local rows, problem = client:query(LEADS, name)
-    if not rows then return nil, problem end
-    local row = rows[1]
-    if not row or row.epoch ~= epoch or row.left <= 0 then return true end
-    core.sleep(0.02)
-  end
-  return nil, ("the leader of '%s' did not step down in time; the request stays until the lease ends"):format(name)
-end
-
-local function evict_with(client, opts, name)
-  local rows, problem = client:query(EVICT, name)
-  if not rows then return nil, problem end
-  local evicted = rows[1]
-  if not evicted then
-    rows, problem = client:query(LEADS, name)
-    if not rows then return nil, problem end
-    if not rows[1] or rows[1].left <= 0 then return nil, ("nobody leads '%s'"):format(name) end
-    return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed")
-      :format(name, rows[1].holder, rows[1].left)
-  end
-  local ended
-  ended, problem = await_end(client, name, evicted.epoch, opts.wait or 10)
-  if not ended then return nil, problem end
-  return { node = node_of(evicted.holder), epoch = evicted.epoch }
+--- Leases in the table.
+-- @tparam table opts `url`
+-- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
+function Lease.list(opts)
+  return admin.list(postgres_url.options("postgres_lease", opts, RULES), LIST)
 end
 
 --- Asks the leader to step down, and waits until it has.
@@ -183,12 +133,7 @@ end
 -- @string name of the election
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function Lease.evict(opts, name)
-  local client, problem = connect(opts)
-  if not client then return nil, problem end
-  local evicted
-  evicted, problem = evict_with(client, opts, name)
-  client:close()
-  return evicted, problem
+  return admin.evict(postgres_url.options("postgres_lease", opts, RULES), name, EVICT)
 end
 
 return Lease

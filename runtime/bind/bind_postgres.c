@@ -1,5 +1,6 @@
 /* crown.core.postgres: the bare client, for lua/crown/postgres.
- * open(url, options) -> client, or nil, message, code. Options: connect_timeout (5), keep, label (of
+ * open(url, options) -> client, or nil, message, code. Options: connect_timeout (5), silence
+ * (as connect_timeout), keep, label (of
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
  * "notified", channel, payload; "closed", generation, message; with the option setup, "connected",
  * generation: then client:admit(generation [, problem]) has to follow.
@@ -468,6 +469,9 @@ static int postgres_open(lua_State *L)
     struct postgres_client_options options = {.url = url};
     lua_getfield(L, 2, "connect_timeout");
     options.connect_timeout_ns = clock_ns_from_seconds(luaL_optnumber(L, -1, 5));
+    lua_getfield(L, 2, "silence");
+    options.silence_ns = lua_isnumber(L, -1) ? clock_ns_from_seconds(lua_tonumber(L, -1))
+                                             : options.connect_timeout_ns;
     lua_getfield(L, 2, "keep");
     options.keep = lua_toboolean(L, -1);
     lua_getfield(L, 2, "setup");

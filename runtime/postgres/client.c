@@ -24,7 +24,7 @@ struct channel {
 struct postgres_client {
     struct loop *loop;
     char *url;
-    int64_t connect_timeout_ns;
+    int64_t connect_timeout_ns, silence_ns;
     bool keep, setup;
     bool admitted; /* the connection is for everybody */
     struct postgres_client_events events;
@@ -220,7 +220,7 @@ static void connect_now(struct postgres_client *client)
     if (client->connect != NULL || client->session != NULL || client->retry.armed)
         return;
     client->connect = postgres_connect(client->loop, client->url, client->connect_timeout_ns,
-                                       connected, client, &err);
+                                       client->silence_ns, connected, client, &err);
     if (client->connect != NULL)
         return;
     tell_broken(client, &err);
@@ -355,6 +355,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     }
     client->loop = loop;
     client->connect_timeout_ns = options->connect_timeout_ns;
+    client->silence_ns = options->silence_ns;
     client->keep = options->keep;
     client->setup = options->setup;
     client->events = *events;

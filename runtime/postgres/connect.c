@@ -16,7 +16,7 @@
 struct postgres_connect {
     struct loop *loop;
     char *url;
-    int64_t timeout_ns;
+    int64_t timeout_ns, silence_ns;
     postgres_connected *done;
     void *context;
     struct postgres_targets targets;
@@ -82,11 +82,11 @@ static void add(struct options *options, const char *keyword, const char *value)
 static void collect(struct postgres_connect *c, const char *address, struct options *o)
 {
     const struct postgres_target *target = &c->targets.items[c->target];
-    int seconds = (int)(c->timeout_ns / NS_PER_S);
+    int seconds = (int)(c->silence_ns / NS_PER_S);
     *o = (struct options){0};
     (void)snprintf(o->idle, sizeof(o->idle), "%d", seconds > 1 ? seconds : 1);
     (void)snprintf(o->user_timeout, sizeof(o->user_timeout), "%lld",
-                   (long long)(c->timeout_ns / NS_PER_MS));
+                   (long long)(c->silence_ns / NS_PER_MS));
     add(o, "dbname", c->url);
     add(o, "fallback_application_name", "crown-lua");
     add(o, "host", target->host);
@@ -229,8 +229,8 @@ static void begin(struct loop_job *job)
 }
 
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
-                                          postgres_connected *done, void *context,
-                                          struct crown_error *err)
+                                          int64_t silence_ns, postgres_connected *done,
+                                          void *context, struct crown_error *err)
 {
     struct postgres_connect *c = calloc(1, sizeof(*c));
     if (c == NULL || (c->url = strdup(url)) == NULL) {
@@ -240,6 +240,7 @@ struct postgres_connect *postgres_connect(struct loop *loop, const char *url, in
     }
     c->loop = loop;
     c->timeout_ns = timeout_ns;
+    c->silence_ns = silence_ns;
     c->done = done;
     c->context = context;
     c->watch.ready = ready;

@@ -20,12 +20,13 @@ struct postgres_connect;
 typedef void postgres_connected(void *context, PGconn *conn, const struct crown_error *err);
 
 /**
- * @param timeout_ns for each address; also bounds how long a silent peer goes unnoticed later on.
+ * @param timeout_ns for each address.
+ * @param silence_ns how long a peer that acknowledges nothing goes unnoticed later on.
  * @return the attempt, valid until `done` was called; NULL with `err`: the URL cannot be read.
  */
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
-                                          postgres_connected *done, void *context,
-                                          struct crown_error *err);
+                                          int64_t silence_ns, postgres_connected *done,
+                                          void *context, struct crown_error *err);
 /** Gives up; `done` is not called. */
 void postgres_connect_cancel(struct postgres_connect *connect);
 

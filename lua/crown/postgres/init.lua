@@ -81,7 +81,7 @@ end
 -- @string url
 -- @tparam[opt] table options `timeout`; `background`: subscriptions do not keep the runtime running; `setup`:
 -- `setup(bare, generation)` looks at each new connection before it is used and returns true, or nil and a message;
--- `on_closed(generation, message)`; `keep`, `label`: see runtime/bind/bind_postgres.c
+-- `on_closed(generation, message)`; `keep`, `label`, `silence`: see runtime/bind/bind_postgres.c
 -- @treturn Client or nil, message, code
 function postgres.new(url, options)
   options = options or {}
@@ -97,7 +97,7 @@ function postgres.new(url, options)
     if options.on_closed then options.on_closed(generation, second) end
   end
   client, message, code = bare.open(plain, { connect_timeout = timeout, keep = options.keep, label = options.label,
-    setup = options.setup ~= nil, on_event = on_event })
+    silence = options.silence, setup = options.setup ~= nil, on_event = on_event })
   if not client then return nil, message, code end
   return setmetatable({ bare = client, channels = channels, timeout = timeout,
     background = options.background }, Client)

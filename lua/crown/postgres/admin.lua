@@ -1,0 +1,83 @@
+--- What `crown-lua info` and `evict` ask of the tables.
+-- @module crown.postgres.admin
+
+local core = require "crown.core"
+local holder = require "crown.postgres.holder"
+local postgres = require "crown.postgres"
+
+local admin = {}
+
+local PAUSE = 0.02 -- seconds between looks at a leader who was asked to go
+local NO_TABLE = "42P01"
+
+local function with_client(opts, fn)
+  local client, problem = postgres.connect(opts.url, { timeout = opts.timeout or 5 })
+  if not client then return nil, problem end
+  local result
+  result, problem = fn(client)
+  client:close()
+  return result, problem
+end
+
+--- Elections in a table.
+-- @tparam table opts `url`, `timeout`
+-- @string sql with the columns name, holder, epoch, left (seconds)
+-- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
+function admin.list(opts, sql)
+  return with_client(opts, function(client)
+    local rows, problem, code = client:query(sql)
+    if code == NO_TABLE then return {} end
+    if not rows then return nil, problem end
+    local found = {}
+    for i, row in ipairs(rows) do
+      local led = row.left > 0 and row.holder ~= ""
+      found[i] = { name = row.name, node = led and holder.node(row.holder) or nil, epoch = row.epoch,
+        expires_in = led and row.left or nil }
+    end
+    return found
+  end)
+end
+
+local function one(client, sql, name)
+  local rows, problem = client:query(sql, name)
+  if not rows then return nil, problem end
+  return rows[1] or { left = 0 }
+end
+
+local function await_end(client, leads, name, epoch, seconds)
+  local until_then = core.now() + seconds
+  while core.now() < until_then do
+    local row, problem = one(client, leads, name)
+    if not row then return nil, problem end
+    if row.epoch ~= epoch or row.left <= 0 then return true end
+    core.sleep(PAUSE)
+  end
+  return nil, ("the leader of '%s' did not step down in time; the request stays until its lease ends"):format(name)
+end
+
+--- Marks a leader as evicted, and waits until it has stepped down.
+-- @tparam table opts `url`, `timeout`, `wait` seconds (10)
+-- @string name of the election
+-- @tparam table sql `mark`, which returns holder and epoch, or no row; `leads`: holder, epoch, left
+-- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
+function admin.evict(opts, name, sql)
+  return with_client(opts, function(client)
+    local rows, problem = client:query(sql.mark, name)
+    if not rows then return nil, problem end
+    local evicted = rows[1]
+    if not evicted then
+      local row
+      row, problem = one(client, sql.leads, name)
+      if not row then return nil, problem end
+      if row.left <= 0 then return nil, ("nobody leads '%s'"):format(name) end
+      return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed")
+        :format(name, row.holder, row.left)
+    end
+    local ended
+    ended, problem = await_end(client, sql.leads, name, evicted.epoch, opts.wait or 10)
+    if not ended then return nil, problem end
+    return { node = holder.node(evicted.holder), epoch = evicted.epoch }
+  end)
+end
+
+return admin

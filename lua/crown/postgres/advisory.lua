@@ -1,0 +1,261 @@
+--- An advisory lock held and checked on one and the same session, and the row beneath it that says until when its holder
+-- acts. The lock makes a hand-over quick; the row makes it safe where the server drops a session whose holder is alive:
+-- a restart, a terminated backend, a proxy.
+-- @module crown.postgres.advisory
+
+local core = require "crown.core"
+local postgres = require "crown.postgres"
+local tables = require "crown.postgres.tables"
+
+local Session = {}
+Session.__index = Session
+
+Session.CHANNEL = "crown_advisory_v1"
+
+-- A session that waits for a lock holds back VACUUM, so it waits in slices.
+local SLICE_LEAST, SLICE_MOST = 5, 30
+local GONE_CHECKS, GONE_PAUSE = 100, 0.002 -- a backend that ends is off the list within milliseconds
+
+local POOLED = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the server "
+  .. "itself, or use the lease (postgres://…)"
+
+-- The key as text, and as pg_locks shows it: a 64-bit key by halves with objsubid 1, a pair with objsubid 2.
+local KEY = [[
+SELECT k::text AS key, (k >> 32 & 4294967295)::text AS high, (k & 4294967295)::text AS low
+FROM (SELECT coalesce($1::int8, ('x' || left(md5($2), 16))::bit(64)::int8) AS k) keys]]
+local PAIR = "SELECT ($1::int8 & 4294967295)::text AS high, ($2::int8 & 4294967295)::text AS low"
+
+-- Settings that this server has: a session that may be silent for long, whose end by silence comes after its leader's.
+local SETTINGS = [[
+SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES
+  ('idle_session_timeout', '0'), ('statement_timeout', '0'), ('idle_in_transaction_session_timeout', '0'),
+  ('synchronous_commit', 'on'), ('client_connection_check_interval', '500ms'), ('lock_timeout', $1),
+  ('tcp_keepalives_idle', $2), ('tcp_keepalives_interval', $3), ('tcp_keepalives_count', '10'),
+  ('tcp_user_timeout', $4)) AS v (name, value) USING (name)]]
+
+-- Sessions that the server itself has ended: counted before a session leaves pg_stat_activity.
+local KILLED = [[(SELECT pg_stat_get_db_sessions_killed(d.oid) + pg_stat_get_db_sessions_fatal(d.oid)
+  FROM pg_database d WHERE d.datname = current_database())]]
+
+local HELD = [[EXISTS (SELECT FROM pg_locks k JOIN pg_database d ON d.oid = k.database
+  WHERE k.locktype = 'advisory' AND k.granted AND k.pid = %s AND d.datname = current_database()
+    AND k.classid::text = '%s' AND k.objid::text = '%s' AND k.objsubid = %d)]]
+
+local LOOK = [[
+SELECT r.holder, r.epoch, r.direct, extract(epoch FROM r.acting_until - clock_timestamp())::float8 AS left,
+  r.killed = ]] .. KILLED .. [[ AS nobody_killed,
+  r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
+  EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there
+FROM crown_advisory_v1 r WHERE r.lock_name = $1]]
+
+local WIN = [[
+INSERT INTO crown_advisory_v1 AS r
+  (lock_name, holder, epoch, acting_until, renewed_at, pid, direct, killed)
+SELECT $1, $2, s.epoch_floor + 1, clock_timestamp() + make_interval(secs => $3::float8), clock_timestamp(),
+  pg_backend_pid(), coalesce(inet_client_port(), 0) = $4::int, ]] .. KILLED .. [[
+FROM crown_store_v1 s WHERE s.part = 'advisory' AND s.trusted_at <= clock_timestamp() AND HELD
+ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, epoch = greatest(r.epoch + 1, excluded.epoch),
+  acting_until = excluded.acting_until, renewed_at = excluded.renewed_at, pid = excluded.pid,
+  direct = excluded.direct, killed = excluded.killed, evicted = FALSE
+RETURNING r.epoch]]
+
+local CHECK = [[
+UPDATE crown_advisory_v1 r SET acting_until = clock_timestamp() + make_interval(secs => $3::float8),
+  renewed_at = clock_timestamp(), killed = ]] .. KILLED .. [[
+WHERE lock_name = $1 AND holder = $2 AND epoch = $4::int8 AND pid = pg_backend_pid() AND HELD
+RETURNING r.evicted]]
+
+local RELEASE = [[
+UPDATE crown_advisory_v1 SET acting_until = clock_timestamp(), evicted = FALSE
+WHERE lock_name = $1 AND holder = $2 AND epoch = $3::int8]]
+
+-- A session that outlived its leader's promise: a frozen connection, whose kernel still answers.
+local CLEAR = [[
+SELECT pg_terminate_backend(r.pid) FROM crown_advisory_v1 r
+WHERE r.lock_name = $1 AND r.acting_until < clock_timestamp() - interval '1 s' AND HELD_BY]]
+
+local function with_key(sql, key)
+  local function held(pid) return (HELD:format(pid, key.high, key.low, key.pair and 2 or 1)) end
+  return (sql:gsub("HELD_BY", function() return held "r.pid" end):gsub("HELD", function()
+    return held "pg_backend_pid()"
+  end))
+end
+
+local function find_key(self, bare, generation)
+  local rows, problem
+  if self.pair then
+    rows, problem = bare:query(PAIR, self.timeout, generation, self.pair[1], self.pair[2])
+  else
+    rows, problem = bare:query(KEY, self.timeout, generation, self.key, self.name)
+  end
+  if not rows then return nil, problem end
+  local key = rows[1]
+  key.pair = self.pair ~= nil
+  self.sql = { win = with_key(WIN, key), check = with_key(CHECK, key), clear = with_key(CLEAR, key) }
+  self.lock_values = self.pair or { key.key }
+  self.lock_types = self.pair and "$1::int4, $2::int4" or "$1::int8"
+  return true
+end
+
+local function set_up(self, bare, generation)
+  local state, problem = tables.prepare(bare, "advisory", self.memory,
+    { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation })
+  if not state then return nil, problem end
+  if state.pid ~= bare:server_pid() then return nil, POOLED end
+  self.trusted_at = state.distrust and core.now() + state.distrust or nil
+  local function whole(seconds) return ("%d"):format(math.max(1, math.floor(seconds))) end
+  self.slice = math.max(SLICE_LEAST, math.min(SLICE_MOST, self.ttl))
+  local set
+  set, problem = bare:query(SETTINGS, self.timeout, generation, ("%ds"):format(self.slice), whole(self.ttl / 3),
+    whole(self.ttl / 6), ("%d"):format((self.ttl + 1) * 1000))
+  if not set then return nil, problem end
+  return find_key(self, bare, generation)
+end
+
+--- A session for one election.
+-- @tparam table options `url`, `name`, `holder`, `ttl`, `timeout`, `key` or `pair`, `on_closed`
+-- @treturn Session or nil and a message
+function Session.new(options)
+  local self = setmetatable({ name = options.name, holder = options.holder, ttl = options.ttl, key = options.key,
+    pair = options.pair, timeout = options.timeout, memory = {} }, Session)
+  local client, problem = postgres.new(options.url, { timeout = options.timeout, keep = true, background = true,
+    silence = options.ttl, label = "postgres_advisory", on_closed = function(generation)
+      if self.locked == generation then self.locked = nil end
+      options.on_closed()
+    end, setup = function(bare, generation) return set_up(self, bare, generation) end })
+  if not client then return nil, problem end
+  self.client, self.bare = client, client.bare
+  return self
+end
+
+function Session:lock_call(fn, extra, generation)
+  return self.bare:query(("SELECT %s(%s) AS got"):format(fn, self.lock_types), self.timeout + (extra or 0), generation,
+    unpack(self.lock_values))
+end
+
+--- Waits until there is a session.
+-- @treturn number its generation, or nil, message, code
+function Session:ready()
+  return self.bare:ready(self.timeout)
+end
+
+--- Seconds for which the store is not to be relied on.
+function Session:distrust()
+  local left = self.trusted_at and self.trusted_at - core.now()
+  return left and left > 0 and left or nil
+end
+
+--- Tries to take the lock.
+-- @treturn boolean whether it is ours; or nil, message, code: then the session was closed, in case it is
+function Session:try(generation)
+  if self.locked == generation then return true end
+  local rows, problem, code = self:lock_call("pg_try_advisory_lock", nil, generation)
+  if not rows then
+    self:close()
+    return nil, problem, code
+  end
+  if rows[1].got then self.locked = generation end
+  return rows[1].got
+end
+
+--- Waits for the lock, however long that takes, as long as the session lasts.
+-- @treturn boolean true when it is ours; false when the session ended first
+function Session:wait(generation)
+  while true do
+    local rows, _, code = self:lock_call("pg_advisory_lock", self.slice, generation)
+    if rows then
+      self.locked = generation
+      return true
+    end
+    if code ~= "55P03" then -- anything but the end of a slice
+      if self.bare:generation() == generation then self:close() end
+      return false
+    end
+    self.bare:query(self.sql.clear, self.timeout, generation, self.name)
+  end
+end
+
+local function look(self, generation)
+  local rows, problem, code = self.bare:query(LOOK, self.timeout, generation, self.name)
+  if not rows then return nil, problem, code end
+  return rows[1] or { left = 0, epoch = 0 }
+end
+
+--- With the lock in hand: how long the last leader may still act. It may not when it has released, when its time is up, or
+-- when its session ended because everything that held its socket is dead: then the server, which this session has been
+-- connected to all the while, has ended no session by itself, and nothing stood between the two.
+-- @tparam number generation
+-- @tparam boolean waited whether the lock came by waiting
+-- @treturn table the row, with `left` seconds, 0 when nothing is to be waited for; or nil, message, code
+function Session:last_leader(generation, waited)
+  local row, problem, code = look(self, generation)
+  if not row then return nil, problem, code end
+  if row.left <= 0 or row.holder == self.holder then
+    row.left = 0
+    return row
+  end
+  for _ = 1, waited and row.direct and row.seen_alive and GONE_CHECKS or 0 do
+    if not row.there then
+      if row.nobody_killed then row.left = 0 end
+      return row
+    end
+    core.sleep(GONE_PAUSE)
+    row, problem, code = look(self, generation)
+    if not row then return nil, problem, code end
+  end
+  return row
+end
+
+--- Enters this candidate as the leader, under the lock.
+-- @treturn number the new epoch; or nil, message, code
+function Session:win(generation)
+  local _, port = self.bare:socket()
+  local rows, problem, code = self.bare:query(self.sql.win, self.timeout, generation, self.name, self.holder, self.ttl,
+    port or 0)
+  if not rows then return nil, problem, code end
+  if not rows[1] then return nil, "the lock is not ours after all, or the store is not to be relied on yet", "store" end
+  return rows[1].epoch
+end
+
+--- Looks, on the lock's own session, whether it is still held, and prolongs the promise.
+-- @treturn boolean true, and whether the leader was evicted; false when the lock is lost; or nil, message, code
+function Session:check(generation, epoch)
+  local rows, problem, code = self.bare:query(self.sql.check, self.timeout, generation, self.name, self.holder, self.ttl,
+    epoch)
+  if rows then return rows[1] ~= nil, rows[1] and rows[1].evicted end
+  if code == "timeout" then return nil, problem, code end
+  if self.bare:generation() ~= generation then return false end
+  return nil, problem, code
+end
+
+--- Says that nothing of this term runs any more, then lets the lock go.
+function Session:release(epoch)
+  local generation = self.locked
+  local said = generation and epoch
+    and self.bare:query(RELEASE, self.timeout, generation, self.name, self.holder, epoch)
+  local freed = said and self:lock_call("pg_advisory_unlock", nil, generation)
+  if freed then
+    self.locked = nil
+  else
+    self:close()
+  end
+end
+
+--- The session's socket: while a copy of it is open anywhere, the server keeps the lock.
+function Session:socket()
+  return (self.bare:socket())
+end
+
+--- Ends the session, and with it the lock.
+function Session:close()
+  self.locked = nil
+  self.bare:disconnect()
+end
+
+--- The last known leader, for a denial.
+function Session:holder_now(generation)
+  local row = look(self, generation)
+  return row and row.left > 0 and row or nil
+end
+
+return Session

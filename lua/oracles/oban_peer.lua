@@ -1,0 +1,82 @@
+--- Follows the leadership that Oban keeps in Postgres: leads where Oban's own leader is, and never writes. What cannot be
+-- asked counts as not leading. URL: `oban+postgres://user@host/database?name=Oban&node=app@host`. See docs/oracle-oban.md.
+-- @module crown.oracles.oban_peer
+
+local postgres = require "crown.postgres"
+local postgres_url = require "crown.postgres.url"
+
+local Peer = {}
+Peer.__index = Peer
+
+local DEFAULT_CHECK = 15
+local PREFIX = "^[%w_$-]+$"
+
+local RULES = {
+  oban_name = { type = "string" },
+  name = { type = "string" },
+  node = { type = "string" },
+  prefix = { type = "string", match = PREFIX, match_words = "a schema's name", default = "public" },
+  check = { type = "number", above = 0, most = 86400 },
+  refresh = { type = "number", above = 0, most = 86400 },
+  timeout = { type = "number", above = 0, most = 3600, default = 5 },
+  ttl = { type = "number", above = 0, most = 86400 }, -- of the whole runtime; Oban's own counts here
+}
+
+-- Oban writes times of UTC without a zone. The row's node is compared each time: Oban's renewal extends whatever row is
+-- there, also a successor's.
+local LEADER = [[
+SELECT node, node = $2 AS ours, extract(epoch FROM started_at)::int8 AS epoch,
+  extract(epoch FROM expires_at - timezone('UTC', clock_timestamp()))::float8 AS left
+FROM %s.oban_peers WHERE name = $1]]
+
+local clients = {}
+
+local function client_for(url, timeout)
+  if clients[url] then return clients[url] end
+  local client, problem = postgres.new(url, { timeout = timeout, label = "oban_peer", background = true })
+  clients[url] = client
+  return client, problem
+end
+
+--- No TTL is known beforehand: Oban's row tells it.
+function Peer.timing(opts)
+  return nil, tonumber(opts.check) or tonumber(opts.refresh) or DEFAULT_CHECK
+end
+
+function Peer.init(opts)
+  local given = {}
+  for key, value in pairs(opts) do given[key] = value end
+  local checked = postgres_url.options("oban_peer", given, RULES)
+  local client, problem = client_for(checked.url, checked.timeout)
+  if not client then return nil, problem end
+  local self = setmetatable({ client = client, oban = checked.oban_name or checked.name or "Oban", node = opts.node,
+    sql = LEADER:format('"' .. checked.prefix .. '"'), send = opts.send, emit = opts.emit }, Peer)
+  local _
+  _, self.check = Peer.timing(checked)
+  client:listen(checked.prefix .. ".oban_leader", function() self.send "changed" end, function() self.send "changed" end)
+  return self
+end
+
+-- Whether Oban leads here, now.
+function Peer:ask()
+  local rows, problem = self.client:query(self.sql, self.oban, self.node)
+  if not rows then
+    self.emit("oracle.oban.query_error", { error = problem })
+    return false
+  end
+  local row = rows[1]
+  if not row or row.left <= 0 then return false, { retry_in = self.check } end
+  if not row.ours then
+    return false, { node = row.node, epoch = row.epoch, retry_in = math.min(self.check, row.left) }
+  end
+  return true, math.min(self.check, row.left / 3), { ttl = row.left, epoch = row.epoch }
+end
+
+Peer.claim = Peer.ask
+Peer.refresh = Peer.ask
+
+function Peer:handle_info(message)
+  if message == "changed" then return self:ask() end
+end
+
+return Peer

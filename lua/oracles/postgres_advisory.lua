@@ -1,0 +1,175 @@
+--- A session's advisory lock in Postgres: it is free as soon as nothing of its leader's tree is left, so a successor need
+-- not wait for a lease to end. A connection for each election. URL: `postgres+advisory://user@host/database`.
+-- See docs/oracle-postgres-advisory.md.
+-- @module crown.oracles.postgres_advisory
+
+local admin = require "crown.postgres.admin"
+local core = require "crown.core"
+local holder = require "crown.postgres.holder"
+local postgres_url = require "crown.postgres.url"
+local Session = require "crown.postgres.advisory"
+
+local Advisory = {}
+Advisory.__index = Advisory
+
+local DEFAULT_CHECK = 5
+
+local function check_key(key)
+  local words = type(key) == "table" and table.concat(key, ",") or tostring(key)
+  if not words:match "^%-?%d+$" and not words:match "^%-?%d+,%-?%d+$" then
+    return "must be a whole number, or two: { 1, 2 }, in a URL 1,2"
+  end
+end
+
+local RULES = {
+  ttl = { type = "number", least = 1, most = 86400 },
+  check = { type = "number", above = 0, most = 86400 },
+  refresh = { type = "number", above = 0, most = 86400 },
+  timeout = { type = "number", above = 0, most = 3600 },
+  lock = { type = { "string", "number" } },
+  key = { type = { "number", "string", "table" }, check = check_key },
+}
+
+--- TTL and check interval that these options make.
+function Advisory.timing(opts)
+  local every = tonumber(opts.check) or tonumber(opts.refresh)
+  local ttl = tonumber(opts.ttl) or (every or DEFAULT_CHECK) * 3
+  return ttl, every or ttl / 3
+end
+
+local function read_key(key)
+  if key == nil then return nil end
+  if type(key) == "number" then return ("%d"):format(key) end
+  if type(key) == "table" then return nil, key end
+  local first, second = key:match "^(%-?%d+),(%-?%d+)$"
+  if first then return nil, { first, second } end
+  return key
+end
+
+function Advisory.init(opts)
+  local checked = postgres_url.options("postgres_advisory", opts, RULES)
+  local ttl, every = Advisory.timing(checked)
+  local key, pair = read_key(checked.key)
+  local self = setmetatable({ name = tostring(checked.lock or opts.crown_name), ttl = ttl, every = every,
+    send = opts.send, emit = opts.emit }, Advisory)
+  local problem
+  self.session, problem = Session.new { url = checked.url, name = self.name, holder = holder.of(opts.node, opts.token),
+    ttl = ttl, timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4)), key = key, pair = pair,
+    on_closed = function() if self.epoch then opts.send "closed" end end }
+  if not self.session then return nil, problem end
+  self.session.client:listen(Session.CHANNEL, function(payload)
+    if payload == "evict " .. self.name and self.epoch then opts.send "evict" end
+  end)
+  return self
+end
+
+-- In a task of its own, which lives as long as the election.
+local function wait_for_lock(self, generation)
+  self.waiting = true
+  core.spawn(function()
+    local ours = self.session:wait(generation)
+    self.waiting = false
+    self.send(ours and "locked" or "again")
+  end)
+end
+
+local function denial(self, row, retry)
+  return false, { node = row and holder.node(row.holder), epoch = row and row.epoch, retry_in = retry }
+end
+
+function Advisory:claim()
+  if self.waiting then return denial(self, self.last, self.every) end
+  local generation, problem, code = self.session:ready()
+  if not generation then return nil, problem, code end
+  local distrust = self.session:distrust()
+  if distrust then return false, { amnesia = true, expires_in = distrust } end
+  local ours
+  ours, problem, code = self.session:try(generation)
+  if ours == nil then return nil, problem, code end
+  if ours then return self:settle(generation, false) end
+  self.last = self.session:holder_now(generation)
+  wait_for_lock(self, generation)
+  if not self.watched then self.emit("monitor.started", { by = "waiting for the lock" }) end
+  self.watched = true
+  return denial(self, self.last, self.every)
+end
+
+-- The lock is ours; leadership is, once the last leader cannot act any more.
+function Advisory:settle(generation, waited)
+  local row, problem, code = self.session:last_leader(generation, waited)
+  if not row then return nil, problem, code end
+  if row.left > 0 then return false, { node = holder.node(row.holder), epoch = row.epoch, expires_in = row.left } end
+  local epoch
+  epoch, problem, code = self.session:win(generation)
+  if not epoch then
+    self.session:close()
+    return nil, problem, code
+  end
+  self.epoch, self.generation = epoch, generation
+  return self:grant()
+end
+
+function Advisory:grant()
+  return true, self.every, { ttl = self.ttl, epoch = self.epoch, hold = self.session:socket() }
+end
+
+function Advisory:refresh()
+  local held, second, code = self.session:check(self.generation, self.epoch)
+  if held == nil then return nil, second, code end
+  if held and second then return false, { evicted = true } end
+  if held then return self:grant() end
+  self.epoch = nil
+  return false
+end
+
+-- Called when nothing of the term runs any more, or for a claim whose outcome is not known.
+function Advisory:abdicate()
+  local epoch = self.epoch
+  self.epoch = nil
+  if self.waiting and not epoch then return end
+  self.session:release(epoch)
+end
+
+function Advisory:handle_info(message)
+  if message == "closed" then
+    if not self.epoch or self.session.locked then return end
+    self.epoch = nil
+    return false
+  end
+  if message == "evict" and self.epoch then return self:refresh() end
+  if self.epoch then return end
+  if message == "again" then return self:claim() end
+  if message == "locked" and self.session.locked then return self:settle(self.session.locked, true) end
+end
+
+local LIST = [[
+SELECT lock_name AS name, holder, epoch, extract(epoch FROM acting_until - clock_timestamp())::float8 AS left
+FROM crown_advisory_v1 ORDER BY lock_name]]
+
+local EVICT = {
+  mark = [[
+WITH marked AS (
+  UPDATE crown_advisory_v1 SET evicted = TRUE WHERE lock_name = $1 AND acting_until > clock_timestamp() RETURNING *
+)
+SELECT holder, epoch, pg_notify('crown_advisory_v1', 'evict ' || lock_name) FROM marked]],
+  leads = [[
+SELECT holder, epoch, extract(epoch FROM acting_until - clock_timestamp())::float8 AS left
+FROM crown_advisory_v1 WHERE lock_name = $1]],
+}
+
+--- Elections in the table beneath the locks.
+-- @tparam table opts `url`
+-- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
+function Advisory.list(opts)
+  return admin.list(postgres_url.options("postgres_advisory", opts, RULES), LIST)
+end
+
+--- Asks the leader to step down, and waits until it has.
+-- @tparam table opts `url`; `wait` seconds (10)
+-- @string name of the election
+-- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
+function Advisory.evict(opts, name)
+  return admin.evict(postgres_url.options("postgres_advisory", opts, RULES), name, EVICT)
+end
+
+return Advisory
