@@ -114,6 +114,7 @@ end
 local function oracle_options_for(self, given)
   local opts = {}
   for key, value in pairs(given) do opts[key] = value end
+  opts.given = given -- also what is overridden here
   opts.crown_name = self.name
   opts.node = core.node()
   opts.token = core.token

@@ -2,6 +2,7 @@
 -- asked counts as not leading. URL: `oban+postgres://user@host/database?name=Oban&node=app@host`. See docs/oracle-oban.md.
 -- @module crown.oracles.oban_peer
 
+local admin = require "crown.postgres.admin"
 local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"
 
@@ -9,6 +10,7 @@ local Peer = {}
 Peer.__index = Peer
 
 local DEFAULT_CHECK = 15
+local NOBODY_CHECK = 1 -- seconds between looks while Oban has no leader: its next one is due
 local PREFIX = "^[%w_$-]+$"
 
 local RULES = {
@@ -25,7 +27,7 @@ local RULES = {
 -- Oban writes times of UTC without a zone. The row's node is compared each time: Oban's renewal extends whatever row is
 -- there, also a successor's.
 local LEADER = [[
-SELECT node, node = $2 AS ours, extract(epoch FROM started_at)::int8 AS epoch,
+SELECT node, node = $2 AS ours, (extract(epoch FROM started_at) * 1000000)::int8 AS epoch,
   extract(epoch FROM expires_at - timezone('UTC', clock_timestamp()))::float8 AS left
 FROM %s.oban_peers WHERE name = $1]]
 
@@ -44,12 +46,11 @@ function Peer.timing(opts)
 end
 
 function Peer.init(opts)
-  local given = {}
-  for key, value in pairs(opts) do given[key] = value end
-  local checked = postgres_url.options("oban_peer", given, RULES)
+  local checked = postgres_url.options("oban_peer", opts, RULES)
   local client, problem = client_for(checked.url, checked.timeout)
   if not client then return nil, problem end
-  local self = setmetatable({ client = client, oban = checked.oban_name or checked.name or "Oban", node = opts.node,
+  local self = setmetatable({ client = client, oban = checked.oban_name or checked.name or "Oban",
+    node = opts.given and opts.given.node or opts.node,
     sql = LEADER:format('"' .. checked.prefix .. '"'), send = opts.send, emit = opts.emit }, Peer)
   local _
   _, self.check = Peer.timing(checked)
@@ -65,7 +66,7 @@ function Peer:ask()
     return false
   end
   local row = rows[1]
-  if not row or row.left <= 0 then return false, { retry_in = self.check } end
+  if not row or row.left <= 0 then return false, { retry_in = math.min(self.check, NOBODY_CHECK) } end
   if not row.ours then
     return false, { node = row.node, epoch = row.epoch, retry_in = math.min(self.check, row.left) }
   end
@@ -77,6 +78,19 @@ Peer.refresh = Peer.ask
 
 function Peer:handle_info(message)
   if message == "changed" then return self:ask() end
+end
+
+local LIST = [[
+SELECT name, node AS holder, (extract(epoch FROM started_at) * 1000000)::int8 AS epoch,
+  extract(epoch FROM expires_at - timezone('UTC', clock_timestamp()))::float8 AS left
+FROM %s.oban_peers ORDER BY name]]
+
+--- Oban's leaders.
+-- @tparam table opts `url`, `prefix`
+-- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
+function Peer.list(opts)
+  local checked = postgres_url.options("oban_peer", opts, RULES)
+  return admin.list(checked, LIST:format('"' .. checked.prefix .. '"'))
 end
 
 return Peer

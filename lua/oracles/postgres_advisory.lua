@@ -114,6 +114,7 @@ function Advisory:grant()
 end
 
 function Advisory:refresh()
+  if not self.epoch then return false end
   local held, second, code = self.session:check(self.generation, self.epoch)
   if held == nil then return nil, second, code end
   if held and second then return false, { evicted = true } end

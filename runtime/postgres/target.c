@@ -53,7 +53,7 @@ static size_t words(const char *list)
     return count;
 }
 
-static int split(const PQconninfoOption *options, struct postgres_targets *targets)
+static int split(const char *url, const PQconninfoOption *options, struct postgres_targets *targets)
 {
     const char *host = option(options, "host"), *hostaddr = option(options, "hostaddr"),
                *port = option(options, "port");
@@ -76,6 +76,8 @@ static int split(const PQconninfoOption *options, struct postgres_targets *targe
                                 strcmp(option(options, "tcp_user_timeout"), "0") != 0;
     const char *attrs = option(options, "target_session_attrs");
     targets->has_session_attrs = attrs != NULL && strcmp(attrs, "any") != 0;
+    if (strstr(url, "target_session_attrs=any") != NULL) /* the default's word, but said */
+        targets->has_session_attrs = true;
     targets->has_gssencmode = option(options, "gssencmode") != NULL &&
                               strcmp(option(options, "gssencmode"), "prefer") != 0;
     return 0;
@@ -94,7 +96,7 @@ int postgres_targets_read(const char *url, struct postgres_targets *targets,
     if (strstr(PQerrorMessage(conn), PROBE) == NULL)
         result = postgres_error(PQerrorMessage(conn), ERROR_USAGE, err);
     PQconninfoOption *options = result == 0 ? PQconninfo(conn) : NULL;
-    if (result == 0 && (options == NULL || split(options, targets) < 0))
+    if (result == 0 && (options == NULL || split(url, options, targets) < 0))
         result = error_set(err, ERROR_MEMORY, "postgres: out of memory");
     PQconninfoFree(options);
     PQfinish(conn);

@@ -1,4 +1,5 @@
---- Two candidates for one election, with a ticking child each; on the file oracle or on the example's lease server.
+--- Two candidates for one election, with a ticking child each; on the file oracle, on the example's lease server, or on
+-- whatever an oracle URL leads to.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require "crown.testing.eventually"
@@ -16,6 +17,12 @@ local command = { unpack(arg, 2) }
 crown.elect { name = "spec", oracle = "file:" .. arg[1], child = command }
 ]]
 
+local URL_APP = [[
+local crown = require "crown"
+local command = { unpack(arg, 2) }
+crown.elect { name = "spec", oracle = { arg[1], ttl = tonumber(os.getenv "TTL") }, child = command }
+]]
+
 local function write(path, text)
   local file = assert(io.open(path, "w"))
   file:write(text)
@@ -23,12 +30,12 @@ local function write(path, text)
 end
 
 --- Makes a cluster.
--- @tparam table options `oracle` "file" or "lease", `mode` of the ticker, `ttl`, `app` source, `port` of a proxy
+-- @tparam table options `oracle` "file" or "lease", or `url`; `mode` of the ticker, `ttl`, `app` source, `port` of a proxy
 function Cluster.new(options)
   local self = setmetatable({ dir = tempdir(), options = options, members = {} }, Cluster)
   self.ticks = self.dir .. "/ticks"
   if options.oracle == "lease" then self:start_server() end
-  write(self.dir .. "/app.lua", options.app or FILE_APP)
+  write(self.dir .. "/app.lua", options.app or options.url and URL_APP or FILE_APP)
   return self
 end
 
@@ -42,10 +49,12 @@ function Cluster:start_server(port)
   end, 5)
 end
 
---- Starts a member.
-function Cluster:join(node)
+--- Starts a member; `url`: its own way to the store.
+function Cluster:join(node, url)
   local args
-  if self.options.oracle == "lease" then
+  if self.options.url then
+    args = { self.dir .. "/app.lua", url or self.options.url, ticker, self.ticks, self.options.mode or "plain" }
+  elseif self.options.oracle == "lease" then
     args = { "lua/examples/custom_oracle/app.lua", self.options.port or self.port, ticker, self.ticks,
       self.options.mode or "plain" }
   else
@@ -57,9 +66,9 @@ function Cluster:join(node)
   return member
 end
 
---- A leader that ticks and a follower that waits.
-function Cluster:pair()
-  local leader = self:join "one"
+--- A leader that ticks and a follower that waits; `url`: the leader's own way to the store.
+function Cluster:pair(url)
+  local leader = self:join("one", url)
   local term = ticks.await(self.ticks, 0, 10)
   local follower = self:join "two"
   eventually(function() return #follower:pids "runtime" == 1 end)

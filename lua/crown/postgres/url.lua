@@ -8,7 +8,7 @@ local postgres_url = {}
 
 -- What every oracle gets besides the user's options.
 local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, url = true, path = true,
-  wait = true }
+  wait = true, given = true }
 
 -- libpq would read such a URL otherwise than it was meant, and show a part of the password in its complaint.
 local function has_bare_characters(rest)

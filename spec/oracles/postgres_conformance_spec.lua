@@ -1,0 +1,20 @@
+-- The contract suite on a real server. The TTL is short, so that the cases in which a lease runs out are quick.
+local Postgres = require "support.postgres"
+local testing = require "crown.testing"
+
+local server = Postgres.start()
+
+testing.conformance("postgres_lease", function()
+  return { module = require "crown.oracles.postgres_lease", options = { url = server.url, ttl = 1 }, expires = true }
+end)
+
+testing.conformance("postgres_advisory", function()
+  return { module = require "crown.oracles.postgres_advisory", options = { url = server.url, ttl = 2 } }
+end)
+
+describe("the server of these specs", function()
+  it("is stopped", function()
+    server:destroy()
+    assert.is_not_nil(server.process.code)
+  end)
+end)

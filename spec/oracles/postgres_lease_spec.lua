@@ -1,0 +1,364 @@
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.postgres_lease"
+local Player = require "support.oracle_candidate"
+local Postgres = require "support.postgres"
+local run = require "support.run"
+
+local serial = 0
+
+describe("the lease oracle on Postgres", function()
+  local server, name
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    serial = serial + 1
+    name = "lease-" .. serial
+  end)
+
+  local function candidate(node, options)
+    local given = { name = name, node = node, url = server.url, ttl = 30 }
+    for key, value in pairs(options or {}) do given[key] = value end
+    return Player.new(lease, given)
+  end
+
+  local function row()
+    return server:sql("SELECT *, expires_at > clock_timestamp() AS runs FROM crown_lease_v1 WHERE lock_name = $1", name)[1]
+  end
+
+  it("tells a follower who leads, in which epoch, and for how long", function()
+    local one, two = candidate "one", candidate "two"
+    local won = one:claim()
+    local denied = two:claim()
+    assert.equal("denied", denied[1])
+    assert.is_true(denied[2] > 29 and denied[2] <= 30)
+    assert.equal("one", denied[3])
+    assert.equal(won[4], denied[4])
+  end)
+
+  it("refreshes at a third of the TTL by default", function()
+    assert.equal(10, candidate("one"):claim()[2])
+    name = name .. "-b"
+    assert.equal(4, candidate("one", { duration = 12, ttl = false and 1 or nil }):claim()[2] / 2.5)
+  end)
+
+  it("frees at once on abdicate, keeps the row and its epoch, and wakes the followers", function()
+    local one, two = candidate "one", candidate "two"
+    local epoch = one:claim()[4]
+    two:claim()
+    eventually(function() return two.state.leases.listener.bare:generation() > 0 end)
+    one:abdicate()
+    assert.is_false(row().runs)
+    eventually(function() return two:message() == "freed" end)
+    assert.equal(epoch + 1, two:call("handle_info", "freed")[4])
+  end)
+
+  it("does not let an older claim of the same candidate undo a newer one", function()
+    local one = candidate "one"
+    one:claim()
+    local late = one.state.number
+    assert.equal("granted", one:claim()[1])
+    local epoch = row().epoch
+    local answer = assert(one.state.leases:claim(one.state, late))
+    assert.is_nil(answer.epoch)
+    assert(one.state.leases:release(one.state, late))
+    assert.equal(epoch, row().epoch)
+    assert.is_true(row().runs)
+    assert.equal("granted", one:refresh()[1])
+  end)
+
+  it("does not release what another candidate has won since", function()
+    local one, two = candidate "one", candidate "two"
+    one:claim()
+    server:sql("UPDATE crown_lease_v1 SET expires_at = clock_timestamp() WHERE lock_name = $1", name)
+    two:claim()
+    one:abdicate()
+    assert.is_true(row().runs)
+    assert.equal("denied", one:refresh()[1])
+    assert.equal("granted", two:refresh()[1])
+  end)
+
+  it("takes names and nodes with quotes, per cent signs and backslashes, up to the longest", function()
+    for _, text in ipairs { [["quoted" 'twice']], "100 %s %d %%", [[back\slash {a,b}]], ("x"):rep(1000), "Ümläut ☂" } do
+      name = text
+      local one, two = candidate("no'de \"%s\\"), candidate "two"
+      assert.equal("granted", one:claim()[1])
+      assert.equal("no'de \"%s\\", two:claim()[3])
+      assert.equal("granted", one:refresh()[1])
+      one:abdicate()
+    end
+  end)
+
+  it("counts a lost connection as not known, and goes on when it is back", function()
+    local one = candidate "one"
+    local epoch = one:claim()[4]
+    server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
+    eventually(function()
+      local verdict = one:refresh()
+      assert.are_not.equal("denied", verdict[1])
+      return verdict[1] == "granted" and verdict[4] == epoch
+    end)
+  end)
+
+  it("makes its table once, however many start on an empty database at once (R10)", function()
+    server:sql "DROP DATABASE IF EXISTS empty"
+    server:sql "CREATE DATABASE empty OWNER crown"
+    local app = require("support.tempdir")() .. "/app.lua"
+    local file = assert(io.open(app, "w"))
+    file:write [[
+local crown = require "crown"
+crown.elect { name = "first", oracle = { "postgres_lease", url = arg[1], ttl = 5 },
+  handlers = { won = function(term) print("won " .. term.epoch) crown.sleep(0.2) end } }
+crown.spawn(function() crown.sleep(4) os.exit(0) end)]]
+    file:close()
+    local won, wrong, done = 0, {}, 0
+    for i = 1, 50 do
+      crown.spawn(function()
+        local result = run({ "--node", "n" .. i, app, server:url_for("crown", "empty") })
+        if result.stdout:match "^won " then won = won + 1 end
+        if result.stderr:find "error" then wrong[#wrong + 1] = result.stderr end
+        done = done + 1
+      end)
+    end
+    eventually(function() return done == 50 end, 60)
+    assert.same({}, wrong)
+    assert.is_true(won >= 1)
+  end)
+
+  describe("beside nodes of Elixir's Crown", function()
+    -- The statements of Crown 0.2, as it sends them.
+    local UPSERT = [[
+INSERT INTO crown_lease_v1 (lock_name, holder, expires_at)
+VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+ON CONFLICT (lock_name) DO UPDATE SET holder = EXCLUDED.holder, expires_at = EXCLUDED.expires_at
+WHERE crown_lease_v1.expires_at < clock_timestamp() OR crown_lease_v1.holder = EXCLUDED.holder
+RETURNING holder]]
+    local function crown_claims(node, seconds)
+      return #server:sql(UPSERT, name, node, seconds or 30) == 1
+    end
+    local function crown_abdicates(node)
+      server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1 AND holder = $2", name, node)
+    end
+
+    it("never leads while their lease runs, nor lets them lead while ours does", function()
+      local one = candidate "app@host"
+      assert.equal("granted", one:claim()[1])
+      assert.is_false(crown_claims "other@host")
+      one:abdicate()
+      eventually(function() return crown_claims "other@host" end, 1)
+      local denied = one:claim()
+      assert.same({ "denied", "other@host" }, { denied[1], denied[3] })
+      assert.are_not.equal("granted", one:refresh()[1])
+    end)
+
+    it("is not taken for a node of theirs that bears the same name (R8)", function()
+      local one = candidate "nonode@nohost"
+      one:claim()
+      assert.is_false(crown_claims "nonode@nohost")
+    end)
+
+    it("claims as soon as they abdicate, and keeps the epoch through it (R9)", function()
+      local one = candidate "one"
+      local epoch = one:claim()[4]
+      one:abdicate()
+      eventually(function() return crown_claims "other@host" end, 1)
+      one:claim()
+      eventually(function() return one.state.leases.listener.bare:generation() > 0 end)
+      crown_abdicates "other@host"
+      eventually(function() return one:message() == "freed" end)
+      assert.is_true(one:call("handle_info", "freed")[4] > epoch)
+    end)
+
+    it("extends a table that they have made, and keeps what is in it", function()
+      server:sql "DROP DATABASE IF EXISTS elixir"
+      server:sql "CREATE DATABASE elixir OWNER crown"
+      local theirs = assert(crown.postgres.connect(server:url_for("crown", "elixir")))
+      assert(theirs:query [[CREATE TABLE crown_lease_v1 (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL,
+        expires_at TIMESTAMPTZ NOT NULL)]])
+      assert(theirs:query(UPSERT, name, "other@host", 30))
+      local url = server:url_for("crown", "elixir")
+      assert.equal("other@host", lease.list({ url = url })[1].node)
+      local denied = candidate("one", { url = url }):claim()
+      assert.same({ "denied", "other@host" }, { denied[1], denied[3] })
+      assert.is_false(denied[5])
+      theirs:close()
+    end)
+
+    it("says what to do when it may not extend their table", function()
+      server:sql "DROP DATABASE IF EXISTS foreign_owner"
+      server:sql "CREATE DATABASE foreign_owner"
+      local owner = server:admin "foreign_owner"
+      assert(owner:query [[CREATE TABLE crown_lease_v1 (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL,
+        expires_at TIMESTAMPTZ NOT NULL)]])
+      assert(owner:query "GRANT SELECT, INSERT, UPDATE, DELETE ON crown_lease_v1 TO crown")
+      local verdict = candidate("one", { url = server:url_for("crown", "foreign_owner") }):claim()
+      owner:close()
+      assert.equal("unknown", verdict[1])
+      assert.matches("docs/oracle%-postgres.md as the table's owner", verdict[2])
+    end)
+  end)
+
+  describe("evict", function()
+    it("makes the leader step down, and waits until it has", function()
+      local one, two = candidate "one", candidate "two"
+      local epoch = one:claim()[4]
+      two:claim()
+      crown.spawn(function()
+        eventually(function() return one:message() == "evict" end)
+        assert.equal("evicted", one:call("handle_info", "evict")[1])
+        one:abdicate()
+      end)
+      assert.same({ node = "one", epoch = epoch }, lease.evict({ url = server.url }, name))
+      assert.equal("granted", two:claim()[1])
+      assert.equal("granted", two:refresh()[1])
+    end)
+
+    it("says when nobody leads, and when the leader is none of ours", function()
+      candidate("one"):claim()
+      local evicted, problem = lease.evict({ url = server.url }, "nobody")
+      assert.is_nil(evicted)
+      assert.equal("nobody leads 'nobody'", problem)
+      server:sql("UPDATE crown_lease_v1 SET holder = 'other@host' WHERE lock_name = $1", name)
+      evicted, problem = lease.evict({ url = server.url }, name)
+      assert.is_nil(evicted)
+      assert.matches("led by other@host, which takes no evictions", problem)
+    end)
+  end)
+
+  it("lists elections with leader, epoch and time left, for info", function()
+    local one = candidate "one"
+    one:claim()
+    local result = run { "info", "--oracle", server.url, "--json" }
+    assert.equal(0, result.code)
+    local found
+    for _, election in ipairs(crown.json.decode(result.stdout).elections) do
+      if election.name == name then found = election end
+    end
+    assert.equal("one", found.node)
+    assert.is_true(found.expires_in > 25)
+  end)
+
+  it("ends info with exit code 3 when the server cannot be reached, without the password", function()
+    local result = run { "info", "--oracle", "postgres://crown:secret@127.0.0.1:1/crown" }
+    assert.equal(3, result.code)
+    assert.is_nil((result.stdout .. result.stderr):find "secret")
+  end)
+
+  for option, case in pairs {
+    ttl = { "0.1", "ttl must be at least 0.5" },
+    refresh = { "40", "refresh" },
+    synchronous_commit = { "off", "forget a lease in a crash" },
+    colour = { "red", "colour" },
+  } do
+    it("refuses a wrong option at check time: " .. option, function()
+      local dir = require("support.tempdir")()
+      local file = assert(io.open(dir .. "/app.lua", "w"))
+      file:write 'require("crown").elect { name = "x", oracle = arg[1] }'
+      file:close()
+      local result = run { "check", dir .. "/app.lua", ("%s?%s=%s"):format(server.url, option, case[1]) }
+      assert.equal(2, result.code)
+      assert.matches(case[2], result.stderr)
+    end)
+  end
+end)
+
+describe("a store that may have forgotten (R11)", function()
+  local server, name, epoch
+
+  local function candidate(node)
+    return Player.new(lease, { name = name, node = node, url = server.url, ttl = 2 })
+  end
+
+  -- A lease that runs, and a follower who knows the store as it was.
+  local function prepare()
+    server = Postgres.start()
+    name = "r11"
+    local one = candidate "one"
+    epoch = one:claim()[4]
+    return one
+  end
+
+  -- In a process of its own: it knows nothing of what was.
+  local function newcomer(url)
+    local dir = require("support.tempdir")()
+    local file = assert(io.open(dir .. "/app.lua", "w"))
+    file:write [[
+local crown = require "crown"
+local started = crown.now()
+crown.on("oracle.amnesia", function() io.write "amnesia " end)
+crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }, retry = 0.1,
+  handlers = { won = function(term) print(crown.now() - started, term.epoch) os.exit(0) end } }]]
+    file:close()
+    local result = run { dir .. "/app.lua", url or server.url }
+    local amnesia, waited, won = result.stdout:match "^(%a* ?)(%S+)\t(%d+)"
+    return amnesia == "amnesia ", tonumber(waited), tonumber(won)
+  end
+
+  after_each(function() server:destroy() end)
+
+  it("sits out the longest TTL when the table was made anew, and goes on with a higher epoch", function()
+    local one = prepare()
+    server:sql "DROP TABLE crown_lease_v1"
+    local amnesia, waited, won = newcomer()
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 1.9)
+    assert.is_true(won > epoch)
+    assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  it("tells a leader whose row is gone, and holds it back too", function()
+    local one = prepare()
+    server:sql "TRUNCATE crown_lease_v1"
+    local verdict = one:refresh()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("sits it out on a promoted replica, also when the lease had not reached it", function()
+    prepare()
+    local replica = server:replica()
+    local first = epoch
+    candidate("one"):abdicate()
+    server:down "immediate"
+    replica:promote()
+    local amnesia, waited, won = newcomer(replica.url)
+    replica:destroy()
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 1.9)
+    assert.is_true(won > first + 1000)
+  end)
+
+  it("sits it out when a backup was put back, as one sees who was there before", function()
+    local one = prepare()
+    server:down()
+    local restore = server:backup()
+    server:up()
+    eventually(function() return one:claim()[1] == "granted" end)
+    for _ = 1, 3 do one:claim() end
+    server:down()
+    restore()
+    server:up()
+    local verdict
+    eventually(function()
+      verdict = one:claim()
+      return verdict[1] ~= "unknown"
+    end)
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("refuses a table that a crash would empty", function()
+    prepare()
+    server:sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"
+    server:down "immediate"
+    server:up()
+    local verdict
+    local two = candidate "two"
+    eventually(function()
+      verdict = two:claim()
+      return verdict[1] == "unknown" and verdict[2]:find "UNLOGGED"
+    end)
+    assert.matches("ALTER TABLE crown_lease_v1 SET LOGGED", verdict[2])
+  end)
+end)

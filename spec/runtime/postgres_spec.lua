@@ -1,0 +1,186 @@
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Postgres = require "support.postgres"
+local Proxy = require "support.proxy"
+
+describe("crown.postgres", function()
+  local server, client
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function() client = assert(crown.postgres.connect(server.url)) end)
+  after_each(function() client:close() end)
+
+  it("returns rows by column name, numbers and booleans as such, NULL as nil", function()
+    local rows = assert(client:query("SELECT $1::int AS a, $2::text AS b, true AS c, NULL AS d, 1.5::float8 AS e, "
+      .. "9007199254740993::int8 AS f, $3::boolean AS g", 7, "x'\"%s\\", false))
+    assert.same({ a = 7, b = "x'\"%s\\", c = true, e = 1.5, f = "9007199254740993", g = false }, rows[1])
+  end)
+
+  it("tells how many rows a statement touched", function()
+    assert(client:query "CREATE TEMP TABLE t (a int)")
+    assert.equal(3, assert(client:query "INSERT INTO t VALUES (1), (2), (3)").affected)
+  end)
+
+  it("returns nil, the server's message and the SQLSTATE", function()
+    local rows, problem, code = client:query "SELECT * FROM nowhere"
+    assert.is_nil(rows)
+    assert.equal('relation "nowhere" does not exist', problem)
+    assert.equal("42P01", code)
+    assert.equal(1, client:query("SELECT 1 AS one")[1].one)
+  end)
+
+  it("answers each of many tasks with its own result, in whatever order they ask", function()
+    local wrong, done = 0, 0
+    for i = 1, 200 do
+      crown.spawn(function()
+        local rows = client:query("SELECT $1::int AS i, pg_sleep($2)", i, i % 7 / 1000)
+        if not rows or rows[1].i ~= i then wrong = wrong + 1 end
+        done = done + 1
+      end)
+    end
+    eventually(function() return done == 200 end, 20)
+    assert.equal(0, wrong)
+  end)
+
+  it("never reads the answer of a statement that timed out as that of the next one", function()
+    client:set_timeout(0.1)
+    local rows, _, code = client:query "SELECT pg_sleep(0.5), 'first' AS which"
+    assert.is_nil(rows)
+    assert.equal("timeout", code)
+    client:set_timeout(5)
+    assert.equal("second", client:query("SELECT 'second' AS which")[1].which)
+  end)
+
+  it("does not go on with a transaction whose connection was lost", function()
+    assert(client:query "BEGIN")
+    local pid = client:query("SELECT pg_backend_pid() AS pid")[1].pid
+    server:sql("SELECT pg_terminate_backend($1)", pid)
+    eventually(function() return client.bare:generation() == 0 end)
+    local rows, problem = client:query "SELECT 1 AS one"
+    assert.is_nil(rows)
+    assert.matches("in the middle of a transaction", problem)
+    assert.equal(1, client:query("SELECT 1 AS one")[1].one)
+  end)
+
+  it("connects anew after the connection was lost", function()
+    local pid = client:query("SELECT pg_backend_pid() AS pid")[1].pid
+    server:sql("SELECT pg_terminate_backend($1)", pid)
+    eventually(function()
+      local rows = client:query "SELECT pg_backend_pid() AS pid"
+      return rows and rows[1].pid ~= pid
+    end)
+  end)
+
+  it("hands notifications to functions, and says when some may have been missed", function()
+    local heard, missed = {}, 0
+    local listener = assert(crown.postgres.connect(server.url))
+    local subscription = listener:listen('a "quoted" channel', function(payload) heard[#heard + 1] = payload end,
+      function() missed = missed + 1 end)
+    eventually(function()
+      client:query("SELECT pg_notify($1, $2)", 'a "quoted" channel', "hello")
+      return heard[1] == "hello"
+    end)
+    assert.equal(0, missed)
+    server:sql("SELECT pg_terminate_backend($1)", listener:query("SELECT pg_backend_pid() AS pid")[1].pid)
+    eventually(function() return missed == 1 end)
+    subscription.cancel()
+    listener:close()
+  end)
+
+  it("finds the primary among several servers", function()
+    local replica = server:replica()
+    local url = ("postgres://crown@127.0.0.1:%d,127.0.0.1:%d/crown"):format(replica.port, server.port)
+    local other = assert(crown.postgres.connect(url))
+    assert.is_false(other:query("SELECT pg_is_in_recovery() AS standby")[1].standby)
+    other:close()
+    local nobody, problem = crown.postgres.connect(replica.url)
+    replica:destroy()
+    assert.is_nil(nobody)
+    assert.matches("read%-only", problem)
+  end)
+
+  it("holds up nobody while a server is silent, and gives up in time", function()
+    local proxy = Proxy.start(server.port)
+    proxy:freeze()
+    local beats, done = 0, false
+    crown.spawn(function()
+      while not done do
+        beats = beats + 1
+        crown.sleep(0.01)
+      end
+    end)
+    local connected, _, code = crown.postgres.connect(server:url_for("crown", "crown", proxy.port), { timeout = 0.5 })
+    done = true
+    proxy:destroy()
+    assert.is_nil(connected)
+    assert.equal("timeout", code)
+    assert.is_true(beats > 20)
+  end)
+
+  describe("with an URL that does not work", function()
+    local cases = {
+      { "a host that does not exist", "postgres://crown:secret@nowhere.invalid/crown", "look up nowhere.invalid" },
+      { "a port where nobody listens", "postgres://crown:secret@127.0.0.1:1/crown", "Connection refused" },
+      { "a database that does not exist", nil, 'database "nowhere" does not exist' },
+      { "an option that libpq does not know", "postgres://crown:secret@127.0.0.1/x?colour=red", "colour" },
+      { "a bare @ in the password", "postgres://crown:sec@ret@127.0.0.1/x", "written as %%XX" },
+      { "a bare / in the password", "postgres://crown:sec/ret@127.0.0.1/x", "written as %%XX" },
+      { "a bad escape in the password", "postgres://crown:secret%zz@127.0.0.1/x", "written as %%XX" },
+      { "an open bracket", "postgres://crown:secret@[::1/x", "IPv6" },
+      { "another scheme", "mysql://crown:secret@127.0.0.1/x", "reads postgres://" },
+    }
+    for _, case in ipairs(cases) do
+      it("says so in one line without the password: " .. case[1], function()
+        local url = case[2] or ("postgres://crown:secret@127.0.0.1:%d/nowhere"):format(server.port)
+        local connected, problem = crown.postgres.connect(url)
+        assert.is_nil(connected)
+        assert.matches(case[3], problem)
+        assert.is_nil(problem:find("sec", 1, true))
+        assert.is_nil(problem:find("\n", 1, true))
+      end)
+    end
+  end)
+end)
+
+describe("crown.postgres with passwords", function()
+  local server
+
+  setup(function() server = Postgres.start { hba = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n" } end)
+  teardown(function() server:destroy() end)
+
+  local function url(password)
+    return ("postgres://crown:%s@127.0.0.1:%d/crown"):format(password, server.port)
+  end
+
+  it("takes one from the URL", function()
+    assert(crown.postgres.connect(url "secret")):close()
+  end)
+
+  it("says that it is wrong, without showing it", function()
+    local client, problem = crown.postgres.connect(url "guessed")
+    assert.is_nil(client)
+    assert.matches("password authentication failed", problem)
+    assert.is_nil(problem:find "guessed")
+  end)
+
+  it("reads PGPASSFILE, PGSERVICE and the environment as every libpq program does", function()
+    local dir = require("support.tempdir")()
+    local function write(name, text)
+      local file = assert(io.open(dir .. "/" .. name, "w"))
+      file:write(text)
+      file:close()
+      return dir .. "/" .. name
+    end
+    local pass = write("pass", ("127.0.0.1:%d:crown:crown:secret\n"):format(server.port))
+    assert(crown.exec { "/bin/chmod", "600", pass })
+    local service = write("service", ("[mine]\nhost=127.0.0.1\nport=%d\ndbname=crown\nuser=crown\n"):format(server.port))
+    local app = write("app.lua", [[
+local crown = require "crown"
+local client, problem = crown.postgres.connect "postgres://"
+print(client and client:query("SELECT current_user AS u")[1].u or problem)]])
+    local result = require "support.run"({ app }, { env = { PGPASSFILE = pass, PGSERVICE = "mine",
+      PGSERVICEFILE = service } })
+    assert.equal("crown\n", result.stdout)
+  end)
+end)

@@ -1,0 +1,49 @@
+--- An oracle's state played by hand, without a runtime around it: one candidate, its verdicts and its messages.
+local core = require "crown.core"
+local oracle = require "crown.oracle"
+
+local Player = {}
+Player.__index = Player
+
+local serial = 0
+
+--- @tparam table module the oracle
+-- @tparam table options its options; `name` of the election and `node` besides
+function Player.new(module, options)
+  serial = serial + 1
+  local self = setmetatable({ module = module, messages = {}, events = {} }, Player)
+  local opts = { crown_name = options.name, node = options.node or "node", token = ("%s-%d"):format(core.token, serial),
+    given = options }
+  for key, value in pairs(options) do
+    if key ~= "name" and key ~= "node" then opts[key] = value end
+  end
+  opts.send = function(message) self.messages[#self.messages + 1] = message return true end
+  opts.emit = function(event, fields) self.events[#self.events + 1] = { event = event, fields = fields } end
+  self.state = assert(module.init(opts))
+  return self
+end
+
+--- Calls a function of the oracle.
+-- @treturn table the verdict: `{ "granted", delay, ttl, epoch }`, `{ "denied", expires_in, node, epoch, amnesia, retry_in }`,
+-- `{ "unknown", reason }`, …
+function Player:call(fn, ...)
+  return { oracle.verdict(fn, self.module[fn](self.state, ...)) }
+end
+
+function Player:claim() return self:call "claim" end
+function Player:refresh() return self:call "refresh" end
+function Player:abdicate() self.module.abdicate(self.state) end
+
+--- The first message that waits, taken out.
+function Player:message()
+  return table.remove(self.messages, 1)
+end
+
+--- Whether an event was emitted.
+function Player:emitted(name)
+  for _, one in ipairs(self.events) do
+    if one.event == name then return one.fields or {} end
+  end
+end
+
+return Player

@@ -1,0 +1,47 @@
+--- A TCP proxy between a candidate and its server, which can be frozen: nothing passes and nothing is reset.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local ffi = require "ffi"
+local port = require "support.port"
+local tempdir = require "support.tempdir"
+
+local Proxy = {}
+Proxy.__index = Proxy
+
+local STOP, CONT, KILL = 19, 18, 9
+
+--- Starts a proxy to a loopback port.
+function Proxy.start(target)
+  local self = setmetatable({ port = port.free() }, Proxy)
+  self.process = Candidate.start { program = "/usr/bin/socat", node = "proxy", log = tempdir() .. "/log",
+    args = { ("TCP-LISTEN:%d,bind=127.0.0.1,reuseaddr,fork"):format(self.port), ("TCP:127.0.0.1:%d"):format(target) } }
+  eventually(function()
+    local connection = crown.tcp.connect("127.0.0.1", self.port)
+    if connection then connection:close() end
+    return connection
+  end, 5)
+  return self
+end
+
+-- The proxy and the processes that it has forked for its connections are one process group.
+function Proxy:signal(number)
+  ffi.C.kill(-self.process.pid, number)
+end
+
+function Proxy:freeze()
+  local at = crown.now()
+  self:signal(STOP)
+  return at
+end
+
+function Proxy:thaw()
+  self:signal(CONT)
+end
+
+function Proxy:destroy()
+  self:signal(KILL)
+  self.process:wait(5)
+end
+
+return Proxy
