@@ -1,5 +1,6 @@
---- Follows the leadership that Oban keeps in Postgres: leads where Oban's own leader is, and never writes. What cannot be
--- asked counts as not leading. URL: `oban+postgres://user@host/database?name=Oban&node=app@host`. See docs/oracle-oban.md.
+--- Follows the leadership that Oban keeps in Postgres: leads where Oban's own leader is, and never writes. What
+-- cannot be asked counts as not leading. URL: `oban+postgres://user@host/database?name=Oban&node=app@host`. See
+-- docs/oracle-oban.md.
 -- @module crown.oracles.oban_peer
 
 local admin = require "crown.postgres.admin"
@@ -54,7 +55,8 @@ function Peer.init(opts)
     sql = LEADER:format('"' .. checked.prefix .. '"'), send = opts.send, emit = opts.emit }, Peer)
   local _
   _, self.check = Peer.timing(checked)
-  client:listen(checked.prefix .. ".oban_leader", function() self.send "changed" end, function() self.send "changed" end)
+  local function changed() self.send "changed" end
+  client:listen(checked.prefix .. ".oban_leader", changed, changed)
   return self
 end
 

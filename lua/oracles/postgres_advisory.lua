@@ -1,5 +1,5 @@
---- A session's advisory lock in Postgres: it is free as soon as nothing of its leader's tree is left, so a successor need
--- not wait for a lease to end. A connection for each election. URL: `postgres+advisory://user@host/database`.
+--- A session's advisory lock in Postgres: it is free as soon as nothing of its leader's tree is left, so a successor
+-- need not wait for a lease to end. A connection for each election. URL: `postgres+advisory://user@host/database`.
 -- See docs/oracle-postgres-advisory.md.
 -- @module crown.oracles.postgres_advisory
 
@@ -73,12 +73,12 @@ local function wait_for_lock(self, generation)
   end)
 end
 
-local function denial(self, row, retry)
+local function denial(row, retry)
   return false, { node = row and holder.node(row.holder), epoch = row and row.epoch, retry_in = retry }
 end
 
 function Advisory:claim()
-  if self.waiting then return denial(self, self.last, self.every) end
+  if self.waiting then return denial(self.last, self.every) end
   local generation, problem, code = self.session:ready()
   if not generation then return nil, problem, code end
   local distrust = self.session:distrust()
@@ -91,7 +91,7 @@ function Advisory:claim()
   wait_for_lock(self, generation)
   if not self.watched then self.emit("monitor.started", { by = "waiting for the lock" }) end
   self.watched = true
-  return denial(self, self.last, self.every)
+  return denial(self.last, self.every)
 end
 
 -- The lock is ours; leadership is, once the last leader cannot act any more.

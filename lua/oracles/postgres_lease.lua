@@ -1,5 +1,5 @@
---- A lease in Postgres: a row with a holder and an expiry, refreshed by the leader, judged by the server's clock alone. The
--- table is the one of the Elixir library Crown, so that its nodes and ours can contend for one lease.
+--- A lease in Postgres: a row with a holder and an expiry, refreshed by the leader, judged by the server's clock
+-- alone. The table is the one of the Elixir library Crown, so that its nodes and ours can contend for one lease.
 -- URL: `postgres://user@host/database?ttl=15`. See docs/oracle-postgres.md.
 -- @module crown.oracles.postgres_lease
 
@@ -50,8 +50,9 @@ function Lease.init(opts)
   leases, problem = Leases.at(checked.url, { ttl = ttl, timeout = timeout, emit = opts.emit,
     synchronous_commit = checked.synchronous_commit })
   if not leases then return nil, problem end
-  local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), ttl = ttl, delay = delay,
-    timeout = timeout, holder = holder.of(opts.node, opts.token), send = opts.send, emit = opts.emit, number = 0 }, Lease)
+  local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), number = 0,
+    ttl = ttl, delay = delay, timeout = timeout, holder = holder.of(opts.node, opts.token),
+    send = opts.send, emit = opts.emit }, Lease)
   leases:join(self)
   return self
 end

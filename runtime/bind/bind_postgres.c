@@ -221,8 +221,7 @@ static int push_answer(lua_State *L, struct op *op)
 static int ask(lua_State *L, struct client *client, const char *sql, int64_t timeout_ns,
                uint64_t generation, const char *const *values, int count)
 {
-    struct postgres_request **handle =
-        (struct postgres_request **)push_handle(L, REQUEST_TYPE, 1);
+    struct postgres_request **handle = (struct postgres_request **)push_handle(L, REQUEST_TYPE, 1);
     *handle = postgres_request_new(lua_host_loop(lua_host_of(L)), sql, values, count);
     if (*handle == NULL)
         return luaL_error(L, "out of memory");
@@ -318,7 +317,7 @@ static int push_part(lua_State *L, struct op *op)
 static int batch_call(lua_State *L)
 {
     struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
-    const char *values[VALUES_MAX];
+    const char *values[VALUES_MAX] = {NULL};
     char numbers[VALUES_MAX][NUMBER_SIZE];
     int64_t window_ns = ns_at(L, 2), timeout_ns = ns_at(L, 3);
     int count = read_values(L, 4, values, numbers);
@@ -397,9 +396,8 @@ static int client_disconnect(lua_State *L)
 static int client_generation(lua_State *L)
 {
     const struct client *client = check_client(L);
-    lua_pushnumber(L, client->client != NULL
-                          ? (lua_Number)postgres_client_generation(client->client)
-                          : 0);
+    lua_pushnumber(
+        L, client->client != NULL ? (lua_Number)postgres_client_generation(client->client) : 0);
     return 1;
 }
 
@@ -415,7 +413,7 @@ static int client_server_pid(lua_State *L)
 static int client_socket(lua_State *L)
 {
     const struct client *client = check_client(L);
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t size = sizeof(address);
     int fd = client->client != NULL ? postgres_client_socket(client->client) : -1;
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
@@ -488,8 +486,7 @@ static int postgres_open(lua_State *L)
                                                   .connected = connected,
                                                   .closed = closed,
                                                   .context = client};
-    client->client =
-        postgres_client_new(lua_host_loop(lua_host_of(L)), &options, &events, &err);
+    client->client = postgres_client_new(lua_host_loop(lua_host_of(L)), &options, &events, &err);
     if (client->client == NULL)
         return push_error(L, &err);
     lua_getfield(L, 2, "on_event");

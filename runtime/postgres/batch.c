@@ -9,7 +9,7 @@
 
 /* Calls that go out, or went out, together; it lives until its last call was freed. */
 struct postgres_group {
-    struct list_node link; /* in the batch's `open` or `sent` */
+    struct list_node link;        /* in the batch's `open` or `sent` */
     struct postgres_batch *batch; /* NULL once the batch is gone */
     struct list calls;
     struct buffer columns[POSTGRES_BATCH_COLUMNS];
@@ -128,8 +128,7 @@ static void send(struct postgres_batch *batch)
     if (close_arrays(group) == 0) {
         for (int i = 0; i < batch->columns; i++)
             values[i] = group->columns[i].bytes;
-        group->request = postgres_request_new(batch->loop, batch->sql,
-                                              values, batch->columns);
+        group->request = postgres_request_new(batch->loop, batch->sql, values, batch->columns);
     }
     for (int i = 0; i < batch->columns; i++)
         buffer_free(&group->columns[i]);
@@ -209,8 +208,7 @@ struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const ch
     struct loop *loop = batch->loop;
     uint64_t key = hash(values[0]);
     struct postgres_call *call = calloc(1, sizeof(*call));
-    struct postgres_group *group =
-        call != NULL ? open_group(batch, key, timeout_ns) : NULL;
+    struct postgres_group *group = call != NULL ? open_group(batch, key, timeout_ns) : NULL;
     if (group == NULL) {
         free(call);
         return NULL;

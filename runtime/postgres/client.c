@@ -62,9 +62,9 @@ static void fail_queue(struct postgres_client *client, const struct crown_error 
 {
     while (!list_empty(&client->queue)) {
         struct list_node *node = list_first(&client->queue);
-        postgres_request_fail((struct postgres_request *)((char *)node -
-                                                          offsetof(struct postgres_request, link)),
-                              err);
+        postgres_request_fail(
+            (struct postgres_request *)((char *)node - offsetof(struct postgres_request, link)),
+            err);
     }
 }
 
@@ -99,8 +99,7 @@ static void listen_on(struct postgres_client *client, struct channel *channel, c
     PGconn *conn = postgres_session_conn(client->session);
     char *name = PQescapeIdentifier(conn, channel->name, strlen(channel->name));
     char sql[512];
-    int length =
-        snprintf(sql, sizeof(sql), "%s %s", verb, name != NULL ? name : "\"\"");
+    int length = snprintf(sql, sizeof(sql), "%s %s", verb, name != NULL ? name : "\"\"");
     PQfreemem(name);
     if (length < 0 || (size_t)length >= sizeof(sql))
         return;
@@ -115,7 +114,8 @@ static void listen_on(struct postgres_client *client, struct channel *channel, c
 
 static void listen_again(struct postgres_client *client)
 {
-    list_each (node, &client->channels) {
+    list_each(node, &client->channels)
+    {
         struct channel *channel = (struct channel *)node;
         listen_on(client, channel, "LISTEN");
         client->events.notified(client->events.context, channel->name, NULL);
@@ -151,9 +151,9 @@ static void send_queue(struct postgres_client *client)
     while (!list_empty(&client->queue) && client->session != NULL && client->admitted) {
         struct list_node *node = list_first(&client->queue);
         list_remove(node);
-        postgres_client_send(client, (struct postgres_request *)((char *)node -
-                                                                 offsetof(struct postgres_request,
-                                                                          link)));
+        postgres_client_send(
+            client,
+            (struct postgres_request *)((char *)node - offsetof(struct postgres_request, link)));
     }
 }
 
@@ -285,9 +285,8 @@ void postgres_client_send(struct postgres_client *client, struct postgres_reques
 
 static struct channel *find_channel(const struct postgres_client *client, const char *name)
 {
-    list_each (node, &client->channels)
-        if (strcmp(((struct channel *)node)->name, name) == 0)
-            return (struct channel *)node;
+    list_each(node, &client->channels) if (strcmp(((struct channel *)node)->name, name) ==
+                                           0) return (struct channel *)node;
     return NULL;
 }
 
@@ -377,8 +376,11 @@ void postgres_client_free(struct postgres_client *client)
     postgres_session_free(client->session);
     (void)error_set(&err, ERROR_CLOSED, "closed");
     fail_queue(client, &err);
-    while (!list_empty(&client->channels))
-        channel_free((struct channel *)list_first(&client->channels));
+    struct list_node *next;
+    for (struct list_node *node = list_first(&client->channels); node != NULL; node = next) {
+        next = list_next(&client->channels, node);
+        channel_free((struct channel *)node);
+    }
     loop_at_cancel(client->loop, &client->retry);
     loop_at_cancel(client->loop, &client->patience);
     free(client->url);

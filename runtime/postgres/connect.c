@@ -151,7 +151,8 @@ static void poll_step(struct postgres_connect *c)
 static void ready(struct loop_watch *watch, unsigned events)
 {
     (void)events;
-    poll_step((struct postgres_connect *)((char *)watch - offsetof(struct postgres_connect, watch)));
+    poll_step(
+        (struct postgres_connect *)((char *)watch - offsetof(struct postgres_connect, watch)));
 }
 
 static const char *shown_host(const struct postgres_connect *c)
@@ -216,8 +217,9 @@ static void try_target(struct postgres_connect *c)
     }
     struct resolver *resolver = resolver_get(c->loop, &c->error);
     if (resolver != NULL)
-        c->resolution = resolve(resolver, target->host, target->port != NULL ? target->port : "5432",
-                                looked_up, c, &c->error);
+        c->resolution =
+            resolve(resolver, target->host, target->port != NULL ? target->port : "5432", looked_up,
+                    c, &c->error);
     if (c->resolution == NULL)
         next(c);
 }

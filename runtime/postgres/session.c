@@ -23,8 +23,8 @@ struct postgres_session {
     struct list slots;
     struct loop_watch watch;
     struct postgres_session_events events;
-    struct crown_error error;     /* why it is closed */
-    struct loop_job closing;      /* the owner hears of it from the run queue */
+    struct crown_error error; /* why it is closed */
+    struct loop_job closing;  /* the owner hears of it from the run queue */
     bool closed;
 };
 
@@ -37,8 +37,10 @@ static void slot_free(struct postgres_slot *slot)
 
 static void fail_all(struct postgres_session *session, const struct crown_error *err)
 {
-    while (!list_empty(&session->slots)) {
-        struct postgres_slot *slot = (struct postgres_slot *)list_first(&session->slots);
+    struct list_node *next;
+    for (struct list_node *node = list_first(&session->slots); node != NULL; node = next) {
+        struct postgres_slot *slot = (struct postgres_slot *)node;
+        next = list_next(&session->slots, node);
         struct postgres_request *request = slot->request;
         slot_free(slot);
         if (request != NULL)

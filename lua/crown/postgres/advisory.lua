@@ -1,6 +1,6 @@
---- An advisory lock held and checked on one and the same session, and the row beneath it that says until when its holder
--- acts. The lock makes a hand-over quick; the row makes it safe where the server drops a session whose holder is alive:
--- a restart, a terminated backend, a proxy.
+--- An advisory lock held and checked on one and the same session, and the row beneath it that says until when its
+-- holder acts. The lock makes a hand-over quick; the row makes it safe where the server drops a session whose holder
+-- is alive: a restart, a terminated backend, a proxy.
 -- @module crown.postgres.advisory
 
 local core = require "crown.core"
@@ -16,8 +16,8 @@ Session.CHANNEL = "crown_advisory_v1"
 local SLICE_LEAST, SLICE_MOST = 5, 30
 local GONE_CHECKS, GONE_PAUSE = 100, 0.002 -- a backend that ends is off the list within milliseconds
 
-local POOLED = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the server "
-  .. "itself, or use the lease (postgres://…)"
+local POOLED = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the "
+  .. "server itself, or use the lease (postgres://…)"
 
 -- The key as text, and as pg_locks shows it: a 64-bit key by halves with objsubid 1, a pair with objsubid 2.
 local KEY = [[
@@ -181,9 +181,9 @@ local function look(self, generation)
   return rows[1] or { left = 0, epoch = 0 }
 end
 
---- With the lock in hand: how long the last leader may still act. It may not when it has released, when its time is up, or
--- when its session ended because everything that held its socket is dead: then the server, which this session has been
--- connected to all the while, has ended no session by itself, and nothing stood between the two.
+--- With the lock in hand: how long the last leader may still act. It may not when it has released, when its time is
+-- up, or when its session ended because everything that held its socket is dead: then the server, which this session
+-- has been connected to all the while, has ended no session by itself, and nothing stood between the two.
 -- @tparam number generation
 -- @tparam boolean waited whether the lock came by waiting
 -- @treturn table the row, with `left` seconds, 0 when nothing is to be waited for; or nil, message, code
@@ -220,8 +220,8 @@ end
 --- Looks, on the lock's own session, whether it is still held, and prolongs the promise.
 -- @treturn boolean true, and whether the leader was evicted; false when the lock is lost; or nil, message, code
 function Session:check(generation, epoch)
-  local rows, problem, code = self.bare:query(self.sql.check, self.timeout, generation, self.name, self.holder, self.ttl,
-    epoch)
+  local rows, problem, code = self.bare:query(self.sql.check, self.timeout, generation, self.name, self.holder,
+    self.ttl, epoch)
   if rows then return rows[1] ~= nil, rows[1] and rows[1].evicted end
   if code == "timeout" then return nil, problem, code end
   if self.bare:generation() ~= generation then return false end

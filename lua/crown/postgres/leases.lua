@@ -29,6 +29,9 @@ mine AS MATERIALIZED (
   ORDER BY l.lock_name FOR UPDATE OF l
 ), ]]
 
+-- How far the server's log had come: a server that is found with less later on was put back to an older state.
+local WRITTEN = "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8"
+
 local CLAIM = INPUT .. [[
 store AS (SELECT trusted_at, epoch_floor FROM crown_store_v1 WHERE part = 'lease'),
 won AS (
@@ -42,7 +45,8 @@ won AS (
   RETURNING l.lock_name, l.epoch
 )
 SELECT i.n, won.epoch, l.holder, l.epoch AS held, extract(epoch FROM l.expires_at - clock_timestamp())::float8,
-  extract(epoch FROM store.trusted_at - clock_timestamp())::float8
+  extract(epoch FROM store.trusted_at - clock_timestamp())::float8, ]] .. WRITTEN .. [[
+
 FROM input i CROSS JOIN store LEFT JOIN won ON won.lock_name = i.name
   LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]
 
@@ -52,7 +56,8 @@ kept AS (
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
 )
 SELECT i.n, kept.epoch, kept.evicted, l.holder, l.epoch AS held,
-  extract(epoch FROM l.expires_at - clock_timestamp())::float8
+  extract(epoch FROM l.expires_at - clock_timestamp())::float8, ]] .. WRITTEN .. [[
+
 FROM input i LEFT JOIN kept ON kept.n = i.n
   LEFT JOIN LATERAL (SELECT * FROM crown_lease_v1 WHERE kept.n IS NULL AND lock_name = i.name) l ON TRUE]]
 
@@ -70,7 +75,8 @@ local function set_up(self, bare, generation)
     { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = generation })
   if not state then return nil, problem end
   if not state.fsync then
-    self.emit("oracle.error", { error = "the server runs with fsync = off: after a crash it may have forgotten a lease" })
+    self.emit("oracle.error",
+      { error = "the server runs with fsync = off: after a crash it may have forgotten a lease" })
   end
   self.stored = self.longest
   self:listen(state.pid ~= bare:server_pid())
@@ -100,13 +106,13 @@ function Leases.at(url, options)
   return self
 end
 
--- Notifications come over a connection of their own, so that nothing they do delays a refresh. Behind a pooler that lends
--- its connections out there are none: followers then claim when the lease ends.
+-- Notifications come over a connection of their own, so that nothing they do delays a refresh. Behind a pooler that
+-- lends its connections out there are none: followers then claim when the lease ends.
 function Leases:listen(pooled)
   if pooled then
     if not self.told then
-      self.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: a released lease is "
-        .. "claimed when it would have expired" })
+      self.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: a released lease "
+        .. "is claimed when it would have expired" })
     end
     self.told = true
     return
@@ -154,6 +160,10 @@ local function store_ttl(self, lease)
   return true
 end
 
+local function remember(self, written)
+  self.memory.written = math.max(self.memory.written or 0, written)
+end
+
 --- Claims a lease.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
@@ -161,20 +171,22 @@ end
 function Leases:claim(lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
-  local found, epoch, holder, held, left, distrust = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
+  local found, epoch, holder, held, left, distrust, written = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
     lease.holder, ("%d"):format(claim), lease.ttl)
   if found == nil then return nil, epoch, holder end
   if not found then return nil, "crown_store_v1 has lost its row", "store" end
+  remember(self, written)
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
 end
 
 --- Refreshes a lease that a claim has won.
--- @return epoch and whether the leader was evicted; or false and `{ holder =, held =, left = }`, all nil where there is no
--- row any more; or nil, message, code
+-- @return epoch and whether the leader was evicted; or false and `{ holder =, held =, left = }`, all nil where there
+-- is no row any more; or nil, message, code
 function Leases:refresh(lease, claim)
-  local found, epoch, evicted, holder, held, left = self.refreshes:call(
+  local found, epoch, evicted, holder, held, left, written = self.refreshes:call(
     math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, ("%d"):format(claim), lease.ttl)
   if found == nil then return nil, epoch, evicted end
+  remember(self, written)
   if epoch then return epoch, evicted end
   return false, { holder = holder, held = held, left = left }
 end

@@ -1,9 +1,9 @@
 --- The tables of the Postgres oracles, and what tells whether the store still remembers what it promised.
 --
 -- `crown_store_v1` has a row for each kind of table ("lease", "advisory"). It names the place where the promises were
--- written: the cluster's system identifier, its timeline, and the table itself. A promoted replica, a restored backup or a
--- table made anew is another place. Promises may be missing there, so nobody is believed to be free until the longest
--- TTL in use has passed, and epochs go on well above all that can have been lost.
+-- written: the cluster's system identifier, its timeline, and the table itself. A promoted replica, a restored backup
+-- or a table made anew is another place. Promises may be missing there, so nobody is believed to be free until the
+-- longest TTL in use has passed, and epochs go on well above all that can have been lost.
 -- @module crown.postgres.tables
 
 local tables = {}
@@ -44,7 +44,8 @@ BEGIN
   PERFORM pg_notify('crown_lease_v1', 'freed ' || OLD.lock_name);
   RETURN NULL;
 END $keep$;
-IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_keep') THEN
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_keep') THEN
   CREATE TRIGGER crown_lease_v1_keep BEFORE DELETE ON crown_lease_v1
     FOR EACH ROW EXECUTE FUNCTION crown_lease_v1_keep();
 END IF;
