@@ -45,7 +45,7 @@ local LOOK = [[
 SELECT r.holder, r.epoch, r.direct, extract(epoch FROM r.acting_until - clock_timestamp())::float8 AS left,
   r.killed = ]] .. KILLED .. [[ AS nobody_killed,
   r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
-  EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there
+  EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there, HELD_BY AS held
 FROM crown_advisory_v1 r WHERE r.lock_name = $1]]
 
 local WIN = [[
@@ -91,7 +91,8 @@ local function find_key(self, bare, generation)
   if not rows then return nil, problem end
   local key = rows[1]
   key.pair = self.pair ~= nil
-  self.sql = { win = with_key(WIN, key), check = with_key(CHECK, key), clear = with_key(CLEAR, key) }
+  self.sql = { look = with_key(LOOK, key), win = with_key(WIN, key), check = with_key(CHECK, key),
+    clear = with_key(CLEAR, key) }
   self.lock_values = self.pair or { key.key }
   self.lock_types = self.pair and "$1::int4, $2::int4" or "$1::int8"
   return true
@@ -176,7 +177,7 @@ function Session:wait(generation)
 end
 
 local function look(self, generation)
-  local rows, problem, code = self.bare:query(LOOK, self.timeout, generation, self.name)
+  local rows, problem, code = self.bare:query(self.sql.look, self.timeout, generation, self.name)
   if not rows then return nil, problem, code end
   return rows[1] or { left = 0, epoch = 0 }
 end
@@ -194,7 +195,8 @@ function Session:last_leader(generation, waited)
     row.left = 0
     return row
   end
-  for _ = 1, waited and row.direct and row.seen_alive and GONE_CHECKS or 0 do
+  local seen_alive = row.seen_alive or self.seen == ("%d:%s"):format(generation, row.epoch)
+  for _ = 1, waited and row.direct and seen_alive and GONE_CHECKS or 0 do
     if not row.there then
       if row.nobody_killed then row.left = 0 end
       return row
@@ -252,9 +254,12 @@ function Session:close()
   self.bare:disconnect()
 end
 
---- The last known leader, for a denial.
+--- The leader, for a denial. That its session holds the lock now counts later on, when the lock comes by waiting.
+-- @tparam number generation
+-- @treturn table its row, or nil when nobody's promise runs
 function Session:holder_now(generation)
   local row = look(self, generation)
+  self.seen = row and row.held and ("%d:%s"):format(generation, row.epoch) or nil
   return row and row.left > 0 and row or nil
 end
 

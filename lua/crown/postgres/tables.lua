@@ -70,11 +70,13 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   },
 }
 
+-- Where the promises are written.
+local PLACE = [[(SELECT system_identifier::text FROM pg_control_system()) || ':' ||
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)]]
+
 -- Read only, and of the catalogs only: everybody may, and it locks nothing. $1 table, $2 trigger or '', $3 columns.
 local LOOK = [[
-SELECT pg_backend_pid() AS pid,
-  (SELECT system_identifier::text FROM pg_control_system()) || ':' ||
-    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS place,
+SELECT pg_backend_pid() AS pid, ]] .. PLACE .. [[ AS place,
   pg_current_wal_lsn() - '0/0'::pg_lsn AS written,
   current_setting('fsync')::boolean AS fsync,
   to_regclass($1)::oid::int8 AS oid,
@@ -84,8 +86,9 @@ SELECT pg_backend_pid() AS pid,
      AND attname = ANY(string_to_array($3, ',')))::int AS columns,
   $2 = '' OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2) AS keeps]]
 
--- Makes what is missing; one at a time, however many start at once. A table of ours without its row in crown_store_v1
--- has lost it: its promises are not to be relied on.
+-- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
+-- yet, so it is relied on at once. One without its row in crown_store_v1 has lost it, or was made by hand: it has to
+-- wait.
 local MAKE = [[
 DO $make$
 DECLARE
@@ -95,22 +98,26 @@ BEGIN
   known := EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('%s') AND attname = 'epoch');
   %s
   %s
-  INSERT INTO crown_store_v1 (part, identity) VALUES ('%s', CASE WHEN known THEN 'not known' END)
+  INSERT INTO crown_store_v1 (part, identity) VALUES ('%s', CASE WHEN NOT known
+    THEN ]] .. PLACE .. [[ || ':' || to_regclass('%s')::oid END)
     ON CONFLICT DO NOTHING;
 END $make$]]
 
 -- $1 part, $2 identity, $3 TTL in seconds, $4 whether this process knows that something was lost.
 local TRUST = [[
+WITH changed AS (
 UPDATE crown_store_v1 SET
-  trusted_at = CASE WHEN identity <> $2 OR $4::boolean
+  trusted_at = CASE WHEN identity IS DISTINCT FROM $2 OR $4::boolean
     THEN greatest(trusted_at, clock_timestamp() + make_interval(secs => greatest(longest_ttl, $3::float8)))
     ELSE trusted_at END,
-  epoch_floor = CASE WHEN identity <> $2 OR $4::boolean
+  epoch_floor = CASE WHEN identity IS DISTINCT FROM $2 OR $4::boolean
     THEN greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
   identity = $2
 WHERE part = $1 AND (identity IS DISTINCT FROM $2 OR longest_ttl < $3::float8 OR $4::boolean)
-RETURNING extract(epoch FROM trusted_at - clock_timestamp())::float8 AS distrust]]
+RETURNING trusted_at)
+SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left
+FROM crown_store_v1 WHERE part = $1]]
 
 local function look(client, part, timeout, generation)
   local rows, problem, code = client:query(LOOK, timeout, generation, part.table, part.trigger or "",
@@ -124,7 +131,7 @@ local function complete(seen, part)
 end
 
 local function make(client, name, part, timeout, generation)
-  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name), timeout, generation)
+  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name, part.table), timeout, generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
@@ -163,9 +170,12 @@ function tables.prepare(client, name, memory, limits)
   rows, problem, code = client:query(TRUST:format(part.table, tables.EPOCH_JUMP), limits.timeout, limits.generation,
     name, identity, limits.ttl, lost)
   if not rows then return nil, problem, code end
+  if not rows[1] then
+    return nil, ("crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (part) VALUES ('%s')"):format(name), "store"
+  end
   memory.identity, memory.written = identity, tonumber(seen.written)
-  local distrust = rows[1] and rows[1].distrust
-  return { distrust = distrust and distrust > 0 and distrust or nil, pid = seen.pid, fsync = seen.fsync }
+  local left = rows[1].left
+  return { distrust = left > 0 and left or nil, pid = seen.pid, fsync = seen.fsync }
 end
 
 return tables

@@ -1,0 +1,139 @@
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local oban = require "crown.oracles.oban_peer"
+local Player = require "support.oracle_candidate"
+local Postgres = require "support.postgres"
+local run = require "support.run"
+
+describe("the oracle that follows Oban's leader", function()
+  local server
+  local theirs = {} -- Oban's own statements
+
+  setup(function()
+    server = Postgres.start()
+    server:sql [[CREATE TABLE oban_peers (name TEXT PRIMARY KEY, node TEXT NOT NULL,
+      started_at TIMESTAMP NOT NULL, expires_at TIMESTAMP NOT NULL)]] -- without a zone, as Oban's migration has it
+    server:sql "GRANT SELECT ON oban_peers TO crown"
+  end)
+  teardown(function() server:destroy() end)
+  before_each(function() server:sql "TRUNCATE oban_peers" end)
+
+  function theirs.lead(node, seconds)
+    server:sql([[INSERT INTO oban_peers VALUES ('Oban', $1, timezone('UTC', now()),
+      timezone('UTC', clock_timestamp()) + make_interval(secs => $2))
+      ON CONFLICT (name) DO UPDATE SET node = excluded.node, started_at = excluded.started_at,
+        expires_at = excluded.expires_at]], node, seconds or 30)
+  end
+
+  -- As Oban renews: whatever row bears the name is extended, whoever's it is.
+  function theirs.renew(node, seconds)
+    server:sql([[INSERT INTO oban_peers VALUES ('Oban', $1, timezone('UTC', now()),
+      timezone('UTC', clock_timestamp()) + make_interval(secs => $2))
+      ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at]], node, seconds)
+  end
+
+  local function peer(node, options)
+    local given = { name = "x", node = node, url = server.url }
+    for key, value in pairs(options or {}) do given[key] = value end
+    return Player.new(oban, given)
+  end
+
+  it("leads where Oban's leader is, for as long as Oban's row runs", function()
+    theirs.lead "app@one"
+    local granted = peer("app@one"):claim()
+    assert.equal("granted", granted[1])
+    assert.is_true(granted[3] > 29 and granted[3] <= 30)
+    local denied = peer("app@two"):claim()
+    assert.same({ "denied", "app@one" }, { denied[1], denied[3] })
+  end)
+
+  it("has an epoch that grows with Oban's leaders", function()
+    theirs.lead "app@one"
+    local first = peer("app@one"):claim()[4]
+    theirs.lead "app@one"
+    assert.is_true(peer("app@one"):claim()[4] > first)
+  end)
+
+  it("does not lead by a row that has expired, whatever zone the session has", function()
+    theirs.lead("app@one", -1)
+    assert.equal("denied", peer("app@one"):claim()[1])
+    local admin = server:admin()
+    assert(admin:query "ALTER ROLE crown SET timezone = 'Asia/Tokyo'")
+    assert.equal("denied", peer("app@one", { url = server.url .. "?application_name=tokyo" }):claim()[1])
+    theirs.lead "app@one"
+    assert.equal("granted", peer("app@one", { url = server.url .. "?application_name=tokyo" }):claim()[1])
+    assert(admin:query "ALTER ROLE crown RESET timezone")
+    admin:close()
+  end)
+
+  it("does not lead when Oban has no leader, and looks again soon", function()
+    local verdict = peer("app@one"):claim()
+    assert.equal("denied", verdict[1])
+    assert.equal(1, verdict[6])
+  end)
+
+  it("never takes a renewal by another node for its own (the third way to two leaders)", function()
+    theirs.lead "app@two"
+    theirs.renew("app@one", 60) -- a paused ex-leader wakes up
+    local row = server:sql "SELECT node, expires_at > timezone('UTC', clock_timestamp()) + interval '50 s' AS renewed FROM oban_peers"
+    assert.same({ { node = "app@two", renewed = true } }, { row[1] }) -- the danger: told success, it believes that it leads
+    assert.equal("denied", peer("app@one"):refresh()[1])
+    assert.equal("granted", peer("app@two"):refresh()[1])
+  end)
+
+  it("follows a hand-over at once, by Oban's notification", function()
+    theirs.lead "app@one"
+    local one, two = peer "app@one", peer "app@two"
+    assert.equal("granted", one:claim()[1])
+    two:claim()
+    eventually(function() return one.state.client.bare:generation() > 0 end)
+    while two:message() do end
+    theirs.lead "app@two"
+    server:sql [[SELECT pg_notify('public.oban_leader', '{"down":"Oban"}')]]
+    eventually(function() return one:message() == "changed" end)
+    eventually(function() return two:message() == "changed" end)
+    assert.equal("denied", one:call("handle_info", "changed")[1])
+    assert.equal("granted", two:call("handle_info", "changed")[1])
+  end)
+
+  it("counts an error as not leading, and says what it was", function()
+    theirs.lead "app@one"
+    local one = peer("app@one", { prefix = "elsewhere" })
+    assert.equal("denied", one:claim()[1])
+    assert.matches("elsewhere", one:emitted("oracle.oban.query_error").error)
+  end)
+
+  it("counts a server that does not answer as not leading", function()
+    local one = peer("app@one", { url = "postgres://crown@127.0.0.1:1/crown", timeout = 0.3 })
+    assert.equal("denied", one:claim()[1])
+    assert.is_truthy(one:emitted "oracle.oban.query_error")
+  end)
+
+  it("never writes: reading is all it may", function()
+    server:sql "REVOKE ALL ON oban_peers FROM crown"
+    server:sql "GRANT SELECT ON oban_peers TO crown"
+    theirs.lead "app@one"
+    local one = peer "app@one"
+    assert.equal("granted", one:claim()[1])
+    assert.equal("granted", one:refresh()[1])
+    assert.is_nil(oban.abdicate)
+  end)
+
+  it("reads the table of another prefix and the row of another Oban", function()
+    server:sql "CREATE SCHEMA IF NOT EXISTS jobs"
+    server:sql "CREATE TABLE jobs.oban_peers (LIKE public.oban_peers)"
+    server:sql "GRANT USAGE ON SCHEMA jobs TO crown"
+    server:sql "GRANT SELECT ON jobs.oban_peers TO crown"
+    server:sql [[INSERT INTO jobs.oban_peers VALUES ('My.Oban', 'n', timezone('UTC', now()),
+      timezone('UTC', now()) + interval '30 s')]]
+    assert.equal("granted", peer("n", { prefix = "jobs", oban_name = "My.Oban" }):claim()[1])
+  end)
+
+  it("lists Oban's leaders for info, by an oban+postgres URL", function()
+    theirs.lead "app@one"
+    local result = run { "info", "--oracle", "oban+" .. server.url, "--json" }
+    assert.equal(0, result.code)
+    local election = crown.json.decode(result.stdout).elections[1]
+    assert.same({ "Oban", "app@one" }, { election.name, election.node })
+  end)
+end)

@@ -1,0 +1,248 @@
+local advisory = require "crown.oracles.postgres_advisory"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.postgres_lease"
+local Pgbouncer = require "support.pgbouncer"
+local Player = require "support.oracle_candidate"
+local Postgres = require "support.postgres"
+local run = require "support.run"
+
+local serial = 0
+
+describe("the advisory lock oracle on Postgres", function()
+  local server, name, players
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    serial = serial + 1
+    name, players = "advisory-" .. serial, {}
+  end)
+  after_each(function()
+    for _, player in ipairs(players) do player.state.session.client:close() end
+  end)
+
+  local function candidate(node, options)
+    local given = { name = name, node = node, url = server.url, ttl = 2 }
+    for key, value in pairs(options or {}) do given[key] = value end
+    players[#players + 1] = Player.new(advisory, given)
+    return players[#players]
+  end
+
+  local function locks()
+    return server:sql [[SELECT pid, classid::int8 AS high, objid::int8 AS low, objsubid AS form FROM pg_locks
+      WHERE locktype = 'advisory' AND granted]]
+  end
+
+  it("holds the lock in its own session, and checks it there", function()
+    local one = candidate "one"
+    assert.equal("granted", one:claim()[1])
+    assert.equal(one.state.session.bare:server_pid(), locks()[1].pid)
+    assert.equal("granted", one:refresh()[1])
+  end)
+
+  it("uses the first 64 bits of the MD5 of the name as its key", function()
+    candidate("one"):claim()
+    local key = server:sql("SELECT left(md5($1), 16) AS hex", name)[1].hex
+    assert.equal(key, ("%08x%08x"):format(locks()[1].high, locks()[1].low))
+    assert.equal(1, locks()[1].form)
+  end)
+
+  for key, expected in pairs { ["7"] = { 0, 7, 1 }, ["3,4"] = { 3, 4, 2 }, ["-1"] = { 4294967295, 4294967295, 1 } } do
+    it("takes a key of the user's: " .. key, function()
+      local one = candidate("one", { key = key })
+      assert.equal("granted", one:claim()[1])
+      local lock = locks()[1]
+      assert.same(expected, { lock.high, lock.low, lock.form })
+      assert.equal("granted", one:refresh()[1])
+    end)
+  end
+
+  it("checks every five seconds by default, with three checks to a TTL", function()
+    local bare = Player.new(advisory, { name = name, url = server.url })
+    players[1] = bare
+    local verdict = bare:claim()
+    assert.same({ 5, 15 }, { verdict[2], verdict[3] })
+  end)
+
+  it("gives the lock to the follower that waits as soon as it is released", function()
+    local one, two = candidate "one", candidate "two"
+    local epoch = one:claim()[4]
+    assert.equal("one", two:claim()[3])
+    one:abdicate()
+    eventually(function() return two:message() == "locked" end)
+    assert.equal(epoch + 1, two:call("handle_info", "locked")[4])
+  end)
+
+  it("gives it as soon as the leader's session ends with all that held its socket", function()
+    local app = require("support.tempdir")() .. "/app.lua"
+    local file = assert(io.open(app, "w"))
+    file:write(([[
+local crown = require "crown"
+crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = function(term) print(term.epoch) end } }]])
+      :format(name))
+    file:close()
+    local Candidate = require "support.candidate"
+    local leader = Candidate.start { node = "one", log = app .. ".log",
+      args = { app, (server.url:gsub("^postgres", "postgres+advisory")) } }
+    eventually(function() return leader:output():match "^%d+\n" or leader:output():match "\n%d+\n" end)
+    local two = candidate "two"
+    assert.equal("denied", two:claim()[1])
+    local at = crown.now()
+    leader:hurt("KILL", "supervise", "runtime", "keeper", "warden")
+    eventually(function() return two:message() == "locked" end)
+    assert.equal("granted", two:call("handle_info", "locked")[1])
+    assert.is_true(crown.now() - at < 30) -- half of what waiting for the lease to end would take
+    leader:destroy()
+  end)
+
+  it("waits for the leader's promise to end when the server itself ended its session", function()
+    local one, two = candidate("one", { ttl = 3 }), candidate "two"
+    one:claim()
+    two:claim()
+    server:sql("SELECT pg_terminate_backend($1)", one.state.session.bare:server_pid())
+    eventually(function() return two:message() == "locked" end)
+    local verdict = two:call("handle_info", "locked")
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[2] > 0 and verdict[2] <= 3)
+    local granted
+    eventually(function() granted = two:claim() return granted[1] == "granted" end)
+    assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  it("tells the leader at once that its lock is gone with its session", function()
+    local one = candidate "one"
+    one:claim()
+    server:sql("SELECT pg_terminate_backend($1)", one.state.session.bare:server_pid())
+    eventually(function() return one:message() == "closed" end)
+    assert.equal("denied", one:call("handle_info", "closed")[1])
+  end)
+
+  it("notices that the lock was released behind its back (R13)", function()
+    local one = candidate "one"
+    one:claim()
+    local bare = one.state.session.bare
+    assert(bare:query("SELECT pg_advisory_unlock_all()", 1, bare:generation()))
+    assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  it("sets the server's own dead-peer detection to end later than the leader's promise", function()
+    local one = candidate("one", { ttl = 6 })
+    one:claim()
+    local bare = one.state.session.bare
+    local rows = assert(bare:query([[SELECT name, setting::int8 AS value FROM pg_settings
+      WHERE name IN ('tcp_user_timeout', 'client_connection_check_interval', 'idle_session_timeout')]], 1, bare:generation()))
+    local found = {}
+    for _, row in ipairs(rows) do found[row.name] = row.value end
+    assert.is_true(found.tcp_user_timeout > 6000)
+    assert.equal(0, found.idle_session_timeout)
+    assert.equal(500, found.client_connection_check_interval)
+  end)
+
+  it("does not hold back VACUUM for as long as it waits (R13)", function()
+    local one, two = candidate("one", { ttl = 60 }), candidate "two"
+    one:claim()
+    two:claim()
+    local function waits_since()
+      local rows = server:sql("SELECT extract(epoch FROM xact_start)::float8 AS at FROM pg_stat_activity WHERE pid = $1",
+        two.state.session.bare:server_pid())
+      return rows[1] and rows[1].at
+    end
+    local first
+    eventually(function() first = waits_since() return first end)
+    eventually(function() local now = waits_since() return now and now > first end, 15)
+  end)
+
+  it("evicts by a notification, and waits until the leader has stepped down", function()
+    local one, two = candidate "one", candidate "two"
+    local epoch = one:claim()[4]
+    two:claim()
+    crown.spawn(function()
+      eventually(function() return one:message() == "evict" end)
+      assert.equal("evicted", one:call("handle_info", "evict")[1])
+      one:abdicate()
+    end)
+    assert.same({ node = "one", epoch = epoch }, advisory.evict({ url = server.url }, name))
+    eventually(function() return two:message() == "locked" end)
+    assert.equal("granted", two:call("handle_info", "locked")[1])
+  end)
+
+  it("lists its elections for info", function()
+    candidate("one"):claim()
+    local result = run { "info", "--oracle", (server.url:gsub("^postgres", "postgres+advisory")), "--json" }
+    assert.equal(0, result.code)
+    local nodes = {}
+    for _, election in ipairs(crown.json.decode(result.stdout).elections) do nodes[election.name] = election.node end
+    assert.equal("one", nodes[name])
+  end)
+
+  describe("with a standby (the first way to two leaders)", function()
+    local replica
+    before_each(function() replica = server:replica() end)
+    after_each(function() replica:destroy() end)
+
+    it("shows the danger: the standby grants a lock that the primary has granted", function()
+      local function try(one)
+        return assert(one:admin():query "SELECT pg_try_advisory_lock(42) AS got")[1].got
+      end
+      assert.is_true(try(server))
+      assert.is_true(try(replica))
+    end)
+
+    it("does not take a standby for the store", function()
+      local verdict = candidate("two", { url = replica.url }):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("read%-only", verdict[2])
+      verdict = candidate("three", { url = replica.url .. "?target_session_attrs=any" }):claim()
+      assert.equal("unknown", verdict[1])
+    end)
+
+    it("sits out the longest TTL after a promotion, while the old primary still has its lock", function()
+      local one = candidate("one", { ttl = 3 })
+      assert.equal("granted", one:claim()[1])
+      eventually(function()
+        return replica:sql("SELECT count(*)::int AS n FROM pg_class WHERE relname = 'crown_advisory_v1'")[1].n == 1
+      end)
+      replica:promote()
+      local two, verdict = candidate("two", { url = replica.url, ttl = 3 }), nil
+      eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end)
+      assert.equal("denied", verdict[1])
+      assert.is_true(verdict[5])
+      assert.is_true(verdict[2] > 50 and verdict[2] <= 60) -- the longest TTL that these specs have used
+    end)
+  end)
+
+  describe("behind pgbouncer in transaction mode (the second way to two leaders)", function()
+    local pooler
+    setup(function() pooler = Pgbouncer.start(server) end)
+    teardown(function() pooler:destroy() end)
+
+    it("shows the danger: two clients are granted the same lock", function()
+      local one, two = assert(crown.postgres.connect(pooler.url)), assert(crown.postgres.connect(pooler.url))
+      assert.is_true(assert(one:query "SELECT pg_try_advisory_lock(43) AS got")[1].got)
+      assert.is_true(assert(two:query "SELECT pg_try_advisory_lock(43) AS got")[1].got)
+      one:query "SELECT pg_advisory_unlock_all()"
+      one:close()
+      two:close()
+    end)
+
+    it("refuses, and says what to use instead", function()
+      local verdict = candidate("one", { url = pooler.url }):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("behind a connection pooler .*use the lease", verdict[2])
+    end)
+
+    it("lets the lease work, and says that it gets no notifications", function()
+      local one = Player.new(lease, { name = name, node = "one", url = pooler.url, ttl = 2 })
+      local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 2 })
+      local verdict
+      eventually(function() verdict = one:claim() return verdict[1] == "granted" end)
+      assert.equal("denied", two:claim()[1])
+      assert.equal("granted", one:refresh()[1])
+      assert.matches("no notifications", one:emitted("monitor.failed").error)
+      one:abdicate()
+      assert.equal("granted", two:claim()[1])
+      two:abdicate()
+    end)
+  end)
+end)

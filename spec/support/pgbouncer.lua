@@ -1,0 +1,49 @@
+--- A connection pooler in transaction mode before a server of the specs: one server session, lent to whoever asks.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local port = require "support.port"
+local tempdir = require "support.tempdir"
+
+local Pgbouncer = {}
+Pgbouncer.__index = Pgbouncer
+
+local CONFIG = [[
+[databases]
+crown = host=127.0.0.1 port=%d dbname=crown user=crown
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 1
+max_client_conn = 100
+logfile =
+pidfile =
+]]
+
+--- @tparam table server of support.postgres
+function Pgbouncer.start(server)
+  local self = setmetatable({ port = port.free(), dir = tempdir() }, Pgbouncer)
+  local file = assert(io.open(self.dir .. "/config.ini", "w"))
+  file:write(CONFIG:format(server.port, self.port)) -- auth_type = any: everybody is the user of the database's line
+  file:close()
+  assert(crown.exec { "/bin/chmod", "755", self.dir })
+  self.process = Candidate.start { program = "/usr/sbin/pgbouncer", node = "pgbouncer", log = self.dir .. "/log",
+    args = { "-u", "postgres", self.dir .. "/config.ini" } }
+  self.url = ("postgres://crown@127.0.0.1:%d/crown"):format(self.port)
+  eventually(function()
+    local client = crown.postgres.connect(self.url)
+    if client then client:close() end
+    return client
+  end, 10)
+  return self
+end
+
+function Pgbouncer:destroy()
+  self.process:signal "KILL"
+  self.process:wait(5)
+end
+
+return Pgbouncer
