@@ -97,6 +97,23 @@ static void read_denial(struct candidate *candidate, lua_State *L, int first,
                     event->denial.expires_ns);
 }
 
+/* The store has answered: the next failure is a new one. */
+static void forget_failure(struct candidate *candidate)
+{
+    free(candidate->failure);
+    candidate->failure = NULL;
+}
+
+/* An outage is told when it begins and when its reason changes, not at every try. */
+static void report_failure(struct candidate *candidate, const char *message)
+{
+    if (candidate->failure != NULL && message != NULL && strcmp(candidate->failure, message) == 0)
+        return;
+    forget_failure(candidate);
+    candidate->failure = message != NULL ? strdup(message) : NULL;
+    report_error(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind], message);
+}
+
 /* The verdict that lua/crown/oracle.lua made of what the oracle returned. */
 static void read_verdict(struct candidate *candidate, lua_State *L, int nresults,
                          struct election_event *event)
@@ -114,9 +131,11 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         event->type = ELECTION_EVENT_NOTHING;
     } else {
         event->type = ELECTION_EVENT_UNKNOWN;
-        report_error(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind],
-                     lua_tostring(L, first + 1));
+        report_failure(candidate, lua_tostring(L, first + 1));
+        return;
     }
+    if (event->type != ELECTION_EVENT_NOTHING)
+        forget_failure(candidate);
 }
 
 static void call_done(struct task *task, enum task_outcome outcome, int nresults, void *context)

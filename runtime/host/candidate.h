@@ -59,6 +59,7 @@ struct candidate {
     char *leader;
     uint64_t leader_epoch;
     int64_t leader_expires_ns;
+    char *failure; /* why the store gave no answer, as long as it gives none */
 
     struct child_options *child_options[2]; /* by role */
     struct candidate_child *child;          /* the one that runs, or NULL */

@@ -238,6 +238,7 @@ void candidate_free(struct candidate *candidate)
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
     free(candidate->messages);
     free(candidate->leader);
+    free(candidate->failure);
     free(candidate->oracle);
     free(candidate->name);
     free(candidate);

@@ -185,6 +185,17 @@ describe("crown.elect", function()
     assert.matches("claim returned maybe", seen.error)
   end)
 
+  it("tells of an outage once, not at every try, and again when the reason changes", function()
+    local told, calls, reason = {}, 0, "the store is on fire"
+    crown.on("oracle.error", function(event) told[#told + 1] = event.error end)
+    elect { retry = 0.01, oracle = { init = function() return {} end, refresh = print,
+      claim = function() calls = calls + 1 return nil, reason end } }
+    testing.eventually(function() return calls > 5 end)
+    assert.same({ "the store is on fire" }, told)
+    reason = "the store is flooded"
+    testing.eventually(function() return told[2] == reason end)
+  end)
+
   it("takes no part, without an error, when init returns crown.IGNORE", function()
     local election = elect { oracle = { init = function() return crown.IGNORE end, claim = error, refresh = error } }
     assert.equal("finishing", election:status().phase)

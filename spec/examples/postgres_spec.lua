@@ -1,0 +1,57 @@
+-- The examples on Postgres, run as a user runs them.
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
+local Postgres = require "support.postgres"
+local tempdir = require "support.tempdir"
+
+describe("the example", function()
+  local server
+  local started = {}
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+    started = {}
+  end)
+
+  local function start(example, node, env)
+    env = env or {}
+    env.DATABASE_URL = server.url
+    local one = Candidate.start { args = { "lua/examples/" .. example }, node = node, env = env, log = tempdir() .. "/log" }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function says(one, pattern)
+    eventually(function() return one:output():find(pattern) end, 10)
+  end
+
+  for example, word in pairs { ["postgres_lease.lua"] = "working", ["postgres_advisory.lua"] = "migrating" } do
+    it(example .. " leads once, and hands over", function()
+      local one = start(example, "one")
+      says(one, word .. " as one in epoch 1")
+      local two = start(example, "two")
+      says(two, "connected")
+      one:signal "TERM"
+      says(two, word .. " as two in epoch 2")
+      assert.equal(0, one:wait(10))
+    end)
+  end
+
+  it("oban_peer.lua follows Oban's leader", function()
+    server:sql [[CREATE TABLE oban_peers (name TEXT PRIMARY KEY, node TEXT NOT NULL,
+      started_at TIMESTAMP NOT NULL, expires_at TIMESTAMP NOT NULL)]]
+    server:sql "GRANT SELECT ON oban_peers TO crown"
+    server:sql [[INSERT INTO oban_peers VALUES ('Oban', 'app@two', timezone('UTC', now()),
+      timezone('UTC', now()) + interval '60 s')]]
+    local one = start("oban_peer.lua", "one", { ELIXIR_NODE = "app@one" })
+    local two = start("oban_peer.lua", "two", { ELIXIR_NODE = "app@two" })
+    says(two, "working beside Oban on two")
+    assert.is_nil(one:output():find "working beside")
+    server:sql "UPDATE oban_peers SET node = 'app@one', started_at = timezone('UTC', now())"
+    server:sql "SELECT pg_notify('public.oban_leader', '{}')"
+    says(one, "working beside Oban on one")
+    says(two, "lost")
+  end)
+end)
