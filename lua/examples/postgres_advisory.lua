@@ -1,5 +1,5 @@
--- A migration runner that must never run twice, by an advisory lock in Postgres: the next one starts within milliseconds
--- of the last one's end, even when that was killed.
+-- A migration runner that must never run twice, by an advisory lock in Postgres: the next one starts within
+-- milliseconds of the last one's end, even when that was killed.
 local crown = require "crown"
 
 crown.elect {

@@ -264,6 +264,41 @@ RETURNING holder]]
   end
 end)
 
+describe("the lease oracle, when the server cannot write", function()
+  it("says that the disk is full, and leads as soon as it is not", function()
+    local dir = require("support.tempdir")()
+    local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", "size=150m", "none", dir }
+    if not mounted or mounted.code ~= 0 then return pending "only root can mount a small disk" end
+    local server = Postgres.start { dir = dir, config = "autovacuum = off\nwal_recycle = off\nfull_page_writes = off" }
+    local one = Player.new(lease, { name = "first", node = "one", url = server.url, ttl = 30 })
+    assert.equal("granted", one:claim()[1])
+    crown.exec { "dd", "if=/dev/zero", "of=" .. dir .. "/filler", "bs=64k" }
+    local verdict
+    for i = 1, 500 do -- each row is new, so that the table has to grow
+      verdict = Player.new(lease, { name = i .. ("x"):rep(900), node = "one", url = server.url, ttl = 30 }):claim()
+      if verdict[1] ~= "granted" then break end
+    end
+    assert.equal("unknown", verdict[1])
+    assert.matches("No space left on device", verdict[2])
+    os.remove(dir .. "/filler")
+    eventually(function() return one:claim()[1] == "granted" end, 10)
+    server:destroy()
+    assert.equal(0, crown.exec({ "umount", "-l", dir }).code)
+  end)
+
+  it("says which right is missing", function()
+    local server = Postgres.start()
+    local one = Player.new(lease, { name = "first", node = "one", url = server.url, ttl = 30 })
+    assert.equal("granted", one:claim()[1])
+    server:sql "ALTER TABLE crown_lease_v1 OWNER TO postgres"
+    server:sql "REVOKE ALL ON crown_lease_v1 FROM crown"
+    local verdict = one:refresh()
+    server:destroy()
+    assert.equal("unknown", verdict[1])
+    assert.matches("permission denied for table crown_lease_v1", verdict[2])
+  end)
+end)
+
 describe("a store that may have forgotten (R11)", function()
   local server, name, epoch
 

@@ -174,7 +174,7 @@ function Leases:claim(lease, claim)
   local found, epoch, holder, held, left, distrust, written = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
     lease.holder, ("%d"):format(claim), lease.ttl)
   if found == nil then return nil, epoch, holder end
-  if not found then return nil, "crown_store_v1 has lost its row: INSERT INTO crown_store_v1 (part) VALUES ('lease')", "store" end
+  if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   remember(self, written)
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
 end

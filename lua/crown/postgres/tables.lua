@@ -11,6 +11,9 @@ local tables = {}
 --- How far the epochs jump when promises may have been lost: more terms than any store loses.
 tables.EPOCH_JUMP = 1000000
 
+--- What to do about a missing row of crown_store_v1.
+tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (part) VALUES ('%s')"
+
 local STORE = [[
 CREATE TABLE IF NOT EXISTS crown_store_v1 (
   part TEXT PRIMARY KEY,
@@ -131,7 +134,8 @@ local function complete(seen, part)
 end
 
 local function make(client, name, part, timeout, generation)
-  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name, part.table), timeout, generation)
+  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name, part.table), timeout,
+    generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
@@ -171,7 +175,7 @@ function tables.prepare(client, name, memory, limits)
     name, identity, limits.ttl, lost)
   if not rows then return nil, problem, code end
   if not rows[1] then
-    return nil, ("crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (part) VALUES ('%s')"):format(name), "store"
+    return nil, tables.ROW_LOST:format(name), "store"
   end
   memory.identity, memory.written = identity, tonumber(seen.written)
   local left = rows[1].left

@@ -1,0 +1,123 @@
+--- Failover on a real Postgres, and ten thousand leases in one runtime beside the same with one statement a lease.
+local crown = require "crown"
+local Postgres = require "support.postgres"
+local probe = require "probe"
+local Proxy = require "support.proxy"
+
+local LEASES = [[
+local crown = require "crown"
+local core = require "crown.core"
+local lease = require "crown.oracles.postgres_lease"
+local due, late, led, all_led = {}, {}, 0, nil
+local started = core.now()
+local refresh = lease.refresh
+function lease:refresh()
+  local verdict, delay, grant = refresh(self)
+  local now = core.now()
+  if due[self] then late[#late + 1] = now - due[self] end
+  due[self] = now + self.delay
+  return verdict, delay, grant
+end
+for i = 1, 10000 do
+  crown.elect { name = "e" .. i, oracle = { "postgres_lease", url = arg[2], ttl = 30 }, handlers = {
+    won = function()
+      led = led + 1
+      if led == 10000 then all_led = core.now() - started end
+    end } }
+end
+crown.spawn(function()
+  crown.sleep(45)
+  table.sort(late)
+  local file = io.open(arg[1], "w")
+  file:write(("%.6f %.6f\n"):format(all_led or 1/0, late[math.ceil(#late * 0.999)]))
+  file:close()
+end)
+]]
+
+-- The same thousand refreshes a second, each a statement of its own, over one connection in pipeline mode.
+local SINGLE = [[
+local crown = require "crown"
+local client = assert(crown.postgres.connect(arg[2]))
+client:query "CREATE TABLE IF NOT EXISTS single (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
+client:query "INSERT INTO single SELECT 'e' || i, 'one', clock_timestamp() FROM generate_series(1, 10000) i"
+for i = 1, 10000 do
+  crown.spawn(function()
+    crown.sleep(i / 1000)
+    while true do
+      client:query("UPDATE single SET expires_at = clock_timestamp() + interval '30 s' "
+        .. "WHERE lock_name = $1 AND holder = 'one' AND expires_at IS NOT NULL RETURNING lock_name", "e" .. i)
+      crown.sleep(10)
+    end
+  end)
+end
+crown.spawn(function()
+  crown.sleep(45)
+  local file = io.open(arg[1], "w")
+  file:write "done\n"
+  file:close()
+end)
+crown.elect { name = "alive", oracle = "memory:" }
+]]
+
+local function failovers(measure, server)
+  local signal = probe.signal
+  local function rows(scheme)
+    return probe.rows(measure, function()
+      server:sql "DROP TABLE IF EXISTS crown_lease_v1, crown_advisory_v1, crown_store_v1"
+      return { url = server.url:gsub("^postgres", scheme) }
+    end)
+  end
+  local lease, advisory = rows "postgres", rows "postgres+advisory"
+  local tree = signal("KILL", "supervise", "runtime", "keeper", "warden")
+  lease("postgres_lease, SIGTERM, beyond the child's last tick", "≤ 25", signal "TERM", true)
+  lease("postgres_lease, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
+  lease("postgres_lease, tree SIGKILL", "≤ 2100", tree)
+  lease("postgres_lease, runtime SIGSTOP", "≤ 2100", signal("STOP", "runtime"))
+  local proxy
+  lease("postgres_lease, cut off without a reset", "≤ 2100", function()
+    local at = proxy:freeze()
+    crown.spawn(function()
+      crown.sleep(10)
+      proxy:destroy()
+    end)
+    return at
+  end, false, function()
+    proxy = Proxy.start(server.port)
+    return (server.url:gsub(":" .. server.port, ":" .. proxy.port))
+  end)
+  advisory("postgres_advisory, SIGTERM, beyond the child's last tick", "≤ 25", signal "TERM", true)
+  advisory("postgres_advisory, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
+  advisory("postgres_advisory, tree SIGKILL", "≤ 50", tree)
+end
+
+local function scale(measure, server)
+  local function server_cpu()
+    local sum, pids = 0, { server.process.pid }
+    local rows = server:sql "SELECT pid FROM pg_stat_activity"
+    for _, row in ipairs(rows) do pids[#pids + 1] = row.pid end
+    for _, pid in ipairs(pids) do sum = sum + probe.cpu_seconds(pid) end
+    return sum
+  end
+  local results = {}
+  local function run(app)
+    results[app] = results[app]
+      or probe.many { app = app, args = { server.url }, settle = 20, watch = 20, meter = server_cpu }
+    return results[app]
+  end
+  local function written(index) return tonumber((select(index, run(LEASES).text:match "(%S+) (%S+)"))) end
+  measure("10,000 leases in Postgres: all led after (ms)", "≤ 2000", function() return written(1) * 1000 end, 1)
+  measure("10,000 leases in Postgres: memory of the runtime in MB", "≤ 60", function() return run(LEASES).pss end, 1)
+  measure("10,000 leases in Postgres: % of a core", "≤ 3", function() return run(LEASES).cpu end, 1)
+  measure("10,000 leases in Postgres: 99.9 % of refreshes late by at most", "≤ 100", function()
+    return written(2) * 1000
+  end, 1)
+  measure("10,000 leases in Postgres: % of a core in the server", "", function() return run(LEASES).metered end, 1)
+  measure("the same, one statement a lease: % of a core in the server", "", function() return run(SINGLE).metered end, 1)
+end
+
+return function(measure)
+  local server = Postgres.start()
+  failovers(measure, server)
+  scale(measure, server)
+  server:destroy()
+end

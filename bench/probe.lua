@@ -1,0 +1,95 @@
+--- What the benches share: one failover, and the cost of many elections in one runtime.
+local Candidate = require "support.candidate"
+local Cluster = require "support.cluster"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local tempdir = require "support.tempdir"
+local ticks = require "support.ticks"
+
+local probe = {}
+
+probe.TTL = 2
+
+local function read(path)
+  local file = io.open(path)
+  local text = file and file:read "*a" or ""
+  if file then file:close() end
+  return text
+end
+
+--- One failover: from the fault, or, for an orderly stop, from the old child's last tick.
+-- @tparam table options of support.cluster
+-- @tparam function hurt called with the leader; returns when it did
+-- @tparam[opt] boolean from_last_tick
+-- @string[opt] leaders_url the leader's own way to the store
+-- @treturn number milliseconds to the successor's first tick
+-- @treturn number milliseconds in which two ticked
+function probe.failover(options, hurt, from_last_tick, leaders_url)
+  options.ttl = options.ttl or probe.TTL
+  local cluster = Cluster.new(options)
+  local leader, _, term = cluster:pair(leaders_url)
+  crown.sleep(math.random() * 0.6) -- anywhere between two refreshes
+  local at = hurt(leader, cluster)
+  local next_term = ticks.await(cluster.ticks, term.epoch, 15)
+  local terms = ticks.terms(cluster.ticks)
+  local since = from_last_tick and terms[#terms - 1].last or at
+  local overlap = ticks.overlap(cluster.ticks)
+  cluster:destroy()
+  return (next_term.first - since) * 1000, overlap * 1000
+end
+
+--- A fault: SIGNAL to the candidate itself, or to its processes of these kinds.
+function probe.signal(name, ...)
+  local kinds = { ... }
+  return function(leader)
+    if #kinds == 0 then return leader:signal(name) end
+    return leader:hurt(name, unpack(kinds))
+  end
+end
+
+--- Rows for one fault: the time, and the worst overlap of all faults so far.
+-- @tparam function measure
+-- @tparam function options makes the cluster's
+function probe.rows(measure, options)
+  local worst = 0
+  return function(name, target, hurt, from_last_tick, leaders_url)
+    measure(name, target, function()
+      local value, overlap = probe.failover(options(), hurt, from_last_tick, leaders_url and leaders_url())
+      worst = math.max(worst, overlap)
+      return value
+    end)
+    measure(name .. ": both ticking (worst of all so far)", "0", function() return worst end, 1)
+  end
+end
+
+--- CPU seconds that a process has used.
+function probe.cpu_seconds(pid)
+  local fields = {}
+  for word in (read(("/proc/%d/stat"):format(pid)):match "%) (.*)" or ""):gmatch "%S+" do fields[#fields + 1] = word end
+  return (tonumber(fields[12] or 0) + tonumber(fields[13] or 0)) / 100
+end
+
+--- Runs an app with many elections; it writes what it knows about itself to the file that is its first argument.
+-- @tparam table options `app` source, `args` behind the file, `settle` and `watch` in seconds, `meter` (function, optional)
+-- @treturn table `{ pss = MB, cpu = % of a core, metered = % of what meter counts in seconds, text = what the app wrote }`
+function probe.many(options)
+  local dir = tempdir()
+  local file = assert(io.open(dir .. "/app.lua", "w"))
+  file:write(options.app)
+  file:close()
+  local member = Candidate.start { node = "scale", log = dir .. "/log",
+    args = { "--log-level", "error", dir .. "/app.lua", dir .. "/out", unpack(options.args or {}) } }
+  local pid = eventually(function() return member:pids("runtime")[1] end)
+  crown.sleep(options.settle)
+  local meter = options.meter or function() return 0 end
+  local cpu, metered, at = probe.cpu_seconds(pid), meter(), crown.now()
+  crown.sleep(options.watch)
+  local seconds = crown.now() - at
+  cpu, metered = probe.cpu_seconds(pid) - cpu, meter() - metered
+  eventually(function() return read(dir .. "/out") ~= "" end, 60)
+  local pss = tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)") / 1024
+  member:destroy()
+  return { pss = pss, cpu = cpu / seconds * 100, metered = metered / seconds * 100, text = read(dir .. "/out") }
+end
+
+return probe
