@@ -114,7 +114,7 @@ crown.elect { name = "first", oracle = { "postgres_lease", url = arg[1], ttl = 5
 crown.spawn(function() crown.sleep(4) os.exit(0) end)]]
     file:close()
     local won, wrong, done = 0, {}, 0
-    for i = 1, 20 do
+    for i = 1, 50 do
       crown.spawn(function()
         local result = run({ "--node", "n" .. i, app, server:url_for("crown", "empty") })
         if result.stdout:match "^won " then won = won + 1 end
@@ -122,7 +122,7 @@ crown.spawn(function() crown.sleep(4) os.exit(0) end)]]
         done = done + 1
       end)
     end
-    eventually(function() return done == 20 end, 60)
+    eventually(function() return done == 50 end, 60)
     assert.same({}, wrong)
     assert.is_true(won >= 1)
   end)
