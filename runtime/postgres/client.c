@@ -47,9 +47,9 @@ static void connect_now(struct postgres_client *client);
 static const char *where(const struct postgres_client *client, char *text, size_t size)
 {
     const PGconn *conn = client->session != NULL ? postgres_session_conn(client->session) : NULL;
-    const char *host = conn != NULL ? PQhost(conn) : NULL;
+    const char *host = conn != NULL ? libpq.PQhost(conn) : NULL;
     (void)snprintf(text, size, "%s:%s/%s", host != NULL ? host : "postgres",
-                   conn != NULL ? PQport(conn) : "", conn != NULL ? PQdb(conn) : "");
+                   conn != NULL ? libpq.PQport(conn) : "", conn != NULL ? libpq.PQdb(conn) : "");
     return text;
 }
 
@@ -97,10 +97,10 @@ static void listened(struct op *op)
 static void listen_on(struct postgres_client *client, struct channel *channel, const char *verb)
 {
     PGconn *conn = postgres_session_conn(client->session);
-    char *name = PQescapeIdentifier(conn, channel->name, strlen(channel->name));
+    char *name = libpq.PQescapeIdentifier(conn, channel->name, strlen(channel->name));
     char sql[512];
     int length = snprintf(sql, sizeof(sql), "%s %s", verb, name != NULL ? name : "\"\"");
-    PQfreemem(name);
+    libpq.PQfreemem(name);
     if (length < 0 || (size_t)length >= sizeof(sql))
         return;
     postgres_request_free(channel->request);
@@ -399,12 +399,12 @@ bool postgres_client_admitted(const struct postgres_client *client)
 
 int postgres_client_server_pid(const struct postgres_client *client)
 {
-    return client->session != NULL ? PQbackendPID(postgres_session_conn(client->session)) : 0;
+    return client->session != NULL ? libpq.PQbackendPID(postgres_session_conn(client->session)) : 0;
 }
 
 int postgres_client_socket(const struct postgres_client *client)
 {
-    return client->session != NULL ? PQsocket(postgres_session_conn(client->session)) : -1;
+    return client->session != NULL ? libpq.PQsocket(postgres_session_conn(client->session)) : -1;
 }
 
 struct loop *postgres_client_loop(const struct postgres_client *client)

@@ -37,7 +37,7 @@ static void drop_attempt(struct postgres_connect *c)
 {
     loop_unwatch(&c->watch);
     loop_at_cancel(c->loop, &c->deadline);
-    PQfinish(c->conn);
+    libpq.PQfinish(c->conn);
     c->conn = NULL;
 }
 
@@ -131,20 +131,21 @@ static void quiet(void *context, const char *message)
 static void poll_step(struct postgres_connect *c)
 {
     loop_unwatch(&c->watch);
-    PostgresPollingStatusType status = PQconnectPoll(c->conn);
+    PostgresPollingStatusType status = libpq.PQconnectPoll(c->conn);
     if (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
-        loop_watch(c->loop, &c->watch, PQsocket(c->conn),
+        loop_watch(c->loop, &c->watch, libpq.PQsocket(c->conn),
                    status == PGRES_POLLING_READING ? LOOP_READ : LOOP_WRITE);
         return;
     }
-    if (status == PGRES_POLLING_OK && PQsetnonblocking(c->conn, 1) == 0) {
+    if (status == PGRES_POLLING_OK && libpq.PQsetnonblocking(c->conn, 1) == 0) {
         PGconn *conn = c->conn;
         c->conn = NULL;
         finish(c, conn);
         return;
     }
-    bool refused = strstr(PQerrorMessage(c->conn), "Connection refused") != NULL;
-    (void)postgres_error(PQerrorMessage(c->conn), refused ? ERROR_REFUSED : ERROR_STORE, &c->error);
+    bool refused = strstr(libpq.PQerrorMessage(c->conn), "Connection refused") != NULL;
+    (void)postgres_error(libpq.PQerrorMessage(c->conn), refused ? ERROR_REFUSED : ERROR_STORE,
+                         &c->error);
     next(c);
 }
 
@@ -176,17 +177,17 @@ static void start_attempt(struct postgres_connect *c, const char *address)
 {
     struct options options;
     collect(c, address, &options);
-    c->conn = PQconnectStartParams(options.keywords, options.values, 1);
-    if (c->conn == NULL || PQstatus(c->conn) == CONNECTION_BAD) {
+    c->conn = libpq.PQconnectStartParams(options.keywords, options.values, 1);
+    if (c->conn == NULL || libpq.PQstatus(c->conn) == CONNECTION_BAD) {
         if (c->conn == NULL)
             (void)error_set(&c->error, ERROR_MEMORY, "postgres: out of memory");
         else
-            (void)postgres_error(PQerrorMessage(c->conn), ERROR_STORE, &c->error);
+            (void)postgres_error(libpq.PQerrorMessage(c->conn), ERROR_STORE, &c->error);
         next(c);
         return;
     }
-    (void)PQsetNoticeProcessor(c->conn, quiet, NULL);
-    loop_watch(c->loop, &c->watch, PQsocket(c->conn), LOOP_WRITE);
+    (void)libpq.PQsetNoticeProcessor(c->conn, quiet, NULL);
+    loop_watch(c->loop, &c->watch, libpq.PQsocket(c->conn), LOOP_WRITE);
 }
 
 static void looked_up(void *context, const struct address *addresses, size_t count,

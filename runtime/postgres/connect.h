@@ -5,7 +5,7 @@
 #ifndef CROWN_POSTGRES_CONNECT_H
 #define CROWN_POSTGRES_CONNECT_H
 
-#include <libpq-fe.h>
+#include "postgres/libpq.h"
 #include <stdint.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 #include "postgres/request.h"
 
-#include <libpq-fe.h>
+#include "postgres/libpq.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ void postgres_request_free(struct postgres_request *request)
         free(request->values[i]);
     free(request->values);
     free(request->sql);
-    PQclear(request->result);
+    libpq.PQclear(request->result);
     free(request);
 }
 
@@ -65,38 +65,38 @@ void postgres_request_fail(struct postgres_request *request, const struct crown_
 
 int postgres_result_rows(const struct pg_result *result)
 {
-    return result != NULL ? PQntuples(result) : 0;
+    return result != NULL ? libpq.PQntuples(result) : 0;
 }
 
 int postgres_result_columns(const struct pg_result *result)
 {
-    return result != NULL ? PQnfields(result) : 0;
+    return result != NULL ? libpq.PQnfields(result) : 0;
 }
 
 int64_t postgres_result_touched(const struct pg_result *result)
 {
     if (result == NULL)
         return 0;
-    const char *count = PQcmdTuples((PGresult *)(uintptr_t)result); /* which only reads it */
+    const char *count = libpq.PQcmdTuples((PGresult *)(uintptr_t)result); /* which only reads it */
     return strtoll(count, NULL, 10);
 }
 
 const char *postgres_result_name(const struct pg_result *result, int column)
 {
-    return PQfname(result, column);
+    return libpq.PQfname(result, column);
 }
 
 const char *postgres_result_text(const struct pg_result *result, int row, int column, size_t *size)
 {
-    if (PQgetisnull(result, row, column))
+    if (libpq.PQgetisnull(result, row, column))
         return NULL;
-    *size = (size_t)PQgetlength(result, row, column);
-    return PQgetvalue(result, row, column);
+    *size = (size_t)libpq.PQgetlength(result, row, column);
+    return libpq.PQgetvalue(result, row, column);
 }
 
 enum postgres_type postgres_result_type(const struct pg_result *result, int column)
 {
-    switch (PQftype(result, column)) {
+    switch (libpq.PQftype(result, column)) {
     case OID_BOOL:
         return POSTGRES_BOOLEAN;
     case OID_INT2:
@@ -113,5 +113,5 @@ enum postgres_type postgres_result_type(const struct pg_result *result, int colu
 
 void postgres_result_free(struct pg_result *result)
 {
-    PQclear(result);
+    libpq.PQclear(result);
 }

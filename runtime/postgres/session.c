@@ -56,7 +56,7 @@ static void break_off(struct postgres_session *session, const struct crown_error
     session->closed = true;
     session->error = *err;
     loop_unwatch(&session->watch);
-    PQfinish(session->conn);
+    libpq.PQfinish(session->conn);
     session->conn = NULL;
     loop_post(session->loop, &session->closing); /* before the waiters, who may ask anew */
     fail_all(session, err);
@@ -65,7 +65,7 @@ static void break_off(struct postgres_session *session, const struct crown_error
 static void break_off_libpq(struct postgres_session *session)
 {
     struct crown_error err;
-    const char *message = PQerrorMessage(session->conn);
+    const char *message = libpq.PQerrorMessage(session->conn);
     (void)postgres_error(message[0] != '\0' ? message : "the connection was closed", ERROR_CLOSED,
                          &err);
     break_off(session, &err);
@@ -82,9 +82,9 @@ static void tell_closed(struct loop_job *job)
 
 static void take_error(struct postgres_request *request, const PGresult *result)
 {
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+    const char *state = libpq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *primary = libpq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = libpq.PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
     (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
                     detail != NULL ? " (" : "", detail != NULL ? detail : "",
                     detail != NULL ? ")" : "");
@@ -95,9 +95,9 @@ static void take_error(struct postgres_request *request, const PGresult *result)
 static void take_result(struct postgres_slot *slot, PGresult *result)
 {
     struct postgres_request *request = slot->request;
-    ExecStatusType status = PQresultStatus(result);
+    ExecStatusType status = libpq.PQresultStatus(result);
     if (request == NULL || request->result != NULL || request->error.code != ERROR_NONE) {
-        PQclear(result);
+        libpq.PQclear(result);
         return;
     }
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
@@ -108,14 +108,14 @@ static void take_result(struct postgres_slot *slot, PGresult *result)
         take_error(request, result);
     else
         (void)error_set(&request->error, ERROR_STORE, "%s is not possible here",
-                        PQresStatus(status));
-    PQclear(result);
+                        libpq.PQresStatus(status));
+    libpq.PQclear(result);
 }
 
 static void slot_done(struct postgres_slot *slot)
 {
     struct postgres_request *request = slot->request;
-    slot->session->in_transaction = PQtransactionStatus(slot->session->conn) != PQTRANS_IDLE;
+    slot->session->in_transaction = libpq.PQtransactionStatus(slot->session->conn) != PQTRANS_IDLE;
     slot_free(slot);
     if (request == NULL)
         return;
@@ -127,19 +127,19 @@ static void slot_done(struct postgres_slot *slot)
 static void take_answers(struct postgres_session *session)
 {
     bool ended = false; /* twice NULL: nothing more is to be had, whatever the slots say */
-    while (!list_empty(&session->slots) && !PQisBusy(session->conn)) {
+    while (!list_empty(&session->slots) && !libpq.PQisBusy(session->conn)) {
         struct postgres_slot *slot = (struct postgres_slot *)list_first(&session->slots);
-        PGresult *result = PQgetResult(session->conn);
+        PGresult *result = libpq.PQgetResult(session->conn);
         if (result == NULL && ended)
             return;
         ended = result == NULL;
         if (ended)
             continue;
-        if (PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
+        if (libpq.PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
             take_result(slot, result);
             continue;
         }
-        PQclear(result);
+        libpq.PQclear(result);
         slot_done(slot);
     }
 }
@@ -147,19 +147,19 @@ static void take_answers(struct postgres_session *session)
 static void take_notifications(struct postgres_session *session)
 {
     PGnotify *notify;
-    while ((notify = PQnotifies(session->conn)) != NULL) {
+    while ((notify = libpq.PQnotifies(session->conn)) != NULL) {
         session->events.notified(session->events.context, notify->relname, notify->extra);
-        PQfreemem(notify);
+        libpq.PQfreemem(notify);
     }
 }
 
 static void flush(struct postgres_session *session)
 {
-    int left = PQflush(session->conn);
+    int left = libpq.PQflush(session->conn);
     if (left < 0)
         break_off_libpq(session);
     else
-        loop_watch(session->loop, &session->watch, PQsocket(session->conn),
+        loop_watch(session->loop, &session->watch, libpq.PQsocket(session->conn),
                    left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
@@ -167,10 +167,10 @@ static void ready(struct loop_watch *watch, unsigned events)
 {
     struct postgres_session *session =
         (struct postgres_session *)((char *)watch - offsetof(struct postgres_session, watch));
-    bool alive = (events & LOOP_READ) == 0 || PQconsumeInput(session->conn) == 1;
+    bool alive = (events & LOOP_READ) == 0 || libpq.PQconsumeInput(session->conn) == 1;
     take_answers(session);
     take_notifications(session);
-    if (!alive || PQstatus(session->conn) == CONNECTION_BAD)
+    if (!alive || libpq.PQstatus(session->conn) == CONNECTION_BAD)
         break_off_libpq(session);
     else if (events & LOOP_WRITE)
         flush(session);
@@ -214,9 +214,9 @@ void postgres_session_send(struct postgres_session *session, struct postgres_req
     request->slot = slot;
     loop_at(session->loop, &slot->deadline,
             clock_add_ns(loop_now(session->loop), request->timeout_ns));
-    if (PQsendQueryParams(session->conn, request->sql, request->value_count, NULL,
-                          (const char *const *)request->values, NULL, NULL, 0) != 1 ||
-        PQpipelineSync(session->conn) != 1) {
+    if (libpq.PQsendQueryParams(session->conn, request->sql, request->value_count, NULL,
+                                (const char *const *)request->values, NULL, NULL, 0) != 1 ||
+        libpq.PQpipelineSync(session->conn) != 1) {
         break_off_libpq(session);
         return;
     }
@@ -233,10 +233,10 @@ struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, b
                                               struct crown_error *err)
 {
     struct postgres_session *session = calloc(1, sizeof(*session));
-    if (session == NULL || PQenterPipelineMode(conn) != 1) {
+    if (session == NULL || libpq.PQenterPipelineMode(conn) != 1) {
         (void)error_set(err, ERROR_MEMORY, "postgres: pipeline mode is not to be had");
         free(session);
-        PQfinish(conn);
+        libpq.PQfinish(conn);
         return NULL;
     }
     *session = (struct postgres_session){.loop = loop,
@@ -246,7 +246,7 @@ struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, b
                                          .events = *events,
                                          .closing = {.run = tell_closed}};
     list_init(&session->slots);
-    loop_watch(loop, &session->watch, PQsocket(conn), LOOP_READ);
+    loop_watch(loop, &session->watch, libpq.PQsocket(conn), LOOP_READ);
     return session;
 }
 

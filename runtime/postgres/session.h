@@ -6,7 +6,7 @@
 #ifndef CROWN_POSTGRES_SESSION_H
 #define CROWN_POSTGRES_SESSION_H
 
-#include <libpq-fe.h>
+#include "postgres/libpq.h"
 #include <stdbool.h>
 
 #include "base/error.h"

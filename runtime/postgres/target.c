@@ -1,7 +1,7 @@
 #include "postgres/target.h"
 
+#include "postgres/libpq.h"
 #include <arpa/inet.h>
-#include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,17 +89,19 @@ int postgres_targets_read(const char *url, struct postgres_targets *targets,
     const char *const keywords[] = {"dbname", "sslmode", NULL};
     const char *const values[] = {url, PROBE, NULL};
     *targets = (struct postgres_targets){0};
-    PGconn *conn = PQconnectStartParams(keywords, values, 1);
+    if (libpq_load(err) < 0)
+        return -1;
+    PGconn *conn = libpq.PQconnectStartParams(keywords, values, 1);
     if (conn == NULL)
         return error_set(err, ERROR_MEMORY, "postgres: out of memory");
     int result = 0;
-    if (strstr(PQerrorMessage(conn), PROBE) == NULL)
-        result = postgres_error(PQerrorMessage(conn), ERROR_USAGE, err);
-    PQconninfoOption *options = result == 0 ? PQconninfo(conn) : NULL;
+    if (strstr(libpq.PQerrorMessage(conn), PROBE) == NULL)
+        result = postgres_error(libpq.PQerrorMessage(conn), ERROR_USAGE, err);
+    PQconninfoOption *options = result == 0 ? libpq.PQconninfo(conn) : NULL;
     if (result == 0 && (options == NULL || split(url, options, targets) < 0))
         result = error_set(err, ERROR_MEMORY, "postgres: out of memory");
-    PQconninfoFree(options);
-    PQfinish(conn);
+    libpq.PQconninfoFree(options);
+    libpq.PQfinish(conn);
     return result;
 }
 

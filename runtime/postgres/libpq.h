@@ -1,0 +1,63 @@
+/**
+ * libpq, loaded when the first Postgres URL is read: with all that it brings along (TLS, LDAP,
+ * Kerberos) it would double the time in which every other start of the program is over.
+ */
+#ifndef CROWN_POSTGRES_LIBPQ_H
+#define CROWN_POSTGRES_LIBPQ_H
+
+#include <libpq-fe.h>
+
+#include "base/error.h"
+
+#define LIBPQ_FUNCTIONS(X)                                                                         \
+    X(PQbackendPID)                                                                                \
+    X(PQclear)                                                                                     \
+    X(PQcmdTuples)                                                                                 \
+    X(PQconnectPoll)                                                                               \
+    X(PQconnectStartParams)                                                                        \
+    X(PQconninfo)                                                                                  \
+    X(PQconninfoFree)                                                                              \
+    X(PQconsumeInput)                                                                              \
+    X(PQdb)                                                                                        \
+    X(PQenterPipelineMode)                                                                         \
+    X(PQerrorMessage)                                                                              \
+    X(PQescapeIdentifier)                                                                          \
+    X(PQfinish)                                                                                    \
+    X(PQflush)                                                                                     \
+    X(PQfname)                                                                                     \
+    X(PQfreemem)                                                                                   \
+    X(PQftype)                                                                                     \
+    X(PQgetResult)                                                                                 \
+    X(PQgetisnull)                                                                                 \
+    X(PQgetlength)                                                                                 \
+    X(PQgetvalue)                                                                                  \
+    X(PQhost)                                                                                      \
+    X(PQisBusy)                                                                                    \
+    X(PQnfields)                                                                                   \
+    X(PQnotifies)                                                                                  \
+    X(PQntuples)                                                                                   \
+    X(PQpipelineSync)                                                                              \
+    X(PQport)                                                                                      \
+    X(PQresStatus)                                                                                 \
+    X(PQresultErrorField)                                                                          \
+    X(PQresultStatus)                                                                              \
+    X(PQsendQueryParams)                                                                           \
+    X(PQsetNoticeProcessor)                                                                        \
+    X(PQsetnonblocking)                                                                            \
+    X(PQsocket)                                                                                    \
+    X(PQstatus)                                                                                    \
+    X(PQtransactionStatus)
+
+/** The functions, by their own names: `libpq.PQstatus(conn)`. All NULL before libpq_load. */
+struct libpq {
+#define LIBPQ_FIELD(name) __typeof__(name) *name;
+    LIBPQ_FUNCTIONS(LIBPQ_FIELD)
+#undef LIBPQ_FIELD
+};
+extern struct libpq libpq;
+
+/** Loads the library, once. @return 0, or -1 with ERROR_USAGE: it is not installed, or too old for
+ * pipeline mode (before PostgreSQL 14). */
+int libpq_load(struct crown_error *err);
+
+#endif
