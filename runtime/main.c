@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "host/fresh.h"
 #include "host/host.h"
 #include "process/supervisor.h"
 #include "process/title.h"
@@ -15,6 +16,8 @@ int main(int argc, char **argv, char **envp)
 {
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return puts("crown-lua " CROWN_VERSION) < 0;
+    if (argc > 2 && strcmp(argv[1], "file") == 0 && strcmp(argv[2], "--check") == 0)
+        return fresh_main(argc - 3, argv + 3);
     struct host_config host = {
         .argc = argc,
         .argv = argv,

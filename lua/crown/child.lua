@@ -85,9 +85,16 @@ function child.check(where, given)
     stderr = check_output(where, "stderr", checked.stderr),
     stop_signal = options.signal_number(checked.stop_signal),
     isolation = checked.isolation,
+    terminal = checked.terminal,
+    escalate = checked.mode == "interrupt",
+    signalled = checked.mode == "signal",
+    fence = checked.fence,
   }
+  if checked.fence and not spec.signalled then usage.error("%s: fence is for mode = \"signal\"", where) end
   ids(where, spec, checked.user, checked.group)
-  return spec, restart(where, checked.restart), checked.stop_timeout
+  local policy = restart(where, checked.restart)
+  spec.decides = policy.policy == "finish"
+  return spec, policy, checked.stop_timeout
 end
 
 return child

@@ -76,6 +76,9 @@ local function check_children(where, checked, spec)
     local restart
     spec.follower_child, restart = child.check(where .. ": follower_child", checked.follower_child)
     spec.restart = spec.restart or restart
+    if spec.child and spec.child.signalled then
+      usage.error("%s: a child in signal mode lives on between terms, so there is no follower_child beside it", where)
+    end
   end
   spec.stop_timeout = checked.stop_timeout or stop_timeout
 end

@@ -72,12 +72,15 @@ options.child = {
   stop_signal = { type = { "string", "number" }, default = "TERM", check = check_signal },
   stop_timeout = { type = "number", above = 0, most = 86400 },
   isolation = { type = "string", values = { "tree", "pidns" }, default = "tree" },
+  mode = { type = "string", values = { "stop", "interrupt", "signal" }, default = "stop" },
+  fence = { type = "boolean", default = false },
+  terminal = { type = "boolean", default = false },
   restart = { type = "table" },
 }
 
 --- Options of a restart policy.
 options.restart = {
-  policy = { type = "string", values = { "permanent", "transient", "temporary" },
+  policy = { type = "string", values = { "permanent", "transient", "temporary", "finish" },
     default = "permanent" },
   max = { type = "number", integer = true, least = 0, most = 16, default = 3 },
   within = { type = "number", above = 0, most = 86400, default = 60 },

@@ -4,6 +4,7 @@
 -- @module crown.oracles.file
 
 local core = require "crown.core"
+local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
 local watch_file = require "crown.core.watch_file"
 
@@ -90,7 +91,7 @@ function File:record(epoch, leading)
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time() }
   local written, problem = self.lock:write(text)
   if not written then return nil, problem end
-  return lockfile.replace(self.base .. ".json", text)
+  return files.replace(self.base .. ".json", text)
 end
 
 function File:claim()
@@ -175,7 +176,7 @@ end
 -- @treturn table an array of `{ name, node, epoch }`, or nil and a message
 function File.list(opts)
   local dir = directory_of(opts)
-  local names, problem = lockfile.list(dir)
+  local names, problem = files.list(dir)
   if not names then return nil, problem end
   table.sort(names)
   local found = {}
@@ -198,7 +199,7 @@ function File.evict(opts, name)
   local base = directory_of(opts) .. "/" .. name
   local before = decode(read_file(base .. ".json"))
   if not lockfile.held(base .. ".lock") then return nil, ("nobody leads '%s'"):format(name) end
-  local written, problem = lockfile.replace(base .. ".evict", core.token)
+  local written, problem = files.replace(base .. ".evict", core.token)
   if not written then return nil, problem end
   local until_then = core.now() + (opts.wait or 10)
   while core.now() < until_then do

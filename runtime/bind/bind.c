@@ -1,11 +1,14 @@
 #include "bind/bind.h"
 
+#include <errno.h>
+
 #include "host/host.h"
 
 const struct lua_module bind_modules[] = {
     {"crown.core", bind_open_core},
     {"crown.core.election", bind_open_election},
     {"crown.core.exec", bind_open_exec},
+    {"crown.core.files", bind_open_files},
     {"crown.core.lockfile", bind_open_lockfile},
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.tcp", bind_open_tcp},
@@ -20,6 +23,13 @@ int push_error(lua_State *L, const struct crown_error *err)
     lua_pushstring(L, err->message);
     lua_pushstring(L, error_code_name(err->code));
     return 3;
+}
+
+int push_errno(lua_State *L, const char *what, const char *path)
+{
+    struct crown_error err;
+    (void)error_set_errno(&err, errno, "%s %s", what, path);
+    return push_error(L, &err);
 }
 
 void bind_make_type(lua_State *L, const char *name, const struct luaL_Reg *methods,

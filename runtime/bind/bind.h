@@ -20,6 +20,9 @@ extern const struct lua_module bind_modules[];
 /** Pushes nil, message, code. @return 3. */
 int push_error(lua_State *L, const struct crown_error *err);
 
+/** The same for errno: "WHAT PATH: no such file or directory". */
+int push_errno(lua_State *L, const char *what, const char *path);
+
 /** Makes the metatable of a userdata type: its methods, and what runs when Lua lets go of one. */
 void bind_make_type(lua_State *L, const char *name, const struct luaL_Reg *methods,
                     lua_CFunction gc);
@@ -30,6 +33,7 @@ struct host *check_host(lua_State *L);
 int bind_open_core(lua_State *L);
 int bind_open_election(lua_State *L);
 int bind_open_exec(lua_State *L);
+int bind_open_files(lua_State *L);
 int bind_open_lockfile(lua_State *L);
 int bind_open_postgres(lua_State *L);
 int bind_open_tcp(lua_State *L);

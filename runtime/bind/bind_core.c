@@ -157,6 +157,13 @@ static int core_exit(lua_State *L)
     return 0;
 }
 
+/* exit_code(code): for when the last election has ended. */
+static int core_exit_code(lua_State *L)
+{
+    host_set_code(check_host(L), luaL_checkint(L, 1));
+    return 0;
+}
+
 /* load_script(position) -> the script's function and its arguments; `position` counts as in `arg`.
  */
 static int core_load_script(lua_State *L)
@@ -201,17 +208,10 @@ static int core_user_ids(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"now", core_now},
-    {"sleep", core_sleep},
-    {"spawn", core_spawn},
-    {"log", core_log},
-    {"log_setup", core_log_setup},
-    {"redact", core_redact},
-    {"exit", core_exit},
-    {"load_script", core_load_script},
-    {"node", core_node},
-    {"heartbeat", core_heartbeat},
-    {"user_ids", core_user_ids},
+    {"now", core_now},   {"sleep", core_sleep},         {"spawn", core_spawn},
+    {"log", core_log},   {"log_setup", core_log_setup}, {"redact", core_redact},
+    {"exit", core_exit}, {"exit_code", core_exit_code}, {"load_script", core_load_script},
+    {"node", core_node}, {"heartbeat", core_heartbeat}, {"user_ids", core_user_ids},
     {NULL, NULL},
 };
 

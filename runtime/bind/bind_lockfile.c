@@ -1,7 +1,6 @@
 /* crown.core.lockfile: a write lock on a file, held by an open file description (fcntl(2),
  * F_OFD_SETLK): it belongs to whoever has the descriptor open, so that a keeper, a warden and a
  * child that inherit it hold it as well. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -21,13 +20,6 @@
 #ifndef CIFS_MAGIC_NUMBER
 #define CIFS_MAGIC_NUMBER 0xFF534D42
 #endif
-
-static int push_errno(lua_State *L, const char *what, const char *path)
-{
-    struct crown_error err;
-    (void)error_set_errno(&err, errno, "%s %s", what, path);
-    return push_error(L, &err);
-}
 
 static int *check_lock(lua_State *L)
 {
@@ -206,35 +198,6 @@ static int lockfile_directory(lua_State *L)
     return 1;
 }
 
-/* replace(path, text) -> true, or nil, message: atomically, and durably, by a temporary file beside
- * it. */
-static int lockfile_replace(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    size_t size;
-    const char *text = luaL_checklstring(L, 2, &size);
-    const char *temporary = lua_pushfstring(L, "%s.%d.new", path, (int)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0 && errno == EEXIST && unlink(temporary) == 0)
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return push_errno(L, "write", temporary);
-    bool written = write(fd, text, size) == (ssize_t)size && fdatasync(fd) == 0;
-    int saved = errno;
-    if (close(fd) < 0 && written) {
-        written = false;
-        saved = errno;
-    }
-    if (!written || rename(temporary, path) < 0) {
-        errno = written ? errno : saved;
-        int result = push_errno(L, "write", path);
-        (void)unlink(temporary); /* the write's error is what counts */
-        return result;
-    }
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
 static const luaL_Reg methods[] = {
     {"try", lockfile_try},     {"release", lockfile_release},       {"same", lockfile_same},
     {"read", lockfile_read},   {"write", lockfile_write},           {"touch", lockfile_touch},
@@ -256,26 +219,11 @@ static int lockfile_held(lua_State *L)
     return 1;
 }
 
-/* list(directory) -> the names in it, or nil, message. */
-static int lockfile_list(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    DIR *directory = opendir(path);
-    int count = 0;
-    if (directory == NULL)
-        return push_errno(L, "read the directory", path);
-    lua_newtable(L);
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
-        lua_pushstring(L, entry->d_name);
-        lua_rawseti(L, -2, ++count);
-    }
-    (void)closedir(directory); /* read only */
-    return 1;
-}
-
 static const luaL_Reg functions[] = {
-    {"held", lockfile_held},           {"list", lockfile_list},       {"open", lockfile_open},
-    {"directory", lockfile_directory}, {"replace", lockfile_replace}, {NULL, NULL},
+    {"held", lockfile_held},
+    {"open", lockfile_open},
+    {"directory", lockfile_directory},
+    {NULL, NULL},
 };
 
 int bind_open_lockfile(lua_State *L)

@@ -104,8 +104,12 @@ void child_ended(struct step *step)
     if (!election->child.running)
         return;
     election->child.running = election->child.stopping = false;
-    if (asked || election->stop || election->phase == ELECTION_STEPPING)
+    if (asked || election->stop || election->phase == ELECTION_STEPPING) {
+        if (election->config.restart == ELECTION_RESTART_FINISH && !step->event->child.kept &&
+            election->child.role == ELECTION_ROLE_LEADER)
+            election->stop = true;
         return;
+    }
     if (election->child.role == ELECTION_ROLE_FOLLOWER)
         follower_ended(step, step->event->child.failed);
     else

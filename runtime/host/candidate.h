@@ -21,6 +21,7 @@
 enum candidate_call { CALL_NONE, CALL_CLAIM, CALL_REFRESH, CALL_INFO, CALL_ABDICATE };
 
 struct candidate_child {
+    struct candidate *candidate;
     struct process process;
     struct capture capture[3]; /* of stdout and stderr, where they go to the log */
     enum election_role role;
@@ -28,6 +29,11 @@ struct candidate_child {
     bool stop_requested;
     bool unstartable;
     int status;
+
+    /* Signal mode. */
+    int signal; /* waits until the command has a handler for it; 0: none */
+    int64_t signal_until_ns, settled_ns;
+    struct loop_deadline signal_timer;
 };
 
 struct candidate {
@@ -39,7 +45,7 @@ struct candidate {
     struct loop_deadline timer;
     int object; /* registry reference of the Lua object */
     bool has_won, has_lost, has_campaign;
-    bool started, finished;
+    bool started, finished, asked_to_stop;
 
     /* One oracle call at a time. */
     struct task *call;
@@ -63,6 +69,7 @@ struct candidate {
 
     struct child_options *child_options[2]; /* by role */
     struct candidate_child *child;          /* the one that runs, or NULL */
+    struct candidate_child *standing;       /* in signal mode: lives on between terms, or NULL */
     struct list execs;                      /* commands that the term's tasks run */
     int hold_fd;                            /* kept open by the child's tree; -1: none */
     int64_t deadman_ns; /* instant at which Lua of the term must be over; TIME_NEVER */
@@ -95,5 +102,15 @@ void child_start(struct candidate *candidate, const struct election_action *acti
 void child_stop(struct candidate *candidate, int64_t kill_at_ns);
 void child_set_deadline(struct candidate *candidate, const struct election_action *action);
 void child_free(struct candidate *candidate);
+/** The options that a child was started with. */
+const struct child_options *child_options_of(const struct candidate *candidate,
+                                             const struct candidate_child *child);
+
+/* standing.c: commands in signal mode. */
+bool standing_take_up(struct candidate *candidate, const struct election_action *action);
+void standing_tell(struct candidate_child *child, int signal);
+bool standing_leave(struct candidate *candidate, int64_t kill_at_ns);
+void standing_gone(struct candidate *candidate);
+bool standing_stop(struct candidate *candidate);
 
 #endif

@@ -35,12 +35,15 @@ struct child_options {
     enum child_isolation isolation;
     bool terminal;
     bool escalate;
+    bool signalled; /* signal mode: it lives from term to term */
+    bool fence;     /* in signal mode: killed at the deadline all the same */
+    bool decides;   /* its exit code is the program's */
 };
 
 /**
  * Reads the table at `index` (`argv`, `env`, `cwd`, `uid`, `gid`, `groups`, `stdin`, `stdout`,
- * `stderr`, `stop_signal`, `isolation`, `terminal`, `escalate`). May raise for what the Lua side
- * must have checked.
+ * `stderr`, `stop_signal`, `isolation`, `terminal`, `escalate`, `signalled`, `fence`, `decides`).
+ * May raise for what the Lua side must have checked.
  * @return options for child_options_free, or NULL when memory is out.
  */
 struct child_options *child_options_read(lua_State *L, int index);

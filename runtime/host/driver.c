@@ -280,5 +280,8 @@ void candidate_abdicate(struct candidate *candidate)
 
 void candidate_stop(struct candidate *candidate)
 {
+    candidate->asked_to_stop = true;
+    if (standing_stop(candidate))
+        return;
     candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }

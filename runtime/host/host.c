@@ -48,7 +48,7 @@ struct host {
     unsigned holds;
     bool main_ended, armed, stopping;
     bool exiting;
-    int code;
+    int code, code_at_end;
     struct loop_deadline beat;
     int64_t silence_ns;
 };
@@ -95,7 +95,7 @@ static void turned(void *context)
     if (host->armed && host->silence_ns > 0 && !host->beat.armed)
         beat(host);
     if (host->main_ended && host->holds == 0)
-        host_exit(host, 0);
+        host_exit(host, host->code_at_end);
     if (host->exiting)
         loop_stop(host->loop);
 }
@@ -348,6 +348,11 @@ void host_exit(struct host *host, int code)
     host->code = code;
     arm(host, false);
     loop_stop(host->loop);
+}
+
+void host_set_code(struct host *host, int code)
+{
+    host->code_at_end = code;
 }
 
 struct title {

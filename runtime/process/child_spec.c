@@ -23,7 +23,7 @@ struct block {
     uint32_t uid, gid;
     uint32_t stdio[3];
     uint32_t hold_count;
-    int32_t stop_signal;
+    int32_t stop_signal, lease_signal;
     uint32_t terminal, escalate, isolation;
     int64_t stop_at_ns, kill_at_ns, deadline_ns;
     uint64_t text_size;
@@ -57,6 +57,7 @@ static void fill(const struct child_spec *spec, struct block *block)
         block->stdio[i] = (uint32_t)spec->stdio[i];
     block->hold_count = spec->hold_count;
     block->stop_signal = spec->stop_signal;
+    block->lease_signal = spec->lease_signal;
     block->terminal = spec->terminal;
     block->escalate = spec->escalate;
     block->isolation = (uint32_t)spec->isolation;
@@ -189,6 +190,7 @@ static int parse(struct block *block, size_t size, struct child_spec *spec)
     for (unsigned i = 0; i < spec->hold_count; i++)
         spec->hold_fd[i] = next++;
     spec->stop_signal = block->stop_signal;
+    spec->lease_signal = block->lease_signal;
     spec->terminal = block->terminal != 0;
     spec->escalate = block->escalate != 0;
     spec->isolation = (enum child_isolation)block->isolation;

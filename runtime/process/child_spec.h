@@ -43,8 +43,10 @@ struct child_spec {
     int hold_fd[CHILD_MAX_HOLD];
     unsigned hold_count;
     int stop_signal;
-    bool terminal; /* take the terminal's foreground, as a shell's child does */
-    bool escalate; /* --terminate: INT, a second later TERM, then SIGKILL */
+    int lease_signal; /* signal mode: sent at stop_at instead of a stop; 0: a term's end is a stop
+                       */
+    bool terminal;    /* take the terminal's foreground, as a shell's child does */
+    bool escalate;    /* --terminate: INT, a second later TERM, then SIGKILL */
     enum child_isolation isolation;
     int64_t stop_at_ns, kill_at_ns, deadline_ns; /* as SET_DEADLINE; TIME_NEVER: none */
 };

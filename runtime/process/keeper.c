@@ -67,11 +67,21 @@ static int64_t warden_deadman_ns(const struct keeper *keeper)
     return first_ns + (keeper->deadline_ns - first_ns) / 2;
 }
 
+/* The foreground, where the child's group had it. Background groups may not ask for it, unless they
+ * block SIGTTOU, as a keeper does: tcsetpgrp(3). */
+static void give_back_terminal(void)
+{
+    if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp())
+        (void)tcsetpgrp(STDIN_FILENO, getpgrp()); /* a terminal that hung up has no foreground */
+}
+
 /* Kills whatever is left, says so, and ends. GONE is exact: no process of the tree exists any more.
  */
 static void finish(struct keeper *keeper) __attribute__((noreturn));
 static void finish(struct keeper *keeper)
 {
+    if (keeper->spec.terminal)
+        give_back_terminal();
     if (keeper->started && !keeper->exited)
         keeper->status = SIGKILL;
     rounds_kill_all();
@@ -116,6 +126,17 @@ static void begin_stop(struct keeper *keeper)
     keeper->escalate_at_ns = clock_boottime_ns() + ESCALATE_AFTER_NS;
 }
 
+/* The lease is about to end, and no runtime has said that it was prolonged. */
+static void end_term(struct keeper *keeper)
+{
+    if (keeper->spec.lease_signal == 0) {
+        begin_stop(keeper);
+        return;
+    }
+    keeper->stop_at_ns = TIME_NEVER;
+    signal_child(keeper, keeper->spec.lease_signal, false);
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -146,7 +167,7 @@ static void act_on_time(struct keeper *keeper)
     if (now >= earlier(keeper->kill_at_ns, keeper->stop_kill_at_ns))
         kill_now(keeper);
     if (now >= keeper->stop_at_ns)
-        begin_stop(keeper);
+        end_term(keeper);
     if (now >= keeper->escalate_at_ns) {
         keeper->escalate_at_ns = TIME_NEVER;
         signal_stop(keeper, SIGTERM);

@@ -83,15 +83,18 @@ static int set_descriptors(const struct child_spec *spec, const int *fds)
     return 0;
 }
 
-static int take_terminal(void)
+/* Only what the program itself has: one that a shell started in the background stays there. */
+static int take_terminal(pid_t parent)
 {
+    if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgid(parent))
+        return 0;
     /* In the background, tcsetpgrp raises SIGTTOU, which must be blocked to be let through:
      * tcsetpgrp(3). */
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTTOU);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    return isatty(STDIN_FILENO) && tcsetpgrp(STDIN_FILENO, getpgrp()) < 0 ? -1 : 0;
+    return tcsetpgrp(STDIN_FILENO, getpgrp());
 }
 
 static int set_ids(const struct child_spec *spec)
@@ -112,7 +115,7 @@ static void become_child(const struct child_spec *spec, const int *fds, pid_t pa
     (void)setpgid(0, 0); /* cannot fail for a fresh child that leads no session */
     if (set_streams(spec, fds) < 0 || set_descriptors(spec, fds) < 0)
         fail(pipe_fd, STAGE_STREAMS, errno);
-    if (spec->terminal && take_terminal() < 0)
+    if (spec->terminal && take_terminal(parent) < 0)
         fail(pipe_fd, STAGE_TERMINAL, errno);
     if (set_ids(spec) < 0)
         fail(pipe_fd, STAGE_IDS, errno);

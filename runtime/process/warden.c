@@ -28,6 +28,7 @@ struct warden {
     struct deadman *deadman;
     pid_t child;
     bool namespaced;
+    bool terminal;
 };
 
 /* The end: in a namespace the kernel kills everything with us; else round by round. */
@@ -49,9 +50,16 @@ static void reap(const struct warden *warden)
 {
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+    int flags = WNOHANG | __WALL | (warden->terminal ? WUNTRACED : 0);
+    while ((pid = waitpid(-1, &status, flags)) > 0) {
         if (pid != warden->child)
             continue; /* a daemonized descendant that came to us */
+        if (WIFSTOPPED(status)) {
+            /* Ctrl-Z: no shell of the user's would ever continue it, and it leads. */
+            if (WSTOPSIG(status) == SIGTSTP)
+                (void)kill(-warden->child, SIGCONT);
+            continue;
+        }
         const struct wire_message exited = {.type = WIRE_EXITED, .pid = pid, .status = status};
         report(warden, &exited);
         end_tree(warden);
@@ -139,7 +147,9 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
                        uid_t uid, gid_t gid)
 {
     close_others(spec, fds, line);
-    struct warden warden = {.keeper = line, .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS};
+    struct warden warden = {.keeper = line,
+                            .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS,
+                            .terminal = spec->terminal};
     struct crown_error err = {0};
     (void)realtime_enter();
     title_set("crown-warden", spec->label);

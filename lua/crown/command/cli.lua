@@ -77,19 +77,21 @@ function cli.parse(argv, at, list, environment)
   return options, at
 end
 
---- Reads the rest of a verb's command line: options anywhere, up to `--`.
+--- Reads the rest of a verb's command line: options anywhere, up to `--`, or up to the first word of a command.
 -- @tparam table argv the words
 -- @number at where to begin
 -- @tparam table common options of every verb
--- @tparam table own the verb's options
+-- @tparam table verb its `options`, and `command_at`: which word is the first of a command of the user's, whose options
+-- are its own
 -- @tparam table given what stood before the verb
 -- @treturn table the options by name
 -- @treturn table the other words
-function cli.parse_verb(argv, at, common, own, given)
-  local options, words, known = {}, {}, by_name(common, own)
+function cli.parse_verb(argv, at, common, verb, given)
+  local options, words, known = {}, {}, by_name(common, verb.options or {})
   for name, value in pairs(given) do options[name] = value end
   while argv[at] do
-    if argv[at] == "--" then
+    if argv[at] == "--" or #words + 1 == verb.command_at and argv[at]:sub(1, 1) ~= "-" then
+      if argv[at] ~= "--" then at = at - 1 end
       for i = at + 1, #argv do words[#words + 1] = argv[i] end
       break
     elseif argv[at]:sub(1, 1) == "-" and argv[at] ~= "-" then

@@ -11,7 +11,7 @@ local url = require "crown.url"
 local command = {}
 
 --- The verbs, in the order in which help lists them.
-command.verbs = { "app", "check", "info", "evict", "help" }
+command.verbs = { "app", "run", "file", "check", "info", "evict", "help" }
 
 --- Options that every verb takes.
 command.common = {
@@ -92,8 +92,9 @@ function command.main(argv)
   end
   local verb = require("crown.command." .. word)
   local words
-  options, words = cli.parse_verb(argv, at + 1, command.common, verb.options or {}, options)
+  options, words = cli.parse_verb(argv, at + 1, command.common, verb, options)
   if options.help then return require("crown.command.help").run({}, { word }) end
+  options["log-level"] = options["log-level"] or verb.log_level
   command.apply(options)
   return verb.run(options, words, argv)
 end

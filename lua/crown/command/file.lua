@@ -1,0 +1,105 @@
+--- Keeps a file present and fresh on the one candidate that leads.
+-- @module crown.command.file
+
+local core = require "crown.core"
+local elect = require "crown.elect"
+local events = require "crown.events"
+local files = require "crown.core.files"
+local usage = require "crown.usage"
+
+local file = {
+  summary = "keep a file present and fresh on exactly one candidate",
+  usage = "crown-lua file [OPTIONS] FILE NAME\n  crown-lua file --check FILE [--max-age SECONDS]",
+  options = {
+    { name = "check", help = "exit code 0 when FILE is there and has not expired, else 1; needs no store" },
+    { name = "max-age", value = "SECONDS", number = true, help = "for a FILE that names no expiry (60)" },
+  },
+  help = [[
+While NAME is led here, FILE holds {"timestamp", "count", "election", "node", "epoch", "expires_at"}
+and is replaced, atomically, at every refresh and at least every 15 s. It is removed when leadership
+is lost and at the end. After a crash of all of crown-lua it is there and past its expiry.
+
+  crown-lua file /run/cron.host CRON &
+  * * * * *  root  crown-lua file --check /run/cron.host && run-the-job]],
+}
+
+local EVERY = 15    -- seconds between two writes
+local NO_LEASE = 60 -- seconds that a file is good for where the oracle knows no deadline
+
+local function read(path)
+  local handle = io.open(path, "rb")
+  if not handle then return nil end
+  local text = handle:read "*a"
+  handle:close()
+  return text
+end
+
+local function is_ours(path)
+  local fine, found = pcall(core.json.decode, read(path) or "")
+  return fine and type(found) == "table" and found.election ~= nil and found.expires_at ~= nil
+end
+
+-- What lies at FILE from before is taken away, but nothing that is not ours.
+local function clear(path)
+  local kind, problem = files.kind(path)
+  if problem then usage.error("file: %s", problem) end
+  if kind == "directory" then usage.error("file: %s is a directory", path) end
+  if kind == "other" then usage.error("file: %s is no plain file", path) end
+  if kind == "file" and #read(path) > 0 and not is_ours(path) then
+    usage.error("file: %s is there and was not written by crown-lua: remove it, or name another", path)
+  end
+  if kind then os.remove(path) end
+  local fine
+  fine, problem = files.replace(path .. ".try", "")
+  if not fine then usage.error("file: %s", (problem:gsub("%.try[%d.new]*", ""))) end
+  os.remove(path .. ".try")
+end
+
+local Keeper = {}
+Keeper.__index = Keeper
+
+function Keeper:write()
+  local term = self.term
+  local left = term and term:remaining() or 0
+  if left <= 0 then return end
+  if left == math.huge then left = NO_LEASE end
+  self.count = self.count + 1
+  local written, problem = files.replace(self.path, core.json.encode {
+    timestamp = os.time(), count = self.count, election = term.name, node = core.node(), epoch = term.epoch,
+    expires_at = os.time() + left, expires_at_boottime = core.now() + left, boot_id = self.boot_id })
+  if not written then core.log("error", "file: " .. problem, { name = term.name }) end
+end
+
+function Keeper:won(term)
+  self.term = term
+  self:write()
+  while true do
+    core.sleep(EVERY)
+    self:write()
+  end
+end
+
+function Keeper:lost()
+  self.term = nil
+  os.remove(self.path)
+end
+
+--- The verb. (`crown-lua file --check …`, in this order, is answered before Lua is started.)
+function file.run(options, words)
+  local path, name = words[1], words[2]
+  if options.check then
+    if not path then usage.error("file: name a file: %s", file.usage) end
+    return files.fresh(path, options["max-age"] or 60) and 0 or 1
+  end
+  if not path or not name then usage.error("file: name a file and an election: %s", file.usage) end
+  clear(path)
+  local keeper = setmetatable({ path = path, count = 0, boot_id = read "/proc/sys/kernel/random/boot_id":match "%S+" },
+    Keeper)
+  elect { name = name, handlers = {
+    won = function(term) keeper:won(term) end,
+    lost = function() keeper:lost() end,
+  } }
+  events.on("leadership.refreshed", function() keeper:write() end)
+end
+
+return file

@@ -1,0 +1,103 @@
+--- Runs a command on the one candidate that leads.
+-- @module crown.command.run
+
+local core = require "crown.core"
+local elect = require "crown.elect"
+local events = require "crown.events"
+local usage = require "crown.usage"
+
+local run = {
+  summary = "run a command on exactly one candidate, as long as that one leads",
+  usage = "crown-lua run [OPTIONS] NAME [--] COMMAND [ARG...]",
+  command_at = 2,
+  log_level = "warn",
+  options = {
+    { name = "terminate", help = "end the command when leadership is lost: INT, TERM a second later, then KILL" },
+    { name = "fence", help = "without --terminate: KILL at the deadline unless it has exited or leads again" },
+    { name = "follower", value = "COMMAND", help = "with --terminate: what sh(1) runs while somebody else leads" },
+    { name = "restart", value = "POLICY", values = { "permanent", "transient", "temporary" },
+      help = "keep campaigning when the command ends: permanent, transient or temporary" },
+    { name = "stop-timeout", value = "SECONDS", number = true, help = "from the first stop signal to KILL" },
+    { name = "once", help = "give up with exit code 1 when somebody else leads" },
+    { name = "wait", value = "SECONDS", number = true, help = "with --once: try for so long first" },
+    { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace" },
+  },
+  help = [[
+COMMAND starts when NAME is won. Then there are two modes.
+
+  signals       SIGUSR1 when the election is won, SIGUSR2 when it is lost; the command lives on
+                and gets SIGUSR1 again at the next win. The first signal waits until COMMAND has
+                a handler for it. What it does while it does not lead is its own duty; --fence
+                sees to it.
+  --terminate   the command and all it started are dead before anybody else leads
+
+The end of COMMAND ends crown-lua with COMMAND's exit code, or 128 + the signal that ended it; 127
+when there is no such command, 126 when it cannot be executed. The lease is released before.
+It gets CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH, and the terminal.
+
+  crown-lua run reports -- ./report-worker --loop
+  crown-lua run --terminate --restart permanent web ./server
+  * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs]],
+}
+
+local NOT_LEADER, UNREACHABLE = 1, 3
+
+local function check(options, words)
+  if not words[1] then usage.error("run: name an election and a command: %s", run.usage) end
+  if not words[2] then usage.error("run: name a command for '%s': %s", words[1], run.usage) end
+  if options.follower and not options.terminate then
+    usage.error("run: --follower needs --terminate: in signal mode COMMAND itself lives on while it follows")
+  end
+  if options.fence and options.terminate then usage.error("run: --fence is for signal mode; --terminate has it anyway") end
+  if options.wait and not options.once then usage.error("run: --wait belongs to --once") end
+end
+
+local function give_up(election, code, text)
+  io.stderr:write(("crown-lua: run: %s\n"):format(text))
+  core.exit_code(code)
+  election:stop()
+end
+
+-- --once: an answer that somebody else leads, or none at all, ends it, at once or when the time is up.
+local function give_up_when_not_leader(election, seconds)
+  local name, problem = election.name, nil
+  local function judge()
+    if election:is_leader() then return end
+    local leader = election:status().leader
+    if problem and not leader then return give_up(election, UNREACHABLE, problem) end
+    give_up(election, NOT_LEADER, ("'%s' is led by %s"):format(name, leader or "nobody yet"))
+  end
+  events.on("oracle.error", function(event)
+    problem = event.error
+    if not seconds then judge() end
+  end)
+  if seconds then
+    core.spawn(function()
+      core.sleep(seconds)
+      judge()
+    end)
+  else
+    events.on("leadership.rejected", judge)
+  end
+end
+
+--- The verb.
+function run.run(options, words)
+  check(options, words)
+  local election = elect {
+    name = words[1],
+    stop_timeout = options["stop-timeout"],
+    child = {
+      command = { unpack(words, 2) },
+      mode = options.terminate and "interrupt" or "signal",
+      fence = options.fence,
+      terminal = true,
+      isolation = options.isolation,
+      restart = { policy = options.restart or "finish" },
+    },
+    follower_child = options.follower and { command = { "/bin/sh", "-c", options.follower }, stdin = "null" } or nil,
+  }
+  if options.once then give_up_when_not_leader(election, options.wait) end
+end
+
+return run

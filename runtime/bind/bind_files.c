@@ -1,0 +1,91 @@
+/* crown.core.files: what Lua's io cannot do safely. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bind/bind.h"
+#include "host/fresh.h"
+
+/* replace(path, text) -> true, or nil, message: atomically, and durably, by a temporary file beside
+ * it. */
+static int files_replace(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    size_t size;
+    const char *text = luaL_checklstring(L, 2, &size);
+    const char *temporary = lua_pushfstring(L, "%s.%d.new", path, (int)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0 && errno == EEXIST && unlink(temporary) == 0)
+        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return push_errno(L, "write", temporary);
+    bool written = write(fd, text, size) == (ssize_t)size && fdatasync(fd) == 0;
+    int saved = errno;
+    if (close(fd) < 0 && written) {
+        written = false;
+        saved = errno;
+    }
+    if (!written || rename(temporary, path) < 0) {
+        errno = written ? errno : saved;
+        int result = push_errno(L, "write", path);
+        (void)unlink(temporary); /* the write's error is what counts */
+        return result;
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* list(directory) -> the names in it, or nil, message. */
+static int files_list(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    DIR *directory = opendir(path);
+    int count = 0;
+    if (directory == NULL)
+        return push_errno(L, "read the directory", path);
+    lua_newtable(L);
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        lua_pushstring(L, entry->d_name);
+        lua_rawseti(L, -2, ++count);
+    }
+    (void)closedir(directory); /* read only */
+    return 1;
+}
+
+/* kind(path) -> "file", "directory", "link" or "other", nothing when there is none; or nil,
+ * message. */
+static int files_kind(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct stat found;
+    if (lstat(path, &found) < 0)
+        return errno == ENOENT ? 0 : push_errno(L, "look at", path);
+    lua_pushstring(L, S_ISREG(found.st_mode)   ? "file"
+                      : S_ISDIR(found.st_mode) ? "directory"
+                      : S_ISLNK(found.st_mode) ? "link"
+                                               : "other");
+    return 1;
+}
+
+/* fresh(path, max_age) -> whether a file of `crown-lua file` is there and has not expired. */
+static int files_fresh(lua_State *L)
+{
+    lua_pushboolean(L, fresh_file(luaL_checkstring(L, 1), luaL_checknumber(L, 2)));
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"replace", files_replace}, {"list", files_list}, {"kind", files_kind},
+    {"fresh", files_fresh},     {NULL, NULL},
+};
+
+int bind_open_files(lua_State *L)
+{
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}

@@ -1,0 +1,123 @@
+#include "host/fresh.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define TEXT_MAX 8192
+#define BOOT_ID_SIZE 36
+#define MAX_AGE_DEFAULT 60.0
+
+enum { PRESENT = 0, ABSENT = 1, USAGE = 2 };
+
+static int usage(const char *problem)
+{
+    (void)fprintf(stderr,
+                  "crown-lua: file --check: %s: crown-lua file --check FILE [--max-age SECONDS]\n",
+                  problem);
+    return USAGE;
+}
+
+static size_t read_text(int fd, char *text, size_t size)
+{
+    size_t length = 0;
+    ssize_t got;
+    while (length + 1 < size && (got = read(fd, text + length, size - 1 - length)) > 0)
+        length += (size_t)got;
+    text[length] = '\0';
+    return length;
+}
+
+/* What stands behind "key": in one flat object; inside a string the quotes would be escaped. */
+static const char *find_value(const char *text, const char *key)
+{
+    char quoted[64];
+    (void)snprintf(quoted, sizeof(quoted), "\"%s\":", key);
+    const char *found = strstr(text, quoted);
+    return found != NULL ? found + strlen(quoted) : NULL;
+}
+
+static double wall_clock(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+        return INFINITY;
+    return (double)now.tv_sec + (double)now.tv_nsec / (double)NS_PER_S;
+}
+
+/* Whether the file was written since this host's last start: then its own clock, which nobody sets,
+ * counts. */
+static bool is_of_this_boot(const char *text)
+{
+    char now[BOOT_ID_SIZE + 2];
+    const char *then = find_value(text, "boot_id");
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    size_t length = read_text(fd, now, sizeof(now));
+    (void)close(fd); /* read only */
+    return then != NULL && length >= BOOT_ID_SIZE && *then == '"' &&
+           strncmp(then + 1, now, BOOT_ID_SIZE) == 0;
+}
+
+static bool is_fresh(const char *text, const struct stat *found, double max_age)
+{
+    const char *expires_at = find_value(text, "expires_at");
+    const char *boottime = find_value(text, "expires_at_boottime");
+    if (boottime != NULL && is_of_this_boot(text))
+        return clock_seconds_from_ns(clock_boottime_ns()) < strtod(boottime, NULL);
+    if (expires_at != NULL)
+        return boottime == NULL && wall_clock() < strtod(expires_at, NULL);
+    double age = wall_clock() - (double)found->st_mtim.tv_sec;
+    return age >= 0 && age <= max_age;
+}
+
+bool fresh_file(const char *path, double max_age)
+{
+    char text[TEXT_MAX];
+    struct stat found;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool fresh = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+    if (fresh) {
+        (void)read_text(fd, text, sizeof(text));
+        fresh = is_fresh(text, &found, max_age);
+    }
+    (void)close(fd); /* read only */
+    return fresh;
+}
+
+int fresh_main(int argc, char **argv)
+{
+    const char *path = NULL;
+    double max_age = MAX_AGE_DEFAULT;
+    for (int i = 0; i < argc; i++) {
+        const char *value = NULL;
+        if (strncmp(argv[i], "--max-age=", 10) == 0)
+            value = argv[i] + 10;
+        else if (strcmp(argv[i], "--max-age") == 0)
+            value = i + 1 < argc ? argv[++i] : "";
+        if (value != NULL) {
+            char *end;
+            max_age = strtod(value, &end);
+            if (end == value || *end != '\0' || !(max_age >= 0))
+                return usage("--max-age: seconds expected");
+        } else if (argv[i][0] == '-' || path != NULL) {
+            return usage("one FILE expected");
+        } else {
+            path = argv[i];
+        }
+    }
+    if (path == NULL)
+        return usage("name a FILE");
+    return fresh_file(path, max_age) ? PRESENT : ABSENT;
+}
