@@ -163,7 +163,7 @@ void following_settle(struct step *step)
         return;
     if (election->release) {
         call_start(step, ELECTION_CALL_ABDICATE, until_ns);
-    } else if (election->messages > 0) {
+    } else if (election->messages > 0 && step->now >= election->stand_back_ns) {
         election->messages--;
         call_start(step, ELECTION_CALL_INFO, until_ns);
     } else if (step->now >= election->next_claim_ns) {

@@ -40,6 +40,7 @@ struct election {
     int64_t next_claim_ns;
     bool watching;          /* the next claim is due because a lease we know of ends */
     int64_t retry_after_ns; /* the backoff after an unknown claim; 0: none yet */
+    int64_t stand_back_ns;  /* who has let go lets the others hear of it first */
     bool release;           /* a claim ended unknown: release, in case it was granted */
     bool amnesia_known;     /* the store forgot, we sat it out: believe its next epoch */
 

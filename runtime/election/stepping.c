@@ -17,6 +17,13 @@ static int64_t reclaim_after(const struct election *election, enum election_reas
     }
 }
 
+/* Whether the lease was given up while it was ours, so that another candidate should have it. */
+static bool lets_go(enum election_reason reason)
+{
+    return reason == ELECTION_REASON_EVICTED || reason == ELECTION_REASON_ABDICATED ||
+           reason == ELECTION_REASON_CHILD_FAILED;
+}
+
 void stepping_begin(struct step *step, enum election_reason reason, bool ours)
 {
     struct election *election = step->election;
@@ -101,6 +108,7 @@ static void leave(struct step *step)
     election->deadline_ns = TIME_NEVER;
     (void)step_act(step, ELECTION_ACTION_CLEAR_DEADLINE);
     election->next_claim_ns = election->reclaim_ns;
+    election->stand_back_ns = lets_go(election->reason) ? election->reclaim_ns : 0;
     if (!election->config.monitor_leader && election->reason == ELECTION_REASON_DENIED)
         election->next_claim_ns = TIME_NEVER;
     election->watching = false;

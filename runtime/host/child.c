@@ -233,7 +233,8 @@ static int start(struct candidate *candidate, const struct child_options *option
         .kill_at_ns = is_killed(options) ? action->kill_at_ns : TIME_NEVER,
         .deadline_ns = is_killed(options) ? action->deadline_ns : TIME_NEVER,
     };
-    if (candidate->hold_fd >= 0 && action->role == ELECTION_ROLE_LEADER)
+    /* A command that lives on after the term must not keep its lock. */
+    if (candidate->hold_fd >= 0 && action->role == ELECTION_ROLE_LEADER && is_killed(options))
         spec.hold_fd[spec.hold_count++] = candidate->hold_fd;
     int close_fds[3];
     unsigned close_count = 0;

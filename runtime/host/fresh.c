@@ -84,7 +84,7 @@ bool fresh_file(const char *path, double max_age)
 {
     char text[TEXT_MAX];
     struct stat found;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
         return false;
     bool fresh = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);

@@ -32,11 +32,20 @@ static unsigned long long read_mask(pid_t pid, const char *key)
     return mask;
 }
 
-/* Whether a signal would end the process. */
+static unsigned long long bit_of(int signal)
+{
+    return 1ULL << (signal - 1);
+}
+
+/* Whether a signal would end the process. An interactive shell, which ignores TERM and the stops,
+ * catches what would end it only to tidy up before it goes. */
 static bool is_deadly(pid_t pid, int signal)
 {
-    unsigned long long bit = 1ULL << (signal - 1);
-    return ((read_mask(pid, "SigCgt:") | read_mask(pid, "SigIgn:")) & bit) == 0;
+    const unsigned long long shell = bit_of(SIGTERM) | bit_of(SIGTSTP) | bit_of(SIGTTOU);
+    unsigned long long ignored = read_mask(pid, "SigIgn:");
+    if ((ignored & bit_of(signal)) != 0)
+        return false;
+    return (ignored & shell) == shell || (read_mask(pid, "SigCgt:") & bit_of(signal)) == 0;
 }
 
 static void give_up(struct candidate_child *child)

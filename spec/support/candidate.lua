@@ -7,7 +7,7 @@ ffi.cdef [[
 int kill(int pid, int signal);
 int fork(void); int setpgid(int pid, int group); int execve(const char *path, char *const argv[], char *const envp[]);
 int waitpid(int pid, int *status, int options); int open(const char *path, int flags, int mode); int dup2(int from, int to);
-void _exit(int code);
+void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request, ...);
 ]]
 
 local Candidate = {}
@@ -16,7 +16,8 @@ Candidate.__index = Candidate
 local program = os.getenv "CROWN_LUA" or "./crown-lua"
 local WNOHANG = 1
 local SIGNALS = { KILL = 9, STOP = 19, CONT = 18, TERM = 15, INT = 2, HUP = 1 }
-local O_CREATE_APPEND = 2 + 64 + 1024
+local O_RDWR, O_CREATE_APPEND = 2, 2 + 64 + 1024
+local TIOCSCTTY = 0x540E
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -42,6 +43,15 @@ local function c_array(list)
 end
 
 -- In the forked process: nothing but plain C calls until the exec.
+local function become_on_terminal(path, argv, env, terminal)
+  ffi.C.setsid()
+  local fd = ffi.C.open(terminal, O_RDWR, 0)
+  ffi.C.ioctl(fd, TIOCSCTTY, 0)
+  for stream = 0, 2 do ffi.C.dup2(fd, stream) end
+  ffi.C.execve(path, argv, env)
+  ffi.C._exit(127)
+end
+
 local function become(path, argv, env, log)
   ffi.C.setpgid(0, 0)
   local fd = ffi.C.open(log, O_CREATE_APPEND, 420)
@@ -52,7 +62,8 @@ local function become(path, argv, env, log)
 end
 
 --- Starts the program with arguments, a node name and a log file.
--- @tparam table options `args` (array), `node`, `env`, `log`; `program`: another than crown-lua
+-- @tparam table options `args` (array), `node`, `env`, `log`; `program`: another than crown-lua; `terminal`: the path of a
+-- terminal to run on, instead of `log`
 function Candidate.start(options)
   local path = options.program or program
   local words = { path }
@@ -62,6 +73,7 @@ function Candidate.start(options)
   local env_list = environment(extra)
   local argv, env = c_array(words), c_array(env_list)
   local pid = ffi.C.fork()
+  if pid == 0 and options.terminal then become_on_terminal(path, argv, env, options.terminal) end
   if pid == 0 then become(path, argv, env, options.log) end
   return setmetatable({ pid = pid, node = options.node, log = options.log, anchored = { words, env_list } }, Candidate)
 end

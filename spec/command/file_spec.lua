@@ -1,0 +1,149 @@
+-- crown-lua file, and the check that a line of a crontab makes.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+describe("crown-lua file", function()
+  local dir, path, oracle, started
+
+  before_each(function()
+    dir, started = tempdir(), {}
+    path, oracle = dir .. "/cron.host", "file:" .. tempdir()
+  end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function start(node, more)
+    local one = Candidate.start { args = { "file", "--oracle", more or oracle, path, "CRON" }, node = node,
+      log = tempdir() .. "/log" }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function check(...)
+    return run({ "file", "--check", path, ... }).code
+  end
+
+  it("keeps the file while it leads, and takes it away in the end", function()
+    local one = start "one"
+    eventually(function() return read(path) end)
+    local found = crown.json.decode(read(path))
+    assert.same({ "CRON", "one", 1, 1 }, { found.election, found.node, found.epoch, found.count })
+    assert.is_true(found.expires_at > found.timestamp)
+    assert.equal(0, check())
+    one:signal "TERM"
+    assert.equal(0, one:wait(10))
+    assert.is_nil(read(path))
+    assert.equal(1, check())
+  end)
+
+  it("has one host of two run the cron line", function()
+    local one = start "one"
+    eventually(function() return check() == 0 end)
+    path = dir .. "/other"
+    local two = start "two"
+    eventually(function() return #two:pids "runtime" == 1 end)
+    local line = ("%s file --check %s && echo hello world"):format(os.getenv "CROWN_LUA" or "./crown-lua", path)
+    assert.equal("", crown.exec({ "sh", "-c", line }).stdout)
+    one:signal "TERM"
+    eventually(function() return crown.exec({ "sh", "-c", line }).stdout == "hello world\n" end)
+  end)
+
+  it("is fresh again at every refresh, and gone when the lease is", function()
+    local Postgres = require "support.postgres"
+    local server = Postgres.start()
+    start("one", server.url .. "?ttl=1")
+    eventually(function() return read(path) and crown.json.decode(read(path)).count >= 3 end)
+    server:down "immediate"
+    eventually(function() return not read(path) end)
+    server:destroy()
+  end)
+
+  it("is not there when the runtime was killed, and is written anew by the next one", function()
+    local one = start "one"
+    eventually(function() return check() == 0 end)
+    one:hurt("KILL", "runtime")
+    eventually(function()
+      local text = read(path)
+      return text and crown.json.decode(text).epoch == 2
+    end)
+  end)
+
+  it("has expired when all of crown-lua was killed", function()
+    write(path, crown.json.encode { timestamp = os.time(), election = "CRON", expires_at = os.time() - 1 })
+    assert.equal(1, check())
+    write(path, crown.json.encode { timestamp = os.time(), election = "CRON", expires_at = os.time() + 100 })
+    assert.equal(0, check())
+  end)
+
+  it("does not outlive its host, whatever the wall clock says", function()
+    local found = { timestamp = os.time(), election = "CRON", expires_at = os.time() + 100,
+      expires_at_boottime = crown.now() + 100, boot_id = "00000000-0000-0000-0000-000000000000" }
+    write(path, crown.json.encode(found))
+    assert.equal(1, check())
+    found.boot_id = read("/proc/sys/kernel/random/boot_id"):match "%S+"
+    found.expires_at = os.time() - 100
+    write(path, crown.json.encode(found))
+    assert.equal(0, check())
+    found.expires_at_boottime = crown.now() - 1
+    write(path, crown.json.encode(found))
+    assert.equal(1, check())
+  end)
+
+  it("goes by the age of a file that names no expiry", function()
+    write(path, "x")
+    assert.equal(0, check())
+    assert.equal(0, run({ "--log-level", "error", "file", "--check", path }).code)
+    crown.exec { "touch", "-d", "2 minutes ago", path }
+    assert.equal(1, check())
+    assert.equal(0, check("--max-age", "600"))
+    assert.equal(0, check "--max-age=600")
+  end)
+
+  it("replaces a link in the file's place, and never writes through it", function()
+    write(dir .. "/precious", "keep me")
+    assert.equal(0, os.execute(("ln -s %s/precious %s"):format(dir, path)))
+    start "one"
+    eventually(function() return check() == 0 end)
+    assert.equal("keep me", read(dir .. "/precious"))
+    assert.equal(0, os.execute(("test ! -L %s"):format(path)))
+  end)
+
+  for title, case in pairs {
+    ["a directory"] = { function() return dir end, "is a directory" },
+    ["a file in a directory that is missing"] = { function() return dir .. "/no/file" end, "No such file or directory" },
+    ["a file of somebody else's"] = { function() write(dir .. "/notes", "notes") return dir .. "/notes" end,
+      "not written by crown%-lua" },
+  } do
+    it("refuses " .. title, function()
+      local result = run { "file", "--oracle", oracle, case[1](), "CRON" }
+      assert.equal(2, result.code)
+      assert.matches(case[2], result.stderr)
+      assert.equal(1, select(2, result.stderr:gsub("\n", "")))
+    end)
+  end
+
+  it("is told how to be used", function()
+    assert.equal(2, run({ "file" }).code)
+    assert.equal(2, run({ "file", "--check" }).code)
+    assert.equal(2, run({ "file", "--check", path, "--max-age", "soon" }).code)
+    assert.matches("crown%-lua file %-%-check", run({ "file", "--help" }).stdout)
+  end)
+end)

@@ -1,0 +1,285 @@
+-- crown-lua run, as operators use it: from a shell, from cron, on a terminal.
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local Terminal = require "support.terminal"
+
+-- A script as one writes it for the signals.
+local TRAPS = [[
+#!/bin/bash
+LEADER=0
+function won() {
+  echo "Election won"; LEADER=1
+}
+function lost() {
+  echo "Election lost"; LEADER=0
+}
+function int() {
+  echo "Got interrupt signal"; exit
+}
+trap won USR1
+trap lost USR2
+trap int INT
+while true
+do
+  if [ $LEADER == 1 ]
+  then
+    echo "Doing work...."
+  fi
+  sleep 0.1
+done
+]]
+
+local function write(text)
+  local path = tempdir() .. "/script"
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  assert(os.execute("chmod +x " .. path) == 0)
+  return path
+end
+
+describe("crown-lua run", function()
+  local oracle, started
+
+  before_each(function() oracle, started = "file:" .. tempdir(), {} end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function start(node, ...)
+    local one = Candidate.start { args = { "run", "--oracle", oracle, ... }, node = node, log = tempdir() .. "/log" }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function on_terminal(...)
+    local one = Terminal.start { args = { "run", "--oracle", oracle, ... } }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function says(one, pattern, seconds)
+    local fine = pcall(eventually, function() return one:output():find(pattern) end, seconds or 10)
+    assert(fine, ("'%s' was not said:\n%s"):format(pattern, one:output()))
+  end
+
+  local function count(one, pattern)
+    return select(2, one:output():gsub(pattern, ""))
+  end
+
+  local function finish(...)
+    return run { "run", "--oracle", oracle, ... }
+  end
+
+  describe("in signal mode", function()
+    it("starts the command when it has won, tells it by SIGUSR1 and SIGUSR2, and lets it live on", function()
+      local script = write(TRAPS)
+      local one = start("one", "SHELL", script)
+      says(one, "Election won\nDoing work")
+      local child = one:pids("child")[1]
+      local two = start("two", "SHELL", script)
+      eventually(function() return #two:pids "runtime" == 1 end)
+      assert.equal(0, #two:pids "child")
+      run { "evict", "--oracle", oracle, "--force", "SHELL" }
+      says(one, "Election lost")
+      says(two, "Election won")
+      assert.equal(child, one:pids("child")[1])
+      two:signal "TERM"
+      eventually(function() return count(one, "Election won") == 2 end, 15)
+      assert.equal(child, one:pids("child")[1])
+    end)
+
+    it("waits with the first signal until the command has a handler for it", function()
+      local one = start("one", "x", "bash", "-c", "sleep 0.5; trap 'echo told; exit 3' USR1; while true; do sleep 0.05; done")
+      says(one, "told")
+      assert.equal(3, one:wait(5))
+    end)
+
+    it("never kills a command that has no handler, and says so", function()
+      local one = start("one", "x", "sleep", "60")
+      says(one, "has no handler for SIGUSR1", 10)
+      assert.equal(1, #one:pids "child")
+    end)
+
+    it("kills the command with everything it started when the runtime dies", function()
+      local one = start("one", "x", "sh", "-c", "trap 'echo won as $$' USR1; while true; do sleep 0.05; done")
+      says(one, "won as %d")
+      local first = one:pids("child")[1]
+      one:hurt("KILL", "runtime")
+      eventually(function() return count(one, "won as") == 2 end)
+      assert.are_not.equal(first, one:pids("child")[1])
+    end)
+
+    it("with --fence, kills a command that does not go", function()
+      local one = start("one", "--fence", "x", write(TRAPS))
+      says(one, "Doing work")
+      local two = start("two", "x", "sleep", "60")
+      eventually(function() return #two:pids "runtime" == 1 end)
+      run { "evict", "--oracle", oracle, "--force", "x" }
+      assert.equal(137, one:wait(10))
+      eventually(function() return #two:pids "child" == 1 end)
+    end)
+  end)
+
+  describe("with --terminate", function()
+    it("interrupts the command when leadership is lost, and ends with its code", function()
+      local one = start("one", "--terminate", "SHELL", write((TRAPS:gsub("exit\n", "exit 5\n"))))
+      eventually(function() return #one:pids "child" == 1 end)
+      local two = start("two", "SHELL", "sleep", "60")
+      eventually(function() return #two:pids "runtime" == 1 end)
+      run { "evict", "--oracle", oracle, "--force", "SHELL" }
+      assert.equal(5, one:wait(10))
+      assert.matches("Got interrupt signal", one:output())
+      assert.is_nil(one:output():find "Election")
+      eventually(function() return #two:pids "child" == 1 end)
+    end)
+
+    it("goes on to SIGTERM a second later, and to SIGKILL of the whole tree at the end", function()
+      local one = start("one", "--terminate", "x", "bash", "-c",
+        "trap 'echo int at $SECONDS' INT; trap 'echo term at $SECONDS' TERM; sleep 61 & echo up; while true; do sleep 0.05; done")
+      says(one, "up")
+      one:signal "TERM"
+      assert.equal(137, one:wait(15))
+      assert.matches("int at %d+.*term at %d+", one:output())
+      assert.equal(0, #one:pids "child")
+      assert.equal("", require("crown").exec({ "pgrep", "-f", "^sleep 61$" }).stdout)
+    end)
+
+    it("keeps campaigning with --restart, and starts the command anew", function()
+      local one = start("one", "--terminate", "--restart", "permanent", "x", "sh", "-c", "echo up $CROWN_EPOCH; exec sleep 60")
+      says(one, "up 1")
+      run { "evict", "--oracle", oracle, "--force", "x" }
+      says(one, "up 2")
+    end)
+
+    it("runs another command while it follows", function()
+      local one = start("one", "x", "sleep", "60")
+      eventually(function() return #one:pids "child" == 1 end)
+      local two = start("two", "--terminate", "--follower", "echo standing by as $CROWN_ROLE; sleep 60", "x", "sh", "-c",
+        "echo leading as $CROWN_ROLE; exec sleep 60")
+      says(two, "standing by as follower")
+      one:signal "TERM"
+      says(two, "leading as leader")
+    end)
+  end)
+
+  it("ends with the command's exit code, and releases before", function()
+    assert.equal(7, finish("x", "sh", "-c", "exit 7").code)
+    assert.equal(0, finish("x", "true").code)
+    assert.equal(137, finish("x", "sh", "-c", "kill -KILL $$").code)
+    assert.equal(143, finish("--terminate", "x", "sh", "-c", "kill -TERM $$").code)
+  end)
+
+  it("ends with 127 when there is no such command, with 126 when it is not to be executed", function()
+    local result = finish("x", "no-such-command")
+    assert.equal(127, result.code)
+    assert.matches("no%-such%-command: No such file", result.stderr)
+    assert.equal(126, finish("x", "/etc/passwd").code)
+    assert.equal(126, finish("x", "/tmp").code)
+  end)
+
+  it("leaves the command's own options alone", function()
+    assert.equal("--version --oracle\n", finish("x", "echo", "--version", "--oracle").stdout)
+    assert.equal("-n\n", finish("x", "--", "printf", "%s\\n", "-n").stdout)
+  end)
+
+  it("passes standard input through", function()
+    local result = run({ "run", "--oracle", oracle, "x", "cat" }, { stdin = "from here\n" })
+    assert.equal("from here\n", result.stdout)
+  end)
+
+  it("gives the command what it needs to know", function()
+    assert.matches("^x leader 1 %S+\n$",
+      finish("x", "sh", "-c", "echo $CROWN_ELECTION $CROWN_ROLE $CROWN_EPOCH $CROWN_NODE").stdout)
+  end)
+
+  describe("with --once", function()
+    it("runs the command where nobody leads, and ends with 1 where somebody does", function()
+      assert.equal(0, finish("--once", "x", "true").code)
+      local one = start("one", "x", "sleep", "60")
+      eventually(function() return #one:pids "child" == 1 end)
+      local result = finish("--once", "x", "echo", "ran")
+      assert.equal(1, result.code)
+      assert.equal("", result.stdout)
+      assert.matches("'x' is led by one", result.stderr)
+      assert.equal(1, finish("--once", "--wait", "0.3", "x", "true").code)
+    end)
+
+    it("waits for as long as it is told", function()
+      local one = start("one", "x", "sleep", "60")
+      eventually(function() return #one:pids "child" == 1 end)
+      local two = start("two", "--once", "--wait", "20", "x", "echo", "my turn")
+      eventually(function() return #two:pids "runtime" == 1 end)
+      one:signal "TERM"
+      assert.equal(0, two:wait(10))
+      assert.matches("my turn", two:output())
+    end)
+
+    it("ends with 3 when the store cannot be reached", function()
+      local result = run { "run", "--oracle", "postgres://127.0.0.1:1/x", "--once", "x", "true" }
+      assert.equal(3, result.code)
+      assert.matches("Connection refused", result.stderr)
+    end)
+  end)
+
+  for title, case in pairs {
+    ["no election"] = { {}, "name an election and a command" },
+    ["no command"] = { { "x" }, "name a command for 'x'" },
+    ["a name with a slash"] = { { "a/b", "true" }, "letters, digits" },
+    ["--wait without --once"] = { { "--wait", "1", "x", "true" }, "belongs to %-%-once" },
+    ["--follower in signal mode"] = { { "--follower", "true", "x", "true" }, "needs %-%-terminate" },
+    ["a wrong restart policy"] = { { "--restart", "always", "x", "true" }, "permanent, transient, temporary" },
+  } do
+    it("refuses " .. title, function()
+      local result = finish(unpack(case[1]))
+      assert.equal(2, result.code)
+      assert.matches(case[2], result.stderr)
+      assert.equal(1, select(2, result.stderr:gsub("\n", "")))
+    end)
+  end
+
+  describe("on a terminal", function()
+    it("gives a shell its job control", function()
+      local one = on_terminal("x", "bash", "--norc", "-i")
+      one:type "PS1='ready> '\n"
+      one:shows "\nready> "
+      one:type "sleep 60\n"
+      eventually(function() return require("crown").exec({ "pgrep", "-f", "^sleep 60$" }).code == 0 end)
+      one:type "\26"
+      one:shows "Stopped"
+      one:type "kill %1; fg; echo still $((40 + 2))\n"
+      one:shows "still 42"
+      one:type "exit 9\n"
+      assert.equal(9, one:wait(10))
+    end)
+
+    it("lets Ctrl-C reach the command, which decides", function()
+      local one = on_terminal("x", "bash", "-c", "trap 'echo caught; exit 4' INT; echo up; while true; do sleep 0.05; done")
+      one:shows "up"
+      one:type "\3"
+      one:shows "caught"
+      assert.equal(4, one:wait(10))
+    end)
+
+    it("goes on after Ctrl-Z: a leader does not sleep", function()
+      local one = on_terminal("--terminate", "x", "bash", "-c", "echo up; while true; do echo tick; sleep 0.05; done")
+      one:shows "up"
+      one:type "\26"
+      local before = select(2, one:shown():gsub("tick", ""))
+      eventually(function() return select(2, one:shown():gsub("tick", "")) > before + 5 end)
+    end)
+
+    it("gives the terminal back to the script that called it", function()
+      local program = os.getenv "CROWN_LUA" or "./crown-lua"
+      local one = Terminal.start { program = "/bin/sh", args = { "-c",
+        ("%s run --oracle %s x true; echo asks; read answer; echo got $answer"):format(program, oracle) } }
+      started[#started + 1] = one
+      one:shows "asks"
+      one:type "it\n"
+      one:shows "got it"
+      assert.equal(0, one:wait(5))
+    end)
+  end)
+end)
