@@ -212,4 +212,13 @@ function File.evict(opts, name)
   return nil, ("the leader of '%s' did not step down in time; the request stays"):format(name)
 end
 
+--- What is to be said of the directory, for `info`.
+-- @tparam table opts `dir` or `path`
+-- @treturn table `{ facts =, warnings = }`
+function File.health(opts)
+  local dir = directory_of(opts)
+  local fit, problem = lockfile.directory(dir)
+  return { facts = { { "Directory", dir } }, warnings = { not fit and problem or nil } }
+end
+
 return File

@@ -95,4 +95,12 @@ function Peer.list(opts)
   return admin.list(checked, LIST:format('"' .. checked.prefix .. '"'))
 end
 
+--- What the server says of itself, for `info`.
+-- @tparam table opts `url`
+-- @treturn table `{ facts =, warnings = }`, or nil and a message
+function Peer.health(opts)
+  local checked = postgres_url.options("oban_peer", opts, RULES)
+  return admin.health(checked, checked.prefix .. ".oban_peers")
+end
+
 return Peer

@@ -173,4 +173,11 @@ function Advisory.evict(opts, name)
   return admin.evict(postgres_url.options("postgres_advisory", opts, RULES), name, EVICT)
 end
 
+--- What the server says of itself, for `info`.
+-- @tparam table opts `url`
+-- @treturn table `{ facts =, warnings = }`, or nil and a message
+function Advisory.health(opts)
+  return admin.health(postgres_url.options("postgres_advisory", opts, RULES), "crown_advisory_v1")
+end
+
 return Advisory

@@ -137,4 +137,11 @@ function Lease.evict(opts, name)
   return admin.evict(postgres_url.options("postgres_lease", opts, RULES), name, EVICT)
 end
 
+--- What the server says of itself, for `info`.
+-- @tparam table opts `url`
+-- @treturn table `{ facts =, warnings = }`, or nil and a message
+function Lease.health(opts)
+  return admin.health(postgres_url.options("postgres_lease", opts, RULES), "crown_lease_v1")
+end
+
 return Lease

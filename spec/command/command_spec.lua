@@ -102,22 +102,3 @@ describe("crown-lua check", function()
       "timing could overlap: refresh .* %+ stop_timeout .* = .* less than the TTL of 2 s")
   end)
 end)
-
-describe("info and evict", function()
-  it("list what the oracle knows, for people and for programs", function()
-    local dir = tempdir()
-    assert.equal(0, run({ script(([[local e = require("crown").elect { name = "seen", oracle = "file:%s" }
-      require("crown").sleep(0.1) e:stop()]]):format(dir)) }).code)
-    local table_text = run({ "--oracle", "file:" .. dir, "info" }, { env = { LC_ALL = "C" } }).stdout
-    assert.matches("| Election | Leader | Epoch | Expires in |", table_text)
-    assert.matches("| seen     | %-      | 1     |", table_text)
-    local json = require("crown").json.decode(run({ "--oracle", "file:" .. dir, "info", "--json" }).stdout)
-    assert.equal("seen", json.elections[1].name)
-    assert.equal(1, json.elections[1].epoch)
-  end)
-
-  it("exit with 3 when the oracle cannot be reached", function()
-    assert.equal(3, run({ "--oracle", "file:/no/such/directory", "info" }).code)
-    assert.equal(3, run({ "--oracle", "file:" .. tempdir(), "evict", "nobody", "--force" }).code)
-  end)
-end)

@@ -1,6 +1,8 @@
 --- Makes the current leader of an election step down.
 -- @module crown.command.evict
 
+local console = require "crown.core.console"
+local core = require "crown.core"
 local options = require "crown.options"
 local store = require "crown.command.store"
 local usage = require "crown.usage"
@@ -10,7 +12,7 @@ local evict = {
   usage = "crown-lua evict [OPTIONS] NAME [--force]",
   options = {
     { name = "force", help = "do not ask" },
-    { name = "wait", value = "SECONDS", number = true, help = "how long to wait for the leader to go (10)" },
+    { name = "wait", value = "SECONDS", number = true, help = "how long to wait for the leader to go, and for the next (10)" },
   },
   help = [[
 The leader stops its child, calls `lost` and releases, in this order; then somebody, perhaps
@@ -18,11 +20,34 @@ the same one, is elected. With the leader unreachable its lease runs out as usua
 never makes two leaders. Without a terminal to ask on, --force is needed.]],
 }
 
+local WAIT = 10
+local PAUSE = 0.05 -- seconds between looks for the next leader
+
 local function agreed(name)
+  if not console.columns(0) then usage.error("evict: nobody answers here: use --force") end
   io.stderr:write(("Evict the current leader of '%s'? [y/N] "):format(name))
   local answer = io.read "*l"
-  if answer == nil then usage.error("evict: nobody answers here: use --force") end
-  return answer:lower():match "^y" ~= nil
+  return answer ~= nil and answer:lower():match "^y" ~= nil
+end
+
+local function find(list, opts, name)
+  for _, election in ipairs(list(opts) or {}) do
+    if election.name == name then return election end
+  end
+end
+
+-- Who leads now: somebody of a later epoch, or nobody yet.
+local function say_who_leads(list, opts, name, epoch, seconds)
+  local until_then = core.now() + seconds
+  repeat
+    local election = find(list, opts, name)
+    if election and election.node and (election.epoch or 0) > epoch then
+      print(("'%s' is led by %s now (epoch %d)"):format(name, election.node, election.epoch))
+      return
+    end
+    core.sleep(PAUSE)
+  until core.now() >= until_then
+  print(("nobody leads '%s' yet"):format(name))
 end
 
 --- The verb.
@@ -30,12 +55,13 @@ function evict.run(opts, words)
   local name = words[1]
   if not name then usage.error("evict: name an election: %s", evict.usage) end
   if not name:match(options.NAME_PATTERN) then usage.error("evict: '%s' is no election's name", name) end
-  local ask, oracle_options = store.find("evict", "evict")
+  local ask, oracle_options, _, module = store.find("evict", "evict")
   if not opts.force and not agreed(name) then return 1 end
   oracle_options.wait = opts.wait
   local evicted, problem = ask(oracle_options, name)
   if not evicted then return store.unreachable("evict", problem) end
   print(("evicted %s from '%s' (epoch %d)"):format(evicted.node or "the leader", name, evicted.epoch or 0))
+  if module.list then say_who_leads(module.list, oracle_options, name, evicted.epoch or 0, opts.wait or WAIT) end
   return 0
 end
 

@@ -1,18 +1,30 @@
 --- Elections known to the oracle, their leaders, epochs and time left.
 -- @module crown.command.info
 
+local console = require "crown.core.console"
 local core = require "crown.core"
+local json = require "crown.command.json"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
+local usage = require "crown.usage"
+local watch = require "crown.command.watch"
 
 local info = {
   summary = "elections known to the oracle, their leaders, epochs, time left",
-  usage = "crown-lua info [OPTIONS] [PATTERN] [--json]",
-  options = { { name = "json", help = "for programs" } },
+  usage = "crown-lua info [OPTIONS] [REGEX] [--json]",
+  options = {
+    { name = "json", help = "for programs" },
+    { name = "watch", help = "show it again every second, in place" },
+  },
   help = [[
-PATTERN is a Lua pattern that election names must match. Exit code 3 when the oracle cannot
-be reached.]],
+REGEX is a POSIX extended regular expression that election names must match. Exit code 3 when
+the oracle cannot be reached.
+
+  crown-lua info --oracle postgres://db/app
+  crown-lua info --oracle postgres://db/app '^cron-' --json]],
 }
+
+local SHORT, LONG = 1, 300 -- seconds of a TTL that is worth a warning
 
 local function seconds(value)
   if value == nil then return "-" end
@@ -20,32 +32,71 @@ local function seconds(value)
 end
 
 local function matching(found, pattern)
-  local kept = {}
+  if not pattern then return found end
+  local names, kept, wanted = {}, {}, {}
+  for i, election in ipairs(found) do names[i] = election.name end
+  local matched, problem = console.filter(pattern, names)
+  if not matched then usage.error("info: %s", problem) end
+  for _, name in ipairs(matched) do wanted[name] = true end
   for _, election in ipairs(found) do
-    if not pattern or election.name:find(pattern) then kept[#kept + 1] = election end
+    if wanted[election.name] then kept[#kept + 1] = election end
   end
   return kept
 end
 
+-- What the store says of itself, where it does; and what is to be said of the options.
+local function health_of(module, opts)
+  local facts, warnings = {}, {}
+  if module.health then
+    local found, problem = module.health(opts)
+    if not found then return nil, problem end
+    facts, warnings = found.facts, found.warnings
+  end
+  local ttl = module.timing and module.timing(opts) or tonumber(opts.ttl)
+  if ttl and ttl < SHORT then
+    warnings[#warnings + 1] = ("a TTL of %g s: a busy host loses leadership for nothing"):format(ttl)
+  elseif ttl and ttl > LONG then
+    warnings[#warnings + 1] = ("a TTL of %g s: for so long nobody leads when a leader's host dies"):format(ttl)
+  end
+  return { ttl = ttl, facts = facts, warnings = warnings }
+end
+
+local function for_people(word, opts, found, health)
+  local text = { ("%-11s%s"):format("Oracle", core.redact(opts.url or word)) }
+  if health.ttl then text[#text + 1] = ("%-11s%g s"):format("TTL", health.ttl) end
+  for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], fact[2]) end
+  text[#text + 1] = ("%-11s%d"):format("Elections", #found)
+  for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. warning end
+  local rows = {}
+  for i, election in ipairs(found) do
+    rows[i] = { election.name, election.node or "-", ("%d"):format(election.epoch or 0), seconds(election.expires_in) }
+  end
+  return table.concat(text, "\n") .. "\n\n"
+    .. tables.text({ "Election", "Leader", "Epoch", "Expires in" }, rows, console.columns(1))
+end
+
+local function for_programs(word, found, health)
+  local facts = {}
+  for _, fact in ipairs(health.facts) do facts[fact[1]:lower():gsub(" ", "_")] = fact[2] end
+  return json.encode({ oracle = word, ttl = health.ttl, store = next(facts) and facts or nil,
+    warnings = health.warnings, elections = found }, "warnings", "elections")
+end
+
 --- The verb.
 function info.run(options, words)
-  local list, opts, word = store.find("info", "list")
-  local found, problem = list(opts)
-  if not found then return store.unreachable("info", problem) end
-  found = matching(found, words[1])
-  if options.json then
-    print(core.json.encode { oracle = word, elections = #found > 0 and found or core.json.empty_array })
-    return 0
+  local list, opts, word, module = store.find("info", "list")
+  local function make()
+    local found, problem = list(opts)
+    local health
+    if found then health, problem = health_of(module, opts) end
+    if not health then return nil, store.unreachable("info", problem) end
+    found = matching(found, words[1])
+    return options.json and for_programs(word, found, health) or for_people(word, opts, found, health)
   end
-  print(("Oracle     %s"):format(core.redact(opts.url or word)))
-  if opts.ttl then print(("TTL        %g s"):format(opts.ttl)) end
-  print(("Elections  %d\n"):format(#found))
-  local rows = {}
-  for _, election in ipairs(found) do
-    rows[#rows + 1] = { election.name, election.node or "-", ("%d"):format(election.epoch or 0),
-      seconds(election.expires_in) }
-  end
-  tables.print({ "Election", "Leader", "Epoch", "Expires in" }, rows)
+  if options.watch then return watch(make) end
+  local text, code = make()
+  if not text then return code end
+  io.write(text)
   return 0
 end
 

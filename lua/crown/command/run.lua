@@ -48,7 +48,9 @@ local function check(options, words)
   if options.follower and not options.terminate then
     usage.error("run: --follower needs --terminate: in signal mode COMMAND itself lives on while it follows")
   end
-  if options.fence and options.terminate then usage.error("run: --fence is for signal mode; --terminate has it anyway") end
+  if options.fence and options.terminate then
+    usage.error("run: --fence is for signal mode; --terminate has it anyway")
+  end
   if options.wait and not options.once then usage.error("run: --wait belongs to --once") end
 end
 

@@ -17,12 +17,13 @@ store.UNREACHABLE = 3
 -- @treturn function the module function
 -- @treturn table its options
 -- @treturn string the oracle's word
+-- @treturn table the oracle's module
 function store.find(verb, fn)
   local module, options, word = oracle.find(verb, settings.oracle)
   if not module[fn] then usage.error("%s: the oracle '%s' cannot do this", verb, word) end
   options.node, options.token = core.node(), core.token
   options.ttl = options.ttl or settings.ttl
-  return module[fn], options, word
+  return module[fn], options, word, module
 end
 
 --- Says on stderr why the store did not answer.

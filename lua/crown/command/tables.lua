@@ -1,11 +1,15 @@
---- Prints tables for people: columns as wide as their widest cell, lines by the locale.
+--- Tables for people: lines by the locale, as wide as the terminal allows; plain columns where there is none.
 -- @module crown.command.tables
+
+local console = require "crown.core.console"
 
 local tables = {}
 
+local LEAST = 4 -- characters that a column keeps however narrow the terminal is
+
 local LINES = {
-  utf8 = { "┌", "┬", "┐", "├", "┼", "┤", "└", "┴", "┘", "─", "│" },
-  ascii = { "+", "+", "+", "+", "+", "+", "+", "+", "+", "-", "|" },
+  utf8 = { "┌", "┬", "┐", "├", "┼", "┤", "└", "┴", "┘", "─", "│", "…" },
+  ascii = { "+", "+", "+", "+", "+", "+", "+", "+", "+", "-", "|", "..." },
 }
 
 local function charset()
@@ -30,20 +34,81 @@ local function row_text(cells, widths, lines)
   return lines[11] .. table.concat(parts, lines[11]) .. lines[11]
 end
 
---- Prints a table with a heading.
--- @tparam table heading the columns' names
--- @tparam table rows arrays of strings
-function tables.print(heading, rows)
-  local widths, lines = {}, charset()
+local function measure(heading, rows)
+  local widths = {}
   for i, cell in ipairs(heading) do widths[i] = width(cell) end
   for _, row in ipairs(rows) do
     for i, cell in ipairs(row) do widths[i] = math.max(widths[i], width(cell)) end
   end
-  print(rule(widths, lines, 1, 2, 3))
-  print(row_text(heading, widths, lines))
-  print(rule(widths, lines, 4, 5, 6))
-  for _, row in ipairs(rows) do print(row_text(row, widths, lines)) end
-  print(rule(widths, lines, 7, 8, 9))
+  return widths
+end
+
+-- Takes from the widest column until the table fits. @return whether anything was taken
+local function fit(widths, room)
+  local sum = 1
+  for _, wide in ipairs(widths) do sum = sum + wide + 3 end
+  local cut = sum > room
+  while sum > room do
+    local widest = 1
+    for i, wide in ipairs(widths) do
+      if wide > widths[widest] then widest = i end
+    end
+    if widths[widest] <= LEAST then break end
+    widths[widest], sum = widths[widest] - 1, sum - 1
+  end
+  return cut
+end
+
+local function shorten(text, room, lines)
+  if width(text) <= room then return text end
+  local kept, count = "", 0
+  for character in text:gmatch "[^\128-\191][\128-\191]*" do
+    if count == room - width(lines[12]) then break end
+    kept, count = kept .. character, count + 1
+  end
+  return kept .. lines[12]
+end
+
+local function shortened(cells, widths, lines)
+  local short = {}
+  for i, cell in ipairs(cells) do short[i] = shorten(cell, widths[i], lines) end
+  return short
+end
+
+local function plain(heading, rows)
+  local widths, text = measure(heading, rows), {}
+  table.insert(rows, 1, heading)
+  for _, row in ipairs(rows) do
+    local cells = {}
+    for i, cell in ipairs(row) do cells[i] = cell .. (i < #row and (" "):rep(widths[i] - width(cell)) or "") end
+    text[#text + 1] = table.concat(cells, "  ")
+  end
+  return table.concat(text, "\n") .. "\n"
+end
+
+--- Lays out a table with a heading: with lines and as wide as the terminal where there is one, else plain columns.
+-- @tparam table heading the columns' names
+-- @tparam table rows arrays of strings
+-- @tparam[opt] number columns of the terminal; nil: none
+-- @treturn string the text
+function tables.text(heading, rows, columns)
+  if not columns then return plain(heading, rows) end
+  local widths, lines = measure(heading, rows), charset()
+  if fit(widths, columns) then
+    heading = shortened(heading, widths, lines)
+    for i, row in ipairs(rows) do rows[i] = shortened(row, widths, lines) end
+  end
+  local text = { rule(widths, lines, 1, 2, 3), row_text(heading, widths, lines), rule(widths, lines, 4, 5, 6) }
+  for _, row in ipairs(rows) do text[#text + 1] = row_text(row, widths, lines) end
+  text[#text + 1] = rule(widths, lines, 7, 8, 9)
+  return table.concat(text, "\n") .. "\n"
+end
+
+--- Prints a table to standard output.
+-- @tparam table heading the columns' names
+-- @tparam table rows arrays of strings
+function tables.print(heading, rows)
+  io.write(tables.text(heading, rows, console.columns(1)))
 end
 
 return tables

@@ -38,6 +38,41 @@ function admin.list(opts, sql)
   end)
 end
 
+local HEALTH = [[
+SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
+  current_setting('fsync') = 'on' AS fsync, current_setting('synchronous_standby_names') AS synchronous,
+  pg_backend_pid() AS pid, (SELECT count(*)::int FROM pg_stat_replication) AS replicas,
+  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence,
+  EXISTS (SELECT FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock') AS blocked]]
+
+local function warnings_of(row, named)
+  local warnings = {}
+  local function warn(text) warnings[#warnings + 1] = text end
+  if not row.fsync then warn "fsync is off: after a crash the server may have forgotten a lease" end
+  if row.persistence == "u" then warn(named .. " is UNLOGGED: a crash empties it") end
+  if row.blocked then warn(named .. " is locked by somebody: nobody can refresh") end
+  if row.replicas > 0 and row.synchronous == "" then
+    warn "replication is asynchronous: after a failover one TTL is sat out, and the last epochs may be lost"
+  end
+  return warnings
+end
+
+--- What the server says of itself, for `info`.
+-- @tparam table opts `url`, `timeout`
+-- @string named the oracle's table
+-- @treturn table `{ facts =, warnings = }`, or nil and a message
+function admin.health(opts, named)
+  return with_client(opts, function(client)
+    local rows, problem = client:query(HEALTH, named)
+    if not rows then return nil, problem end
+    local row = rows[1]
+    local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
+      row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
+    if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
+    return { facts = facts, warnings = warnings_of(row, named) }
+  end)
+end
+
 local function one(client, sql, name)
   local rows, problem = client:query(sql, name)
   if not rows then return nil, problem end

@@ -1,0 +1,24 @@
+--- Shows something again and again, in place.
+-- @module crown.command.watch
+
+local console = require "crown.core.console"
+local core = require "crown.core"
+
+local EVERY = 1 -- seconds
+
+--- Shows a text every second, in place on a terminal, one after the other elsewhere; ends with the first failure.
+-- @tparam function make → the text, or nil and an exit code
+-- @treturn number the exit code
+local function watch(make)
+  while true do
+    local text, code = make()
+    if not text then return code end
+    if console.columns(1) then io.write "\27[H" end
+    -- Each line's rest is cleared, then all below: nothing flickers.
+    io.write(console.columns(1) and text:gsub("\n", "\27[K\n") .. "\27[J" or text)
+    io.flush()
+    core.sleep(EVERY)
+  end
+end
+
+return watch

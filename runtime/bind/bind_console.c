@@ -1,0 +1,63 @@
+/* crown.core.console: the terminal that a command talks to, and filters as people write them. */
+#include <lauxlib.h>
+#include <regex.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "bind/bind.h"
+
+#define COLUMNS_DEFAULT 80
+
+/* columns(fd) -> how wide the terminal is; nothing when it is none. */
+static int console_columns(lua_State *L)
+{
+    int fd = luaL_checkint(L, 1);
+    struct winsize size;
+    if (!isatty(fd))
+        return 0;
+    bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    lua_pushinteger(L, known ? size.ws_col : COLUMNS_DEFAULT);
+    return 1;
+}
+
+/* filter(pattern, list) -> the strings of the list that a POSIX extended regular expression finds;
+ * or nil, message. */
+static int console_filter(lua_State *L)
+{
+    regex_t regex;
+    const char *pattern = luaL_checkstring(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    int error = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
+    if (error != 0) {
+        char text[128];
+        (void)regerror(error, &regex, text, sizeof(text));
+        lua_pushnil(L);
+        lua_pushfstring(L, "'%s' is no regular expression: %s", pattern, text);
+        return 2;
+    }
+    lua_newtable(L);
+    int kept = 0, count = (int)lua_objlen(L, 2);
+    for (int i = 1; i <= count; i++) {
+        lua_rawgeti(L, 2, i);
+        const char *text = lua_tostring(L, -1);
+        if (text != NULL && regexec(&regex, text, 0, NULL, 0) == 0)
+            lua_rawseti(L, -2, ++kept);
+        else
+            lua_pop(L, 1);
+    }
+    regfree(&regex);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"columns", console_columns},
+    {"filter", console_filter},
+    {NULL, NULL},
+};
+
+int bind_open_console(lua_State *L)
+{
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}

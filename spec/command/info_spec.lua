@@ -1,0 +1,168 @@
+-- crown-lua info and evict, on every oracle that lists its elections.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Postgres = require "support.postgres"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local Terminal = require "support.terminal"
+
+describe("info and evict", function()
+  local server, started
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function() started = {} end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function lead(oracle, name, node)
+    local one = Candidate.start { args = { "run", "--oracle", oracle, name, "sleep", "60" }, node = node or "one",
+      log = tempdir() .. "/log" }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function leads(one)
+    eventually(function() return #one:pids "child" == 1 end)
+  end
+
+  local function terminal(options)
+    local one = Terminal.start(options)
+    started[#started + 1] = one
+    return one
+  end
+
+  local function elections(oracle, ...)
+    return crown.json.decode(run({ "info", "--oracle", oracle, "--json", ... }).stdout).elections
+  end
+
+  local ORACLES = {
+    file = function() return "file:" .. tempdir() end,
+    postgres_lease = function() return server.url .. "?ttl=6" end,
+    postgres_advisory = function() return (server.url:gsub("^postgres", "postgres+advisory")) .. "?ttl=6" end,
+  }
+
+  for oracle_name, url_of in pairs(ORACLES) do
+    describe("on " .. oracle_name, function()
+      local url
+
+      before_each(function()
+        url = url_of()
+        server:sql "DROP TABLE IF EXISTS crown_lease_v1, crown_advisory_v1, crown_store_v1"
+      end)
+
+      it("show who leads, in which epoch, for people and for programs", function()
+        leads(lead(url, "task_scheduler"))
+        leads(lead(url, "other"))
+        local text = run({ "info", "--oracle", url }).stdout
+        assert.matches("Oracle     %S+", text)
+        assert.matches("Elections  2\n", text)
+        assert.matches("Election        Leader  Epoch  Expires in\n", text)
+        assert.matches("task_scheduler  one     1 ", text)
+        assert.equal(1, #elections(url, "^task_.*r$"))
+        assert.equal(0, #elections(url, "nothing like it"))
+        assert.equal("one", elections(url, "task")[1].node)
+      end)
+
+      it("evict the leader in order, and say who leads now", function()
+        local one = lead(url, "evicted")
+        leads(one)
+        local two = lead(url, "evicted", "two")
+        eventually(function() return #two:pids "runtime" == 1 end)
+        crown.sleep(0.2) -- the follower's first claim
+        local result = run { "evict", "--oracle", url, "--force", "evicted" }
+        assert.equal(0, result.code, result.stderr)
+        assert.equal("evicted one from 'evicted' (epoch 1)\n'evicted' is led by two now (epoch 2)\n", result.stdout)
+      end)
+
+      it("say that nobody leads", function()
+        leads(lead(url, "there"))
+        local result = run { "evict", "--oracle", url, "--force", "not-there" }
+        assert.equal(3, result.code)
+        assert.matches("nobody leads 'not%-there'", result.stderr)
+      end)
+    end)
+  end
+
+  it("tell about the store, and warn of what makes elections unsafe or slow", function()
+    local text = run({ "info", "--oracle", server.url .. "?ttl=0.5" }).stdout
+    assert.matches("Store      PostgreSQL %d+%.%d+, primary, 0 replicas", text)
+    assert.matches("Warning    a TTL of 0.5 s", text)
+    local one = lead(server.url, "x")
+    leads(one)
+    server:sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"
+    assert.matches("is UNLOGGED: a crash empties it", run({ "info", "--oracle", server.url }).stdout)
+    server:sql "ALTER TABLE crown_lease_v1 SET LOGGED"
+    local json = crown.json.decode(run({ "info", "--json", "--oracle", server.url .. "?ttl=600" }).stdout)
+    assert.matches("for so long nobody leads", json.warnings[1])
+    assert.matches("PostgreSQL", json.store.store)
+  end)
+
+  it("end with 3 and one line when the store cannot be reached, within the time-out", function()
+    for _, url in ipairs { "postgres://crown:secret@127.0.0.1:1/x", "postgres+advisory://127.0.0.1:1/x", "file:/no/such/place",
+      "oban+postgres://127.0.0.1:1/x" } do
+      local result = run { "info", "--oracle", url }
+      assert.equal(3, result.code)
+      assert.equal(1, select(2, result.stderr:gsub("\n", "")))
+      assert.is_nil(result.stderr:find "secret")
+    end
+  end)
+
+  it("refuse a pattern that is none", function()
+    local result = run { "info", "--oracle", server.url, "(" }
+    assert.equal(2, result.code)
+    assert.matches("no regular expression", result.stderr)
+  end)
+
+  describe("on a terminal", function()
+    it("draw lines, by the locale, and fit the width", function()
+      local url = "file:" .. tempdir()
+      leads(lead(url, ("long"):rep(20)))
+      local one = terminal { args = { "info", "--oracle", url }, env = { LC_ALL = "C.UTF-8" }, columns = 60 }
+      one:shows "└"
+      for line in one:shown():gmatch "[┌│][^\r\n]*" do
+        assert.is_true(select(2, line:gsub("[^\128-\191]", "")) <= 60, line)
+      end
+      assert.matches("longlong.*…", one:shown())
+      local two = terminal { args = { "info", "--oracle", url }, env = { LC_ALL = "C" }, columns = 60 }
+      two:shows "%+%-%-"
+      assert.matches("longlong.*%.%.%.", two:shown())
+    end)
+
+    it("are redrawn in place with --watch", function()
+      local url = "file:" .. tempdir()
+      local one = terminal { args = { "info", "--oracle", url, "--watch" }, env = { LC_ALL = "C" } }
+      one:shows "Elections  0"
+      leads(lead(url, "new"))
+      one:shows "new"
+      assert.matches("\27%[H", one:shown())
+      one:type "\3"
+      assert.is_true(one:wait(5) > 0)
+    end)
+
+    it("ask before they evict", function()
+      local url = "file:" .. tempdir()
+      leads(lead(url, "asked"))
+      local no = terminal { args = { "evict", "--oracle", url, "asked" } }
+      no:shows "Evict the current leader of 'asked'%? %[y/N%]"
+      no:type "n\n"
+      assert.equal(1, no:wait(5))
+      assert.equal(1, elections(url)[1].epoch)
+      local yes = terminal { args = { "evict", "--oracle", url, "asked" } }
+      yes:shows "y/N"
+      yes:type "y\n"
+      yes:shows "evicted one from 'asked'"
+      yes:shows "'asked' is led by one now %(epoch 2%)"
+    end)
+  end)
+
+  it("refuse to evict unasked where nobody can answer", function()
+    local result = run { "evict", "--oracle", "file:" .. tempdir(), "x" }
+    assert.equal(2, result.code)
+    assert.matches("use %-%-force", result.stderr)
+    assert.equal(2, run({ "evict", "--force", "a/b" }).code)
+    assert.equal(2, run({ "evict", "--force" }).code)
+  end)
+end)
