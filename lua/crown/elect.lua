@@ -2,6 +2,7 @@
 -- @module crown.elect
 
 local child = require "crown.child"
+local control = require "crown.control"
 local core = require "crown.core"
 local elections = require "crown.core.election"
 local handlers = require "crown.handlers"
@@ -153,6 +154,7 @@ local function elect(given)
   self.handle = handle
   if settings.checking then return self end
   self.options = nil -- the C side has its own copy
+  control.open()
   handle:start()
   return self
 end

@@ -4,6 +4,7 @@
 -- @module crown.oracles.file
 
 local core = require "crown.core"
+local directory = require "crown.directory"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
 local watch_file = require "crown.core.watch_file"
@@ -16,17 +17,9 @@ local SLOW_CHECK = 5 -- seconds between claims, should an event ever be missed
 -- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 
-local function default_directory()
-  local uid = core.user_ids()
-  local runtime = os.getenv "XDG_RUNTIME_DIR"
-  if runtime and runtime ~= "" then return runtime .. "/crown-lua" end
-  if uid == 0 then return "/run/crown-lua" end
-  return ("/tmp/crown-lua-%d"):format(uid)
-end
-
 local function directory_of(opts)
   local dir = opts.dir or opts.path
-  return dir and dir ~= "" and dir or default_directory()
+  return dir and dir ~= "" and dir or directory()
 end
 
 local function decode(text)

@@ -10,6 +10,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.election", bind_open_election},
     {"crown.core.exec", bind_open_exec},
     {"crown.core.files", bind_open_files},
+    {"crown.core.http", bind_open_http},
     {"crown.core.lockfile", bind_open_lockfile},
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.tcp", bind_open_tcp},

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -232,6 +233,8 @@ int bind_open_core(lua_State *L)
     lua_setfield(L, -2, "token");
     lua_pushboolean(L, host_config(check_host(L))->lua_child);
     lua_setfield(L, -2, "lua_child");
+    lua_pushnumber(L, getpid());
+    lua_setfield(L, -2, "pid");
     (void)luaopen_cjson(L);
     lua_setfield(L, -2, "json");
     return 1;

@@ -1,6 +1,7 @@
 /* crown.core.election: elections as lua/crown/elect.lua declares them. Validation is done there;
  * what is read here is plain data. Times are seconds. */
 #include <lauxlib.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -230,11 +231,15 @@ static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
     lua_setfield(L, -2, key);
 }
 
-static int election_status(lua_State *L)
+static void push_status(lua_State *L, const struct candidate *candidate)
 {
     struct candidate_status status;
-    candidate_status(check_candidate(L), &status);
-    lua_createtable(L, 0, 10);
+    candidate_status(candidate, &status);
+    lua_createtable(L, 0, 12);
+    lua_pushstring(L, candidate_name(candidate));
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, candidate_oracle(candidate));
+    lua_setfield(L, -2, "oracle");
     lua_pushstring(L, candidate_phase_name(status.view.phase));
     lua_setfield(L, -2, "phase");
     lua_pushstring(L, election_phase_name(status.view.phase));
@@ -257,6 +262,62 @@ static int election_status(lua_State *L)
     if (status.child_pid != 0) {
         lua_pushnumber(L, status.child_pid);
         lua_setfield(L, -2, "child");
+    }
+}
+
+static int election_status(lua_State *L)
+{
+    push_status(L, check_candidate(L));
+    return 1;
+}
+
+struct page {
+    lua_State *L;
+    int skip, left, count;
+};
+
+static void add_status(struct candidate *candidate, void *context)
+{
+    struct page *page = context;
+    if (page->skip > 0) {
+        page->skip--;
+        return;
+    }
+    if (page->left-- <= 0)
+        return;
+    push_status(page->L, candidate);
+    lua_rawseti(page->L, -2, ++page->count);
+}
+
+/* election.all([skip [, most]]) -> the status of each election of this runtime, in the order of
+ * their making. */
+static int election_all(lua_State *L)
+{
+    struct page page = {.L = L, .skip = luaL_optint(L, 1, 0), .left = luaL_optint(L, 2, INT_MAX)};
+    lua_newtable(L);
+    registry_each(host_registry(check_host(L)), add_status, &page);
+    return 1;
+}
+
+/* election.abdicate(name) -> whether there is such an election. */
+static int election_abdicate_by_name(lua_State *L)
+{
+    struct candidate *candidate =
+        registry_find(host_registry(check_host(L)), luaL_checkstring(L, 1));
+    if (candidate != NULL)
+        candidate_abdicate(candidate);
+    lua_pushboolean(L, candidate != NULL);
+    return 1;
+}
+
+/* election.counts() -> how often each event happened. */
+static int election_counts(lua_State *L)
+{
+    const struct telemetry *telemetry = host_telemetry(check_host(L));
+    lua_createtable(L, 0, TELEMETRY_EVENT_COUNT);
+    for (int event = 0; event < TELEMETRY_EVENT_COUNT; event++) {
+        lua_pushnumber(L, (lua_Number)telemetry_count(telemetry, (enum telemetry_event)event));
+        lua_setfield(L, -2, telemetry_event_name((enum telemetry_event)event));
     }
     return 1;
 }
@@ -361,13 +422,11 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg functions[] = {
-    {"new", election_new},
-    {"on_event", election_on_event},
-    {"want", election_want},
-    {"emit", election_emit},
-    {"explain", election_explain},
-    {"events", election_events},
-    {NULL, NULL},
+    {"new", election_new},         {"on_event", election_on_event},
+    {"want", election_want},       {"emit", election_emit},
+    {"explain", election_explain}, {"events", election_events},
+    {"all", election_all},         {"abdicate", election_abdicate_by_name},
+    {"counts", election_counts},   {NULL, NULL},
 };
 
 int bind_open_election(lua_State *L)

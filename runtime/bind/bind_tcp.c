@@ -1,11 +1,13 @@
 /* crown.core.tcp: connections and listeners.
  * connect(host, port [, options]) -> connection, or nil, message, code; options: timeout (5), tls
  * (true or a table). listen(host, port, fn [, options]) -> listener, or nil, message, code;
+ * options: tls; background (the program may end meanwhile);
  * fn(connection) runs in a task each. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bind/bind.h"
@@ -31,8 +33,9 @@ struct tcp_listener {
     struct tls_context *tls;
     struct lua_host *host;
     struct task_scope *scope;
-    int function; /* registry reference */
-    int self;     /* keeps it alive while it listens */
+    bool background; /* the program may end while it listens */
+    int function;    /* registry reference */
+    int self;        /* keeps it alive while it listens */
 };
 
 static int64_t now_ns(lua_State *L)
@@ -264,6 +267,20 @@ static int connection_peer(lua_State *L)
     return 1;
 }
 
+/* connection:uid() -> the user at the other end of a UNIX socket; or nil, message, code. */
+static int connection_uid(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    if (connection->stream == NULL)
+        return push_closed(L);
+    if (getsockopt(stream_socket(connection->stream), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+        return push_errno(L, "ask who is at", stream_peer(connection->stream));
+    lua_pushnumber(L, peer.uid);
+    return 1;
+}
+
 static int connection_set_timeout(lua_State *L)
 {
     check_connection(L)->timeout_ns = clock_ns_from_seconds(luaL_checknumber(L, 2));
@@ -302,7 +319,8 @@ static void listener_release(lua_State *L, struct tcp_listener *listener)
     tls_context_free(listener->tls);
     luaL_unref(L, LUA_REGISTRYINDEX, listener->function);
     luaL_unref(L, LUA_REGISTRYINDEX, listener->self);
-    host_release(lua_host_owner(listener->host));
+    if (!listener->background)
+        host_release(lua_host_owner(listener->host));
 }
 
 static void connection_accepted(void *context, int fd)
@@ -337,17 +355,20 @@ static int tcp_listen(lua_State *L)
             if (listener->tls == NULL)
                 return push_error(L, &err);
         }
-        lua_pop(L, 1);
+        lua_getfield(L, 4, "background");
+        listener->background = lua_toboolean(L, -1);
+        lua_pop(L, 2);
     }
     struct task *task = task_running(L);
-    listener->scope = task != NULL ? task_scope_of(task) : NULL;
+    listener->scope = task != NULL && !listener->background ? task_scope_of(task) : NULL;
     listener->listener = listener_open(lua_host_loop(listener->host), host, (unsigned)port,
                                        connection_accepted, listener, &err);
     if (listener->listener == NULL) {
         tls_context_free(listener->tls);
         return push_error(L, &err);
     }
-    host_hold(lua_host_owner(listener->host));
+    if (!listener->background)
+        host_hold(lua_host_owner(listener->host));
     lua_pushvalue(L, 3);
     listener->function = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushvalue(L, -1);
@@ -375,6 +396,7 @@ static const luaL_Reg connection_methods[] = {
     {"write", connection_write},
     {"starttls", connection_starttls},
     {"peer", connection_peer},
+    {"uid", connection_uid},
     {"set_timeout", connection_set_timeout},
     {"shutdown", connection_shutdown},
     {"close", connection_close},

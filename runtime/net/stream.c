@@ -567,6 +567,11 @@ void stream_shutdown(struct stream *stream)
     (void)shutdown(stream->fd, SHUT_WR); /* gone already: the better */
 }
 
+int stream_socket(const struct stream *stream)
+{
+    return stream->fd;
+}
+
 const char *stream_peer(const struct stream *stream)
 {
     return stream->peer;

@@ -69,6 +69,9 @@ void stream_write_ended(struct stream *stream);
 /** No more writing: the other side reads an end of file. */
 void stream_shutdown(struct stream *stream);
 
+/** @return the socket, or -1. */
+int stream_socket(const struct stream *stream);
+
 /** "192.0.2.1:5432", or the UNIX socket's path. */
 const char *stream_peer(const struct stream *stream);
 

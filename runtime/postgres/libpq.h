@@ -1,6 +1,5 @@
 /**
- * libpq, loaded when the first Postgres URL is read: with all that it brings along (TLS, LDAP,
- * Kerberos) it would double the time in which every other start of the program is over.
+ * libpq, loaded when the first Postgres URL is read (base/library.h says why).
  */
 #ifndef CROWN_POSTGRES_LIBPQ_H
 #define CROWN_POSTGRES_LIBPQ_H

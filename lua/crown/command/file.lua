@@ -10,6 +10,7 @@ local usage = require "crown.usage"
 local file = {
   summary = "keep a file present and fresh on exactly one candidate",
   usage = "crown-lua file [OPTIONS] FILE NAME\n  crown-lua file --check FILE [--max-age SECONDS]",
+  campaigns = true,
   options = {
     { name = "check", help = "exit code 0 when FILE is there and has not expired, else 1; needs no store" },
     { name = "max-age", value = "SECONDS", number = true, help = "for a FILE that names no expiry (60)" },

@@ -39,7 +39,7 @@ local function overview()
   print(INTRODUCTION)
   print "Commands:"
   for _, name in ipairs(command.verbs) do
-    print(("  %-22s %s"):format(name == "app" and "APP.lua" or name, require("crown.command." .. name).summary))
+    print(("  %-22s %s"):format(name == "app" and "APP.lua" or name, command.module(name).summary))
   end
   print "\nOptions:"
   print_options(command.common)
@@ -59,7 +59,7 @@ function help.run(_, words, bare)
   end
   for _, verb in ipairs(command.verbs) do
     if verb == name then
-      local module = require("crown.command." .. name)
+      local module = command.module(name)
       print(module.summary .. "\n\nUsage:\n  " .. module.usage .. "\n\n" .. module.help)
       if module.options then
         print "\nOptions:"

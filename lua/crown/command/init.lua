@@ -11,7 +11,8 @@ local url = require "crown.url"
 local command = {}
 
 --- The verbs, in the order in which help lists them.
-command.verbs = { "app", "run", "file", "check", "info", "evict", "help" }
+command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "abdicate", "log-level",
+  "help" }
 
 --- Options that every verb takes.
 command.common = {
@@ -27,9 +28,17 @@ command.common = {
     help = "levels by the beginning of a message: leadership=debug,child=error" },
   { name = "heartbeat", value = "SECONDS", number = true, env = "CROWN_HEARTBEAT",
     help = "restart a runtime that is silent for so long (2)" },
+  { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP",
+    help = "serve metrics, health and a status page; loopback unless ADDR says otherwise" },
   { name = "help", help = "say what there is" },
   { name = "version", help = "say which version this is" },
 }
+
+--- Begins to serve the HTTP endpoint, where one is asked for; only for verbs that hold elections.
+-- @tparam table options as cli.parse returns them
+function command.serve(options)
+  if options.http then require("crown.web").serve(options.http) end
+end
 
 --- Applies the common options to the whole runtime.
 -- @tparam table options as cli.parse returns them
@@ -47,6 +56,13 @@ function command.apply(options)
     if options.ttl <= 0 then usage.error("--ttl: must be more than 0") end
     settings.ttl = options.ttl
   end
+end
+
+--- The module of a verb: log-level is in log_level.lua.
+-- @string verb
+-- @treturn table
+function command.module(verb)
+  return require("crown.command." .. verb:gsub("-", "_"))
 end
 
 local function is_verb(word)
@@ -88,14 +104,16 @@ function command.main(argv)
   if not is_verb(word) then
     if not exists(word) then unknown(word) end
     command.apply(options)
+    command.serve(options)
     return require("crown.command.app").run(at)
   end
-  local verb = require("crown.command." .. word)
+  local verb = command.module(word)
   local words
   options, words = cli.parse_verb(argv, at + 1, command.common, verb, options)
   if options.help then return require("crown.command.help").run({}, { word }) end
   options["log-level"] = options["log-level"] or verb.log_level
   command.apply(options)
+  if verb.campaigns then command.serve(options) end
   return verb.run(options, words, argv)
 end
 

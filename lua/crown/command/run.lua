@@ -9,6 +9,7 @@ local usage = require "crown.usage"
 local run = {
   summary = "run a command on exactly one candidate, as long as that one leads",
   usage = "crown-lua run [OPTIONS] NAME [--] COMMAND [ARG...]",
+  campaigns = true,
   command_at = 2,
   log_level = "warn",
   options = {

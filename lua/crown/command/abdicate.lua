@@ -1,0 +1,30 @@
+--- Makes this host's candidate for an election step down.
+-- @module crown.command.abdicate
+
+local control = require "crown.control"
+local usage = require "crown.usage"
+
+local abdicate = {
+  summary = "make this host's leader of an election step down and let the others try",
+  usage = "crown-lua abdicate NAME",
+  help = [[
+Talks to the runtimes of this user on this host, as status does; `crown-lua evict` talks to the
+store instead. Exit code 1 when no runtime here takes part in NAME.]],
+}
+
+--- The verb.
+function abdicate.run(_, words)
+  if not words[1] then usage.error("abdicate: name an election: %s", abdicate.usage) end
+  local found = false
+  for _, runtime in ipairs(control.ask_all { ask = "abdicate", name = words[1] }) do
+    if runtime.found then
+      found = true
+      print(("asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
+    end
+  end
+  if found then return 0 end
+  io.stderr:write(("crown-lua: abdicate: no runtime of yours here takes part in '%s'\n"):format(words[1]))
+  return 1
+end
+
+return abdicate

@@ -1,0 +1,56 @@
+--- The elections of the runtimes on this host.
+-- @module crown.command.status
+
+local console = require "crown.core.console"
+local control = require "crown.control"
+local json = require "crown.command.json"
+local tables = require "crown.command.tables"
+local watch = require "crown.command.watch"
+
+local status = {
+  summary = "the elections of your runtimes on this host",
+  usage = "crown-lua status [--json] [--watch]",
+  options = {
+    { name = "json", help = "for programs" },
+    { name = "watch", help = "show it again every second, in place" },
+  },
+  help = [[
+Asks each runtime of this user by its socket in $XDG_RUNTIME_DIR/crown-lua (for root
+/run/crown-lua, else /tmp/crown-lua-UID). Exit code 1 when there is none.]],
+}
+
+local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
+
+local function seconds(value)
+  return value and ("%.1f s"):format(value) or "-"
+end
+
+local function rows_of(runtimes)
+  local rows = {}
+  for _, runtime in ipairs(runtimes) do
+    local pid = ("%d"):format(runtime.pid)
+    if runtime.error then rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", pid } end
+    for _, one in ipairs(runtime.elections or {}) do
+      rows[#rows + 1] = { one.name, one.phase, one.leader or "-", ("%d"):format(one.epoch), seconds(one.expires_in),
+        seconds(one.since), one.child and ("%d"):format(one.child) or "-", one.oracle, pid }
+    end
+  end
+  return rows
+end
+
+--- The verb.
+function status.run(options)
+  local count = 0
+  local function make()
+    local runtimes = control.ask_all { ask = "status" }
+    count = #runtimes
+    if options.json then return json.encode({ runtimes = runtimes }, "runtimes", "elections") end
+    if count == 0 then return "no runtime of yours runs here\n" end
+    return tables.text(HEADING, rows_of(runtimes), console.columns(1))
+  end
+  if options.watch then return watch(make) end
+  io.write((make()))
+  return count > 0 and 0 or 1
+end
+
+return status

@@ -1,0 +1,119 @@
+--- The socket by which `crown-lua status`, `abdicate` and `log-level` talk to a runtime of the same user: a line of JSON
+-- asks, a line answers.
+-- @module crown.control
+
+local core = require "crown.core"
+local directory = require "crown.directory"
+local elections = require "crown.core.election"
+local files = require "crown.core.files"
+local lockfile = require "crown.core.lockfile"
+local tcp = require "crown.core.tcp"
+
+local control = {}
+
+local PAGE = 1000 -- elections in one answer: a line has its bounds
+local TIMEOUT = 1 -- seconds for a runtime on this host
+local listener
+
+local answers = {}
+
+function answers.status(request)
+  return { pid = core.pid, node = core.node(), version = core.version,
+    elections = elections.all(tonumber(request.skip) or 0, PAGE) }
+end
+
+function answers.abdicate(request)
+  return { found = elections.abdicate(tostring(request.name)) }
+end
+
+answers["log-level"] = function(request)
+  local set, problem = core.log_setup { level = tostring(request.level) }
+  return { set = set or false, error = problem }
+end
+
+local function answer(connection)
+  connection:set_timeout(TIMEOUT)
+  local uid = connection:uid()
+  local line = (uid == core.user_ids() or uid == 0) and connection:read "*l"
+  local fine, request = pcall(core.json.decode, line or "")
+  local fn = fine and type(request) == "table" and answers[request.ask]
+  if fn then connection:write(core.json.encode(fn(request)) .. "\n") end
+  connection:close()
+end
+
+local function path_of(pid)
+  return ("%s/runtime-%d.sock"):format(directory(), pid)
+end
+
+-- The file goes with the Lua state; a runtime that was killed leaves it to whoever looks next.
+local function remove_at_end(path)
+  local guard = newproxy(true)
+  getmetatable(guard).__gc = function() os.remove(path) end
+  control.guard = guard
+end
+
+--- Opens this runtime's socket, once. Without a place for it there is no status, and no error.
+function control.open()
+  if listener ~= nil then return end
+  listener = false
+  local dir = directory()
+  local path = path_of(core.pid)
+  local fit, problem = lockfile.directory(dir)
+  if fit then
+    os.remove(path) -- of a process that bore this pid before
+    listener, problem = tcp.listen("unix:" .. path, 0, answer, { background = true })
+  end
+  if listener then remove_at_end(path) end
+  if not listener then core.log("debug", "no status socket: " .. problem) end
+end
+
+local function ask(path, request)
+  local connection, problem, code = tcp.connect("unix:" .. path, 0, { timeout = TIMEOUT })
+  if not connection then return nil, problem, code end
+  connection:set_timeout(TIMEOUT)
+  connection:write(core.json.encode(request) .. "\n")
+  local line
+  line, problem, code = connection:read "*l"
+  connection:close()
+  if not line then return nil, problem, code end
+  return core.json.decode(line)
+end
+
+-- Page by page, where the answer is a list of elections.
+local function ask_whole(path, request)
+  local reply, problem = ask(path, request)
+  local page = reply and reply.elections
+  while page and #page == PAGE do
+    local next_reply
+    next_reply, problem = ask(path, { ask = request.ask, skip = #reply.elections })
+    page = next_reply and next_reply.elections
+    if not page then return nil, problem end
+    for _, one in ipairs(page) do table.insert(reply.elections, one) end
+  end
+  return reply, problem
+end
+
+--- Asks every runtime of this user on this host.
+-- @tparam table request `ask` ("status", "abdicate", "log-level") and what that takes
+-- @treturn table an array of answers; of a runtime that does not answer `{ pid =, error = }`
+function control.ask_all(request)
+  local found = {}
+  for _, name in ipairs(files.list(directory()) or {}) do
+    local pid = tonumber(name:match "^runtime%-(%d+)%.sock$")
+    if pid and pid ~= core.pid then
+      local reply, problem = ask_whole(path_of(pid), request)
+      if reply then
+        reply.pid = pid
+        found[#found + 1] = reply
+      elseif files.kind("/proc/" .. pid) then
+        found[#found + 1] = { pid = pid, error = problem }
+      else
+        os.remove(path_of(pid)) -- of a runtime that was killed
+      end
+    end
+  end
+  table.sort(found, function(a, b) return a.pid < b.pid end)
+  return found
+end
+
+return control
