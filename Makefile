@@ -54,18 +54,9 @@ $(BUILD)/%.o: %.c
 run: all ## lead an election on the embedded oracle, explained as it goes
 	./$(PROGRAM) lua/examples/hello.lua $(SECONDS_TO_RUN)
 
-include $(wildcard mk/*.mk)
+include $(filter-out mk/install.mk,$(wildcard mk/*.mk))
 
-.PHONY: install
-install: all ## install to PREFIX (/usr/local), self-contained
-	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/crown-lua
-	install -d $(DESTDIR)$(PREFIX)/share/doc/crown-lua/examples
-	install -m 644 README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/crown-lua
-	cp -r lua/examples/. $(DESTDIR)$(PREFIX)/share/doc/crown-lua/examples
-
-.PHONY: uninstall
-uninstall: ## take away what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/bin/crown-lua $(DESTDIR)$(PREFIX)/share/doc/crown-lua
+include mk/install.mk
 
 .PHONY: clean
 clean: ## remove what was built

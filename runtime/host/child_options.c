@@ -193,8 +193,16 @@ static bool overridden(const char *variable, const char *const *list)
 
 static bool private_variable(const char *variable)
 {
-    /* CROWN_ORACLE may hold a password; a child that is a candidate itself gets its own. */
-    return strncmp(variable, "CROWN_ORACLE=", sizeof("CROWN_ORACLE=") - 1) == 0;
+    /* CROWN_ORACLE may hold a password; a child that is a candidate itself gets its own. The others
+     * are between us and the service manager. */
+    static const char *const names[] = {"CROWN_ORACLE", "NOTIFY_SOCKET", "WATCHDOG_USEC",
+                                        "WATCHDOG_PID"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(variable, names[i], length) == 0 && variable[length] == '=')
+            return true;
+    }
+    return false;
 }
 
 static size_t count_strings(const char *const *list)

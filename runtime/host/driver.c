@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/announce.h"
 #include "host/candidate.h"
 #include "host/deadmen.h"
 #include "host/exec.h"
@@ -44,6 +45,8 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         journal_set(host_journal(candidate->host), candidate->name, 0);
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
+    if (action->notice == ELECTION_NOTICE_CLAIMED || action->notice == ELECTION_NOTICE_LOST)
+        announce_status(candidate->host);
     struct telemetry *telemetry = host_telemetry(candidate->host);
     if (asked)
         telemetry_emit_at(telemetry, LOG_INFO, candidate, events[action->notice], fields, count);

@@ -13,15 +13,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "host/announce.h"
 #include "host/deadmen.h"
 #include "host/driver.h"
 #include "host/journal.h"
+#include "host/notify.h"
 #include "host/process.h"
 #include "host/registry.h"
 #include "host/script.h"
 #include "host/telemetry.h"
 #include "net/resolve.h"
-#include "process/title.h"
 
 #define NODE_MAX 256
 #define TOKEN_MAX 64
@@ -51,6 +52,7 @@ struct host {
     int code, code_at_end;
     struct loop_deadline beat;
     int64_t silence_ns;
+    int64_t watchdog_ns, watched_ns; /* the service manager's; and when it last heard of us */
 };
 
 /* exit(3) called by a script passes by everything else: the supervisor must know that it was meant.
@@ -79,8 +81,15 @@ static void beat(struct host *host)
     struct crown_error err;
     if (link_fd(host->link) >= 0)
         (void)link_heartbeat(host->link, &err); /* a missed beat is made up for by the next */
-    loop_at(host->loop, &host->beat,
-            clock_add_ns(clock_boottime_ns(), host->silence_ns / BEATS_A_SILENCE));
+    int64_t now = clock_boottime_ns();
+    if (host->watchdog_ns > 0 && now - host->watched_ns >= host->watchdog_ns / 2) {
+        host->watched_ns = now;
+        notify_send("WATCHDOG=1");
+    }
+    int64_t pause_ns = host->silence_ns / BEATS_A_SILENCE;
+    if (host->watchdog_ns > 0 && host->watchdog_ns / 2 < pause_ns)
+        pause_ns = host->watchdog_ns / 2;
+    loop_at(host->loop, &host->beat, clock_add_ns(now, pause_ns));
 }
 
 static void beat_due(struct loop_deadline *deadline)
@@ -106,6 +115,7 @@ static void stop(struct host *host, int signal)
         host_exit(host, 128 + signal);
         return;
     }
+    notify_send("STOPPING=1");
     host->stopping = true;
     host->main_ended = true; /* a script that still waits for something is not waited for */
     registry_stop_all(host->registry);
@@ -165,6 +175,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     list_init(&host->processes);
     random_seed(&host->random, random_kernel());
     host->silence_ns = HEARTBEAT_SILENCE_NS;
+    host->watchdog_ns = notify_watchdog_ns();
     host->beat.fire = beat_due;
     const char *node = getenv("CROWN_NODE");
     if (node != NULL && node[0] != '\0')
@@ -224,10 +235,12 @@ static void main_ended(struct host *host, int code)
     host->main_ended = true;
     if (host->holds == 0 || code != 0)
         host_exit(host, code);
-    else if (!host->stopping)
+    else if (!host->stopping) {
         arm(host, true);
+        notify_send("READY=1");
+    }
     tell_restart(host); /* now that whoever wants to know has subscribed */
-    host_update_title(host);
+    announce_title(host);
 }
 
 static void script_ended(int code, void *context)
@@ -353,31 +366,4 @@ void host_exit(struct host *host, int code)
 void host_set_code(struct host *host, int code)
 {
     host->code_at_end = code;
-}
-
-struct title {
-    char text[200];
-    size_t length;
-    unsigned count;
-};
-
-static void add_name(struct candidate *candidate, void *context)
-{
-    struct title *title = context;
-    if (title->count++ < 3)
-        title->length +=
-            (size_t)snprintf(title->text + title->length, sizeof(title->text) - title->length,
-                             "%s%.60s", title->length > 0 ? " " : "", candidate_name(candidate));
-}
-
-void host_update_title(struct host *host)
-{
-    struct title title = {.length = 0};
-    struct crown_error err;
-    registry_each(host->registry, add_name, &title);
-    if (title.count > 3)
-        (void)snprintf(title.text, sizeof(title.text), "%u elections", title.count);
-    title_set("crown-runtime", title.text);
-    if (link_fd(host->link) >= 0 && link_title(host->link, title.text, &err) < 0)
-        log_debug("%s", err.message);
 }

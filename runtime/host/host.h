@@ -69,7 +69,4 @@ void host_exit(struct host *host, int code);
 /** The exit code for when the last election has ended; 0 unless set. */
 void host_set_code(struct host *host, int code);
 
-/** What `ps` and `crown-lua status` say this runtime serves. */
-void host_update_title(struct host *host);
-
 #endif

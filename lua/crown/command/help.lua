@@ -6,6 +6,7 @@ local usage = require "crown.usage"
 local help = {
   summary = "say what there is: crown-lua help COMMAND",
   usage = "crown-lua help [COMMAND]",
+  options = { { name = "man", help = "as a manual page: crown-lua help --man [COMMAND | crown-lua.3] | man -l -" } },
   help = "Without COMMAND: the list of commands and the options that all of them take.",
 }
 
@@ -47,12 +48,18 @@ local function overview()
 end
 
 --- The verb.
--- @tparam table _ its options: none
+-- @tparam table options `man`
 -- @tparam table words the command to explain
 -- @bool bare nothing at all was asked for: that is wrong usage
-function help.run(_, words, bare)
+function help.run(options, words, bare)
   local command = require "crown.command"
   local name = words[1]
+  if options.man then
+    local text = require("crown.command.manual").page(name or "crown-lua.1")
+    if not text then usage.error("help: there is no page '%s'", name) end
+    io.write(text)
+    return 0
+  end
   if not name then
     overview()
     return bare and 2 or 0

@@ -12,7 +12,7 @@ local command = {}
 
 --- The verbs, in the order in which help lists them.
 command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "abdicate", "log-level",
-  "help" }
+  "completion", "help" }
 
 --- Options that every verb takes.
 command.common = {

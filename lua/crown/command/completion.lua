@@ -1,0 +1,166 @@
+--- Shell completion, made of the same tables that --help shows.
+-- @module crown.command.completion
+
+local usage = require "crown.usage"
+
+local completion = {
+  summary = "print a completion script for bash, zsh or fish",
+  usage = "crown-lua completion bash|zsh|fish",
+  help = [[
+  bash   source <(crown-lua completion bash)
+  zsh    crown-lua completion zsh > "${fpath[1]}/_crown-lua"
+  fish   crown-lua completion fish > ~/.config/fish/completions/crown-lua.fish
+
+`make install` puts all three where the shells look.]],
+}
+
+local function verbs()
+  local command = require "crown.command"
+  local found = {}
+  for _, name in ipairs(command.verbs) do
+    if name ~= "app" then found[#found + 1] = { name = name, module = command.module(name) } end
+  end
+  return found, command.common
+end
+
+local function words(list, format)
+  local out = {}
+  for _, option in ipairs(list or {}) do out[#out + 1] = format(option) end
+  return table.concat(out, " ")
+end
+
+local function dashed(option)
+  return "--" .. option.name
+end
+
+local function values_of(lists)
+  local found, seen = {}, {}
+  for _, list in ipairs(lists) do
+    for _, option in ipairs(list or {}) do
+      if option.values and not seen[option.name] then
+        seen[option.name] = true
+        found[#found + 1] = option
+      end
+    end
+  end
+  return found
+end
+
+local shells = {}
+
+function shells.bash()
+  local list, common = verbs()
+  local lists, cases = { common }, {}
+  for _, verb in ipairs(list) do
+    lists[#lists + 1] = verb.module.options
+    cases[#cases + 1] = ('    %s) options="%s" ;;'):format(verb.name, words(verb.module.options, dashed))
+  end
+  local values = {}
+  for _, option in ipairs(values_of(lists)) do
+    values[#values + 1] = ('    --%s) COMPREPLY=($(compgen -W "%s" -- "$word")); return ;;'):format(option.name,
+      table.concat(option.values, " "))
+  end
+  return ([=[
+# Completion of crown-lua for bash.
+_crown_lua() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb="" options="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case " @VERBS@ " in *" ${COMP_WORDS[i]} "*) verb=${COMP_WORDS[i]}; break ;; esac
+  done
+  case $before in
+@VALUES@
+  esac
+  case $verb in
+@CASES@
+  esac
+  if [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "@COMMON@ $options" -- "$word"))
+  elif [[ -z $verb ]]; then
+    COMPREPLY=($(compgen -W "@VERBS@" -- "$word") $(compgen -f -X '!*.lua' -- "$word") $(compgen -d -S / -- "$word"))
+  elif [[ $verb == log-level ]]; then
+    COMPREPLY=($(compgen -W "debug info warn error" -- "$word"))
+  elif [[ $verb == completion ]]; then
+    COMPREPLY=($(compgen -W "bash zsh fish" -- "$word"))
+  else
+    COMPREPLY=($(compgen -f -- "$word"))
+  fi
+}
+complete -o filenames -F _crown_lua crown-lua
+]=]):gsub("@(%u+)@", { VERBS = words(list, function(verb) return verb.name end), COMMON = words(common, dashed),
+    CASES = table.concat(cases, "\n"), VALUES = table.concat(values, "\n") })
+end
+
+local function quoted(text)
+  return (text:gsub("'", "'\\''"):gsub("[%[%]]", "\\%0"):gsub(":", "\\:"))
+end
+
+local function zsh_option(option)
+  local value = ""
+  if option.value then
+    value = option.values and (":%s:(%s)"):format(option.value:lower(), table.concat(option.values, " "))
+      or (":%s:_files"):format(option.value:lower())
+  end
+  return ("'--%s%s[%s]%s'"):format(option.name, option.value and "=" or "", quoted(option.help), value)
+end
+
+function shells.zsh()
+  local list, common = verbs()
+  local names, cases = {}, {}
+  for _, verb in ipairs(list) do
+    names[#names + 1] = ("'%s:%s'"):format(verb.name, quoted(verb.module.summary))
+    cases[#cases + 1] = ("    %s) _arguments $common %s '*:: :_files' ;;"):format(verb.name,
+      words(verb.module.options, zsh_option))
+  end
+  return ([=[
+#compdef crown-lua
+# Completion of crown-lua for zsh.
+_crown_lua() {
+  local -a common verbs
+  common=(@COMMON@)
+  verbs=(@NAMES@)
+  local verb=${words[(r)(@BAR@)]}
+  case $verb in
+@CASES@
+    *) _arguments $common '1: :->first' '*:: :_files' && return
+       [[ $state == first ]] && { _describe command verbs; _files -g '*.lua' } ;;
+  esac
+}
+_crown_lua "$@"
+]=]):gsub("@(%u+)@", { COMMON = words(common, zsh_option), NAMES = table.concat(names, " "),
+    BAR = words(list, function(verb) return verb.name end):gsub(" ", "|"), CASES = table.concat(cases, "\n") })
+end
+
+local function fish_option(option, condition)
+  local take = ""
+  if option.values then
+    take = (" -x -a '%s'"):format(table.concat(option.values, " "))
+  elseif option.value then
+    take = " -r"
+  end
+  return ("complete -c crown-lua%s -l %s%s -d '%s'"):format(condition, option.name, take,
+    (option.help:gsub("'", "\\'")))
+end
+
+function shells.fish()
+  local list, common = verbs()
+  local lines = { "# Completion of crown-lua for fish." }
+  for _, option in ipairs(common) do lines[#lines + 1] = fish_option(option, "") end
+  for _, verb in ipairs(list) do
+    lines[#lines + 1] = ("complete -c crown-lua -n __fish_use_subcommand -a %s -d '%s'"):format(verb.name,
+      (verb.module.summary:gsub("'", "\\'")))
+    for _, option in ipairs(verb.module.options or {}) do
+      lines[#lines + 1] = fish_option(option, (" -n '__fish_seen_subcommand_from %s'"):format(verb.name))
+    end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+--- The verb.
+function completion.run(_, rest)
+  local shell = shells[rest[1] or ""]
+  if not shell then usage.error("completion: name a shell: %s", completion.usage) end
+  io.write((shell()))
+  return 0
+end
+
+return completion

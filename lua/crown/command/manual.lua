@@ -1,0 +1,128 @@
+--- Manual pages, made of the same texts that --help shows.
+-- @module crown.command.manual
+
+local core = require "crown.core"
+
+local manual = {}
+
+local function escape(text)
+  return (text:gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("\n([.'])", "\n\\&%1"):gsub("^([.'])", "\\&%1"))
+end
+
+local function heading(name, section)
+  return ('.TH %s %d "" "crown-lua %s" "crown-lua"\n'):format(name:upper():gsub("%-", "\\-"), section, core.version)
+end
+
+local function options_of(list)
+  if not list or #list == 0 then return "" end
+  local lines = { ".SH OPTIONS" }
+  for _, option in ipairs(list) do
+    lines[#lines + 1] = (".TP\n.B %s%s\n%s%s"):format(escape("--" .. option.name),
+      option.value and (" \\fI" .. option.value .. "\\fR") or "", escape(option.help),
+      option.env and (" (environment: " .. option.env .. ")") or "")
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local EXIT = [[
+.SH EXIT STATUS
+0 done; 1 failed; 2 wrong usage or an app that does not validate; 3 the oracle could not be reached.
+.B crown\-lua run
+exits as its command did.
+]]
+
+local function see_also(names)
+  return ".SH SEE ALSO\n" .. table.concat(names, ", ") .. "\n"
+end
+
+local function verb_page(name, module, common)
+  return heading("crown-lua-" .. name, 1) .. (".SH NAME\ncrown\\-lua\\-%s \\- %s\n.SH SYNOPSIS\n.nf\n%s\n.fi\n")
+    :format(escape(name), escape(module.summary), escape(module.usage:gsub("\n  ", "\n")))
+    .. (".SH DESCRIPTION\n.nf\n%s\n.fi\n"):format(escape(module.help)) .. options_of(module.options)
+    .. (options_of(common):gsub("SH OPTIONS", "SH COMMON OPTIONS")) .. EXIT
+    .. see_also { ".BR crown\\-lua (1)", ".BR crown\\-lua (3)" }
+end
+
+local function command_page(command)
+  local verbs, names = {}, {}
+  for _, name in ipairs(command.verbs) do
+    local module = command.module(name)
+    verbs[#verbs + 1] = (".TP\n.B %s\n%s"):format(escape(name == "app" and "APP.lua" or name), escape(module.summary))
+    if name ~= "app" then names[#names + 1] = (".BR crown\\-lua\\-%s (1)"):format(escape(name)) end
+  end
+  names[#names + 1] = ".BR crown\\-lua (3)"
+  local app = command.module "app"
+  return heading("crown-lua", 1) .. [[
+.SH NAME
+crown\-lua \- run a program on exactly one of several machines
+.SH SYNOPSIS
+.nf
+crown\-lua [OPTIONS] APP.lua [ARG...]
+crown\-lua COMMAND [OPTIONS] ...
+.fi
+.SH DESCRIPTION
+Several candidates take part in an election; an oracle, such as a lease in Postgres or a lock on this host, decides which of them
+leads. The leader runs a child process or Lua handlers, for as long as it leads. Nothing that a leader started runs any more when
+the next one begins.
+.PP
+.nf
+]] .. escape(app.help) .. "\n.fi\n.SH COMMANDS\n" .. table.concat(verbs, "\n") .. "\n" .. options_of(command.common) .. EXIT
+    .. see_also(names)
+end
+
+-- The API in short; docs/ has it in full.
+local API = [[
+local crown = require "crown"
+
+crown.elect(options)          declares an election; raises an error that names a wrong option
+  name                        letters, digits, '.', '_', '-'
+  oracle                      a URL, a module's name, a module, or { module, option = ... }
+  child, follower_child       { command = {...}, env, cwd, user, group, stdin, stdout, stderr,
+                              stop_signal, stop_timeout, mode, fence, terminal, isolation, restart }
+  handlers                    { init, won(term), lost(reason), campaign(phase) }
+  claim_delay, retry, lease, cool_down, stop_timeout, monitor_leader   seconds and a switch
+
+election:status()             phase, leader, epoch, expires_in, term
+election:is_leader() :send(message) :abdicate() :stop()
+term.epoch, term.name, term:remaining(), term:valid()
+
+crown.sleep(s) .spawn(fn, ...) .now() .on(event, fn) .log.info(text, fields) .json.encode/decode
+crown.tcp.connect(host, port, options) .listen(host, port, fn)
+crown.postgres.connect(url)   :query(sql, ...), :listen(channel, fn), :close()
+crown.exec({ argv }, options) .watch_file(path, fn) .node .token .IGNORE
+
+An oracle is a module with init(opts), claim(state), refresh(state) and, if it likes, abdicate(state),
+handle_info(state, message), list(opts), evict(opts, name), timing(opts), health(opts).
+claim and refresh return: true, delay, { ttl, epoch, hold } | false, holder | nil, reason.]]
+
+local function api_page()
+  return heading("crown-lua", 3) .. [[
+.SH NAME
+crown \- elections for Lua programs under
+.BR crown\-lua (1)
+.SH SYNOPSIS
+.nf
+]] .. escape(API) .. [[
+
+.fi
+.SH DESCRIPTION
+What has to wait suspends the task that calls it, never the program. It takes seconds, and returns nil, a message and a code when
+it fails. Work spawned from
+.B won
+belongs to the term and is never resumed past its deadline.
+]] .. see_also { ".BR crown\\-lua (1)" }
+end
+
+--- A page in roff.
+-- @string name "crown-lua.1", "crown-lua.3", or a verb
+-- @treturn string the page, or nil when there is none of that name
+function manual.page(name)
+  local command = require "crown.command"
+  if name == "crown-lua.1" then return command_page(command) end
+  if name == "crown-lua.3" then return api_page() end
+  for _, verb in ipairs(command.verbs) do
+    if verb == name then return verb_page(name, command.module(name), command.common) end
+  end
+end
+
+return manual

@@ -1,0 +1,15 @@
+/**
+ * What this runtime says of itself to `ps` and to the service manager.
+ */
+#ifndef CROWN_HOST_ANNOUNCE_H
+#define CROWN_HOST_ANNOUNCE_H
+
+struct host;
+
+/** What `ps` says this runtime serves. */
+void announce_title(struct host *host);
+
+/** Tells the service manager which elections are led here; soon, and once for many changes. */
+void announce_status(struct host *host);
+
+#endif
