@@ -1,5 +1,5 @@
 std = "luajit"
-max_line_length = 120
+max_line_length = 130
 files["spec"] = { std = "luajit+busted", max_line_length = 140 }
 files["bench"] = { max_line_length = 140 }
 files["tools"] = { max_line_length = 140 }

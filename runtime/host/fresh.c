@@ -96,26 +96,30 @@ bool fresh_file(const char *path, double max_age)
     return fresh;
 }
 
+static bool read_seconds(const char *text, double *seconds)
+{
+    char *end = NULL;
+    *seconds = strtod(text, &end);
+    return end != text && end != NULL && *end == '\0' && *seconds >= 0;
+}
+
 int fresh_main(int argc, char **argv)
 {
     const char *path = NULL;
     double max_age = MAX_AGE_DEFAULT;
     for (int i = 0; i < argc; i++) {
-        const char *value = NULL;
-        if (strncmp(argv[i], "--max-age=", 10) == 0)
-            value = argv[i] + 10;
-        else if (strcmp(argv[i], "--max-age") == 0)
+        const char *word = argv[i], *value = NULL;
+        if (strncmp(word, "--max-age=", 10) == 0)
+            value = word + 10;
+        else if (strcmp(word, "--max-age") == 0)
             value = i + 1 < argc ? argv[++i] : "";
-        if (value != NULL) {
-            char *end;
-            max_age = strtod(value, &end);
-            if (end == value || *end != '\0' || !(max_age >= 0))
-                return usage("--max-age: seconds expected");
-        } else if (argv[i][0] == '-' || path != NULL) {
+        if (value != NULL && !read_seconds(value, &max_age))
+            return usage("--max-age: seconds expected");
+        if (value != NULL)
+            continue;
+        if (word[0] == '-' || path != NULL)
             return usage("one FILE expected");
-        } else {
-            path = argv[i];
-        }
+        path = word;
     }
     if (path == NULL)
         return usage("name a FILE");

@@ -1,0 +1,148 @@
+-- --http: what a monitor, a load balancer and a person at a browser see.
+local Browser = require "support.browser"
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local http = require "support.http"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+describe("the HTTP endpoint", function()
+  local one, oracle, port
+
+  local function start(name)
+    oracle = "file:" .. tempdir()
+    one = Candidate.start { args = { "--log-level", "info", "run", "--oracle", oracle, "--http", "127.0.0.1:0",
+      name, "sleep", "60" }, node = "node<1>", log = tempdir() .. "/log" }
+    port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end)
+    eventually(function() return #one:pids "child" == 1 end)
+  end
+
+  local function get(path) return http.ask(port, "GET " .. path) end
+
+  after_each(function() one:destroy() end)
+
+  it("tells Prometheus what is led, and what has happened", function()
+    start "web"
+    local reply = get "/metrics"
+    assert.equal(200, reply.status)
+    assert.matches("Content%-Type: text/plain; version=0.0.4", reply.headers)
+    assert.matches('crown_leader{election="web",oracle="file"} 1\n', reply.body)
+    assert.matches('crown_epoch{election="web",oracle="file"} 1\n', reply.body)
+    assert.matches('crown_events_total{event="leadership.claimed"} 1\n', reply.body)
+    for line in reply.body:gmatch "[^\n]+" do
+      assert.is_truthy(line:match "^# HELP [%w_]+ ." or line:match "^# TYPE [%w_]+ %l+$"
+        or line:match '^[%w_]+{[%w_]+="[^"]*",?[^}]*} [%d.e+-]+$', line)
+    end
+  end)
+
+  it("answers for one election with 200 or 503, and for none of ours with 404", function()
+    start "web"
+    assert.equal(200, get("/healthz").status)
+    assert.equal(200, get("/leader/web").status)
+    assert.equal("node<1>", crown.json.decode(get("/leader/web").body).leader)
+    assert.equal(404, get("/leader/other").status)
+    run { "evict", "--oracle", oracle, "--force", "--wait", "0", "web" }
+    eventually(function() return get("/leader/web").status == 503 end, 3)
+    eventually(function() return get("/leader/web").status == 200 end, 5)
+  end)
+
+  it("lists elections and changes for programs", function()
+    start "web"
+    local found = crown.json.decode(get("/api/elections").body)
+    assert.same({ "web", "leading", 1 }, { found.elections[1].name, found.elections[1].phase, found.elections[1].epoch })
+    assert.equal("leadership.claimed", found.changes[#found.changes].event)
+  end)
+
+  it("escapes names, and lets nothing from outside in", function()
+    start "web"
+    local page = get "/"
+    assert.matches("Elections on node&lt;1&gt;", page.body)
+    assert.is_nil(page.body:find "node<1>")
+    assert.matches("Content%-Security%-Policy: default%-src 'none'", page.headers)
+    assert.is_nil(page.body:find "https?://")
+    assert.is_nil(get("/leader/<script>").body:find "<script>")
+  end)
+
+  it("takes GET alone, and bounds what it reads", function()
+    start "web"
+    for _, method in ipairs { "POST", "PUT", "DELETE", "OPTIONS" } do
+      assert.equal(405, http.ask(port, method .. " /", "{}").status)
+    end
+    assert.equal(200, http.ask(port, "HEAD /").status)
+    local connection = assert(crown.tcp.connect("127.0.0.1", port))
+    connection:write("GET /" .. ("x"):rep(100000) .. " HTTP/1.1\r\n\r\n")
+    local status = connection:read "*l"
+    assert.matches("HTTP/1.1 4%d%d", status or "HTTP/1.1 400 cut off")
+    connection:close()
+    assert.equal(404, get("/etc/passwd").status)
+    assert.equal(200, get("/healthz").status)
+  end)
+
+  it("stays off unless asked for, and says what is wrong with an address", function()
+    start "web"
+    for _, where in ipairs { "nowhere", "1.2.3:x", "127.0.0.1:99999", "300.1.1.1:80" } do
+      local result = run { "--http", where, "run", "x", "true" }
+      assert.equal(2, result.code)
+      assert.matches("^crown%-lua: %-%-http: ", result.stderr)
+    end
+    local taken = run { "--http", "127.0.0.1:" .. port, "run", "x", "true" }
+    assert.equal(2, taken.code)
+    assert.matches("Address already in use", taken.stderr)
+  end)
+
+  describe("in a browser", function()
+    local browser
+    if not Browser.installed() then return end
+    setup(function() browser = Browser.start() end)
+    teardown(function() browser:destroy() end)
+
+    local function text() return browser:run "return document.body.innerText" end
+
+    it("shows who leads, live, without reloading", function()
+      start "web"
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return text():find "live" end)
+      assert.matches("web%s+leading%s+node<1>%s+1", text())
+      browser:run "window.stays = true"
+      run { "evict", "--oracle", oracle, "--force", "web" }
+      eventually(function() return text():find "leadership: lost · web · leader node<1> · epoch 1 · evicted" end)
+      eventually(function() return text():find "web%s+leading%s+node<1>%s+2" end)
+      assert.is_true(browser:run "return window.stays")
+      assert.equal("rgb(26, 127, 55)", browser:run "return getComputedStyle(document.querySelector('.badge')).color")
+    end)
+
+    it("says when the runtime does not answer any more", function()
+      start "web"
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return text():find "live" end)
+      one:signal "TERM"
+      one:wait(10)
+      eventually(function() return text():find "no answer since" end)
+    end)
+
+    it("loads nothing from anywhere else, and logs no error", function()
+      start "web"
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return text():find "live" end)
+      assert.is_true(browser:run [[return performance.getEntriesByType("resource")
+        .every(one => one.name.startsWith(location.origin))]])
+    end)
+
+    it("fits a phone", function()
+      start "web"
+      local phone = Browser.start { "--window-size=390,800" }
+      phone:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return phone:run "return document.body.innerText.includes('live')" end)
+      local fits = phone:run "return document.documentElement.scrollWidth <= window.innerWidth"
+      phone:destroy()
+      assert.is_true(fits)
+    end)
+  end)
+
+  it("is a plain table where no script runs", function()
+    start "web"
+    assert.matches('<td data%-label="Election">web</td><td data%-label="State"><span class="badge leading">leading</span></td>',
+      get("/").body)
+  end)
+end)

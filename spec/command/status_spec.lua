@@ -1,0 +1,142 @@
+-- crown-lua status, abdicate and log-level: runtimes of this host; besides completions, manual pages and the service manager.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+describe("on this host", function()
+  local dir, started
+
+  before_each(function() dir, started = tempdir(), {} end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function start(name, node, env)
+    env = env or {}
+    env.XDG_RUNTIME_DIR = dir
+    local one = Candidate.start { args = { "run", "--log-level", "warn", name, "sleep", "60" }, node = node or "one",
+      log = tempdir() .. "/log", env = env }
+    started[#started + 1] = one
+    eventually(function() return #one:pids "child" == 1 end)
+    return one
+  end
+
+  local function call(...)
+    return run({ ... }, { env = { XDG_RUNTIME_DIR = dir } })
+  end
+
+  local function elections()
+    local found = {}
+    for _, runtime in ipairs(crown.json.decode(call("status", "--json").stdout).runtimes) do
+      for _, one in ipairs(runtime.elections or {}) do found[one.name] = one end
+    end
+    return found
+  end
+
+  it("status shows every runtime's elections", function()
+    assert.equal(1, call("status").code)
+    local one = start "first"
+    start("second", "two")
+    local result = call "status"
+    assert.equal(0, result.code)
+    assert.matches("first%s+leading%s+one%s+1%s", result.stdout)
+    assert.matches("second%s+leading%s+two%s+1%s", result.stdout)
+    assert.equal(one:pids("child")[1], elections().first.child)
+  end)
+
+  it("status says which runtime does not answer, and forgets one that was killed", function()
+    local one = start "stopped"
+    one:hurt("STOP", "supervise", "runtime")
+    assert.matches("no answer", call("status").stdout)
+    one:hurt("KILL", "supervise", "runtime")
+    one:wait(5)
+    eventually(function() return call("status").code == 1 end)
+  end)
+
+  it("the socket is the owner's alone", function()
+    start "first"
+    local listing = crown.exec({ "find", dir .. "/crown-lua", "-name", "runtime-*.sock" }).stdout
+    assert.matches("runtime%-%d+%.sock\n$", listing)
+    assert.equal("700\n", crown.exec({ "stat", "-c", "%a", dir .. "/crown-lua" }).stdout)
+    local path = listing:match "[^\n]+"
+    local as_nobody = crown.exec { "runuser", "-u", "nobody", "--", "sh", "-c",
+      ("echo '{\"ask\":\"status\"}' | socat - UNIX:%s"):format(path) }
+    if as_nobody then assert.are_not.equal(0, as_nobody.code) end
+  end)
+
+  it("the socket survives nonsense", function()
+    start "first"
+    local path = crown.exec({ "find", dir .. "/crown-lua", "-name", "runtime-*.sock" }).stdout:match "[^\n]+"
+    for _, text in ipairs { "", "x", "[]", "{}", '{"ask":"nothing"}', '{"ask":7}', ("["):rep(1000), ("x"):rep(100000) } do
+      local connection = assert(crown.tcp.connect("unix:" .. path, 0))
+      connection:write(text .. "\n")
+      assert.is_nil((connection:read "*l"))
+      connection:close()
+    end
+    assert.equal(0, call("status").code)
+  end)
+
+  it("abdicate makes the leader step down, and lets the other one lead", function()
+    local one = start "first"
+    assert.equal(1, elections().first.epoch)
+    local result = call("abdicate", "first")
+    assert.equal(0, result.code)
+    assert.matches("asked runtime %d+ to step down", result.stdout)
+    eventually(function() return elections().first.epoch == 2 end)
+    assert.equal(1, call("abdicate", "unknown").code)
+    assert.equal(2, call("abdicate").code)
+    assert.is_nil(one.code)
+  end)
+
+  it("log-level changes what a runtime logs, while it runs", function()
+    local one = start "first"
+    assert.is_nil(one:output():find "leadership.claimed")
+    assert.equal(0, call("log-level", "info").code)
+    call("abdicate", "first")
+    eventually(function() return one:output():find "leadership.claimed" end)
+    assert.equal(2, call("log-level", "loud").code)
+  end)
+
+  it("systemd is told: ready, what is led, the watchdog, the end", function()
+    local path = dir .. "/notify"
+    local manager = Candidate.start { program = "/usr/bin/socat", args = { "-u", "UNIX-RECV:" .. path, "-" }, node = "manager",
+      log = dir .. "/log" }
+    started[#started + 1] = manager
+    eventually(function() return os.execute("test -S " .. path) == 0 end)
+    local one = start("first", "one", { NOTIFY_SOCKET = path, WATCHDOG_USEC = "400000" })
+    for _, text in ipairs { "READY=1", "STATUS=leads 1 of 1 elections: first", "WATCHDOG=1" } do
+      eventually(function() return manager:output():find(text, 1, true) end)
+    end
+    local environment = io.open(("/proc/%d/environ"):format(one:pids("child")[1])):read "*a"
+    assert.is_nil(environment:find "NOTIFY_SOCKET")
+    one:signal "TERM"
+    eventually(function() return manager:output():find "STOPPING=1" end)
+  end)
+
+  it("shells complete commands, options and their values", function()
+    local function complete(...)
+      local words = table.concat({ ... }, " ")
+      local result = crown.exec { "bash", "-c", ([[source <(%s completion bash); COMP_WORDS=(%s); COMP_CWORD=%d
+        _crown_lua; echo "${COMPREPLY[@]}"]]):format(os.getenv "CROWN_LUA" or "./crown-lua", words, select("#", ...) - 1) }
+      return result.stdout
+    end
+    assert.equal("status\n", complete("crown-lua", "st"))
+    assert.equal("--restart\n", complete("crown-lua", "run", "--res"))
+    assert.equal("permanent\n", complete("crown-lua", "run", "--restart", "p"))
+    assert.matches("__fish_seen_subcommand_from evict' %-l force", run({ "completion", "fish" }).stdout)
+    assert.matches("^#compdef crown%-lua", run({ "completion", "zsh" }).stdout)
+    assert.equal(2, run({ "completion", "csh" }).code)
+  end)
+
+  it("every command has a manual page of what --help says", function()
+    for _, name in ipairs(require("crown.command").verbs) do
+      local page = run { "help", "--man", name }
+      assert.equal(0, page.code)
+      assert.matches("^%.TH CROWN\\%-LUA", page.stdout)
+    end
+    assert.matches("crown.elect", run({ "help", "--man", "crown-lua.3" }).stdout)
+    assert.equal(2, run({ "help", "--man", "nothing" }).code)
+  end)
+end)
