@@ -1,4 +1,4 @@
---- Shell completion, made of the same tables that --help shows.
+--- Shell completion, made of the same tables that help shows.
 -- @module crown.command.completion
 
 local usage = require "crown.usage"

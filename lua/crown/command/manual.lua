@@ -1,4 +1,4 @@
---- Manual pages, made of the same texts that --help shows.
+--- Manual pages, made of the same texts that help shows.
 -- @module crown.command.manual
 
 local core = require "crown.core"
