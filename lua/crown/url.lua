@@ -13,6 +13,10 @@ local SCHEMES = {
   postgresql = "postgres_lease",
   ["postgres+advisory"] = "postgres_advisory",
   ["postgresql+advisory"] = "postgres_advisory",
+  redis = "redis",
+  rediss = "redis",
+  ["redis+unix"] = "redis",
+  ["redis+sentinel"] = "redis",
   ["oban+postgres"] = "oban_peer",
   ["oban+postgresql"] = "oban_peer",
 }

@@ -13,6 +13,8 @@ const struct lua_module bind_modules[] = {
     {"crown.core.http", bind_open_http},
     {"crown.core.lockfile", bind_open_lockfile},
     {"crown.core.postgres", bind_open_postgres},
+    {"crown.core.promise", bind_open_promise},
+    {"crown.core.resp", bind_open_resp},
     {"crown.core.tcp", bind_open_tcp},
     {"crown.core.testing", bind_open_testing},
     {"crown.core.watch_file", bind_open_watch_file},

@@ -38,6 +38,8 @@ int bind_open_files(lua_State *L);
 int bind_open_http(lua_State *L);
 int bind_open_lockfile(lua_State *L);
 int bind_open_postgres(lua_State *L);
+int bind_open_promise(lua_State *L);
+int bind_open_resp(lua_State *L);
 int bind_open_tcp(lua_State *L);
 int bind_open_testing(lua_State *L);
 int bind_open_watch_file(lua_State *L);

@@ -51,6 +51,16 @@ static int core_spawn(lua_State *L)
     return 1;
 }
 
+/* detach(fn, …): a task that belongs to nobody's term or call: for what elections share. */
+static int core_detach(lua_State *L)
+{
+    struct lua_host *host = lua_host_of(L);
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    (void)task_spawn(host, L, lua_gettop(L) - 1, task_host_scope(host), NULL,
+                     NULL); /* a host that ends starts nothing */
+    return 0;
+}
+
 /* task:cancel(): its present wait, and each later one, returns nil, "cancelled". */
 static int core_task_cancel(lua_State *L)
 {
@@ -209,10 +219,19 @@ static int core_user_ids(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"now", core_now},   {"sleep", core_sleep},         {"spawn", core_spawn},
-    {"log", core_log},   {"log_setup", core_log_setup}, {"redact", core_redact},
-    {"exit", core_exit}, {"exit_code", core_exit_code}, {"load_script", core_load_script},
-    {"node", core_node}, {"heartbeat", core_heartbeat}, {"user_ids", core_user_ids},
+    {"now", core_now},
+    {"sleep", core_sleep},
+    {"spawn", core_spawn},
+    {"detach", core_detach},
+    {"log", core_log},
+    {"log_setup", core_log_setup},
+    {"redact", core_redact},
+    {"exit", core_exit},
+    {"exit_code", core_exit_code},
+    {"load_script", core_load_script},
+    {"node", core_node},
+    {"heartbeat", core_heartbeat},
+    {"user_ids", core_user_ids},
     {NULL, NULL},
 };
 

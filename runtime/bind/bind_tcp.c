@@ -164,7 +164,8 @@ static int push_read(lua_State *L, struct op *op)
     return 1;
 }
 
-/* connection:read("*l" | "*L" | "*a" | n [, timeout]): as in Lua's io. */
+/* connection:read("*l" | "*L" | "*a" | "*s" | n [, timeout]): as in Lua's io; "*s": some, as soon
+ * as there are any. */
 static int connection_read(lua_State *L)
 {
     struct connection *connection = check_connection(L);
@@ -181,8 +182,8 @@ static int connection_read(lua_State *L)
     } else {
         const char *format = luaL_optstring(L, 2, "*l");
         format += *format == '*';
-        luaL_argcheck(L, strchr("lLa", *format) != NULL && *format != '\0', 2, "invalid format");
-        kind = *format == 'a' ? STREAM_ALL : STREAM_LINE;
+        luaL_argcheck(L, strchr("lLas", *format) != NULL && *format != '\0', 2, "invalid format");
+        kind = *format == 'a' ? STREAM_ALL : *format == 's' ? STREAM_SOME : STREAM_LINE;
         connection->keep_newline = *format == 'L';
     }
     connection->line = kind == STREAM_LINE;

@@ -71,6 +71,8 @@ static void exec_gone(struct exec *exec, const struct wire_message *message)
     list_remove(&exec->sibling);
     if (!exec->exited)
         exec->result.status = message->status;
+    if (!exec->result.started && exec->result.error[0] == '\0')
+        (void)snprintf(exec->result.error, sizeof(exec->result.error), "it ended before it began");
     if (exec->abandoned) {
         exec_destroy(exec);
         return;

@@ -370,6 +370,11 @@ lua_State *task_thread(const struct task *task)
     return task->thread;
 }
 
+struct task_scope *task_host_scope(struct lua_host *host)
+{
+    return &host->scope;
+}
+
 struct task_scope *task_scope_of(struct task *task)
 {
     return task->scope;

@@ -83,6 +83,9 @@ struct task *task_running(lua_State *L);
 lua_State *task_state(struct task *task);
 struct task_scope *task_scope_of(struct task *task);
 
+/** @return the scope of what lives as long as the host. */
+struct task_scope *task_host_scope(struct lua_host *host);
+
 /** `*handle` becomes NULL when the task ends; NULL: nobody has a handle any more. */
 void task_set_handle(struct task *task, struct task **handle);
 

@@ -147,6 +147,8 @@ static bool read_satisfied(const struct stream *stream)
         return have > STREAM_READ_MAX || (have > 0 && memchr(bytes, '\n', have) != NULL);
     case STREAM_EXACT:
         return have >= stream->wanted;
+    case STREAM_SOME:
+        return have > 0;
     default:
         return have > STREAM_READ_MAX;
     }

@@ -38,7 +38,9 @@ describe("crown-lua file", function()
   end
 
   local function check(...)
-    return run({ "file", "--check", path, ... }).code
+    local result = run { "file", "--check", path, ... }
+    assert.equal("", result.stdout .. result.stderr:gsub("^crown%-lua: file %-%-check: [^\n]*\n$", ""))
+    return result.code
   end
 
   it("keeps the file while it leads, and takes it away in the end", function()

@@ -126,6 +126,11 @@ function Candidate:signal(signal)
   return at
 end
 
+--- Sends a signal to the process that was started, whatever it is.
+function Candidate:hurt_self(signal)
+  ffi.C.kill(self.pid, SIGNALS[signal])
+end
+
 --- Waits for the exit. @return the exit code, or 128 + the signal
 function Candidate:wait(seconds)
   local status = ffi.new "int[1]"

@@ -1,0 +1,139 @@
+--- One connection to a Redis server: commands are pipelined, and what is asked in one turn goes out in one write. A
+-- command that times out ends the connection, so that no answer is ever taken for another's.
+-- @module crown.redis.connection
+
+local core = require "crown.core"
+local promise = require "crown.core.promise"
+local resp = require "crown.core.resp"
+local tcp = require "crown.core.tcp"
+
+local Connection = {}
+Connection.__index = Connection
+
+local FOREVER = 1e9
+
+-- Ends the connection for good; whoever waits is told why.
+function Connection:close(reason)
+  if self.closed then return end
+  self.closed = reason or "closed"
+  self.stream:close()
+  local waiting, first, last = self.waiting, self.first, self.last
+  self.waiting, self.first, self.last = {}, 1, 0
+  for i = first, last do waiting[i]:resolve(nil, self.closed, "closed") end
+  if self.on_close then self.on_close(self.closed) end
+end
+
+local function deliver(self, kind, value)
+  if self.on_message then return self.on_message(value) end
+  local asked = self.waiting[self.first]
+  if not asked then return self:close "an answer that nobody asked for" end
+  self.waiting[self.first] = nil
+  self.first = self.first + 1
+  if kind == "error" then
+    asked:resolve(nil, value, value:match "^(%u+)" or "ERR")
+  else
+    asked:resolve(value, nil, nil)
+  end
+end
+
+local function read_all(self)
+  while not self.closed do
+    local bytes, problem = self.stream:read("*s", FOREVER)
+    if not bytes then return self:close(problem == "closed" and "the server closed the connection" or problem) end
+    self.reader:feed(bytes)
+    while not self.closed do
+      local kind, value = self.reader:next()
+      if kind then
+        deliver(self, kind, value)
+      elseif value then
+        return self:close(value)
+      else
+        break
+      end
+    end
+  end
+end
+
+-- One task writes; what comes while it does goes out with its next write.
+local function write_all(self)
+  while #self.out > 0 and not self.closed do
+    local bytes = table.concat(self.out)
+    self.out = {}
+    local written, problem = self.stream:write(bytes)
+    if not written then self:close(problem) end
+  end
+  self.writing = false
+end
+
+--- Sends a command without waiting for its answer.
+-- @param ... its words
+function Connection:send(...)
+  self.out[#self.out + 1] = resp.format { ... }
+  if self.writing then return end
+  self.writing = true
+  core.detach(write_all, self)
+end
+
+--- Sends a command and waits for its answer.
+-- @number timeout seconds
+-- @param ... its words
+-- @return the answer; or nil, message, code ("timeout", "closed", or the server's word such as "NOAUTH"); a null is
+-- nil alone
+function Connection:call(timeout, ...)
+  if self.closed then return nil, self.closed, "closed" end
+  local asked = promise()
+  self.last = self.last + 1
+  self.waiting[self.last] = asked
+  self:send(...)
+  local value, problem, code = asked:wait(timeout)
+  if code == "timeout" then self:close "no answer in the time allowed" end
+  return value, problem, code
+end
+
+local function greet(self, parsed, timeout)
+  local fine, problem, code
+  if parsed.password then
+    if parsed.user then
+      fine, problem, code = self:call(timeout, "AUTH", parsed.user, parsed.password)
+    else
+      fine, problem, code = self:call(timeout, "AUTH", parsed.password)
+    end
+    if not fine then return nil, problem, code end
+  end
+  if parsed.db and parsed.db ~= 0 then
+    fine, problem, code = self:call(timeout, "SELECT", ("%d"):format(parsed.db))
+    if not fine then return nil, problem, code end
+  end
+  return true
+end
+
+local function tls_of(parsed, host)
+  if not parsed.tls then return nil end
+  return { ca = parsed.ca, cert = parsed.cert, key = parsed.key, server_name = parsed.server_name or host,
+    insecure = parsed.insecure == "true" }
+end
+
+--- Connects, and says who we are.
+-- @tparam table parsed as crown.redis.url gives it
+-- @tparam table place `{ host, port }`, or nil for a UNIX socket
+-- @number timeout seconds for each step
+-- @treturn Connection or nil, message, code
+function Connection.open(parsed, place, timeout)
+  local host, port = "unix:" .. (parsed.path or ""), 0
+  if place then host, port = place.host, place.port end
+  local stream, problem, code = tcp.connect(host, port, { timeout = timeout, tls = tls_of(parsed, host) })
+  if not stream then return nil, problem, code end
+  stream:set_timeout(timeout)
+  local self = setmetatable({ stream = stream, reader = resp.reader(), waiting = {}, first = 1, last = 0, out = {} },
+    Connection)
+  core.detach(read_all, self)
+  local fine
+  fine, problem, code = greet(self, parsed, timeout)
+  if not fine then
+    self:close(problem)
+    return nil, problem, code
+  end
+  return self
+end
+
+return Connection

@@ -1,0 +1,204 @@
+--- Leases on one Redis server, for all elections of this runtime that name it: one connection for the script, one for
+-- the channel. Calls that come close together go out as one call of the script.
+-- @module crown.redis.leases
+
+local Client = require "crown.redis.client"
+local core = require "crown.core"
+local elections = require "crown.core.election"
+local promise = require "crown.core.promise"
+local script = require "crown.redis.script"
+local Subscriber = require "crown.redis.subscriber"
+
+local Leases = {}
+Leases.__index = Leases
+
+Leases.CHANNEL = "crown:leases"
+
+-- Seconds that a call waits for company. A claim is in a hurry; a refresh has time, the more the longer the lease.
+local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05
+local MOST = 128 -- leases in one call, so that the server is never busy for long
+
+local known = {}
+
+--- The keys of an election; the braces keep them in one slot of a Redis Cluster.
+-- @string prefix
+-- @string name
+-- @treturn string the lease
+-- @treturn string the epoch
+-- @treturn string what the marks of claims begin with
+function Leases.keys(prefix, name)
+  local base = ("%s:{%s}"):format(prefix, name)
+  return base .. ":lease", base .. ":epoch", base .. ":claim:"
+end
+
+local function set_up(self, connection)
+  local info, problem = connection:call(self.timeout, "INFO", "server")
+  if not info then return nil, problem end
+  self.run_id = info:match "run_id:(%x+)"
+  if not self.run_id then return nil, "this server does not tell its run_id" end
+  local role
+  role, problem = connection:call(self.timeout, "ROLE")
+  if not role then return nil, problem end
+  if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
+  self.sha, problem = connection:call(self.timeout, "SCRIPT", "LOAD", script)
+  return self.sha ~= nil, problem
+end
+
+--- The leases of a server; the first election that names it makes them.
+-- @string url
+-- @tparam table options `timeout`, `prefix`, `min_replicas`
+-- @treturn Leases or nil and a message
+function Leases.at(url, options)
+  local key = table.concat({ url, options.prefix, options.min_replicas }, "\n")
+  if known[key] then return known[key] end
+  local self = setmetatable({ prefix = options.prefix, timeout = options.timeout, min_replicas = options.min_replicas,
+    followers = {}, batches = {} }, Leases)
+  local client, problem = Client.new(url, { timeout = options.timeout, label = "redis",
+    setup = function(connection) return set_up(self, connection) end })
+  if not client then return nil, problem end
+  self.client = client
+  self.subscriber = Subscriber.new(url, options.timeout)
+  self.subscriber:subscribe(self.prefix .. ":" .. Leases.CHANNEL, function(payload) self:hear(payload) end)
+  known[key] = self
+  return self
+end
+
+--- Passes a message on: "freed NAME", "evict NAME", or nil when some may have been missed.
+function Leases:hear(payload)
+  if not payload then
+    for _, members in pairs(self.followers) do
+      for _, send in pairs(members) do send "missed" end
+    end
+    return
+  end
+  local what, name = payload:match "^(%l+) (.*)$"
+  for _, send in pairs(self.followers[name] or {}) do send(what) end
+end
+
+--- Hands messages about a lease to an election.
+-- @tparam table lease `name`, `send`
+function Leases:join(lease)
+  local members = self.followers[lease.name] or {}
+  self.followers[lease.name] = members
+  members[lease] = lease.send
+end
+
+local function words_of(self, op, items)
+  local words = { "EVALSHA", self.sha, 3 * #items + 1, self.prefix .. ":store" }
+  for _, item in ipairs(items) do
+    local lease, epochs, marks = Leases.keys(self.prefix, item.name)
+    words[#words + 1], words[#words + 2], words[#words + 3] = lease, epochs, marks .. item.token
+  end
+  words[#words + 1], words[#words + 2], words[#words + 3] = op, self.run_id, self.prefix .. ":" .. Leases.CHANNEL
+  for _, item in ipairs(items) do
+    words[#words + 1], words[#words + 2], words[#words + 3], words[#words + 4] = item.token, item.node, item.claim, item.ttl
+  end
+  return words
+end
+
+-- SCRIPT FLUSH is no reason to lose anything.
+local function evaluate(self, op, items)
+  local answer, problem, code = self.client:call(unpack(words_of(self, op, items)))
+  if code == "NOSCRIPT" then
+    answer, problem, code = self.client:call("SCRIPT", "LOAD", script)
+    if answer then answer, problem, code = self.client:call(unpack(words_of(self, op, items))) end
+  end
+  return answer, problem, code
+end
+
+-- With min_replicas an answer counts when enough replicas have it.
+local function replicated(self)
+  if not self.min_replicas or self.min_replicas == 0 then return true end
+  local milliseconds = ("%d"):format(math.max(1, self.timeout * 500))
+  local count, problem, code = self.client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
+  if not count then return nil, problem, code end
+  if count >= self.min_replicas then return true end
+  return nil, ("only %d of %d replicas have it"):format(count, self.min_replicas), "store"
+end
+
+local function run_batch(self, op, items)
+  local ready, problem, code = self.client:ready()
+  local answers
+  if ready then answers, problem, code = evaluate(self, op, items) end
+  if answers and op ~= "release" then
+    local fine
+    fine, problem, code = replicated(self)
+    if not fine then answers = nil end
+  end
+  for i, item in ipairs(items) do
+    if answers then
+      item.answer:resolve(answers[i])
+    else
+      item.answer:resolve(nil, problem or "no answer", code)
+    end
+  end
+end
+
+--- Asks for one operation on one lease, together with what else is asked now.
+-- @string op "claim", "refresh", "release" or "raise"
+-- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text
+-- @number timeout seconds
+-- @number window seconds to wait for company
+-- @treturn table what the script answers; or nil, message, code
+function Leases:ask(op, item, timeout, window)
+  local batch = self.batches[op]
+  item.answer = promise()
+  if not batch then
+    batch = {}
+    self.batches[op] = batch
+    core.detach(function()
+      core.sleep(window)
+      if self.batches[op] == batch then self.batches[op] = nil end
+      run_batch(self, op, batch)
+    end)
+  end
+  batch[#batch + 1] = item
+  if #batch == MOST then self.batches[op] = nil end
+  return item.answer:wait(timeout)
+end
+
+local function denial(answer)
+  local left, distrust = answer[4], answer[5]
+  return { node = answer[2] ~= "" and answer[2] or nil, held = tonumber(answer[3]), left = left >= 0 and left / 1000 or nil,
+    distrust = distrust > 0 and distrust / 1000 or nil, token = answer[6] ~= "" and answer[6] or nil }
+end
+
+--- Claims a lease.
+-- @tparam table item as ask takes it
+-- @number timeout seconds
+-- @treturn table `{ epoch = }` when granted; else `{ node =, held =, left =, distrust =, token = }`; or nil, message,
+-- code
+function Leases:claim(item, timeout)
+  local answer, problem, code = self:ask("claim", item, timeout, CLAIM_WINDOW)
+  if not answer then return nil, problem, code end
+  return answer[1] == 1 and { epoch = tonumber(answer[2]) } or denial(answer)
+end
+
+--- Refreshes a lease that a claim has won.
+-- @return as claim; `evicted` besides
+function Leases:refresh(item, timeout)
+  local answer, problem, code = self:ask("refresh", item, timeout, math.min(REFRESH_WINDOW, tonumber(item.ttl) / 1e5))
+  if not answer then return nil, problem, code end
+  return answer[1] == 1 and { epoch = tonumber(answer[2]), evicted = answer[3] == 1 } or denial(answer)
+end
+
+--- Raises the epoch of a lease that is ours.
+-- @number epoch
+function Leases:raise(item, epoch, timeout)
+  item.node = ("%.0f"):format(epoch)
+  local answer, problem, code = self:ask("raise", item, timeout, CLAIM_WINDOW)
+  if not answer then return nil, problem, code end
+  return { epoch = answer[1] == 1 and epoch or nil }
+end
+
+--- Releases a lease, and takes back a claim that may still be on its way.
+function Leases:release(item, timeout)
+  return self:ask("release", item, timeout, CLAIM_WINDOW)
+end
+
+--- Says that there are no messages to wait for.
+function Leases.emit(...)
+  elections.emit(...)
+end
+
+return Leases

@@ -1,0 +1,124 @@
+--- A lease on a majority of independent servers: each is asked at once with one token, and what counts is what most
+-- of them say. The core counts a lease from before it was asked for, so the time that asking took is off it already.
+-- @module crown.redis.quorum
+
+local core = require "crown.core"
+local Leases = require "crown.redis.leases"
+local promise = require "crown.core.promise"
+
+local Quorum = {}
+Quorum.__index = Quorum
+
+--- @tparam table urls of the servers: three or five
+-- @tparam table options as Leases.at takes them
+-- @treturn Quorum or nil and a message
+function Quorum.at(urls, options)
+  local self = setmetatable({ servers = {} }, Quorum)
+  for i, url in ipairs(urls) do
+    local leases, problem = Leases.at(url, options)
+    if not leases then return nil, ("urls[%d]: %s"):format(i, problem) end
+    self.servers[i] = leases
+  end
+  if #self.servers < 3 then return nil, "urls: a majority that survives the loss of a server needs three at least" end
+  self.needed = math.floor(#self.servers / 2) + 1
+  return self
+end
+
+--- Hands messages about a lease to an election; a server's word counts once a majority is asked.
+function Quorum:join(lease)
+  for _, server in ipairs(self.servers) do server:join(lease) end
+end
+
+local function copy(item)
+  return { name = item.name, token = item.token, node = item.node, claim = item.claim, ttl = item.ttl }
+end
+
+-- Asks all servers at once. @return their answers, nil where there was none, and the last failure
+local function ask_all(self, fn, item, ...)
+  local left, done, answers, failure = #self.servers, promise(), {}, {}
+  for i, server in ipairs(self.servers) do
+    core.detach(function(...)
+      local answer, problem, code = server[fn](server, copy(item), ...)
+      answers[i] = answer
+      if not answer then failure = { problem, code } end
+      left = left - 1
+      if left == 0 then done:resolve(true) end
+    end, ...)
+  end
+  done:wait()
+  return answers, failure
+end
+
+-- @return how many granted, the highest epoch, and what the others say
+local function count(self, answers)
+  local granted, epoch, evicted, denial, denials = 0, 0, false, nil, 0
+  for i = 1, #self.servers do
+    local answer = answers[i]
+    if answer and answer.epoch then
+      granted, epoch, evicted = granted + 1, math.max(epoch, answer.epoch), evicted or answer.evicted
+    elseif answer then
+      denials = denials + 1
+      if not denial or (answer.left or 0) > (denial.left or 0) or answer.distrust then denial = answer end
+    end
+  end
+  return granted, epoch, evicted, denial, denials
+end
+
+local function verdict(self, granted, epoch, evicted, denial, denials, failure)
+  if granted >= self.needed then return { epoch = epoch, evicted = evicted } end
+  if denials > #self.servers - self.needed then return denial end
+  return nil, ("%d of %d servers granted, %d are needed: %s"):format(granted, #self.servers, self.needed,
+    failure[1] or "the others are held"), failure[2] or "store"
+end
+
+-- The servers count epochs each for themselves: the highest goes back to all, so that whoever asks a majority next
+-- finds it.
+local function level(self, item, epoch, timeout)
+  local answers = ask_all(self, "raise", item, epoch, timeout)
+  local raised = 0
+  for i = 1, #self.servers do raised = raised + (answers[i] and answers[i].epoch and 1 or 0) end
+  return raised >= self.needed
+end
+
+--- Claims: granted when a majority grants it. What a minority granted is given back.
+function Quorum:claim(item, timeout)
+  local answers, failure = ask_all(self, "claim", item, timeout)
+  local granted, epoch, evicted, denial, denials = count(self, answers)
+  local answer, problem, code = verdict(self, granted, epoch, evicted, denial, denials, failure)
+  if answer and answer.epoch then
+    if level(self, item, epoch, timeout) then return answer end
+    answer, problem, code = nil, "a majority granted the lease, but not its epoch", "store"
+  end
+  if granted > 0 then self:release(item, timeout) end
+  return answer, problem, code
+end
+
+-- A server that has lost the lease, or was away, gets it again from its holder, so that the majority does not melt
+-- away.
+local function repair(self, item, answers, epoch, timeout)
+  for i, server in ipairs(self.servers) do
+    if answers[i] and not answers[i].epoch and not answers[i].token then
+      core.detach(function()
+        local again = copy(item)
+        again.claim = ("%.0f"):format(tonumber(item.claim))
+        if server:claim(again, timeout) then server:raise(copy(item), epoch, timeout) end
+      end)
+    end
+  end
+end
+
+--- Refreshes: kept while a majority keeps it.
+function Quorum:refresh(item, timeout)
+  local answers, failure = ask_all(self, "refresh", item, timeout)
+  local granted, epoch, evicted, denial, denials = count(self, answers)
+  if granted >= self.needed and granted < #self.servers then repair(self, item, answers, epoch, timeout) end
+  return verdict(self, granted, epoch, evicted, denial, denials, failure)
+end
+
+--- Releases it on all servers.
+function Quorum:release(item, timeout)
+  ask_all(self, "release", item, timeout)
+  return true
+end
+
+return Quorum

@@ -1,0 +1,34 @@
+--- Asks Sentinels who the primary is.
+-- @module crown.redis.sentinel
+
+local Connection = require "crown.redis.connection"
+
+local sentinel = {}
+
+-- Sentinels have a login of their own; the URL's is the server's.
+local function login_of(parsed)
+  return { tls = parsed.tls, ca = parsed.ca, cert = parsed.cert, key = parsed.key, user = parsed.sentinel_user,
+    password = parsed.sentinel_password }
+end
+
+--- Finds the primary: asks one Sentinel after the other.
+-- @tparam table parsed `hosts`, `master`
+-- @number timeout seconds for each
+-- @treturn table `{ host, port }`, or nil and a message
+function sentinel.primary(parsed, timeout)
+  local problem = "no Sentinel is named"
+  for _, place in ipairs(parsed.hosts) do
+    local connection, why = Connection.open(login_of(parsed), place, timeout)
+    if connection then
+      local found
+      found, why = connection:call(timeout, "SENTINEL", "get-master-addr-by-name", parsed.master)
+      connection:close()
+      if found then return { host = found[1], port = tonumber(found[2]) } end
+      why = why or ("this Sentinel knows no master '%s'"):format(parsed.master)
+    end
+    problem = ("Sentinel %s:%d: %s"):format(place.host, place.port, why)
+  end
+  return nil, problem
+end
+
+return sentinel

@@ -1,0 +1,57 @@
+--- Channels, on a connection of their own, which is made anew when it breaks.
+-- @module crown.redis.subscriber
+
+local Client = require "crown.redis.client"
+local core = require "crown.core"
+
+local Subscriber = {}
+Subscriber.__index = Subscriber
+
+-- Messages go to their functions in tasks; the server's word that it has subscribed means: some may have been missed.
+local function hear(self, message)
+  local kind, channel, payload = message[1], message[2], message[3]
+  local fns = self.channels[channel]
+  if not fns then return end
+  for _, fn in ipairs(fns) do
+    if kind == "message" then
+      core.detach(fn, payload)
+    elseif kind == "subscribe" then
+      core.detach(fn, nil)
+    end
+  end
+end
+
+--- @string url
+-- @number timeout seconds
+-- @treturn Subscriber or nil and a message
+function Subscriber.new(url, timeout)
+  local self = setmetatable({ channels = {} }, Subscriber)
+  local problem
+  self.client, problem = Client.new(url, { timeout = timeout, setup = function(connection)
+    connection.on_message = function(message) hear(self, message) end
+    for channel in pairs(self.channels) do connection:send("SUBSCRIBE", channel) end
+    return true
+  end })
+  if not self.client then return nil, problem end
+  return self
+end
+
+--- Subscribes.
+-- @string channel
+-- @tparam function fn called with each message, and with nil whenever some may have been missed
+function Subscriber:subscribe(channel, fn)
+  local fns = self.channels[channel]
+  if not fns then
+    fns = {}
+    self.channels[channel] = fns
+    if self.client.connection then self.client.connection:send("SUBSCRIBE", channel) end
+  end
+  fns[#fns + 1] = fn
+end
+
+--- Ends it.
+function Subscriber:close()
+  self.client:close()
+end
+
+return Subscriber

@@ -1,0 +1,87 @@
+--- Redis URLs: `redis://user:password@host:port/db`, `rediss://` for TLS, `redis+unix:///path?db=1`,
+-- `redis+sentinel://host:port,host:port/MASTER`.
+-- @module crown.redis.url
+
+local redis_url = {}
+
+local PORT, SENTINEL_PORT = 6379, 26379
+
+local function decode(text)
+  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+local function read_host(text, port)
+  local host, given = text:match "^%[([%x:.]+)%]:?(%d*)$"
+  if not host then host, given = text:match "^([^:]*):?(%d*)$" end
+  if not host then return nil end
+  return { host = host ~= "" and decode(host) or "127.0.0.1", port = tonumber(given) or port }
+end
+
+local function read_login(text, into)
+  local login, rest = text:match "^(.*)@(.*)$"
+  if not login then return text end
+  local user, password = login:match "^([^:]*):(.*)$"
+  into.user = decode(user or login)
+  into.password = password and decode(password)
+  if not into.password then into.user, into.password = nil, into.user end -- redis://password@host
+  if into.user == "" then into.user = nil end
+  return rest
+end
+
+local function read_hosts(text, port)
+  local hosts = {}
+  for one in (text .. ","):gmatch "([^,]*)," do
+    local host = read_host(one, port)
+    if not host then return nil end
+    hosts[#hosts + 1] = host
+  end
+  return hosts
+end
+
+local function read_query(query, into)
+  for key, value in query:gmatch "([^&=]+)=([^&]*)" do into[decode(key)] = decode(value) end
+end
+
+--- Takes a URL apart.
+-- @string text
+-- @treturn table `{ hosts = { { host, port }… }, db, user, password, tls, path, master, ca, cert, key, … }`, or nil
+-- and a message without any of its parts
+function redis_url.parse(text)
+  local scheme, rest = text:match "^([%w+]+)://(.*)$"
+  local parsed = { tls = scheme == "rediss" }
+  if not rest or not ({ redis = true, rediss = true, ["redis+unix"] = true, ["redis+sentinel"] = true })[scheme] then
+    return nil, "a Redis URL reads redis://user:password@host:port/db"
+  end
+  local front, query = rest:match "^([^?]*)%??(.*)$"
+  read_query(query, parsed)
+  parsed.db = tonumber(parsed.db)
+  if scheme == "redis+unix" then
+    parsed.path = decode(read_login(front, parsed))
+    return parsed
+  end
+  local authority, tail = read_login(front, parsed):match "^([^/]*)/?(.*)$"
+  parsed.hosts = read_hosts(authority, scheme == "redis+sentinel" and SENTINEL_PORT or PORT)
+  if not parsed.hosts then return nil, "the Redis URL names a host that is none" end
+  if scheme == "redis+sentinel" then
+    parsed.master, tail = tail:match "^([^/]+)/?(.*)$"
+    if not parsed.master then return nil, "name the master: redis+sentinel://host:port,host:port/MASTER" end
+  elseif #parsed.hosts > 1 then
+    return nil, "one host in a redis:// URL; several are for redis+sentinel://, or for urls = { … }"
+  end
+  if tail and tail ~= "" then parsed.db = tonumber(tail) end
+  if parsed.db and (parsed.db < 0 or parsed.db % 1 ~= 0) or (tail or "") ~= "" and not parsed.db then
+    return nil, "the database in the Redis URL is no number"
+  end
+  return parsed
+end
+
+--- How messages name the server: without user and password.
+-- @tparam table parsed
+-- @treturn string
+function redis_url.label(parsed)
+  if parsed.path then return "unix:" .. parsed.path end
+  if parsed.master then return parsed.master end
+  return ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port)
+end
+
+return redis_url

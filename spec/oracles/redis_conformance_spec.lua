@@ -1,0 +1,20 @@
+-- The contract suite on a real server, and on three with a majority.
+local Redis = require "support.redis"
+local testing = require "crown.testing"
+
+local servers = { Redis.start(), Redis.start(), Redis.start() }
+
+testing.conformance("redis", function()
+  return { module = require "crown.oracles.redis", options = { url = servers[1].url, ttl = 1 }, expires = true }
+end)
+
+testing.conformance("redis, on a majority", function()
+  return { module = require "crown.oracles.redis", expires = true,
+    options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 1, prefix = "majority" } }
+end)
+
+describe("the servers of these specs", function()
+  it("are stopped", function()
+    for _, server in ipairs(servers) do server:destroy() end
+  end)
+end)
