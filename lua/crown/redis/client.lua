@@ -20,24 +20,19 @@ local function tell(self, event, problem)
 end
 
 local function open(self)
-  local place, problem = self.parsed.hosts and self.parsed.hosts[1], nil
+  local place, problem = self.parsed.hosts and self.parsed.hosts[1]
   if self.parsed.master then
     place, problem = sentinel.primary(self.parsed, self.timeout)
     if not place then return nil, problem end
   end
   self.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
-  local connection
-  connection, problem = Connection.open(self.parsed, place, self.timeout)
-  if not connection then return nil, problem end
-  if self.setup then
-    local fine
-    fine, problem = self.setup(connection)
-    if not fine then
-      connection:close(problem)
-      return nil, problem
-    end
-  end
-  return connection
+  local connection, why = Connection.open(self.parsed, place, self.timeout)
+  if not connection then return nil, why end
+  local fine = true
+  if self.setup then fine, why = self.setup(connection) end
+  if fine then return connection end
+  connection:close(why)
+  return nil, why
 end
 
 local function wake(self, ...)

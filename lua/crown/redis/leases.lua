@@ -4,7 +4,6 @@
 
 local Client = require "crown.redis.client"
 local core = require "crown.core"
-local elections = require "crown.core.election"
 local promise = require "crown.core.promise"
 local script = require "crown.redis.script"
 local Subscriber = require "crown.redis.subscriber"
@@ -183,7 +182,10 @@ function Leases:refresh(item, timeout)
 end
 
 --- Raises the epoch of a lease that is ours.
+-- @tparam table item as ask takes it
 -- @number epoch
+-- @number timeout seconds
+-- @treturn table `{ epoch = }`, without it when the lease is not ours; or nil, message, code
 function Leases:raise(item, epoch, timeout)
   item.node = ("%.0f"):format(epoch)
   local answer, problem, code = self:ask("raise", item, timeout, CLAIM_WINDOW)
@@ -194,11 +196,6 @@ end
 --- Releases a lease, and takes back a claim that may still be on its way.
 function Leases:release(item, timeout)
   return self:ask("release", item, timeout, CLAIM_WINDOW)
-end
-
---- Says that there are no messages to wait for.
-function Leases.emit(...)
-  elections.emit(...)
 end
 
 return Leases
