@@ -4,36 +4,6 @@ local Postgres = require "support.postgres"
 local probe = require "probe"
 local Proxy = require "support.proxy"
 
-local LEASES = [[
-local crown = require "crown"
-local core = require "crown.core"
-local lease = require "crown.oracles.postgres_lease"
-local due, late, led, all_led = {}, {}, 0, nil
-local started = core.now()
-local refresh = lease.refresh
-function lease:refresh()
-  local verdict, delay, grant = refresh(self)
-  local now = core.now()
-  if due[self] then late[#late + 1] = now - due[self] end
-  due[self] = now + self.delay
-  return verdict, delay, grant
-end
-for i = 1, 10000 do
-  crown.elect { name = "e" .. i, oracle = { "postgres_lease", url = arg[2], ttl = 30 }, handlers = {
-    won = function()
-      led = led + 1
-      if led == 10000 then all_led = core.now() - started end
-    end } }
-end
-crown.spawn(function()
-  crown.sleep(45)
-  table.sort(late)
-  local file = io.open(arg[1], "w")
-  file:write(("%.6f %.6f\n"):format(all_led or 1/0, late[math.ceil(#late * 0.999)]))
-  file:close()
-end)
-]]
-
 -- The same thousand refreshes a second, each a statement of its own, over one connection in pipeline mode.
 local SINGLE = [[
 local crown = require "crown"
@@ -98,20 +68,20 @@ local function scale(measure, server)
     for _, pid in ipairs(pids) do sum = sum + probe.cpu_seconds(pid) end
     return sum
   end
-  local results = {}
+  local results, leases = {}, probe.LEASES:gsub("ORACLE", "postgres_lease")
   local function run(app)
     results[app] = results[app]
       or probe.many { app = app, args = { server.url }, settle = 20, watch = 20, meter = server_cpu }
     return results[app]
   end
-  local function written(index) return tonumber((select(index, run(LEASES).text:match "(%S+) (%S+)"))) end
+  local function written(index) return tonumber((select(index, run(leases).text:match "(%S+) (%S+)"))) end
   measure("10,000 leases in Postgres: all led after (ms)", "≤ 2000", function() return written(1) * 1000 end, 1)
-  measure("10,000 leases in Postgres: memory of the runtime in MB", "≤ 60", function() return run(LEASES).pss end, 1)
-  measure("10,000 leases in Postgres: % of a core", "≤ 3", function() return run(LEASES).cpu end, 1)
+  measure("10,000 leases in Postgres: memory of the runtime in MB", "≤ 60", function() return run(leases).pss end, 1)
+  measure("10,000 leases in Postgres: % of a core", "≤ 3", function() return run(leases).cpu end, 1)
   measure("10,000 leases in Postgres: 99.9 % of refreshes late by at most", "≤ 100", function()
     return written(2) * 1000
   end, 1)
-  measure("10,000 leases in Postgres: % of a core in the server", "", function() return run(LEASES).metered end, 1)
+  measure("10,000 leases in Postgres: % of a core in the server", "", function() return run(leases).metered end, 1)
   measure("the same, one statement a lease: % of a core in the server", "", function() return run(SINGLE).metered end, 1)
 end
 

@@ -1,6 +1,7 @@
 #include "net/resolve.h"
 
 #include <ares.h>
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -196,6 +197,26 @@ static void add_loopback(struct resolution *resolution)
     resolution->count = 2;
 }
 
+/* An address needs no asking; c-ares 1.18 asks the name servers for one of IPv4 all the same when
+ * both families would do. */
+static bool take_numeric(struct resolution *resolution)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(resolution->port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(resolution->port)};
+    struct address *address = &resolution->addresses[0];
+    if (inet_pton(AF_INET, resolution->host, &v4.sin_addr) == 1) {
+        memcpy(&address->storage, &v4, sizeof(v4));
+        address->size = sizeof(v4);
+    } else if (inet_pton(AF_INET6, resolution->host, &v6.sin6_addr) == 1) {
+        memcpy(&address->storage, &v6, sizeof(v6));
+        address->size = sizeof(v6);
+    } else {
+        return false;
+    }
+    resolution->count = 1;
+    return true;
+}
+
 static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
 {
     struct resolution *resolution = context;
@@ -233,6 +254,10 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     resolution->job.run = answer_job;
     resolution->port = (uint16_t)strtoul(port, NULL, 10);
     memcpy(resolution->host, host, strlen(host) + 1);
+    if (take_numeric(resolution)) {
+        loop_post(resolution->loop, &resolution->job);
+        return resolution;
+    }
     ares_getaddrinfo(resolver->channel, host, port, &hints, answered, resolution);
     arm(resolver);
     return resolution;

@@ -1,0 +1,40 @@
+--- Failover on a real Redis, and ten thousand leases in one runtime.
+local crown = require "crown"
+local probe = require "probe"
+local Proxy = require "support.proxy"
+local Redis = require "support.redis"
+
+return function(measure)
+  local server = Redis.start()
+  local signal = probe.signal
+  local row = probe.rows(measure, function() return { url = server.url } end)
+  row("redis, SIGTERM, beyond the child's last tick", "≤ 20", signal "TERM", true)
+  row("redis, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
+  row("redis, tree SIGKILL", "≤ 2100", signal("KILL", "supervise", "runtime", "keeper", "warden"))
+  row("redis, runtime SIGSTOP", "≤ 2100", signal("STOP", "runtime"))
+  local proxy
+  row("redis, cut off without a reset", "≤ 2100", function()
+    local at = proxy:freeze()
+    crown.spawn(function()
+      crown.sleep(10)
+      proxy:destroy()
+    end)
+    return at
+  end, false, function()
+    proxy = Proxy.start(server.port)
+    return (server.url:gsub(":" .. server.port, ":" .. proxy.port))
+  end)
+  local result
+  local function run()
+    result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "redis"), args = { server.url, "70" }, settle = 40,
+      watch = 20, meter = function() return probe.cpu_seconds(server.process.pid) end }
+    return result
+  end
+  measure("10,000 leases in Redis: memory of the runtime in MB", "≤ 60", function() return run().pss end, 1)
+  measure("10,000 leases in Redis: % of a core", "≤ 2", function() return run().cpu end, 1)
+  measure("10,000 leases in Redis: 99.9 % of refreshes late by at most", "≤ 100", function()
+    return tonumber(run().text:match " (%S+)") * 1000
+  end, 1)
+  measure("10,000 leases in Redis: % of a core in the server", "", function() return run().metered end, 1)
+  server:destroy()
+end

@@ -1,0 +1,16 @@
+-- Promise 1 on a real Redis, which forgets everything when it crashes.
+local Redis = require "support.redis"
+local takeover = require "support.takeover"
+
+local server = Redis.start()
+
+takeover("a leader by a lease in Redis", {
+  url = server.url, port = server.port,
+  drop = function() server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") end,
+  down = function() server:down() end,
+  up = function() server:up() end,
+})
+
+describe("the server of these specs", function()
+  it("is stopped", function() server:destroy() end)
+end)

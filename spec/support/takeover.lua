@@ -1,0 +1,105 @@
+--- The faults that a leader must survive without a second one beside it, the same for every store.
+local Cluster = require "support.cluster"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Proxy = require "support.proxy"
+local ticks = require "support.ticks"
+
+-- busted's own, which a spec's environment has; this module's has not.
+local assert = require "luassert"
+local busted = require "busted"
+
+local ALL = { "supervise", "runtime", "keeper", "warden" }
+
+--- Describes them.
+-- @string title
+-- @tparam table store `url`, with the port `port`; `down()` as in a crash, `up()`; `drop()` ends the candidates' sessions
+-- (optional); `reset()` before each case (optional); `ttl` (2)
+return function(title, store)
+  local describe, it = busted.describe, busted.it
+  local before_each, after_each = busted.before_each, busted.after_each
+  describe(title, function()
+    local cluster, proxy
+
+    before_each(function()
+      if store.reset then store.reset() end
+      cluster = Cluster.new { url = store.url, ttl = store.ttl or 2 }
+    end)
+    after_each(function()
+      cluster:destroy()
+      if proxy then proxy:destroy() end
+      proxy = nil
+    end)
+
+    local function fails_over(hurt, leaders_url)
+      local leader, follower, term = cluster:pair(leaders_url)
+      hurt(leader)
+      local next_term = ticks.await(cluster.ticks, term.epoch, 20)
+      assert.equal(0, ticks.overlap(cluster.ticks))
+      return next_term, leader, follower
+    end
+
+    local function through_proxy()
+      proxy = Proxy.start(store.port)
+      return (store.url:gsub(":" .. store.port, ":" .. proxy.port))
+    end
+
+    it("hands over in order on SIGTERM", function()
+      local term, leader = fails_over(function(one) one:signal "TERM" end)
+      assert.equal("two", term.node)
+      assert.equal(0, leader:wait(10))
+    end)
+
+    it("leaves no overlap when the runtime is killed", function()
+      fails_over(function(one) one:hurt("KILL", "runtime") end)
+    end)
+
+    it("leaves no overlap when the runtime is stopped", function()
+      fails_over(function(one) one:hurt("STOP", "runtime") end)
+    end)
+
+    it("leaves no overlap when everything but the child is killed", function()
+      local term = fails_over(function(one) one:hurt("KILL", unpack(ALL)) end)
+      assert.equal("two", term.node)
+    end)
+
+    it("leaves no overlap when the leader is cut off without a reset", function()
+      local url = through_proxy()
+      local term, leader = fails_over(function() proxy:freeze() end, url)
+      assert.equal("two", term.node)
+      eventually(function() return #leader:pids "child" == 0 end)
+    end)
+
+    it("leaves no overlap when the leader is cut off with a reset, and the way stays closed", function()
+      local url = through_proxy()
+      local term = fails_over(function() proxy:signal(9) end, url)
+      assert.equal("two", term.node)
+    end)
+
+    if store.drop then
+      it("leaves no overlap when the server ends the leader's session, again and again", function()
+        local leader, _, term = cluster:pair()
+        for _ = 1, 5 do
+          store.drop()
+          crown.sleep(0.3) -- between two faults, not for a result
+        end
+        leader:signal "TERM"
+        ticks.await(cluster.ticks, term.epoch, 20)
+        assert.equal(0, ticks.overlap(cluster.ticks))
+      end)
+    end
+
+    it("leaves no overlap when the server crashes and comes back, and leads on or anew", function()
+      local leader, follower = cluster:pair()
+      store.down()
+      store.up()
+      eventually(function()
+        return #ticks.read(cluster.ticks) > 0 and #leader:pids "child" + #follower:pids "child" == 1
+      end, 10)
+      leader:signal "TERM"
+      local last = ticks.await(cluster.ticks, ticks.terms(cluster.ticks)[1].epoch, 20)
+      assert.is_true(last.epoch > 0)
+      assert.equal(0, ticks.overlap(cluster.ticks))
+    end)
+  end)
+end
