@@ -13,6 +13,7 @@ local crown = {
   json = { encode = core.json.encode, decode = core.json.decode, null = core.json.null },
 
   postgres = require "crown.postgres",
+  http = require "crown.http",
   redis = require "crown.redis",
   tcp = require "crown.core.tcp",
   exec = require "crown.core.exec",

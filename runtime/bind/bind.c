@@ -11,6 +11,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.exec", bind_open_exec},
     {"crown.core.files", bind_open_files},
     {"crown.core.http", bind_open_http},
+    {"crown.core.http_request", bind_open_http_request},
     {"crown.core.lockfile", bind_open_lockfile},
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.promise", bind_open_promise},

@@ -241,8 +241,19 @@ static void make_task_type(lua_State *L)
     bind_make_type(L, TASK_TYPE, methods, core_task_gc);
 }
 
+/* LuaJIT's generator begins with the same number in every process. */
+static void seed_random(lua_State *L)
+{
+    lua_getglobal(L, "math");
+    lua_getfield(L, -1, "randomseed");
+    lua_pushnumber(L, (lua_Number)(host_random(check_host(L)) >> 11));
+    lua_call(L, 1, 0);
+    lua_pop(L, 1);
+}
+
 int bind_open_core(lua_State *L)
 {
+    seed_random(L);
     make_task_type(L);
     lua_newtable(L);
     luaL_register(L, NULL, functions);

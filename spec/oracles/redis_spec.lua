@@ -277,6 +277,31 @@ describe("a Redis server", function()
     assert.is_true(verdict[4] > epoch)
   end)
 
+  it("is part of a cluster: each election is kept where its slot is", function()
+    server = Redis.start { config = "cluster-enabled yes\n" }
+    others = { Redis.start { config = "cluster-enabled yes\n" }, Redis.start { config = "cluster-enabled yes\n" } }
+    local words = { "redis-cli", "--cluster", "create", "127.0.0.1:" .. server.port }
+    for _, one in ipairs(others) do words[#words + 1] = "127.0.0.1:" .. one.port end
+    words[#words + 1] = "--cluster-yes"
+    local made = crown.exec(words, { timeout = 30 })
+    assert.equal(0, made.code, made.stdout)
+    eventually(function() return server:call("CLUSTER", "INFO"):find "cluster_state:ok" end, 20)
+    local places = {}
+    for _ = 1, 6 do
+      name_anew()
+      local verdict = leads(server.url, { ttl = 0.5 })
+      assert.is_true(verdict[4] > 0)
+      for place, one in ipairs { server, others[1], others[2] } do
+        local key = one:call("GET", ("crown:{lease-%d}:epoch"):format(serial))
+        if key then places[place] = (places[place] or 0) + 1 end
+      end
+    end
+    local kept = 0
+    for _, count in pairs(places) do kept = kept + count end
+    assert.equal(6, kept)
+    assert.is_true(places[2] ~= nil or places[3] ~= nil)
+  end)
+
   it("is one of three: a majority decides, with one down; with two down nobody does", function()
     server = trusted(Redis.start())
     others = { trusted(Redis.start()), trusted(Redis.start()) }

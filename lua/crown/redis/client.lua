@@ -20,7 +20,7 @@ local function tell(self, event, problem)
 end
 
 local function open(self)
-  local place, problem = self.parsed.hosts and self.parsed.hosts[1]
+  local place, problem = self.place or self.parsed.hosts and self.parsed.hosts[1]
   if self.parsed.master then
     place, problem = sentinel.primary(self.parsed, self.timeout)
     if not place then return nil, problem end
@@ -49,7 +49,6 @@ local function lost(self, reason)
     tell(self, "oracle.disconnected", reason)
     self.told = reason
   end
-  if self.on_lost then self.on_lost(reason) end
   connect(self)
 end
 
@@ -82,13 +81,13 @@ end
 --- Makes a client; it connects by itself.
 -- @string url
 -- @tparam table options `timeout`; `label` for its events, nil for none; `setup(connection)`, run before anything else;
--- `on_lost(reason)`
+-- `place`, `{ host, port }`: another server of the same cluster
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)
   if not parsed then return nil, problem end
   local self = setmetatable({ parsed = parsed, timeout = options.timeout or 5, label = options.label,
-    setup = options.setup, on_lost = options.on_lost, waiting = {}, pause = FIRST_PAUSE,
+    setup = options.setup, place = options.place, waiting = {}, pause = FIRST_PAUSE,
     server = redis_url.label(parsed) }, Client)
   connect(self)
   return self

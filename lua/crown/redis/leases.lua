@@ -30,17 +30,26 @@ function Leases.keys(prefix, name)
   return base .. ":lease", base .. ":epoch", base .. ":claim:"
 end
 
-local function set_up(self, connection)
-  local info, problem = connection:call(self.timeout, "INFO", "server")
+local function set_up(node, timeout, connection)
+  local info, problem = connection:call(timeout, "INFO", "server")
   if not info then return nil, problem end
-  self.run_id = info:match "run_id:(%x+)"
-  if not self.run_id then return nil, "this server does not tell its run_id" end
+  node.run_id, node.cluster = info:match "run_id:(%x+)", info:find "redis_mode:cluster" ~= nil
+  if not node.run_id then return nil, "this server does not tell its run_id" end
   local role
-  role, problem = connection:call(self.timeout, "ROLE")
+  role, problem = connection:call(timeout, "ROLE")
   if not role then return nil, problem end
   if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
-  self.sha, problem = connection:call(self.timeout, "SCRIPT", "LOAD", script)
-  return self.sha ~= nil, problem
+  node.sha, problem = connection:call(timeout, "SCRIPT", "LOAD", script)
+  return node.sha ~= nil, problem
+end
+
+-- One server: of several there are only in a cluster.
+local function open_node(self, place)
+  local node = {}
+  local problem
+  node.client, problem = Client.new(self.url, { timeout = self.timeout, label = "redis", place = place,
+    setup = function(connection) return set_up(node, self.timeout, connection) end })
+  return node.client and node, problem
 end
 
 --- The leases of a server; the first election that names it makes them.
@@ -50,12 +59,11 @@ end
 function Leases.at(url, options)
   local key = table.concat({ url, options.prefix, options.min_replicas }, "\n")
   if known[key] then return known[key] end
-  local self = setmetatable({ prefix = options.prefix, timeout = options.timeout, min_replicas = options.min_replicas,
-    followers = {}, batches = {} }, Leases)
-  local client, problem = Client.new(url, { timeout = options.timeout, label = "redis",
-    setup = function(connection) return set_up(self, connection) end })
-  if not client then return nil, problem end
-  self.client = client
+  local self = setmetatable({ url = url, prefix = options.prefix, timeout = options.timeout,
+    min_replicas = options.min_replicas, followers = {}, batches = {}, nodes = {}, slots = {} }, Leases)
+  local problem
+  self.home, problem = open_node(self)
+  if not self.home then return nil, problem end
   self.subscriber = Subscriber.new(url, options.timeout)
   self.subscriber:subscribe(self.prefix .. ":" .. Leases.CHANNEL, function(payload) self:hear(payload) end)
   known[key] = self
@@ -82,46 +90,68 @@ function Leases:join(lease)
   members[lease] = lease.send
 end
 
-local function words_of(self, op, items)
-  local words = { "EVALSHA", self.sha, 3 * #items + 1, self.prefix .. ":store" }
+-- In a cluster every key of a call has to be in one slot, so there each election has a store of its own.
+local function words_of(self, node, op, items)
+  local store = node.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.prefix .. ":store"
+  local words = { "EVALSHA", node.sha, 3 * #items + 1, store }
   for _, item in ipairs(items) do
     local lease, epochs, marks = Leases.keys(self.prefix, item.name)
     words[#words + 1], words[#words + 2], words[#words + 3] = lease, epochs, marks .. item.token
   end
-  words[#words + 1], words[#words + 2], words[#words + 3] = op, self.run_id, self.prefix .. ":" .. Leases.CHANNEL
+  words[#words + 1], words[#words + 2], words[#words + 3] = op, node.run_id, self.prefix .. ":" .. Leases.CHANNEL
   for _, item in ipairs(items) do
     words[#words + 1], words[#words + 2], words[#words + 3], words[#words + 4] = item.token, item.node, item.claim, item.ttl
   end
   return words
 end
 
--- SCRIPT FLUSH is no reason to lose anything.
-local function evaluate(self, op, items)
-  local answer, problem, code = self.client:call(unpack(words_of(self, op, items)))
+-- "MOVED slot host:port": the election is kept there from now on.
+local function moved(self, name, problem)
+  local host, port = problem:match "^MOVED %d+ (.*):(%d+)$"
+  if not host then return nil, problem end
+  local where = host .. ":" .. port
+  local why
+  if not self.nodes[where] then
+    self.nodes[where], why = open_node(self, { host = host, port = tonumber(port) })
+  end
+  self.slots[name] = self.nodes[where]
+  return self.slots[name], why
+end
+
+-- SCRIPT FLUSH is no reason to lose anything, and neither is a slot that has moved.
+local function evaluate(self, node, op, items)
+  local ready, problem, code = node.client:ready()
+  if not ready then return nil, problem, code end
+  local answer
+  answer, problem, code = node.client:call(unpack(words_of(self, node, op, items)))
   if code == "NOSCRIPT" then
-    answer, problem, code = self.client:call("SCRIPT", "LOAD", script)
-    if answer then answer, problem, code = self.client:call(unpack(words_of(self, op, items))) end
+    answer, problem, code = node.client:call("SCRIPT", "LOAD", script)
+    if answer then answer, problem, code = node.client:call(unpack(words_of(self, node, op, items))) end
+  end
+  if code == "MOVED" then
+    local there, why = moved(self, items[1].name, problem)
+    if not there then return nil, why, code end
+    return evaluate(self, there, op, items)
   end
   return answer, problem, code
 end
 
 -- With min_replicas an answer counts when enough replicas have it.
-local function replicated(self)
+local function replicated(self, node)
   if not self.min_replicas or self.min_replicas == 0 then return true end
   local milliseconds = ("%d"):format(math.max(1, self.timeout * 500))
-  local count, problem, code = self.client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
+  local count, problem, code = node.client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
   if not count then return nil, problem, code end
   if count >= self.min_replicas then return true end
   return nil, ("only %d of %d replicas have it"):format(count, self.min_replicas), "store"
 end
 
 local function run_batch(self, op, items)
-  local ready, problem, code = self.client:ready()
-  local answers
-  if ready then answers, problem, code = evaluate(self, op, items) end
+  local node = self.slots[items[1].name] or self.home
+  local answers, problem, code = evaluate(self, node, op, items)
   if answers and op ~= "release" then
     local fine
-    fine, problem, code = replicated(self)
+    fine, problem, code = replicated(self, self.slots[items[1].name] or self.home)
     if not fine then answers = nil end
   end
   for i, item in ipairs(items) do
@@ -142,6 +172,10 @@ end
 function Leases:ask(op, item, timeout, window)
   local batch = self.batches[op]
   item.answer = promise()
+  if self.home.cluster then
+    core.detach(run_batch, self, op, { item })
+    return item.answer:wait(timeout)
+  end
   if not batch then
     batch = {}
     self.batches[op] = batch

@@ -1,0 +1,132 @@
+--- etcd v3 through its JSON gateway: several endpoints, tried in turn; keys and values as bytes, whole numbers as text, as the
+-- gateway has them.
+-- @module crown.etcd.client
+
+local base64 = require "crown.base64"
+local core = require "crown.core"
+local http = require "crown.http"
+
+local Client = {}
+Client.__index = Client
+
+local PORT = 2379
+local MOST = 8 * 1024 * 1024
+
+local function decode(text)
+  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+--- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
+-- @string url
+-- @treturn table `{ endpoints =, prefix =, user =, password = }`, or nil and a message
+function Client.parse(url)
+  local scheme, rest = url:match "^(etcds?)://([^?]*)"
+  if not scheme then return nil, "an etcd URL reads etcd://host:port,host:port/PREFIX" end
+  local parsed = { endpoints = {} }
+  local login, after = rest:match "^(.*)@(.*)$"
+  if login then
+    local user, password = login:match "^([^:]*):?(.*)$"
+    parsed.user, parsed.password = decode(user), decode(password)
+  end
+  local hosts, prefix = (after or rest):match "^([^/]*)/?(.*)$"
+  parsed.prefix = decode(prefix):gsub("/$", "")
+  for host in (hosts == "" and "127.0.0.1" or hosts):gmatch "[^,]+" do
+    if not host:match ":%d+$" then host = host .. ":" .. PORT end
+    parsed.endpoints[#parsed.endpoints + 1] = (scheme == "etcds" and "https://" or "http://") .. host
+  end
+  return parsed
+end
+
+--- Makes a client; nothing is asked yet.
+-- @tparam table parsed as Client.parse gives it; `ca`, `cert`, `key` besides
+-- @number timeout seconds for each question
+-- @treturn Client
+function Client.new(parsed, timeout)
+  return setmetatable({ parsed = parsed, timeout = timeout, at = 1 }, Client)
+end
+
+local function options_of(self, path, body)
+  local parsed = self.parsed
+  return { url = parsed.endpoints[self.at] .. path, method = "POST", body = core.json.encode(body), timeout = self.timeout,
+    headers = { Authorization = self.token }, ca = parsed.ca, cert = parsed.cert, key = parsed.key, most = MOST }
+end
+
+local function next_endpoint(self)
+  self.at = self.at % #self.parsed.endpoints + 1
+end
+
+local function read(answer)
+  local fine, found = pcall(core.json.decode, answer.body:match "^[^\n]*")
+  if not fine or type(found) ~= "table" then return nil, ("etcd answered %d, and no JSON"):format(answer.status), "protocol" end
+  if answer.status == 200 and not found.error then return found.result or found end
+  local problem = type(found.error) == "table" and found.error.message or found.message or found.error
+  return nil, "etcd: " .. tostring(problem), "store"
+end
+
+local function authenticate(self)
+  if not self.parsed.user or self.token then return true end
+  local answer, problem, code = http.request(options_of(self, "/v3/auth/authenticate",
+    { name = self.parsed.user, password = self.parsed.password }))
+  local found
+  if answer then found, problem, code = read(answer) end
+  if not found then return nil, problem, code end
+  self.token = found.token
+  return true
+end
+
+local function ask_once(self, path, body)
+  local fine, problem, code = authenticate(self)
+  if not fine then return nil, problem, code end
+  local answer
+  answer, problem, code = http.request(options_of(self, path, body))
+  if not answer then return nil, problem, code end
+  if answer.status == 401 then self.token = nil end
+  return read(answer)
+end
+
+--- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too.
+-- @string path such as "/v3/kv/range"
+-- @tparam table body
+-- @treturn table the answer; or nil, message, code
+function Client:ask(path, body)
+  local found, problem, code
+  for _ = 1, #self.parsed.endpoints do
+    local had_token = self.token
+    found, problem, code = ask_once(self, path, body)
+    if not found and had_token and not self.token then found, problem, code = ask_once(self, path, body) end
+    if found or code == "store" then return found, problem, code end
+    next_endpoint(self)
+  end
+  return nil, problem, code
+end
+
+--- Watches a key. Each event is told in order; the end of the watch, whyever, is told once, as `fn(nil)`.
+-- @string key
+-- @tparam string revision to begin with, as text
+-- @tparam function fn called with "PUT" or "DELETE"
+-- @treturn table a watch with `:cancel()`
+function Client:watch(key, revision, fn)
+  local watch = {}
+  function watch.cancel()
+    watch.cancelled = true
+    if watch.stream then watch.stream:close() end
+  end
+  core.detach(function()
+    local options = options_of(self, "/v3/watch", { create_request = { key = base64.encode(key), start_revision = revision } })
+    options.timeout = nil
+    watch.stream = authenticate(self) and http.stream(options)
+    while watch.stream and not watch.cancelled do
+      local line = watch.stream:line(1e9)
+      local fine, found = pcall(core.json.decode, line or "")
+      if not line or not fine or not found.result or found.result.canceled then break end
+      for _, event in ipairs(found.result.events or {}) do
+        if not watch.cancelled then fn(event.type or "PUT") end
+      end
+    end
+    if watch.stream then watch.stream:close() end
+    if not watch.cancelled then fn(nil) end
+  end)
+  return watch
+end
+
+return Client

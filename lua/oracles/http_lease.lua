@@ -1,0 +1,125 @@
+--- A lease behind an HTTP API: POST to claim and to refresh, DELETE to release. URL: `https://host/locks?ttl=15`.
+-- See docs/oracle-http.md.
+-- @module crown.oracles.http_lease
+
+local core = require "crown.core"
+local http = require "crown.http"
+local schema = require "crown.schema"
+local url = require "crown.url"
+
+local Lease = {}
+Lease.__index = Lease
+
+local DEFAULT_TTL = 15
+
+local RULES = {
+  url = { type = "string", required = "the lease server's address, such as https://host/locks" },
+  ttl = { type = "number", least = 0.5, most = 86400 },
+  refresh = { type = "number", above = 0, most = 86400 },
+  retry = { type = "number", above = 0, most = 86400, default = 1 },
+  timeout = { type = "number", above = 0, most = 3600 },
+  lock = { type = { "string", "number" } },
+  claim_path = { type = "string", default = "/{name}/claim" },
+  refresh_path = { type = "string", default = "/{name}/refresh" },
+  release_path = { type = "string", default = "/{name}" },
+  headers = { type = "table", default = {} },
+  user = { type = "string" },
+  password = { type = "string" },
+  bearer = { type = "string" },
+  ca = { type = "string" },
+  cert = { type = "string" },
+  key = { type = "string" },
+  ttl_field = { type = "string", default = "ttl" },
+  epoch_field = { type = "string", default = "epoch" },
+  holder_field = { type = "string", default = "holder" },
+  expires_field = { type = "string", default = "expires_in" },
+}
+local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
+  given = true }
+local MOST = 65536 -- bytes of an answer
+
+--- TTL and refresh delay that these options make.
+function Lease.timing(opts)
+  local ttl = tonumber(opts.ttl) or DEFAULT_TTL
+  return ttl, tonumber(opts.refresh) or ttl / 3
+end
+
+local function check(opts)
+  local own = {}
+  for key, value in pairs(opts) do
+    if not GIVEN[key] then own[key] = value end
+  end
+  return schema.check("oracle 'http_lease'", own, RULES)
+end
+
+local function escape(text)
+  return (text:gsub("[^%w._~-]", function(character) return ("%%%02X"):format(character:byte()) end))
+end
+
+function Lease.init(opts)
+  local checked = check(opts)
+  local ttl, delay = Lease.timing(checked)
+  local self = setmetatable({ options = checked, base = url.without(checked.url, RULES):gsub("/$", ""), ttl = ttl,
+    name = tostring(checked.lock or opts.crown_name), delay = delay, number = 0, node = opts.node, token = opts.token,
+    timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4)) }, Lease)
+  return self
+end
+
+local function ask(self, method, path, body)
+  local options = self.options
+  return http.request { url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
+    body = core.json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
+    password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key,
+    most = MOST }
+end
+
+-- What an answer says; an answer that is no JSON says nothing.
+local function read(answer)
+  local fine, found = pcall(core.json.decode, answer.body)
+  return fine and type(found) == "table" and found or nil
+end
+
+local function retry_after(answer)
+  local seconds = tonumber(answer.headers["retry-after"])
+  return seconds and seconds >= 0 and seconds or nil
+end
+
+-- "node#token", as we write it; any other text is a node's name.
+local function node_of(holder)
+  return type(holder) == "string" and (holder:match "^(.*)#[^#]*$" or holder) or nil
+end
+
+local function verdict(self, answer, problem, code)
+  if not answer then return nil, problem, code end
+  local options, found = self.options, read(answer)
+  if answer.status == 200 and found then
+    return true, self.delay, { ttl = tonumber(found[options.ttl_field]) or self.ttl,
+      epoch = tonumber(found[options.epoch_field]) }
+  elseif answer.status == 409 then
+    found = found or {}
+    local left = tonumber(found[options.expires_field])
+    return false, { node = node_of(found[options.holder_field]), epoch = tonumber(found[options.epoch_field]),
+      expires_in = left, retry_in = retry_after(answer) or (not left and options.retry or nil) }
+  end
+  return nil, ("the lease server answered %d%s"):format(answer.status,
+    answer.status == 200 and ", and what came is no JSON object" or ""), "store"
+end
+
+local function body_of(self)
+  return { holder = self.node .. "#" .. self.token, node = self.node, ttl = self.ttl, claim = self.number }
+end
+
+function Lease:claim()
+  self.number = math.max(self.number + 1, math.floor(core.now() * 1e6))
+  return verdict(self, ask(self, "POST", self.options.claim_path, body_of(self)))
+end
+
+function Lease:refresh()
+  return verdict(self, ask(self, "POST", self.options.refresh_path, body_of(self)))
+end
+
+function Lease:abdicate()
+  ask(self, "DELETE", self.options.release_path, body_of(self))
+end
+
+return Lease

@@ -1,0 +1,15 @@
+-- Promise 1 on a real etcd.
+local Etcd = require "support.etcd"
+local takeover = require "support.takeover"
+
+local server = Etcd.start()
+
+takeover("a leader by etcd", {
+  url = server.url, port = server.port,
+  down = function() server:down() end,
+  up = function() server:up() end,
+})
+
+describe("the server of these specs", function()
+  it("is stopped", function() server:destroy() end)
+end)

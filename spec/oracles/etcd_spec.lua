@@ -1,0 +1,172 @@
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local Etcd = require "support.etcd"
+local etcd = require "crown.oracles.etcd"
+local eventually = require("crown.testing").eventually
+local Player = require "support.oracle_candidate"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local testing = require "crown.testing"
+
+local server = Etcd.start()
+local serial = 0
+
+testing.conformance("etcd", function()
+  return { module = etcd, options = { url = server.url, ttl = 1 }, expires = true }
+end)
+
+describe("the oracle on etcd", function()
+  local players
+
+  before_each(function()
+    serial = serial + 1
+    players = {}
+  end)
+  after_each(function()
+    for _, player in ipairs(players) do player:abdicate() end
+  end)
+
+  local function candidate(node, options)
+    local given = { name = "e-" .. serial, node = node, url = server.url, ttl = 5 }
+    for key, value in pairs(options or {}) do given[key] = value end
+    players[#players + 1] = Player.new(etcd, given)
+    return players[#players]
+  end
+
+  it("tells a follower who leads, in which epoch: the revision of the leader's key", function()
+    local one, two = candidate "one", candidate "two"
+    local won = one:claim()
+    assert.equal("granted", won[1])
+    local denied = two:claim()
+    assert.same({ "denied", "one", won[4] }, { denied[1], denied[3], denied[4] })
+    local kv = crown.json.decode(server:ctl("get", "--prefix", "--sort-by=CREATE", "e-" .. serial .. "/", "-w", "json")).kvs[1]
+    assert.equal(won[4], tonumber(kv.create_revision))
+  end)
+
+  it("hands over to the candidate that has waited longest, and wakes no other", function()
+    local one, two, three = candidate "one", candidate "two", candidate "three"
+    one:claim()
+    two:claim()
+    three:claim()
+    eventually(function() return two.state.watches[1] and two.state.watches[1].stream end)
+    eventually(function() return three.state.watches[1] and three.state.watches[1].stream end)
+    one:abdicate()
+    eventually(function() return two:message() == "freed" end)
+    assert.is_nil(three:message())
+    assert.equal("granted", two:call("handle_info", "freed")[1])
+  end)
+
+  it("is the same election as that of etcdctl elect", function()
+    local one = candidate "one"
+    one:claim()
+    local other = Candidate.start { program = "/usr/bin/etcdctl", node = "other", log = tempdir() .. "/log",
+      args = { "--endpoints", server.endpoint, "elect", "e-" .. serial, "theirs" } }
+    eventually(function() return server:ctl("get", "--prefix", "e-" .. serial .. "/", "--keys-only"):match "e%-%S+\n\ne%-" end)
+    assert.matches("\none\n", "\n" .. server:ctl("get", "--prefix", "--print-value-only", "--sort-by=CREATE", "e-" .. serial .. "/"))
+    one:abdicate()
+    eventually(function() return other:output():find "theirs" end)
+    local denied
+    eventually(function() denied = candidate("two"):claim() return denied[1] == "denied" end)
+    assert.equal("theirs", denied[3])
+    other:hurt_self "INT"
+    other:wait(10)
+  end)
+
+  it("steps down at once when somebody deletes its key", function()
+    local one = candidate "one"
+    one:claim()
+    eventually(function() return one.state.watches[1] and one.state.watches[1].stream end)
+    crown.sleep(0.1)
+    server:ctl("del", "--prefix", "e-" .. serial .. "/")
+    eventually(function() return one:message() == "check" end)
+    assert.equal("denied", one:call("handle_info", "check")[1])
+  end)
+
+  it("keeps a follower's place for as long as it waits", function()
+    local one, two = candidate("one", { ttl = 1 }), candidate("two", { ttl = 1 })
+    one:claim()
+    two:claim()
+    local key = two.state.key
+    for _ = 1, 8 do
+      crown.sleep(0.3)
+      assert.equal("granted", one:refresh()[1])
+    end
+    assert.equal(key, two.state.key)
+    assert.equal("denied", two:claim()[1])
+  end)
+
+  it("takes back what a claim without an answer has made: the lease's number is ours", function()
+    local one = candidate "one"
+    local ask = one.state.client.ask
+    one.state.client.ask = function(self, path, body)
+      if path == "/v3/kv/range" then return nil, "cut off", "closed" end
+      return ask(self, path, body)
+    end
+    assert.equal("unknown", one:claim()[1])
+    one.state.client.ask = nil
+    one:abdicate()
+    assert.equal("granted", candidate("two"):claim()[1])
+  end)
+
+  it("evicts and lists, from the command line", function()
+    local one = candidate "one"
+    local epoch = one:claim()[4]
+    local info = crown.json.decode(run({ "info", "--oracle", server.url, "--json", "^e-" .. serial .. "$" }).stdout)
+    assert.same({ "one", epoch }, { info.elections[1].node, info.elections[1].epoch })
+    crown.spawn(function()
+      eventually(function() return one:message() == "check" end, 10)
+      assert.equal("evicted", one:call("handle_info", "check")[1])
+      one:abdicate()
+    end)
+    local result = run { "evict", "--oracle", server.url, "--force", "--wait", "3", "e-" .. serial }
+    assert.equal(0, result.code, result.stderr)
+    assert.matches("evicted one from", result.stdout)
+  end)
+
+  it("tries another endpoint when one does not answer", function()
+    local one = candidate("one", { url = "etcd://127.0.0.1:1," .. server.endpoint .. "/some/prefix" })
+    assert.equal("granted", one:claim()[1])
+    assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. serial .. "/", "--keys-only"))
+  end)
+
+  it("counts a server that does not answer as not known, within the time-out", function()
+    local one = candidate("one", { timeout = 0.3 })
+    one:claim()
+    server:freeze()
+    local at = crown.now()
+    assert.equal("unknown", one:refresh()[1])
+    assert.is_true(crown.now() - at < 2)
+    server:thaw()
+    eventually(function() return one:refresh()[1] == "granted" end)
+  end)
+
+  it("says what is wrong with an URL, and who refused", function()
+    assert.is_nil((etcd.list { url = "etcd:nothing" }))
+    local result = run { "info", "--oracle", "etcd://joe:secret@127.0.0.1:1" }
+    assert.equal(3, result.code)
+    assert.is_nil(result.stderr:find "secret")
+  end)
+
+  it("logs in, and again when its pass has run out", function()
+    server:ctl("user", "add", "root:secret")
+    server:ctl("user", "grant-role", "root", "root")
+    server:ctl("auth", "enable")
+    local one = candidate("one", { url = "etcd://root:secret@" .. server.endpoint })
+    local claimed = one:claim()
+    one.state.client.token = "not.valid"
+    local refreshed = one:refresh()
+    local refused = candidate("two"):claim()
+    local wrong = candidate("three", { url = "etcd://root:wrong@" .. server.endpoint }):claim()
+    one:abdicate()
+    server:ctl("--user", "root:secret", "auth", "disable")
+    assert.same({ "granted", "granted" }, { claimed[1], refreshed[1] })
+    assert.equal("unknown", refused[1])
+    assert.equal("unknown", wrong[1])
+    assert.matches("etcd: .*invalid user ID or password", wrong[2])
+    assert.is_nil(wrong[2]:find "root:wrong")
+  end)
+end)
+
+describe("the etcd of these specs", function()
+  it("is stopped", function() server:destroy() end)
+end)

@@ -1,0 +1,109 @@
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.http_lease"
+local Player = require "support.oracle_candidate"
+local tempdir = require "support.tempdir"
+local testing = require "crown.testing"
+
+local server = Candidate.start { args = { "lua/examples/http_lease/lease_server.lua" }, node = "server",
+  log = tempdir() .. "/log" }
+local port = eventually(function() return tonumber(server:output():match "port (%d+)") end, 10)
+
+testing.conformance("http_lease", function()
+  return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5 }, expires = true }
+end)
+
+describe("the server of the example", function()
+  it("is stopped", function() server:destroy() end)
+end)
+
+describe("the lease oracle over HTTP", function()
+  local listener, answer, seen
+
+  -- A server that says what a spec wants said.
+  before_each(function()
+    seen = {}
+    listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+      local line, headers, length = connection:read "*l", {}, 0
+      for header in function() return connection:read "*l" end do
+        if header == "\r" then break end
+        headers[#headers + 1] = header
+        length = tonumber(header:lower():match "^content%-length:%s*(%d+)") or length
+      end
+      local body = length > 0 and connection:read(length) or ""
+      seen = { line = line, headers = table.concat(headers, "\n"), body = body }
+      connection:write(type(answer) == "function" and answer(connection) or answer)
+      connection:close()
+    end))
+  end)
+  after_each(function() listener:close() end)
+
+  local function reply(status, body, headers)
+    return ("HTTP/1.1 %d X\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%s"):format(status, headers or "", #body, body)
+  end
+
+  local function candidate(options)
+    local given = { name = "a/b c", node = "one", url = ("http://127.0.0.1:%d/locks/"):format(listener:port()), ttl = 6 }
+    for key, value in pairs(options or {}) do given[key] = value end
+    return Player.new(lease, given)
+  end
+
+  it("asks as the contract of the API has it", function()
+    answer = reply(200, '{"ttl":6,"epoch":7}')
+    local verdict = candidate():claim()
+    assert.same({ "granted", 2, 6, 7 }, { verdict[1], verdict[2], verdict[3], verdict[4] })
+    assert.equal("POST /locks/a%2Fb%20c/claim HTTP/1.1\r", seen.line)
+    assert.matches('"holder":"one#', seen.body)
+    assert.matches("application/json", seen.headers)
+  end)
+
+  it("reads the fields that the options name, and who holds it", function()
+    answer = reply(409, '{"owner":"other","fence":9,"left":2.5}')
+    local verdict = candidate({ holder_field = "owner", epoch_field = "fence", expires_field = "left" }):claim()
+    assert.same({ "denied", 2.5, "other", 9 }, { verdict[1], verdict[2], verdict[3], verdict[4] })
+  end)
+
+  it("honours Retry-After, and has a retry of its own", function()
+    answer = reply(409, "{}", "Retry-After: 7\r\n")
+    assert.equal(7, candidate():claim()[6])
+    answer = reply(409, "held")
+    assert.equal(1, candidate():claim()[6])
+  end)
+
+  it("sends headers and a login", function()
+    answer = reply(200, "{}")
+    candidate({ headers = { ["X-Team"] = "red" }, user = "joe", password = "se:cret" }):claim()
+    assert.matches("X%-Team: red", seen.headers)
+    assert.matches("Authorization: Basic am9lOnNlOmNyZXQ=", seen.headers)
+    candidate({ bearer = "abc" }):claim()
+    assert.matches("Authorization: Bearer abc", seen.headers)
+  end)
+
+  for title, case in pairs {
+    ["HTML"] = { reply(200, "<html>welcome</html>"), "no JSON object" },
+    ["an error"] = { reply(500, "{}"), "answered 500" },
+    ["a redirect"] = { reply(302, "", "Location: http://elsewhere/\r\n"), "answered 302" },
+    ["a wrong login"] = { reply(401, ""), "answered 401" },
+    ["half an answer"] = { "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "127.0.0.1" },
+    ["something else"] = { "+OK\r\n", "127.0.0.1" },
+    ["too much"] = { "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" .. ("x"):rep(200000), "more than 65536 bytes" },
+  } do
+    it("counts " .. title .. " as not known", function()
+      answer = case[1]
+      local verdict = candidate():claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches(case[2], verdict[2])
+    end)
+  end
+
+  it("counts silence as not known, within the time-out, and tells no password", function()
+    answer = function() crown.sleep(3) return "" end
+    local at = crown.now()
+    local url = ("http://joe:secret@127.0.0.1:%d/locks"):format(listener:port())
+    local verdict = candidate({ timeout = 0.3, url = url }):claim()
+    assert.equal("unknown", verdict[1])
+    assert.is_true(crown.now() - at < 2)
+    assert.is_nil(verdict[2]:find "secret")
+  end)
+end)

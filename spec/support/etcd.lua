@@ -1,0 +1,56 @@
+--- Real etcd servers of the spec's own, on free loopback ports.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local port = require "support.port"
+local tempdir = require "support.tempdir"
+
+local Etcd = {}
+Etcd.__index = Etcd
+
+--- Starts a server.
+function Etcd.start()
+  local self = setmetatable({ dir = tempdir(), port = port.free(), peer_port = port.free() }, Etcd)
+  self.endpoint = "127.0.0.1:" .. self.port
+  self.url = "etcd://" .. self.endpoint
+  self:up()
+  return self
+end
+
+--- Starts the process, with the data of before.
+function Etcd:up()
+  local client, peer = "http://" .. self.endpoint, "http://127.0.0.1:" .. self.peer_port
+  self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = {
+    "--data-dir", self.dir .. "/data", "--listen-client-urls", client, "--advertise-client-urls", client,
+    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" .. peer,
+    "--log-level", "error", "--unsafe-no-fsync" } }
+  eventually(function()
+    local answer = crown.http.request { url = client .. "/health", timeout = 1 }
+    return answer and answer.body:find '"true"'
+  end, 20)
+end
+
+--- Ends the process, as in a crash.
+function Etcd:down()
+  self.process:hurt_self "KILL"
+  self.process:wait(5)
+end
+
+--- Runs etcdctl.
+-- @treturn string what it prints
+function Etcd:ctl(...)
+  local result = assert(crown.exec({ "/usr/bin/etcdctl", "--endpoints", self.endpoint, ... }, { timeout = 20 }))
+  assert(result.code == 0, result.stderr)
+  return result.stdout
+end
+
+function Etcd:freeze() self.process:hurt_self "STOP" end
+function Etcd:thaw() self.process:hurt_self "CONT" end
+
+function Etcd:destroy()
+  if self.process.code then return end
+  self.process:hurt_self "CONT"
+  self:down()
+end
+
+return Etcd
