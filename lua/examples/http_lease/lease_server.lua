@@ -9,7 +9,7 @@
 local crown = require "crown"
 
 local leases = {}
-local first_epoch = os.time()
+local first_epoch = os.time() * 1000 -- above all that an earlier process can have given out
 local opened = crown.now() + (tonumber(arg[2]) or 0)
 
 local function lease_of(name)

@@ -1,0 +1,53 @@
+-- The examples on Redis, etcd and HTTP, run as a user runs them.
+local Candidate = require "support.candidate"
+local Etcd = require "support.etcd"
+local eventually = require("crown.testing").eventually
+local Redis = require "support.redis"
+local tempdir = require "support.tempdir"
+
+-- An HTTP lease server is an example itself.
+local Lease = {}
+Lease.__index = Lease
+
+function Lease.start()
+  local self = setmetatable({}, Lease)
+  self.process = Candidate.start { args = { "lua/examples/http_lease/lease_server.lua" }, node = "server",
+    log = tempdir() .. "/log" }
+  local port = eventually(function() return self.process:output():match "port (%d+)" end, 10)
+  self.url = "http://127.0.0.1:" .. port .. "/locks"
+  return self
+end
+
+function Lease:destroy() self.process:destroy() end
+
+for example, case in pairs {
+  ["redis.lua"] = { Redis, "REDIS_URL" },
+  ["etcd.lua"] = { Etcd, "ETCD_URL" },
+  ["http_lease/app.lua"] = { Lease, "LEASE_URL" },
+} do
+  describe("the example " .. example, function()
+    local server, started
+
+    before_each(function() server, started = case[1].start(), {} end)
+    after_each(function()
+      for _, candidate in ipairs(started) do candidate:destroy() end
+      server:destroy()
+    end)
+
+    local function start(node)
+      started[#started + 1] = Candidate.start { args = { "lua/examples/" .. example }, node = node,
+        env = { [case[2]] = server.url }, log = tempdir() .. "/log" }
+      return started[#started]
+    end
+
+    it("leads once, and hands over", function()
+      local one = start "one"
+      eventually(function() return one:output():find "working as one in epoch %d" end, 15) -- a new Redis is sat out
+      local two = start "two"
+      eventually(function() return #two:pids "runtime" == 1 end)
+      one:signal "TERM"
+      eventually(function() return two:output():find "working as two in epoch %d" end, 10)
+      assert.equal(0, one:wait(10))
+    end)
+  end)
+end
