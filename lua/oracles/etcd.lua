@@ -67,9 +67,10 @@ end
 
 -- A revision that went back: the store was made anew, and has forgotten who leads.
 local function remembers(self, answer)
-  local revision = tonumber(answer.header and answer.header.revision) or 0
-  local forgot = revision < self.highest
-  self.highest = revision
+  local header = answer.header or {}
+  local revision = tonumber(header.revision) or 0
+  local forgot = revision < self.highest or self.cluster ~= nil and self.cluster ~= header.cluster_id
+  self.highest, self.cluster = revision, header.cluster_id
   return not forgot
 end
 

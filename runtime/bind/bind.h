@@ -32,6 +32,7 @@ struct host *check_host(lua_State *L);
 
 int bind_open_console(lua_State *L);
 int bind_open_core(lua_State *L);
+int bind_open_crypto(lua_State *L);
 int bind_open_election(lua_State *L);
 int bind_open_exec(lua_State *L);
 int bind_open_files(lua_State *L);

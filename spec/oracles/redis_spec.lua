@@ -49,7 +49,7 @@ describe("the lease oracle on Redis", function()
     local one, two = candidate(server.url, "one"), candidate(server.url, "two")
     local epoch = one:claim()[4]
     two:claim()
-    eventually(function() return two.state.leases.subscriber.client.connection end)
+    eventually(function() return two.state.leases.subscriber.client.link.connection end)
     while two:message() do end
     one:abdicate()
     eventually(function() return two:message() == "freed" end)

@@ -44,7 +44,7 @@ function Subscriber:subscribe(channel, fn)
   if not fns then
     fns = {}
     self.channels[channel] = fns
-    if self.client.connection then self.client.connection:send("SUBSCRIBE", channel) end
+    if self.client.link.connection then self.client.link.connection:send("SUBSCRIBE", channel) end
   end
   fns[#fns + 1] = fn
 end

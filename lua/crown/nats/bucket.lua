@@ -1,0 +1,227 @@
+--- A key-value bucket of JetStream as elections use it: create when there is no value, update at the last revision, watch.
+-- One connection for all elections of this runtime in the same bucket.
+-- @module crown.nats.bucket
+
+local base64 = require "crown.base64"
+local Connection = require "crown.nats.connection"
+local core = require "crown.core"
+local nats_url = require "crown.nats.url"
+local Reconnecting = require "crown.reconnecting"
+
+local Bucket = {}
+Bucket.__index = Bucket
+
+local NS = 1e9
+local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
+local HEARTBEAT = 5 -- seconds between two signs of life of a watch
+
+local known = {}
+
+local function api(self, verb, body, timeout)
+  local connection, problem, code = self.link:ready(timeout)
+  if not connection then return nil, problem, code end
+  local message
+  message, problem, code = connection:request("$JS.API." .. verb, nil, body and core.json.encode(body) or "", timeout or self.timeout)
+  if not message then return nil, problem, code end
+  local fine, answer = pcall(core.json.decode, message.data)
+  if not fine or type(answer) ~= "table" then return nil, "what came is no answer of JetStream", "protocol" end
+  if answer.error then return nil, answer.error.description or "refused", answer.error.err_code or "store" end
+  return answer
+end
+
+-- One server after the other, the one that answered last time first.
+local function open(self, link)
+  local problem
+  for _ = 1, #self.parsed.hosts do
+    local place = self.parsed.hosts[self.at]
+    link.server = ("%s:%d"):format(place.host, place.port)
+    local connection
+    connection, problem = Connection.open(self.parsed, place, self.timeout)
+    if connection then
+      self:watch_on(connection)
+      return connection
+    end
+    self.at = self.at % #self.parsed.hosts + 1
+  end
+  return nil, problem
+end
+
+--- The bucket; the first election in it makes it.
+-- @string url
+-- @tparam table options `bucket`, `timeout`, `ttl`, `replicas`, `storage`
+-- @treturn Bucket or nil and a message
+function Bucket.at(url, options)
+  local parsed, problem = nats_url.parse(url)
+  if not parsed then return nil, problem end
+  local key = url .. "\n" .. options.bucket
+  if known[key] then
+    known[key].timeout = math.min(known[key].timeout, options.timeout)
+    return known[key]
+  end
+  local self = setmetatable({ parsed = parsed, name = options.bucket, stream = "KV_" .. options.bucket, at = 1,
+    timeout = options.timeout, options = options, followers = {} }, Bucket)
+  self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
+    timeout = options.timeout, server = ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port) }
+  if options.label then known[key] = self end
+  return self
+end
+
+local function make(self)
+  local ttl = self.options.ttl
+  return api(self, "STREAM.CREATE." .. self.stream, { name = self.stream, subjects = { "$KV." .. self.name .. ".>" },
+    max_msgs_per_subject = 1, discard = "new", max_age = ttl * NS, duplicate_window = math.min(ttl, 120) * NS,
+    storage = self.options.storage, num_replicas = self.options.replicas, retention = "limits", max_consumers = -1,
+    max_msgs = -1, max_bytes = -1, max_msg_size = -1, allow_rollup_hdrs = true, deny_delete = true })
+end
+
+-- Seconds since year 0 of a time as the server writes it: only the server's own times are ever compared.
+local function server_time(text)
+  local year, month, day, hour, minute, second = (text or ""):match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):([%d.]+)"
+  if not year then return nil end
+  year, month = tonumber(year), tonumber(month)
+  if month <= 2 then year, month = year - 1, month + 12 end
+  local days = 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
+    + math.floor((153 * (month - 3) + 2) / 5) + tonumber(day)
+  return ((days * 24 + tonumber(hour)) * 60 + tonumber(minute)) * 60 + tonumber(second)
+end
+
+-- What time it is at the server. Versions before 2.10 do not tell; but they tell when a consumer was made.
+local function time_now(self, answer)
+  if answer.ts then return server_time(answer.ts) end
+  local made = api(self, "CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = {
+    deliver_policy = "new", ack_policy = "explicit", inactive_threshold = NS, mem_storage = true, num_replicas = 1 } })
+  return made and server_time(made.created)
+end
+
+--- What is known of the bucket; it is made when it is missing.
+-- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, leader =, subjects = }`; or nil,
+-- message, code
+function Bucket:info()
+  local answer, problem, code = api(self, "STREAM.INFO." .. self.stream, { subjects_filter = "$KV." .. self.name .. ".>" })
+  if code == NO_STREAM and self.options.ttl then
+    answer, problem, code = make(self)
+    if not answer then return nil, ("make the bucket %s: %s"):format(self.name, problem), code end
+  end
+  if not answer then return nil, problem, code end
+  local now, created = time_now(self, answer), server_time(answer.created)
+  return { ttl = answer.config.max_age / NS, history = answer.config.max_msgs_per_subject,
+    replicas = answer.config.num_replicas, storage = answer.config.storage, created = answer.created,
+    age = now and created and now - created or 0, leader = answer.cluster and answer.cluster.leader,
+    subjects = answer.state.subjects or {} }
+end
+
+--- The last value of a key. Decided by the stream's leader, not by whoever is near.
+-- @string key
+-- @treturn table `{ data =, revision =, headers =, gone = }`; false when there is none; or nil, message, code
+function Bucket:get(key)
+  local answer, problem, code = api(self, "STREAM.MSG.GET." .. self.stream, { last_by_subj = "$KV." .. self.name .. "." .. key })
+  if code == NO_MESSAGE then return false end
+  if not answer then return nil, problem, code end
+  local headers = {}
+  for name, value in (base64.decode(answer.message.hdrs or "") or ""):gmatch "\r\n([^:\r\n]+):[ \t]*([^\r\n]*)" do
+    headers[name:lower()] = value
+  end
+  local operation = headers["kv-operation"]
+  return { data = base64.decode(answer.message.data or "") or "", revision = answer.message.seq, headers = headers,
+    gone = operation == "DEL" or operation == "PURGE" }
+end
+
+--- Writes a key, only at a revision.
+-- @string key
+-- @string data
+-- @tparam table headers
+-- @number revision of the value that is there now; 0: there is none
+-- @treturn number the new revision; false when another one is there; or nil, message, code
+function Bucket:put(key, data, headers, revision)
+  local connection, problem, code = self.link:ready()
+  if not connection then return nil, problem, code end
+  headers["Nats-Expected-Last-Subject-Sequence"] = ("%d"):format(revision)
+  local message
+  message, problem, code = connection:request("$KV." .. self.name .. "." .. key, headers, data, self.timeout)
+  if not message then return nil, problem, code end
+  local fine, answer = pcall(core.json.decode, message.data)
+  if not fine or type(answer) ~= "table" then return nil, "what came is no answer of JetStream", "protocol" end
+  if answer.error then
+    if answer.error.err_code == WRONG_REVISION then return false end
+    return nil, answer.error.description, "store"
+  end
+  return answer.seq
+end
+
+--- Deletes a key, only at a revision; followers hear of it.
+function Bucket:delete(key, revision)
+  return self:put(key, "", { ["KV-Operation"] = "DEL" }, revision)
+end
+
+--- Hands what happens to a key to an election: "put" or "gone", "evict", "missed".
+-- @string key
+-- @tparam function fn called with the word, the value's revision and its headers
+function Bucket:join(key, fn)
+  self.followers[key] = self.followers[key] or {}
+  table.insert(self.followers[key], fn)
+end
+
+local function tell(self, key, ...)
+  for _, fn in ipairs(self.followers[key] or {}) do fn(...) end
+end
+
+-- Sequences end the reply subject of what a consumer delivers: $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.…
+local function revision_of(message)
+  return tonumber((message.reply or ""):match "^%$JS%.ACK%.[^.]+%.[^.]+%.%d+%.(%d+)%.")
+end
+
+local function hear(self, connection, watch, message)
+  watch.alive = core.now()
+  if message.headers.status then
+    if message.reply then connection:publish(message.reply, nil, nil, "") end -- flow control
+    return
+  end
+  local key = message.subject:sub(#("$KV." .. self.name .. ".") + 1)
+  local operation = message.headers["kv-operation"]
+  tell(self, key, (operation == "DEL" or operation == "PURGE") and "gone" or "put", revision_of(message), message.headers)
+end
+
+-- A plain subscription would also show writes that were refused, so a consumer delivers; its subject is subscribed to
+-- first. What stops sending signs of life is made anew.
+local function run_watch(self, connection)
+  while not connection.closed do
+    local watch = { alive = core.now() }
+    local subject = connection.inbox:gsub("%.$", "") .. ("w%d"):format(math.random(1, 2 ^ 31))
+    local sid = connection:subscribe(subject, function(message) hear(self, connection, watch, message) end)
+    local made = api(self, "CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = {
+      deliver_subject = subject, deliver_policy = "last_per_subject", ack_policy = "none", replay_policy = "instant",
+      filter_subject = "$KV." .. self.name .. ".>", idle_heartbeat = HEARTBEAT * NS, flow_control = true,
+      max_deliver = 1, mem_storage = true, num_replicas = 1 } })
+    if made then
+      for key in pairs(self.followers) do tell(self, key, "missed") end
+      while not connection.closed and core.now() - watch.alive < 3 * HEARTBEAT do core.sleep(1) end
+    else
+      core.sleep(1)
+    end
+    connection:unsubscribe(sid)
+  end
+end
+
+--- Watches the bucket on a new connection, and listens for wishes that a leader go.
+function Bucket:watch_on(connection)
+  if not self.options.label then return end -- a command that asks once
+  connection:subscribe("crown.evict." .. self.name .. ".*", function(message)
+    tell(self, message.subject:match "[^.]*$", "evict", tonumber(message.data))
+  end)
+  core.detach(run_watch, self, connection)
+end
+
+--- Asks the leader of a key to go.
+function Bucket:ask_to_go(key, revision)
+  local connection, problem, code = self.link:ready()
+  if not connection then return nil, problem, code end
+  connection:publish("crown.evict." .. self.name .. "." .. key, nil, nil, ("%d"):format(revision))
+  return true
+end
+
+--- Ends it.
+function Bucket:close()
+  self.link:close()
+end
+
+return Bucket

@@ -1,0 +1,227 @@
+--- One connection to a NATS server: publish, subscribe, request. Nothing is kept for after a reconnect.
+-- @module crown.nats.connection
+
+local core = require "crown.core"
+local login = require "crown.nats.login"
+local promise = require "crown.core.promise"
+local tcp = require "crown.core.tcp"
+
+local Connection = {}
+Connection.__index = Connection
+
+local FOREVER = 1e9
+local PAYLOAD_MAX = 1048576 -- bytes that one read takes
+local PING_EVERY = 10       -- seconds; a server that answers none is gone
+
+--- Ends the connection for good; whoever waits is told why.
+function Connection:close(reason)
+  if self.closed then return end
+  self.closed = reason or "closed"
+  self.stream:close()
+  local pending = self.pending
+  self.pending = {}
+  for _, asked in pairs(pending) do asked:resolve(nil, self.closed, "closed") end
+  if self.pong then self.pong:resolve(nil, self.closed, "closed") end
+  if self.on_close then self.on_close(self.closed) end
+end
+
+-- "NATS/1.0 100 Idle Heartbeat\r\nName: value\r\n…"
+local function parse_headers(text)
+  local headers = { status = text:match "^NATS/1%.0 (%d+)" }
+  for name, value in text:gmatch "\r\n([^:\r\n]+):[ \t]*([^\r\n]*)" do headers[name:lower()] = value end
+  return headers
+end
+
+local function dispatch(self, sid, message)
+  local fn = self.subscriptions[sid]
+  if fn then fn(message) end
+end
+
+-- @return whether the connection goes on
+local function read_message(self, line)
+  local kind, rest = line:match "^(%S+)%s+(.*)$"
+  local words = {}
+  for word in rest:gmatch "%S+" do words[#words + 1] = word end
+  local total = tonumber(words[#words])
+  local header_size = kind == "HMSG" and tonumber(words[#words - 1]) or 0
+  local extra = kind == "HMSG" and 2 or 1
+  if not total or not header_size or total > PAYLOAD_MAX - 2 or header_size > total or #words < 2 + extra then
+    return self:close "not a message of NATS"
+  end
+  local bytes, problem = self.stream:read(total + 2)
+  if not bytes then return self:close(problem) end
+  dispatch(self, words[2], { subject = words[1], reply = #words == 3 + extra and words[3] or nil,
+    headers = header_size > 0 and parse_headers(bytes:sub(1, header_size)) or {},
+    data = bytes:sub(header_size + 1, total) })
+  return true
+end
+
+local function read_all(self)
+  while not self.closed do
+    local line, problem = self.stream:read("*l", FOREVER)
+    if not line then return self:close(problem == "closed" and "the server closed the connection" or problem) end
+    line = line:gsub("\r$", "")
+    local verb = line:match "^%S*":upper()
+    if verb == "MSG" or verb == "HMSG" then
+      if not read_message(self, line) then return end
+    elseif verb == "PING" then
+      self:write "PONG\r\n"
+    elseif verb == "PONG" then
+      if self.pong then self.pong:resolve(true) end
+    elseif verb == "-ERR" then
+      local reason = line:match "'(.*)'" or line
+      self.refused = reason
+      -- Rights are refused for one subject; everything else ends the connection.
+      if not reason:find "Permissions Violation" then return self:close("the server says: " .. reason) end
+    elseif verb ~= "INFO" and verb ~= "+OK" then
+      return self:close "what came is nothing that NATS says"
+    end
+  end
+end
+
+local function write_all(self)
+  while #self.out > 0 and not self.closed do
+    local bytes = table.concat(self.out)
+    self.out = {}
+    local written, problem = self.stream:write(bytes)
+    if not written then self:close(problem) end
+  end
+  self.writing = false
+end
+
+--- Sends bytes; what is sent in one turn goes out in one write.
+-- @string bytes
+function Connection:write(bytes)
+  self.out[#self.out + 1] = bytes
+  if self.writing then return end
+  self.writing = true
+  core.detach(write_all, self)
+end
+
+local function ping(self, timeout)
+  self.pong = promise()
+  self:write "PING\r\n"
+  local fine, problem, code = self.pong:wait(timeout)
+  self.pong = nil
+  return fine, problem, code
+end
+
+-- A peer that is silent for long is gone.
+local function keep_alive(self, timeout)
+  while not self.closed do
+    core.sleep(PING_EVERY)
+    if not self.closed and not ping(self, timeout) then self:close "no answer to a ping" end
+  end
+end
+
+--- Publishes.
+-- @string subject
+-- @string[opt] reply subject
+-- @tparam[opt] table headers
+-- @string data
+function Connection:publish(subject, reply, headers, data)
+  local head = ""
+  if headers and next(headers) then
+    local lines = { "NATS/1.0" }
+    for name, value in pairs(headers) do lines[#lines + 1] = name .. ": " .. value end
+    head = table.concat(lines, "\r\n") .. "\r\n\r\n"
+  end
+  local to = subject .. (reply and " " .. reply or "")
+  if head ~= "" then
+    self:write(("HPUB %s %d %d\r\n%s%s\r\n"):format(to, #head, #head + #data, head, data))
+  else
+    self:write(("PUB %s %d\r\n%s\r\n"):format(to, #data, data))
+  end
+end
+
+--- Subscribes.
+-- @string subject
+-- @tparam function fn called with `{ subject, reply, headers, data }`; it must not wait
+-- @treturn string the subscription, for unsubscribe
+function Connection:subscribe(subject, fn)
+  self.serial = self.serial + 1
+  local sid = ("%d"):format(self.serial)
+  self.subscriptions[sid] = fn
+  self:write(("SUB %s %s\r\n"):format(subject, sid))
+  return sid
+end
+
+--- Ends a subscription.
+function Connection:unsubscribe(sid)
+  self.subscriptions[sid] = nil
+  if not self.closed then self:write(("UNSUB %s\r\n"):format(sid)) end
+end
+
+--- Publishes, and waits for the answer.
+-- @string subject
+-- @tparam[opt] table headers
+-- @string data
+-- @number timeout seconds
+-- @treturn table the message; or nil, message, code: "store" where nobody answers for that subject
+function Connection:request(subject, headers, data, timeout)
+  if self.closed then return nil, self.closed, "closed" end
+  self.serial = self.serial + 1
+  local id, asked = ("%d"):format(self.serial), promise()
+  self.pending[id] = asked
+  self:publish(subject, self.inbox .. id, headers, data)
+  local message, problem, code = asked:wait(timeout)
+  self.pending[id] = nil
+  if not message then return nil, self.refused or problem, code end
+  if message.headers.status == "503" then return nil, "nobody answers there: is JetStream on?", "store" end
+  return message
+end
+
+local function open_inbox(self)
+  self.inbox = ("_INBOX.%s%d."):format(core.token:sub(1, 16), math.random(1, 2 ^ 31))
+  self:subscribe(self.inbox .. "*", function(message)
+    local asked = self.pending[message.subject:sub(#self.inbox + 1)]
+    if asked then asked:resolve(message) end
+  end)
+end
+
+local function greet(self, parsed, place, timeout)
+  local line, problem, code = self.stream:read("*l", timeout)
+  local info = line and line:match "^INFO (.*)"
+  if not info then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
+  local fine, about = pcall(core.json.decode, info)
+  if not fine then return nil, "what came is nothing that NATS says", "protocol" end
+  if parsed.tls or about.tls_required then
+    fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
+      server_name = parsed.server_name or place.host, insecure = parsed.insecure == "true" }
+    if not fine then return nil, problem, code end
+  end
+  local words
+  words, problem = login.words(parsed, about)
+  if not words then return nil, problem, "usage" end
+  self:write("CONNECT " .. core.json.encode(words) .. "\r\n")
+  return true
+end
+
+--- Connects, and says who we are.
+-- @tparam table parsed as crown.nats.url gives it
+-- @tparam table place `{ host, port }`
+-- @number timeout seconds for each step
+-- @treturn Connection or nil, message, code
+function Connection.open(parsed, place, timeout)
+  local stream, problem, code = tcp.connect(place.host, place.port, { timeout = timeout })
+  if not stream then return nil, problem, code end
+  stream:set_timeout(timeout)
+  local self = setmetatable({ stream = stream, subscriptions = {}, pending = {}, serial = 0, out = {} }, Connection)
+  local fine
+  fine, problem, code = greet(self, parsed, place, timeout)
+  if not fine then
+    self:close(problem)
+    return nil, problem, code
+  end
+  core.detach(read_all, self)
+  open_inbox(self)
+  fine, problem = ping(self, timeout)
+  if not fine then
+    self:close(problem)
+    return nil, self.closed, "closed"
+  end
+  core.detach(keep_alive, self, timeout)
+  return self
+end
+
+return Connection

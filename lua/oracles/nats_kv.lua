@@ -1,0 +1,325 @@
+--- The elections of Choria: a key in a JetStream bucket whose TTL is the lease. A campaigner of `choria election` and a
+-- candidate of ours can contend for one. URL: `nats://host:4222/BUCKET?ttl=10`. See docs/oracle-nats.md.
+-- @module crown.oracles.nats_kv
+
+local Bucket = require "crown.nats.bucket"
+local core = require "crown.core"
+local schema = require "crown.schema"
+local url = require "crown.url"
+
+local Nats = {}
+Nats.__index = Nats
+
+local CHORIAS = "CHORIA_LEADER_ELECTION"
+local DEFAULT_TTL = 10
+local LEAST_TTL, MOST_TTL = 1, 3600
+
+local BACKOFFS = {
+  five_sec = { 0.5, 0.7, 0.9, 1.1, 1.4, 2, 3, 4, 5 },
+  twenty_sec = { 0.5, 1, 2, 4, 7, 11, 15, 20 },
+}
+
+local function check_backoff(backoff)
+  if type(backoff) == "string" and not BACKOFFS[backoff] then return "must be five_sec, twenty_sec, or a list of seconds" end
+end
+
+local RULES = {
+  url = { type = "string", default = "nats://127.0.0.1:4222" },
+  bucket = { type = "string", match = "^[%w_-]+$", match_words = "letters, digits, '_' and '-'" },
+  ttl = { type = "number", least = LEAST_TTL, most = MOST_TTL },
+  refresh = { type = "number", above = 0, most = MOST_TTL },
+  timeout = { type = "number", above = 0, most = 3600 },
+  lock = { type = { "string", "number" } },
+  splay = { type = "number", least = 0, most = 3600, default = 0 },
+  backoff = { type = { "string", "table" }, check = check_backoff },
+  cool_down = { type = "number", least = 0, most = 3600 },
+  replicas = { type = "number", integer = true, least = 1, most = 5, default = 1 },
+  storage = { type = "string", values = { "file", "memory" }, default = "file" },
+}
+local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
+  given = true }
+local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecure = true, nkey = true, credentials = true }
+
+--- TTL and campaign interval: three quarters of the TTL, as Choria has it.
+function Nats.timing(opts)
+  local ttl = tonumber(opts.ttl) or DEFAULT_TTL
+  return ttl, tonumber(opts.refresh) or ttl * 0.75
+end
+
+local function check(opts)
+  local own = {}
+  for key, value in pairs(opts) do
+    if not GIVEN[key] and not CLIENTS[key] then own[key] = value end
+  end
+  local checked = schema.check("oracle 'nats_kv'", own, RULES)
+  checked.url = url.without(checked.url, RULES)
+  checked.bucket = checked.bucket or checked.url:match "^%l+://[^/]*/([^?]+)" or CHORIAS
+  return checked
+end
+
+function Nats.init(opts)
+  local checked = check(opts)
+  local ttl, delay = Nats.timing(checked)
+  local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 8))
+  local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = timeout, ttl = ttl,
+    replicas = checked.replicas, storage = checked.storage, label = "nats_kv" })
+  if not bucket then return nil, problem end
+  local cool_down = checked.cool_down or (checked.bucket == CHORIAS and delay or 0)
+  local backoff = type(checked.backoff) == "string" and BACKOFFS[checked.backoff] or checked.backoff
+  local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = tostring(checked.lock or opts.crown_name), ttl = ttl,
+    delay = delay, given_refresh = checked.refresh, token = opts.token, node = opts.node, send = opts.send, backoff = backoff,
+    tries = 0, cool_down = cool_down, splay = checked.splay, seen_at = nil, number = 0 }, Nats)
+  bucket:join(self.key, function(...) self:heard(...) end)
+  return self
+end
+
+-- In the connection's reader: notes when the key was last written, and wakes the candidate.
+function Nats:heard(what, revision, headers)
+  if what == "put" then
+    self.seen_at = core.now()
+    if self.leading and revision and revision > self.revision and headers["crown-token"] ~= self.token then
+      self.send "check"
+    end
+  elseif what == "gone" or what == "missed" then
+    self.send(self.leading and "check" or "freed")
+  elseif what == "evict" and self.leading and revision == self.epoch then
+    self.send "evict"
+  end
+end
+
+-- What a bucket must be for elections; asked once for each connection.
+local function fit(self)
+  local connection, problem, code = self.bucket.link:ready()
+  if not connection then return nil, problem, code end
+  if self.checked == connection then return true end
+  local info
+  info, problem, code = self.bucket:info()
+  if not info then return nil, problem, code end
+  if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(self.bucket.name) end
+  if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
+    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(self.bucket.name, info.ttl, LEAST_TTL, MOST_TTL)
+  end
+  self.ttl = info.ttl
+  self.delay = self.given_refresh or info.ttl * 0.75
+  if self.delay > info.ttl * 0.9 then
+    return nil, ("a campaign every %g s is too near the TTL of %g s"):format(self.delay, info.ttl)
+  end
+  if self.created and self.created ~= info.created then self.forgotten = core.now() + info.ttl end
+  self.created = info.created
+  if info.age and info.age < info.ttl then
+    self.forgotten = math.max(self.forgotten or 0, core.now() + info.ttl - info.age)
+  end
+  self.checked = connection
+  return true
+end
+
+local function headers_of(self)
+  return { ["Crown-Token"] = self.token, ["Crown-Epoch"] = ("%d"):format(self.epoch or 0) }
+end
+
+local function retry_in(self)
+  if not self.backoff then return nil end
+  self.tries = math.min(self.tries + 1, #self.backoff)
+  return self.backoff[self.tries]
+end
+
+local function denied(self, last)
+  local left = self.seen_at and self.ttl - (core.now() - self.seen_at)
+  if not self.seen_at or left <= 0 then self.seen_at, left = self.seen_at or core.now(), left and 0.1 or self.ttl end
+  return false, { node = last and last.data or nil, epoch = last and tonumber(last.headers["crown-epoch"]) or nil,
+    expires_in = left, retry_in = retry_in(self) }
+end
+
+-- Creates the key, or writes over the mark that it was deleted.
+local function create(self)
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), 0)
+  if revision ~= false then return revision, problem, code end
+  local last
+  last, problem, code = self.bucket:get(self.key)
+  if last == nil then return nil, problem, code end
+  if last == false then return false end
+  if last.gone or last.headers["crown-token"] == self.token then
+    revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), last.revision)
+    if revision ~= false then return revision, problem, code end
+  end
+  return false, last
+end
+
+local function grant(self)
+  return true, self.delay, { ttl = self.ttl, epoch = self.epoch }
+end
+
+function Nats:claim()
+  if self.splay > 0 then
+    core.sleep(math.random() * self.splay)
+    self.splay = 0
+  end
+  local fine, problem, code = fit(self)
+  if not fine then return nil, problem, code end
+  if self.cooling then return self:cool() end
+  if self.forgotten and self.forgotten > core.now() then
+    return false, { amnesia = true, expires_in = self.forgotten - core.now() }
+  end
+  self.epoch = nil
+  local revision, last, why = create(self)
+  if revision == nil then return nil, last, why end
+  if revision == false then return denied(self, last) end
+  self.revision, self.epoch, self.tries = revision, revision, 0
+  if self.cool_down > 0 then
+    self.cooling = core.now() + self.cool_down
+    return self:cool()
+  end
+  self.leading = true
+  return self:announce()
+end
+
+-- The epoch is the revision of the win, which the value can bear only from its next write on.
+function Nats:announce()
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  if revision == nil then return nil, problem, code end
+  if revision == false then
+    self.leading = false
+    return false
+  end
+  self.revision = revision
+  return grant(self)
+end
+
+-- A campaigner of Choria's that was leader may act for one more interval: the key is kept, and nobody leads yet.
+function Nats:cool()
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  if revision == nil then return nil, problem, code end
+  if revision == false then
+    self.cooling = nil
+    return denied(self)
+  end
+  self.revision = revision
+  local left = self.cooling - core.now()
+  if left > 0 then return false, { node = self.node, retry_in = math.min(left, self.delay) } end
+  self.cooling, self.leading = nil, true
+  return grant(self)
+end
+
+function Nats:refresh()
+  if not self.epoch then return false end
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  if revision == nil then return nil, problem, code end
+  if revision then
+    self.revision = revision
+    return grant(self)
+  end
+  local last
+  last, problem, code = self.bucket:get(self.key)
+  if last == nil then return nil, problem, code end
+  if last and not last.gone and last.headers["crown-token"] == self.token
+    and tonumber(last.headers["crown-epoch"]) == self.epoch then
+    self.revision = last.revision -- an update of ours whose answer was lost
+    return nil, "an earlier update was answered only now", "store"
+  end
+  self.leading, self.epoch = false, nil
+  if last and not last.gone then return false, { node = last.data } end
+  return false
+end
+
+function Nats:abdicate()
+  self.leading, self.epoch, self.cooling = false, nil, nil
+  local last = self.bucket:get(self.key)
+  if last and not last.gone and last.headers["crown-token"] == self.token then self.bucket:delete(self.key, last.revision) end
+end
+
+function Nats:handle_info(message)
+  if message == "evict" and self.leading then return false, { evicted = true } end
+  if self.leading then
+    if message == "check" then return self:look() end
+  elseif message ~= "evict" and not self.cooling then
+    return self:claim()
+  end
+end
+
+-- Whether the key is still ours, without writing it.
+function Nats:look()
+  local last, problem, code = self.bucket:get(self.key)
+  if last == nil then return nil, problem, code end
+  if last and not last.gone and last.headers["crown-token"] == self.token then return end
+  self.leading, self.epoch = false, nil
+  return false, { node = last and not last.gone and last.data or nil }
+end
+
+local function with_bucket(opts, fn)
+  local checked = check(opts)
+  local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = checked.timeout or 5 })
+  if not bucket then return nil, problem end
+  local result
+  result, problem = fn(bucket, checked)
+  bucket:close()
+  return result, problem
+end
+
+--- Elections in the bucket.
+-- @tparam table opts `url`, `bucket`
+-- @treturn table an array of `{ name, node, epoch }`, or nil and a message
+function Nats.list(opts)
+  return with_bucket(opts, function(bucket)
+    local info, problem = bucket:info()
+    if not info then return nil, problem end
+    local found = {}
+    for subject in pairs(info.subjects) do
+      local name = subject:sub(#("$KV." .. bucket.name .. ".") + 1)
+      local last = bucket:get(name)
+      if last and not last.gone then
+        found[#found + 1] = { name = name, node = last.data, epoch = tonumber(last.headers["crown-epoch"]) or last.revision }
+      end
+    end
+    table.sort(found, function(a, b) return a.name < b.name end)
+    return found
+  end)
+end
+
+--- What the bucket is, for `info`.
+-- @tparam table opts `url`, `bucket`
+-- @treturn table `{ facts =, warnings = }`, or nil and a message
+function Nats.health(opts)
+  return with_bucket(opts, function(bucket)
+    local info, problem = bucket:info()
+    if not info then return nil, problem end
+    local warnings = {}
+    if info.ttl < 5 then warnings[1] = ("the bucket's TTL is %g s: 5 s and more are safe"):format(info.ttl) end
+    if info.history ~= 1 then warnings[#warnings + 1] = "the bucket keeps history: no election can be held in it" end
+    if info.replicas > 1 and info.ttl < 10 then
+      warnings[#warnings + 1] = "with replicas a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"
+    end
+    return { warnings = warnings, facts = { { "Bucket", bucket.name }, { "Created", info.created }, { "Storage", info.storage },
+      { "Max time", ("%g s"):format(info.ttl) },
+      { "Replicas", ("%d%s"):format(info.replicas, info.leader and (", leader " .. info.leader) or "") } } }
+  end)
+end
+
+local PAUSE = 0.05 -- seconds between looks at a leader who was asked to go
+
+--- Asks the leader to step down, and waits until it has. A leader of Choria's hears no such wish: delete its key instead.
+-- @tparam table opts `url`, `bucket`; `wait` seconds (10)
+-- @string name of the election
+-- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
+function Nats.evict(opts, name)
+  return with_bucket(opts, function(bucket)
+    local last, problem = bucket:get(name)
+    if last == nil then return nil, problem end
+    if not last or last.gone then return nil, ("nobody leads '%s'"):format(name) end
+    local token, epoch = last.headers["crown-token"], tonumber(last.headers["crown-epoch"])
+    if not token then
+      return nil, ("'%s' is led by %s of Choria's: choria election evict %s"):format(name, last.data, name)
+    end
+    bucket:ask_to_go(name, epoch)
+    local until_then = core.now() + (opts.wait or 10)
+    while core.now() < until_then do
+      local now = bucket:get(name)
+      if now == false or now and (now.gone or tonumber(now.headers["crown-epoch"]) ~= epoch) then
+        return { node = last.data, epoch = epoch }
+      end
+      core.sleep(PAUSE)
+    end
+    return nil, ("the leader of '%s' did not step down in time"):format(name)
+  end)
+end
+
+return Nats

@@ -1,0 +1,13 @@
+-- The contract suite on a real server.
+local Nats = require "support.nats"
+local testing = require "crown.testing"
+
+local server = Nats.start()
+
+testing.conformance("nats_kv", function()
+  return { module = require "crown.oracles.nats_kv", options = { url = server.url .. "/SPEC", ttl = 1 }, expires = true }
+end)
+
+describe("the server of these specs", function()
+  it("is stopped", function() server:destroy() end)
+end)

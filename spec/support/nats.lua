@@ -1,0 +1,46 @@
+--- Real NATS servers of the spec's own, on free loopback ports, with JetStream.
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
+local port = require "support.port"
+local tempdir = require "support.tempdir"
+
+local Nats = {}
+Nats.__index = Nats
+
+--- Starts a server.
+-- @tparam[opt] table options `config`: lines of its configuration file
+function Nats.start(options)
+  local self = setmetatable({ dir = tempdir(), port = port.free(), options = options or {} }, Nats)
+  self.url = ("nats://127.0.0.1:%d"):format(self.port)
+  local file = assert(io.open(self.dir .. "/config", "w"))
+  file:write(("listen: 127.0.0.1:%d\njetstream { store_dir: %s/data }\n%s\n"):format(self.port, self.dir,
+    self.options.config or ""))
+  file:close()
+  self:up()
+  return self
+end
+
+--- Starts the process, with the data of before.
+function Nats:up()
+  local before = self.process and #self.process:output() or 0
+  self.process = Candidate.start { program = "/usr/sbin/nats-server", args = { "-c", self.dir .. "/config" }, node = "nats",
+    log = self.dir .. "/log" }
+  eventually(function() return self.process:output():find("Server is ready", before + 1, true) end, 20)
+end
+
+--- Ends the process, as in a crash.
+function Nats:down()
+  self.process:hurt_self "KILL"
+  self.process:wait(5)
+end
+
+function Nats:freeze() self.process:hurt_self "STOP" end
+function Nats:thaw() self.process:hurt_self "CONT" end
+
+function Nats:destroy()
+  if self.process.code then return end
+  self.process:hurt_self "CONT"
+  self:down()
+end
+
+return Nats
