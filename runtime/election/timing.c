@@ -65,6 +65,17 @@ static void squeeze(struct election_schedule *out)
         out->refresh_ns = smaller(out->refresh_ns, room / 3);
 }
 
+/* A quarter of the TTL; less where the oracle refreshes late, but no less than a twentieth. */
+static int64_t default_stop_timeout(const struct election_schedule *out)
+{
+    int64_t usual = smaller(out->ttl_ns / 4, STOP_TIMEOUT_MOST_NS);
+    if (out->refresh_ns == TIME_NEVER)
+        return usual;
+    int64_t room = out->ttl_ns - out->lead_ns - out->margin_ns - out->refresh_ns;
+    int64_t fits = room / 10 * 9;
+    return fits < out->ttl_ns / 20 ? usual : smaller(usual, fits);
+}
+
 int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_t refresh_ns,
                     struct election_schedule *out, struct crown_error *err)
 {
@@ -84,9 +95,8 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
         (timing->real_time ? SLACK_REAL_TIME_NS : smaller(SLACK_ORDINARY_NS, out->ttl_ns / 8));
     out->lead_ns =
         timing->namespaced ? LEAD_NAMESPACE_NS : smaller(LEAD_ROUNDS_NS, out->ttl_ns / 10);
-    out->stop_timeout_ns = timing->stop_timeout_ns > 0
-                               ? timing->stop_timeout_ns
-                               : smaller(out->ttl_ns / 4, STOP_TIMEOUT_MOST_NS);
+    out->stop_timeout_ns =
+        timing->stop_timeout_ns > 0 ? timing->stop_timeout_ns : default_stop_timeout(out);
     /* Event-driven oracles never refresh: then only stopping has to fit. */
     int64_t refresh = refresh_ns == TIME_NEVER ? 0 : refresh_ns;
     int result = 0;

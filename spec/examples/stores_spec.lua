@@ -1,7 +1,8 @@
--- The examples on Redis, etcd and HTTP, run as a user runs them.
+-- The examples on Redis, etcd, NATS and HTTP, run as a user runs them.
 local Candidate = require "support.candidate"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
+local Nats = require "support.nats"
 local Redis = require "support.redis"
 local tempdir = require "support.tempdir"
 
@@ -23,6 +24,7 @@ function Lease:destroy() self.process:destroy() end
 for example, case in pairs {
   ["redis.lua"] = { Redis, "REDIS_URL" },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
+  ["nats_kv.lua"] = { Nats, "NATS_URL" },
   ["http_lease/app.lua"] = { Lease, "LEASE_URL" },
 } do
   describe("the example " .. example, function()
@@ -42,7 +44,7 @@ for example, case in pairs {
 
     it("leads once, and hands over", function()
       local one = start "one"
-      eventually(function() return one:output():find "working as one in epoch %d" end, 15) -- a new Redis is sat out
+      eventually(function() return one:output():find "working as one in epoch %d" end, 15) -- a new Redis, or bucket, is sat out
       local two = start "two"
       eventually(function() return #two:pids "runtime" == 1 end)
       one:signal "TERM"

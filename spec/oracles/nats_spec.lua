@@ -1,3 +1,4 @@
+local authority = require "support.authority"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local json = crown.json
@@ -256,6 +257,43 @@ describe("a NATS server", function()
     let_in(server.url .. "/B?nkey=" .. seed)
     refused(server.url .. "/B?nkey=/no/such/file", "nkey: ")
     refused(server.url .. "/B", "Authorization Violation")
+  end)
+
+  it("is reached by TLS, with a certificate that is checked", function()
+    local dir = authority()
+    server = Nats.start { config = ("tls { cert_file: %s/s.crt, key_file: %s/s.key, ca_file: %s/ca.crt, verify: true }")
+      :format(dir, dir, dir) }
+    local at = ("127.0.0.1:%d/B?cert=%s/s.crt&key=%s/s.key&ca=%s/"):format(server.port, dir, dir, dir)
+    let_in("tls://" .. at .. "ca.crt")
+    let_in("nats://" .. at .. "ca.crt") -- the server asks for it
+    refused("tls://" .. at .. "other.crt", "certificate")
+  end)
+
+  it("may be a cluster of three: a lease rides out the loss of the stream's leader", function()
+    local servers = Nats.cluster(3)
+    local hosts = {}
+    for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
+    local url = "nats://" .. table.concat(hosts, ",") .. "/B"
+    local options = { name = "x", node = "one", url = url, ttl = 20, refresh = 2, timeout = 1, replicas = 3 }
+    local one = Player.new(kv, options)
+    eventually(function() return one:claim()[5] end, 20) -- the cluster forms; the bucket is new
+    one.state.forgotten = nil -- a TTL of 20 s is not what this is about
+    local verdict
+    eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
+    local epoch = verdict[4]
+    local leader = one.state.bucket:info().leader
+    for _, each in ipairs(servers) do
+      if each.name == leader then each:down() end
+    end
+    local seen = {}
+    eventually(function()
+      verdict = one:refresh()
+      seen[verdict[1]] = true
+      return verdict[1] == "granted"
+    end, 18)
+    assert.equal(epoch, verdict[4])
+    assert.is_nil(seen.denied)
+    for _, each in ipairs(servers) do each:destroy() end
   end)
 
   it("is one of several: another one is asked when one does not answer", function()

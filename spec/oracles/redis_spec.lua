@@ -1,3 +1,4 @@
+local authority = require "support.authority"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.redis"
@@ -220,14 +221,7 @@ describe("a Redis server", function()
   end)
 
   it("is reached by TLS, with a certificate that is checked", function()
-    local dir = tempdir()
-    assert(crown.exec({ "sh", "-c", ([[cd %s &&
-      openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=ca -days 2 &&
-      openssl req -newkey rsa:2048 -nodes -keyout s.key -out s.csr -subj /CN=localhost &&
-      printf 'subjectAltName=IP:127.0.0.1,DNS:localhost' > ext &&
-      openssl x509 -req -in s.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out s.crt -days 2 -extfile ext &&
-      openssl req -x509 -newkey rsa:2048 -nodes -keyout other.key -out other.crt -subj /CN=other -days 2]]):format(dir) },
-      { timeout = 60 }).code == 0)
+    local dir = authority()
     server = Redis.start { tls = true, scheme = "rediss", query = ("?ca=%s/ca.crt&cert=%s/s.crt&key=%s/s.key"):format(dir, dir, dir),
       config = ("tls-cert-file %s/s.crt\ntls-key-file %s/s.key\ntls-ca-cert-file %s/ca.crt\ntls-auth-clients yes\n")
         :format(dir, dir, dir) }

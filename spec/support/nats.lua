@@ -20,6 +20,24 @@ function Nats.start(options)
   return self
 end
 
+--- Starts servers that are one cluster.
+-- @number count
+-- @treturn table of servers, each with its `name`
+function Nats.cluster(count)
+  local routes, ports = {}, {}
+  for i = 1, count do
+    ports[i] = port.free()
+    routes[i] = ("nats-route://127.0.0.1:%d"):format(ports[i])
+  end
+  local servers = {}
+  for i = 1, count do
+    servers[i] = Nats.start { config = ("server_name: n%d\ncluster { name: spec, listen: 127.0.0.1:%d, routes: [%s] }")
+      :format(i, ports[i], table.concat(routes, ", ")) }
+    servers[i].name = "n" .. i
+  end
+  return servers
+end
+
 --- Starts the process, with the data of before.
 function Nats:up()
   local before = self.process and #self.process:output() or 0
