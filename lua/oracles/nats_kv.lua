@@ -97,7 +97,8 @@ local function fit(self)
   if not info then return nil, problem, code end
   if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(self.bucket.name) end
   if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
-    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(self.bucket.name, info.ttl, LEAST_TTL, MOST_TTL)
+    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(self.bucket.name, info.ttl,
+      LEAST_TTL, MOST_TTL)
   end
   self.ttl = info.ttl
   self.delay = self.given_refresh or info.ttl * 0.75
@@ -286,7 +287,7 @@ function Nats.health(opts)
     if info.ttl < 5 then warnings[1] = ("the bucket's TTL is %g s: 5 s and more are safe"):format(info.ttl) end
     if info.history ~= 1 then warnings[#warnings + 1] = "the bucket keeps history: no election can be held in it" end
     if info.replicas > 1 and info.ttl < 10 then
-      warnings[#warnings + 1] = "with replicas a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"
+      warnings[#warnings + 1] = "a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"
     end
     return { warnings = warnings, facts = { { "Bucket", bucket.name }, { "Created", info.created }, { "Storage", info.storage },
       { "Max time", ("%g s"):format(info.ttl) },

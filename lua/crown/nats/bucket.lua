@@ -21,7 +21,8 @@ local function api(self, verb, body, timeout)
   local connection, problem, code = self.link:ready(timeout)
   if not connection then return nil, problem, code end
   local message
-  message, problem, code = connection:request("$JS.API." .. verb, nil, body and core.json.encode(body) or "", timeout or self.timeout)
+  message, problem, code = connection:request("$JS.API." .. verb, nil, body and core.json.encode(body) or "",
+    timeout or self.timeout)
   if not message then return nil, problem, code end
   local fine, answer = pcall(core.json.decode, message.data)
   if not fine or type(answer) ~= "table" then return nil, "what came is no answer of JetStream", "protocol" end
