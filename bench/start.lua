@@ -1,6 +1,7 @@
 --- How long it takes to begin, and how much memory one election needs.
 local Cluster = require "support.cluster"
 local crown = require "crown"
+local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
 local function smaps_pss(pid)
@@ -33,9 +34,17 @@ return function(measure)
     return sum / 1024
   end, 5)
 
-  measure("crown-lua --version", "≤ 5", function()
-    local at = crown.now()
-    assert(crown.exec { os.getenv "CROWN_LUA" or "./crown-lua", "--version" })
-    return (crown.now() - at) * 1000
-  end)
+  local program = os.getenv "CROWN_LUA" or "./crown-lua"
+  local function command(name, target, ...)
+    local words = { program, ... }
+    measure(name, target, function()
+      local at = crown.now()
+      assert(crown.exec(words))
+      return (crown.now() - at) * 1000
+    end)
+  end
+  local dir = tempdir()
+  command("crown-lua --version", "≤ 5", "--version")
+  command("crown-lua file --check", "≤ 5", "file", "--check", dir .. "/none")
+  command("crown-lua info on a local store", "≤ 30", "info", "--oracle", "file:" .. dir)
 end

@@ -1,3 +1,4 @@
+local authority = require "support.authority"
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local Etcd = require "support.etcd"
@@ -164,6 +165,43 @@ describe("the oracle on etcd", function()
     assert.equal("unknown", wrong[1])
     assert.matches("etcd: .*invalid user ID or password", wrong[2])
     assert.is_nil(wrong[2]:find "root:wrong")
+  end)
+end)
+
+describe("an etcd server", function()
+  local one
+
+  after_each(function() one:destroy() end)
+
+  it("is reached by TLS, with a certificate that is checked", function()
+    local dir = authority()
+    one = Etcd.start(dir)
+    local options = { name = "x", node = "one", url = one.url, ttl = 5, ca = dir .. "/ca.crt" }
+    assert.equal("granted", Player.new(etcd, options):claim()[1])
+    options.ca = dir .. "/other.crt"
+    local verdict = Player.new(etcd, options):claim()
+    assert.equal("unknown", verdict[1])
+    assert.matches("certificate", verdict[2])
+  end)
+
+  it("that lost its data is sat out by who knew it before", function()
+    one = Etcd.start()
+    local options = { name = "x", node = "one", url = one.url, ttl = 2, timeout = 1 }
+    local leader = Player.new(etcd, options)
+    for _ = 1, 3 do
+      assert.equal("granted", leader:claim()[1])
+      leader:abdicate()
+    end
+    assert.equal("granted", leader:claim()[1])
+    one:down()
+    one:wipe()
+    one:up()
+    local verdict
+    eventually(function() verdict = leader:refresh() return verdict[1] ~= "unknown" end)
+    assert.equal("denied", verdict[1])
+    leader:abdicate()
+    verdict = leader:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
   end)
 end)
 

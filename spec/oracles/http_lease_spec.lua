@@ -1,3 +1,4 @@
+local authority = require "support.authority"
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
@@ -22,7 +23,7 @@ describe("the lease oracle over HTTP", function()
   local listener, answer, seen
 
   -- A server that says what a spec wants said.
-  before_each(function()
+  local function listen(options)
     seen = {}
     listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
       local line, headers, length = connection:read "*l", {}, 0
@@ -35,8 +36,10 @@ describe("the lease oracle over HTTP", function()
       seen = { line = line, headers = table.concat(headers, "\n"), body = body }
       connection:write(type(answer) == "function" and answer(connection) or answer)
       connection:close()
-    end))
-  end)
+    end, options))
+  end
+
+  before_each(function() listen() end)
   after_each(function() listener:close() end)
 
   local function reply(status, body, headers)
@@ -96,6 +99,20 @@ describe("the lease oracle over HTTP", function()
       assert.matches(case[2], verdict[2])
     end)
   end
+
+  it("checks the server's certificate", function()
+    local dir = authority()
+    listener:close()
+    listen { tls = { cert = dir .. "/s.crt", key = dir .. "/s.key" } }
+    answer = reply(200, '{"epoch":3}')
+    local at = ("https://127.0.0.1:%d/locks"):format(listener:port())
+    assert.equal("granted", candidate({ url = at, ca = dir .. "/ca.crt" }):claim()[1])
+    for _, ca in ipairs { dir .. "/other.crt", "/etc/ssl/certs/ca-certificates.crt" } do
+      local verdict = candidate({ url = at, ca = ca }):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("certificate", verdict[2])
+    end
+  end)
 
   it("counts silence as not known, within the time-out, and tells no password", function()
     answer = function() crown.sleep(3) return "" end

@@ -301,6 +301,41 @@ describe("a NATS server", function()
     let_in(("nats://127.0.0.1:1,127.0.0.1:%d/B"):format(server.port))
   end)
 
+  it("that lost its data is sat out for one TTL", function()
+    server = Nats.start()
+    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5 }
+    local one = Player.new(kv, options)
+    eventually(function() return one:claim()[1] == "granted" end)
+    server:down()
+    server:wipe()
+    server:up()
+    local verdict
+    eventually(function() verdict = one:refresh() return verdict[1] ~= "granted" and verdict[2] ~= "closed" end)
+    options.node = "two"
+    local two, at = Player.new(kv, options), crown.now()
+    eventually(function() verdict = two:claim() return verdict[5] == true end)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(crown.now() - at > 0.5)
+  end)
+
+  it("may say anything, and does no harm", function()
+    math.randomseed(11)
+    local alphabet = { "MSG", "HMSG", "INFO {}", "PING", "PONG", "-ERR 'x'", "+OK", " ", "\r\n", "1", "0", "99", "-1", "a", "\0", "_INBOX.x" }
+    for _ = 1, 60 do
+      local parts = { "INFO {}\r\n" }
+      for i = 2, math.random(2, 30) do parts[i] = alphabet[math.random(#alphabet)] end
+      local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+        connection:write(table.concat(parts))
+        connection:close()
+      end))
+      local Connection = require "crown.nats.connection"
+      local connection, problem = Connection.open({ hosts = {} }, { host = "127.0.0.1", port = listener:port() }, 0.5)
+      assert.is_true(connection ~= nil or type(problem) == "string")
+      if connection then connection:close() end
+      listener:close()
+    end
+  end)
+
   it("without JetStream is no store", function()
     local number, dir = port.free(), tempdir()
     local plain = require("support.candidate").start { program = "/usr/sbin/nats-server", node = "nats", log = dir .. "/log",

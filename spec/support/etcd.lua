@@ -9,23 +9,31 @@ local Etcd = {}
 Etcd.__index = Etcd
 
 --- Starts a server.
-function Etcd.start()
-  local self = setmetatable({ dir = tempdir(), port = port.free(), peer_port = port.free() }, Etcd)
+-- @string[opt] authority the directory of support.authority: then it speaks TLS
+function Etcd.start(authority)
+  local self = setmetatable({ dir = tempdir(), port = port.free(), peer_port = port.free(), authority = authority }, Etcd)
   self.endpoint = "127.0.0.1:" .. self.port
-  self.url = "etcd://" .. self.endpoint
+  self.url = (authority and "etcds://" or "etcd://") .. self.endpoint
   self:up()
   return self
 end
 
 --- Starts the process, with the data of before.
 function Etcd:up()
-  local client, peer = "http://" .. self.endpoint, "http://127.0.0.1:" .. self.peer_port
-  self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = {
+  local client = (self.authority and "https://" or "http://") .. self.endpoint
+  local peer = "http://127.0.0.1:" .. self.peer_port
+  local args = {
     "--data-dir", self.dir .. "/data", "--listen-client-urls", client, "--advertise-client-urls", client,
     "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" .. peer,
-    "--log-level", "error", "--unsafe-no-fsync" } }
+    "--log-level", "error", "--unsafe-no-fsync" }
+  if self.authority then
+    for _, word in ipairs { "--cert-file", self.authority .. "/s.crt", "--key-file", self.authority .. "/s.key" } do
+      args[#args + 1] = word
+    end
+  end
+  self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = args }
   eventually(function()
-    local answer = crown.http.request { url = client .. "/health", timeout = 1 }
+    local answer = crown.http.request { url = client .. "/health", timeout = 1, insecure = true }
     return answer and answer.body:find '"true"'
   end, 20)
 end
@@ -34,6 +42,11 @@ end
 function Etcd:down()
   self.process:hurt_self "KILL"
   self.process:wait(5)
+end
+
+--- Throws the data away.
+function Etcd:wipe()
+  assert(os.execute("rm -rf " .. self.dir .. "/data") == 0)
 end
 
 --- Runs etcdctl.

@@ -52,6 +52,11 @@ function Nats:down()
   self.process:wait(5)
 end
 
+--- Throws the data away.
+function Nats:wipe()
+  assert(os.execute("rm -rf " .. self.dir .. "/data") == 0)
+end
+
 function Nats:freeze() self.process:hurt_self "STOP" end
 function Nats:thaw() self.process:hurt_self "CONT" end
 

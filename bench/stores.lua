@@ -1,0 +1,41 @@
+--- Failover on real servers of etcd and NATS, and on the example's HTTP lease server.
+local Candidate = require "support.candidate"
+local Etcd = require "support.etcd"
+local eventually = require("crown.testing").eventually
+local Nats = require "support.nats"
+local probe = require "probe"
+local Proxy = require "support.proxy"
+local tempdir = require "support.tempdir"
+
+local function http_server()
+  local self = { process = Candidate.start { args = { "lua/examples/http_lease/lease_server.lua" }, node = "server",
+    log = tempdir() .. "/log" } }
+  self.port = eventually(function() return tonumber(self.process:output():match "port (%d+)") end, 10)
+  self.url = ("http://127.0.0.1:%d/locks"):format(self.port)
+  function self.destroy() self.process:destroy() end
+  return self
+end
+
+-- Rows for one store. `limits`: SIGTERM, runtime SIGKILL, and whatever waits for the lease to end.
+local function store(measure, name, server, url, ttl, limits)
+  local signal = probe.signal
+  local row = probe.rows(measure, function() return { url = url, ttl = ttl } end)
+  row(name .. ", SIGTERM, beyond the child's last tick", limits[1], signal "TERM", true)
+  row(name .. ", runtime SIGKILL", limits[2], signal("KILL", "runtime"))
+  row(name .. ", tree SIGKILL", limits[3], signal("KILL", "supervise", "runtime", "keeper", "warden"))
+  row(name .. ", runtime SIGSTOP", limits[3], signal("STOP", "runtime"))
+  local proxies = {}
+  row(name .. ", cut off without a reset", limits[3], function() return proxies[#proxies]:freeze() end, false, function()
+    proxies[#proxies + 1] = Proxy.start(server.port)
+    return (url:gsub(":" .. server.port, ":" .. proxies[#proxies].port))
+  end)
+  for _, proxy in ipairs(proxies) do proxy:destroy() end
+  server:destroy()
+end
+
+return function(measure)
+  local nats, etcd, http = Nats.start(), Etcd.start(), http_server()
+  store(measure, "nats_kv 5 s", nats, nats.url .. "/BENCH", 5, { "≤ 40", "≤ 80", "≤ 5100" })
+  store(measure, "http_lease 2 s", http, http.url, 2, { "≤ 1020", "≤ 80", "≤ 3100" })
+  store(measure, "etcd 2 s", etcd, etcd.url, 2, { "≤ 40", "≤ 80", "≤ 3500" })
+end
