@@ -53,6 +53,11 @@ local function leases_of(checked, timeout)
   return Quorum.at(checked.urls, options)
 end
 
+-- One call at a time is under way for an election, so what it asks is one table.
+local function item_of(self)
+  return { name = self.name, token = self.token, node = self.node, claim = "0", ttl = ("%.0f"):format(self.ttl * 1000) }
+end
+
 function Redis.init(opts)
   local checked = check(opts)
   local ttl, delay = Redis.timing(checked)
@@ -61,18 +66,15 @@ function Redis.init(opts)
   if not leases then return nil, problem end
   local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), number = 0, ttl = ttl,
     delay = delay, timeout = timeout, token = opts.token, node = opts.node, send = opts.send }, Redis)
+  self.item = item_of(self)
   leases:join(self)
   return self
-end
-
-local function item(self)
-  return { name = self.name, token = self.token, node = self.node, claim = ("%.0f"):format(self.number),
-    ttl = ("%.0f"):format(self.ttl * 1000) }
 end
 
 -- Numbers that rise, also from one runtime of this candidate to the next: microseconds since the start of the host.
 local function next_number(self)
   self.number = math.max(self.number + 1, math.floor(core.now() * 1e6))
+  self.item.claim = ("%.0f"):format(self.number)
 end
 
 local function denied(self, answer)
@@ -86,26 +88,26 @@ end
 
 function Redis:claim()
   next_number(self)
-  local answer, problem, code = self.leases:claim(item(self), self.timeout)
-  if not answer then return nil, problem, code end
-  if not answer.epoch then return denied(self, answer) end
+  local epoch, second, code = self.leases:claim(self.item, self.timeout)
+  if epoch == nil then return nil, second, code end
+  if not epoch then return denied(self, second) end
   self.leading = true
-  return true, self.delay, { ttl = self.ttl, epoch = answer.epoch }
+  return true, self.delay, { ttl = self.ttl, epoch = epoch }
 end
 
 function Redis:refresh()
-  local answer, problem, code = self.leases:refresh(item(self), self.timeout)
-  if not answer then return nil, problem, code end
-  if answer.epoch and answer.evicted then return false, { evicted = true } end
-  if answer.epoch then return true, self.delay, { ttl = self.ttl, epoch = answer.epoch } end
+  local epoch, second, code = self.leases:refresh(self.item, self.timeout)
+  if epoch == nil then return nil, second, code end
+  if epoch and second then return false, { evicted = true } end
+  if epoch then return true, self.delay, { ttl = self.ttl, epoch = epoch } end
   self.leading = false
-  if not answer.token then return false, { amnesia = true, expires_in = self.ttl } end -- the key is gone
-  return denied(self, answer)
+  if not second.token then return false, { amnesia = true, expires_in = self.ttl } end -- the key is gone
+  return denied(self, second)
 end
 
 function Redis:abdicate()
   self.leading = false
-  self.leases:release(item(self), self.timeout)
+  self.leases:release(self.item, self.timeout)
 end
 
 function Redis:handle_info(message)

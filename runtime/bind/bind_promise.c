@@ -14,7 +14,7 @@ struct promise {
     struct op op;
     bool waiting;
     bool resolved;
-    int values; /* registry reference of a table with the values */
+    int values; /* registry reference of the value, or of a table with them */
     int count;
 };
 
@@ -32,7 +32,11 @@ static int push_values(lua_State *L, struct op *op)
 {
     struct promise *promise = (struct promise *)((char *)op - offsetof(struct promise, op));
     promise->waiting = false;
+    if (promise->count == 0)
+        return 0;
     lua_rawgeti(L, LUA_REGISTRYINDEX, promise->values);
+    if (promise->count == 1)
+        return 1;
     int table = lua_gettop(L);
     luaL_checkstack(L, promise->count, "too many values");
     for (int i = 1; i <= promise->count; i++)
@@ -75,12 +79,14 @@ static int promise_resolve(lua_State *L)
         return 0;
     promise->resolved = true;
     promise->count = lua_gettop(L) - 1;
-    lua_createtable(L, promise->count, 0);
-    for (int i = 1; i <= promise->count; i++) {
+    if (promise->count > 1)
+        lua_createtable(L, promise->count, 0);
+    for (int i = 1; i <= promise->count && promise->count > 1; i++) {
         lua_pushvalue(L, i + 1);
         lua_rawseti(L, -2, i);
     }
-    promise->values = luaL_ref(L, LUA_REGISTRYINDEX);
+    if (promise->count > 0)
+        promise->values = luaL_ref(L, LUA_REGISTRYINDEX);
     if (promise->waiting)
         op_complete(&promise->op);
     return 0;

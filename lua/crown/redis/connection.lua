@@ -32,7 +32,7 @@ local function deliver(self, kind, value)
   if kind == "error" then
     asked:resolve(nil, value, value:match "^(%u+)" or "ERR")
   else
-    asked:resolve(value, nil, nil)
+    asked:resolve(value)
   end
 end
 

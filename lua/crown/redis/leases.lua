@@ -24,10 +24,9 @@ local known = {}
 -- @string name
 -- @treturn string the lease
 -- @treturn string the epoch
--- @treturn string what the marks of claims begin with
 function Leases.keys(prefix, name)
   local base = ("%s:{%s}"):format(prefix, name)
-  return base .. ":lease", base .. ":epoch", base .. ":claim:"
+  return base .. ":lease", base .. ":epoch"
 end
 
 local function set_up(node, timeout, connection)
@@ -59,13 +58,14 @@ end
 function Leases.at(url, options)
   local key = table.concat({ url, options.prefix, options.min_replicas }, "\n")
   if known[key] then return known[key] end
-  local self = setmetatable({ url = url, prefix = options.prefix, timeout = options.timeout,
+  local self = setmetatable({ url = url, prefix = options.prefix, store = options.prefix .. ":store",
+    channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, followers = {}, batches = {}, nodes = {}, slots = {} }, Leases)
   local problem
   self.home, problem = open_node(self)
   if not self.home then return nil, problem end
   self.subscriber = Subscriber.new(url, options.timeout)
-  self.subscriber:subscribe(self.prefix .. ":" .. Leases.CHANNEL, function(payload) self:hear(payload) end)
+  self.subscriber:subscribe(self.channel, function(payload) self:hear(payload) end)
   known[key] = self
   return self
 end
@@ -92,15 +92,21 @@ end
 
 -- In a cluster every key of a call has to be in one slot, so there each election has a store of its own.
 local function words_of(self, node, op, items)
-  local store = node.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.prefix .. ":store"
-  local words = { "EVALSHA", node.sha, 3 * #items + 1, store }
-  for _, item in ipairs(items) do
-    local lease, epochs, marks = Leases.keys(self.prefix, item.name)
-    words[#words + 1], words[#words + 2], words[#words + 3] = lease, epochs, marks .. item.token
+  local store = node.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.store
+  local words = { "EVALSHA", node.sha, #items + 1, store }
+  local at = 4
+  for i = 1, #items do
+    local item = items[i]
+    item.lease = item.lease or Leases.keys(self.prefix, item.name)
+    words[at + i] = item.lease
   end
-  words[#words + 1], words[#words + 2], words[#words + 3] = op, node.run_id, self.prefix .. ":" .. Leases.CHANNEL
-  for _, item in ipairs(items) do
-    words[#words + 1], words[#words + 2], words[#words + 3], words[#words + 4] = item.token, item.node, item.claim, item.ttl
+  at = at + #items
+  words[at + 1], words[at + 2], words[at + 3] = op, node.run_id, self.channel
+  at = at + 3
+  for i = 1, #items do
+    local item = items[i]
+    words[at + 1], words[at + 2], words[at + 3], words[at + 4] = item.token, item.node, item.claim, item.ttl
+    at = at + 4
   end
   return words
 end
@@ -204,27 +210,30 @@ end
 function Leases:claim(item, timeout)
   local answer, problem, code = self:ask("claim", item, timeout, CLAIM_WINDOW)
   if not answer then return nil, problem, code end
-  return answer[1] == 1 and { epoch = tonumber(answer[2]) } or denial(answer)
+  if type(answer) == "string" then return tonumber(answer) end
+  return false, denial(answer)
 end
 
 --- Refreshes a lease that a claim has won.
--- @return as claim; `evicted` besides
+-- @return as claim; with the epoch, whether the leader was evicted
 function Leases:refresh(item, timeout)
   local answer, problem, code = self:ask("refresh", item, timeout, math.min(REFRESH_WINDOW, tonumber(item.ttl) / 1e5))
   if not answer then return nil, problem, code end
-  return answer[1] == 1 and { epoch = tonumber(answer[2]), evicted = answer[3] == 1 } or denial(answer)
+  if type(answer) == "string" then return tonumber(answer) end
+  if answer[1] == 1 then return tonumber(answer[2]), true end
+  return false, denial(answer)
 end
 
 --- Raises the epoch of a lease that is ours.
 -- @tparam table item as ask takes it
 -- @number epoch
 -- @number timeout seconds
--- @treturn table `{ epoch = }`, without it when the lease is not ours; or nil, message, code
+-- @treturn number the epoch; false when the lease is not ours; or nil, message, code
 function Leases:raise(item, epoch, timeout)
   item.node = ("%.0f"):format(epoch)
   local answer, problem, code = self:ask("raise", item, timeout, CLAIM_WINDOW)
   if not answer then return nil, problem, code end
-  return { epoch = answer[1] == 1 and epoch or nil }
+  return type(answer) == "string" and epoch
 end
 
 --- Releases a lease, and takes back a claim that may still be on its way.

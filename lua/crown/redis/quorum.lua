@@ -38,9 +38,14 @@ local function ask_all(self, fn, item, ...)
   local left, done, answers, failure = #self.servers, promise(), {}, {}
   for i, server in ipairs(self.servers) do
     core.detach(function(...)
-      local answer, problem, code = server[fn](server, copy(item), ...)
-      answers[i] = answer
-      if not answer then failure = { problem, code } end
+      local epoch, second, code = server[fn](server, copy(item), ...)
+      if epoch then
+        answers[i] = { epoch = epoch, evicted = second }
+      elseif epoch == false then
+        answers[i] = second or {}
+      else
+        failure = { second, code }
+      end
       left = left - 1
       if left == 0 then done:resolve(true) end
     end, ...)
@@ -65,8 +70,8 @@ local function count(self, answers)
 end
 
 local function verdict(self, granted, epoch, evicted, denial, denials, failure)
-  if granted >= self.needed then return { epoch = epoch, evicted = evicted } end
-  if denials > #self.servers - self.needed then return denial end
+  if granted >= self.needed then return epoch, evicted end
+  if denials > #self.servers - self.needed then return false, denial end
   return nil, ("%d of %d servers granted, %d are needed: %s"):format(granted, #self.servers, self.needed,
     failure[1] or "the others are held"), failure[2] or "store"
 end
@@ -84,13 +89,13 @@ end
 function Quorum:claim(item, timeout)
   local answers, failure = ask_all(self, "claim", item, timeout)
   local granted, epoch, evicted, denial, denials = count(self, answers)
-  local answer, problem, code = verdict(self, granted, epoch, evicted, denial, denials, failure)
-  if answer and answer.epoch then
+  local answer, second, code = verdict(self, granted, epoch, evicted, denial, denials, failure)
+  if answer then
     if level(self, item, epoch, timeout) then return answer end
-    answer, problem, code = nil, "a majority granted the lease, but not its epoch", "store"
+    answer, second, code = nil, "a majority granted the lease, but not its epoch", "store"
   end
   if granted > 0 then self:release(item, timeout) end
-  return answer, problem, code
+  return answer, second, code
 end
 
 -- A server that has lost the lease, or was away, gets it again from its holder, so that the majority does not melt

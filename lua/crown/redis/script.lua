@@ -15,7 +15,7 @@ local function whole(number) return string.format('%.0f', number) end
 local store = redis.call('HMGET', KEYS[1], 'run_id', 'trusted_at', 'longest')
 local longest, trusted_at = tonumber(store[3]) or 0, tonumber(store[2]) or 0
 local before = longest
-local count = (#KEYS - 1) / 3
+local count = #KEYS - 1
 for i = 1, count do longest = math.max(longest, tonumber(ARGV[4 * i + 3])) end
 if store[1] ~= run_id then
   trusted_at = math.max(trusted_at, now + longest)
@@ -44,14 +44,14 @@ function ops.claim(lease, epochs, mark, token, node, claim, ttl)
   redis.call('DEL', lease)
   redis.call('HSET', lease, 'token', token, 'node', node, 'epoch', epoch, 'claim', claim)
   redis.call('PEXPIRE', lease, ttl)
-  return { 1, epoch, 0 }
+  return epoch
 end
 
 function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim', 'evicted')
   if held[1] ~= token or held[4] ~= claim then return denied(lease, held) end
   redis.call('PEXPIRE', lease, ttl)
-  return { 1, held[3], held[5] and 1 or 0 }
+  return held[5] and { 1, held[3] } or held[3]
 end
 
 -- Also of a claim that is still on its way: its number is noted, and it comes too late.
@@ -62,21 +62,23 @@ function ops.release(lease, epochs, mark, token, node, claim, ttl)
     redis.call('DEL', lease)
     redis.call('PUBLISH', ARGV[3], 'freed ' .. string.match(lease, '{(.*)}'))
   end
-  return { 1 }
+  return '0'
 end
 
 -- An epoch of another server of the same election that is higher than this one's.
 function ops.raise(lease, epochs, mark, token, epoch, claim, ttl)
-  if redis.call('HGET', lease, 'token') ~= token then return { 0 } end
+  if redis.call('HGET', lease, 'token') ~= token then return denied(lease, {}) end
   redis.call('SET', epochs, epoch)
   redis.call('HSET', lease, 'epoch', epoch)
-  return { 1, epoch, 0 }
+  return epoch
 end
 
 local answers = {}
 for i = 1, count do
-  local key, at = 3 * i - 1, 4 * i
-  answers[i] = ops[op](KEYS[key], KEYS[key + 1], KEYS[key + 2], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+  local at = 4 * i
+  local lease, token = KEYS[i + 1], ARGV[at]
+  local base = string.sub(lease, 1, -#':lease' - 1)
+  answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
 return answers
 ]]
