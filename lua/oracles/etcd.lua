@@ -50,13 +50,21 @@ local function base_of(checked, name)
   return checked.parsed.prefix ~= "" and checked.parsed.prefix .. "/" .. name or name
 end
 
+-- What the numbers of this candidate's leases begin with, also from one of its runtimes to the next.
+local function own_digits(token)
+  local sum = 7
+  for i = 1, #token do sum = (sum * 31 + token:byte(i)) % 2147483647 end
+  return ("%d"):format(sum + 1)
+end
+
 function Etcd.init(opts)
   local checked, problem = check(opts)
   if not checked then return nil, problem end
   local ttl, delay = Etcd.timing(checked)
   local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4))
   return setmetatable({ client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, node = opts.node,
-    base = base_of(checked, tostring(checked.lock or opts.crown_name)), name = opts.crown_name, send = opts.send, highest = 0 },
+    base = base_of(checked, tostring(checked.lock or opts.crown_name)), name = opts.crown_name, send = opts.send, highest = 0,
+    digits = own_digits(opts.token) },
     Etcd)
 end
 
@@ -74,9 +82,9 @@ local function remembers(self, answer)
   return not forgot
 end
 
--- Chosen here, so that it can be revoked also when its answer never came. 62 bits, as lua numbers cannot hold them: text.
-local function new_lease_id()
-  return ("%d%09d"):format(math.random(1, 2147483647), math.random(0, 999999999))
+-- Chosen here, so that it can be revoked also when its answer never came. 62 bits, more than a number holds: text.
+local function new_lease_id(self)
+  return self.digits .. ("%09d"):format(math.random(0, 999999999))
 end
 
 -- Decimal text to hexadecimal, without loss.
@@ -129,7 +137,7 @@ end
 
 local function open_session(self)
   if self.lease then return true end
-  local lease = new_lease_id()
+  local lease = new_lease_id(self)
   self.lease = lease
   local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl), ID = lease })
   if not answer then return nil, problem, code end
@@ -162,6 +170,23 @@ local function first_of(self, body)
     or {}, answer
 end
 
+-- A runtime of this candidate that died has left its place in the queue behind; nothing of its tree is left, or this one
+-- would not run.
+local function clean(self)
+  if self.cleaned then return true end
+  local prefix = self.base .. "/"
+  local answer, problem, code = self.client:ask("/v3/kv/range", { key = base64.encode(prefix),
+    range_end = base64.encode(range_end(prefix)), keys_only = true })
+  if not answer then return nil, problem, code end
+  for _, kv in ipairs(answer.kvs or {}) do
+    if tostring(kv.lease):match("^" .. self.digits .. "%d%d%d%d%d%d%d%d%d$") then
+      self.client:ask("/v3/lease/revoke", { ID = kv.lease })
+    end
+  end
+  self.cleaned = true
+  return true
+end
+
 local function before(revision)
   return ("%.0f"):format(tonumber(revision) - 1)
 end
@@ -191,7 +216,8 @@ end
 
 function Etcd:claim()
   self.watches = self.watches or {}
-  local fine, problem, code = open_session(self)
+  local fine, problem, code = clean(self)
+  if fine then fine, problem, code = open_session(self) end
   if fine then fine, problem, code = take_place(self) end
   if not fine then return nil, problem, code end
   local leader, answer, why = first_of(self, { sort_order = "ASCEND" })

@@ -98,8 +98,10 @@ local function verdict(self, answer, problem, code)
   elseif answer.status == 409 then
     found = found or {}
     local left = tonumber(found[options.expires_field])
+    -- Nobody tells of a release, so a lease that runs on is asked for again before it ends.
+    local again = retry_after(answer) or options.retry
     return false, { node = node_of(found[options.holder_field]), epoch = tonumber(found[options.epoch_field]),
-      expires_in = left, retry_in = retry_after(answer) or (not left and options.retry or nil) }
+      expires_in = left and left <= again and left or nil, retry_in = again }
   end
   return nil, ("the lease server answered %d%s"):format(answer.status,
     answer.status == 200 and ", and what came is no JSON object" or ""), "store"

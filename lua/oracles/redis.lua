@@ -91,15 +91,18 @@ function Redis:claim()
   local epoch, second, code = self.leases:claim(self.item, self.timeout)
   if epoch == nil then return nil, second, code end
   if not epoch then return denied(self, second) end
-  self.leading = true
-  return true, self.delay, { ttl = self.ttl, epoch = epoch }
+  self.leading, self.grant = true, { ttl = self.ttl, epoch = epoch }
+  return true, self.delay, self.grant
 end
 
 function Redis:refresh()
   local epoch, second, code = self.leases:refresh(self.item, self.timeout)
   if epoch == nil then return nil, second, code end
   if epoch and second then return false, { evicted = true } end
-  if epoch then return true, self.delay, { ttl = self.ttl, epoch = epoch } end
+  if epoch then
+    if epoch ~= self.grant.epoch then self.grant = { ttl = self.ttl, epoch = epoch } end
+    return true, self.delay, self.grant
+  end
   self.leading = false
   if not second.token then return false, { amnesia = true, expires_in = self.ttl } end -- the key is gone
   return denied(self, second)

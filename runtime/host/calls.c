@@ -163,22 +163,39 @@ static void push_message(struct candidate *candidate, lua_State *L)
         return;
     }
     int reference = candidate->messages[candidate->message_first];
-    candidate->message_first = (candidate->message_first + 1) % CANDIDATE_MAX_MESSAGES;
+    candidate->message_first = (candidate->message_first + 1) % candidate->message_room;
     candidate->message_count--;
     lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
     luaL_unref(L, LUA_REGISTRYINDEX, reference);
 }
 
+/* Room for one more: the ring grows as it is needed, since ten thousand of the largest would be 40
+ * MB.
+ */
+static bool make_room(struct candidate *candidate)
+{
+    if (candidate->message_count < candidate->message_room)
+        return true;
+    unsigned room = candidate->message_room > 0 ? candidate->message_room * 2 : 4;
+    int *ring = room <= CANDIDATE_MAX_MESSAGES ? calloc(room, sizeof(*ring)) : NULL;
+    if (ring == NULL)
+        return false;
+    for (unsigned i = 0; i < candidate->message_count; i++)
+        ring[i] = candidate->messages[(candidate->message_first + i) % candidate->message_room];
+    free(candidate->messages);
+    candidate->messages = ring;
+    candidate->message_first = 0;
+    candidate->message_room = room;
+    return true;
+}
+
 bool candidate_send(struct candidate *candidate, lua_State *L)
 {
-    if (candidate->messages == NULL)
-        candidate->messages = calloc(CANDIDATE_MAX_MESSAGES, sizeof(*candidate->messages));
-    if (candidate->messages == NULL || candidate->finished ||
-        candidate->message_count == CANDIDATE_MAX_MESSAGES) {
+    if (candidate->finished || !make_room(candidate)) {
         lua_pop(L, 1);
         return false;
     }
-    unsigned last = (candidate->message_first + candidate->message_count) % CANDIDATE_MAX_MESSAGES;
+    unsigned last = (candidate->message_first + candidate->message_count) % candidate->message_room;
     candidate->messages[last] = luaL_ref(L, LUA_REGISTRYINDEX);
     candidate->message_count++;
     candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);

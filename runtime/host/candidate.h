@@ -59,7 +59,7 @@ struct candidate {
 
     /* Messages for handle_info, a ring of registry references. */
     int *messages;
-    unsigned message_first, message_count;
+    unsigned message_first, message_count, message_room;
 
     /* Who leads, as far as is known. */
     char *leader;

@@ -320,7 +320,8 @@ describe("a NATS server", function()
 
   it("may say anything, and does no harm", function()
     math.randomseed(11)
-    local alphabet = { "MSG", "HMSG", "INFO {}", "PING", "PONG", "-ERR 'x'", "+OK", " ", "\r\n", "1", "0", "99", "-1", "a", "\0", "_INBOX.x" }
+    local alphabet = {
+      "MSG", "HMSG", "INFO {}", "PING", "PONG", "-ERR 'x'", "+OK", " ", "\r\n", "1", "0", "99", "-1", "a", "\0", "_INBOX.x" }
     for _ = 1, 60 do
       local parts = { "INFO {}\r\n" }
       for i = 2, math.random(2, 30) do parts[i] = alphabet[math.random(#alphabet)] end
