@@ -171,31 +171,32 @@ static void push_message(struct candidate *candidate, lua_State *L)
 
 /* Room for one more: the ring grows as it is needed, since ten thousand of the largest would be 40
  * MB.
- */
-static bool make_room(struct candidate *candidate)
+ * @return how many fit, or 0. */
+static unsigned make_room(struct candidate *candidate)
 {
     if (candidate->message_count < candidate->message_room)
-        return true;
+        return candidate->message_room;
     unsigned room = candidate->message_room > 0 ? candidate->message_room * 2 : 4;
     int *ring = room <= CANDIDATE_MAX_MESSAGES ? calloc(room, sizeof(*ring)) : NULL;
     if (ring == NULL)
-        return false;
+        return 0;
     for (unsigned i = 0; i < candidate->message_count; i++)
         ring[i] = candidate->messages[(candidate->message_first + i) % candidate->message_room];
     free(candidate->messages);
     candidate->messages = ring;
     candidate->message_first = 0;
     candidate->message_room = room;
-    return true;
+    return room;
 }
 
 bool candidate_send(struct candidate *candidate, lua_State *L)
 {
-    if (candidate->finished || !make_room(candidate)) {
+    unsigned room = candidate->finished ? 0 : make_room(candidate);
+    if (room == 0) {
         lua_pop(L, 1);
         return false;
     }
-    unsigned last = (candidate->message_first + candidate->message_count) % candidate->message_room;
+    unsigned last = (candidate->message_first + candidate->message_count) % room;
     candidate->messages[last] = luaL_ref(L, LUA_REGISTRYINDEX);
     candidate->message_count++;
     candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);
