@@ -176,12 +176,13 @@ static unsigned make_room(struct candidate *candidate)
 {
     if (candidate->message_count < candidate->message_room)
         return candidate->message_room;
-    unsigned room = candidate->message_room > 0 ? candidate->message_room * 2 : 4;
+    const unsigned before = candidate->message_room;
+    unsigned room = before > 0 ? before * 2 : 4;
     int *ring = room <= CANDIDATE_MAX_MESSAGES ? calloc(room, sizeof(*ring)) : NULL;
     if (ring == NULL)
         return 0;
-    for (unsigned i = 0; i < candidate->message_count; i++)
-        ring[i] = candidate->messages[(candidate->message_first + i) % candidate->message_room];
+    for (unsigned i = 0; before > 0 && i < candidate->message_count; i++)
+        ring[i] = candidate->messages[(candidate->message_first + i) % before];
     free(candidate->messages);
     candidate->messages = ring;
     candidate->message_first = 0;
