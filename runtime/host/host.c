@@ -28,6 +28,7 @@
 #define TOKEN_MAX 64
 #define HEARTBEAT_SILENCE_NS (2 * NS_PER_S)
 #define BEATS_A_SILENCE 4
+#define TIDY_FROM_KB 8192
 
 struct host {
     const struct host_config *config;
@@ -230,8 +231,18 @@ static void tell_restart(struct host *host)
     telemetry_emit(host->telemetry, NULL, TELEMETRY_RUNTIME_RESTARTED, fields, count);
 }
 
+/* What declaring thousands of elections has thrown away makes room for their first claims. Not
+ * worth the time for a few. */
+static void tidy_up(const struct host *host)
+{
+    lua_State *L = lua_host_state(host->lua);
+    if (lua_gc(L, LUA_GCCOUNT, 0) > TIDY_FROM_KB)
+        (void)lua_gc(L, LUA_GCCOLLECT, 0);
+}
+
 static void main_ended(struct host *host, int code)
 {
+    tidy_up(host);
     host->main_ended = true;
     if (host->holds == 0 || code != 0)
         host_exit(host, code);
