@@ -27,7 +27,10 @@ local SCHEMES = {
   ["oban+postgresql"] = "oban_peer",
 }
 
-local function decode(text)
+--- Decodes %XX.
+-- @string text
+-- @treturn string
+function url.decode(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
@@ -41,7 +44,7 @@ local function query_options(query, options)
   for pair in query:gmatch "[^&]+" do
     local key, value = pair:match "^([^=]+)=(.*)$"
     if not key then usage.error("oracle URL: '%s' in the query is not option=value", pair) end
-    options[decode(key)] = coerce(decode(value))
+    options[url.decode(key)] = coerce(url.decode(value))
   end
 end
 
@@ -69,7 +72,7 @@ function url.parse(text)
   end
   local options = { url = text }
   local path, query = rest:match "^([^?]*)%?(.*)$"
-  options.path = decode(path or rest):gsub("^//", "")
+  options.path = url.decode(path or rest):gsub("^//", "")
   if query then query_options(query, options) end
   return name, options
 end
@@ -84,13 +87,45 @@ function url.without(text, ours)
   if not front then return text, {} end
   local kept, names = {}, {}
   for pair in query:gmatch "[^&]+" do
-    local name = decode(pair:match "^[^=]*")
+    local name = url.decode(pair:match "^[^=]*")
     if not ours[name] then
       kept[#kept + 1] = pair
       names[name] = true
     end
   end
   return #kept > 0 and front .. "?" .. table.concat(kept, "&") or front, names
+end
+
+--- Puts an option into a URL's query.
+-- @string text the URL
+-- @string name
+-- @param value a string, number or boolean
+-- @treturn string
+function url.with(text, name, value)
+  local encoded = tostring(value):gsub("[^%w._~/:@-]", function(character) return ("%%%02X"):format(character:byte()) end)
+  return ("%s%s%s=%s"):format(text, text:find("?", 1, true) and "&" or "?", name, encoded)
+end
+
+--- The options in a query, as text.
+-- @string query what stands behind the `?`
+-- @tparam table into gets them
+function url.read_query(query, into)
+  for key, value in query:gmatch "([^&=]+)=([^&]*)" do into[url.decode(key)] = url.decode(value) end
+end
+
+--- Reads `host:port,host:port`, with IPv6 addresses in brackets.
+-- @string text
+-- @number port of those that name none
+-- @treturn table an array of `{ host =, port = }`, 127.0.0.1 for an empty name; or nil when one is none
+function url.hosts(text, port)
+  local hosts = {}
+  for one in (text .. ","):gmatch "([^,]*)," do
+    local host, given = one:match "^%[([%x:.]+)%]:?(%d*)$"
+    if not host then host, given = one:match "^([^:]*):?(%d*)$" end
+    if not host then return nil end
+    hosts[#hosts + 1] = { host = host ~= "" and url.decode(host) or "127.0.0.1", port = tonumber(given) or port }
+  end
+  return hosts
 end
 
 return url

@@ -6,8 +6,8 @@
 local base64 = require "crown.base64"
 local Client = require "crown.etcd.client"
 local core = require "crown.core"
-local schema = require "crown.schema"
-local url = require "crown.url"
+local eviction = require "crown.eviction"
+local store_options = require "crown.store_options"
 
 local Etcd = {}
 Etcd.__index = Etcd
@@ -24,8 +24,6 @@ local RULES = {
   cert = { type = "string" },
   key = { type = "string" },
 }
-local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
-  given = true }
 
 --- TTL and refresh delay that these options make. etcd counts leases in whole seconds.
 function Etcd.timing(opts)
@@ -34,12 +32,8 @@ function Etcd.timing(opts)
 end
 
 local function check(opts)
-  local own = {}
-  for key, value in pairs(opts) do
-    if not GIVEN[key] then own[key] = value end
-  end
-  local checked = schema.check("oracle 'etcd'", own, RULES)
-  local parsed, problem = Client.parse((url.without(checked.url, RULES)))
+  local checked = store_options.check("etcd", opts, RULES)
+  local parsed, problem = Client.parse(checked.url)
   if not parsed then return nil, problem end
   parsed.ca, parsed.cert, parsed.key = checked.ca, checked.cert, checked.key
   checked.parsed = parsed
@@ -61,7 +55,7 @@ function Etcd.init(opts)
   local checked, problem = check(opts)
   if not checked then return nil, problem end
   local ttl, delay = Etcd.timing(checked)
-  local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4))
+  local timeout = store_options.timeout(checked, ttl)
   return setmetatable({ client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, node = opts.node,
     base = base_of(checked, tostring(checked.lock or opts.crown_name)), name = opts.crown_name, send = opts.send, highest = 0,
     digits = own_digits(opts.token) },
@@ -306,8 +300,6 @@ function Etcd.list(opts)
   end)
 end
 
-local PAUSE = 0.05 -- seconds between looks at a leader who was asked to go
-
 --- Asks the leader to step down, and waits until it has. A leader by `etcdctl elect` hears no such wish.
 -- @tparam table opts `url`; `wait` seconds (10)
 -- @string name of the election
@@ -321,16 +313,15 @@ function Etcd.evict(opts, name)
     local mark = base64.encode(self.base .. ".evict")
     local put
     put, problem = client:ask("/v3/kv/put", { key = mark, value = base64.encode(leader.key) })
-    local until_then = core.now() + (opts.wait or 10)
-    while put and core.now() < until_then do
+    if not put then return nil, problem end
+    local gone
+    gone, problem = eviction.await(name, opts.wait, function()
       local now = first_of(self, { sort_order = "ASCEND" })
-      if now and now.key ~= leader.key then
-        client:ask("/v3/kv/deleterange", { key = mark })
-        return { node = leader.node, epoch = leader.epoch }
-      end
-      core.sleep(PAUSE)
-    end
-    return nil, problem or ("the leader of '%s' did not step down in time"):format(name)
+      return now ~= nil and now.key ~= leader.key
+    end)
+    if not gone then return nil, problem end
+    client:ask("/v3/kv/deleterange", { key = mark })
+    return { node = leader.node, epoch = leader.epoch }
   end)
 end
 

@@ -5,8 +5,10 @@
 
 local core = require "crown.core"
 local directory = require "crown.directory"
+local eviction = require "crown.eviction"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
+local read_file = require "crown.read_file"
 local watch_file = require "crown.core.watch_file"
 
 local File = {}
@@ -25,14 +27,6 @@ end
 local function decode(text)
   local fine, state = pcall(core.json.decode, text or "")
   return fine and type(state) == "table" and type(state.epoch) == "number" and state or { epoch = 0 }
-end
-
-local function read_file(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local text = file:read "*a"
-  file:close()
-  return text
 end
 
 function File.init(opts)
@@ -194,15 +188,13 @@ function File.evict(opts, name)
   if not lockfile.held(base .. ".lock") then return nil, ("nobody leads '%s'"):format(name) end
   local written, problem = files.replace(base .. ".evict", core.token)
   if not written then return nil, problem end
-  local until_then = core.now() + (opts.wait or 10)
-  while core.now() < until_then do
+  local gone
+  gone, problem = eviction.await(name, opts.wait, function()
     local state = decode(read_file(base .. ".json"))
-    if state.epoch ~= before.epoch or not state.leading then
-      return { node = before.node, epoch = before.epoch }
-    end
-    core.sleep(0.01)
-  end
-  return nil, ("the leader of '%s' did not step down in time; the request stays"):format(name)
+    return state.epoch ~= before.epoch or not state.leading
+  end, "the request stays")
+  if not gone then return nil, problem end
+  return { node = before.node, epoch = before.epoch }
 end
 
 --- What is to be said of the directory, for `info`.

@@ -2,10 +2,10 @@
 -- See docs/oracle-http.md.
 -- @module crown.oracles.http_lease
 
+local claim_number = require "crown.claim_number"
 local core = require "crown.core"
 local http = require "crown.http"
-local schema = require "crown.schema"
-local url = require "crown.url"
+local store_options = require "crown.store_options"
 
 local Lease = {}
 Lease.__index = Lease
@@ -34,22 +34,15 @@ local RULES = {
   holder_field = { type = "string", default = "holder" },
   expires_field = { type = "string", default = "expires_in" },
 }
-local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
-  given = true }
 local MOST = 65536 -- bytes of an answer
 
 --- TTL and refresh delay that these options make.
 function Lease.timing(opts)
-  local ttl = tonumber(opts.ttl) or DEFAULT_TTL
-  return ttl, tonumber(opts.refresh) or ttl / 3
+  return store_options.timing(opts, DEFAULT_TTL)
 end
 
 local function check(opts)
-  local own = {}
-  for key, value in pairs(opts) do
-    if not GIVEN[key] then own[key] = value end
-  end
-  return schema.check("oracle 'http_lease'", own, RULES)
+  return store_options.check("http_lease", opts, RULES)
 end
 
 local function escape(text)
@@ -59,9 +52,9 @@ end
 function Lease.init(opts)
   local checked = check(opts)
   local ttl, delay = Lease.timing(checked)
-  local self = setmetatable({ options = checked, base = url.without(checked.url, RULES):gsub("/$", ""), ttl = ttl,
+  local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
     name = tostring(checked.lock or opts.crown_name), delay = delay, number = 0, node = opts.node, token = opts.token,
-    timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4)) }, Lease)
+    timeout = store_options.timeout(checked, ttl) }, Lease)
   return self
 end
 
@@ -112,7 +105,7 @@ local function body_of(self)
 end
 
 function Lease:claim()
-  self.number = math.max(self.number + 1, math.floor(core.now() * 1e6))
+  self.number = claim_number(self.number)
   return verdict(self, ask(self, "POST", self.options.claim_path, body_of(self)))
 end
 

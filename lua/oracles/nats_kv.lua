@@ -4,8 +4,8 @@
 
 local Bucket = require "crown.nats.bucket"
 local core = require "crown.core"
-local schema = require "crown.schema"
-local url = require "crown.url"
+local eviction = require "crown.eviction"
+local store_options = require "crown.store_options"
 
 local Nats = {}
 Nats.__index = Nats
@@ -36,8 +36,7 @@ local RULES = {
   replicas = { type = "number", integer = true, least = 1, most = 5, default = 1 },
   storage = { type = "string", values = { "file", "memory" }, default = "file" },
 }
-local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
-  given = true }
+-- What the client reads from the URL.
 local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecure = true, nkey = true, credentials = true }
 
 --- TTL and campaign interval: three quarters of the TTL, as Choria has it.
@@ -47,12 +46,7 @@ function Nats.timing(opts)
 end
 
 local function check(opts)
-  local own = {}
-  for key, value in pairs(opts) do
-    if not GIVEN[key] and not CLIENTS[key] then own[key] = value end
-  end
-  local checked = schema.check("oracle 'nats_kv'", own, RULES)
-  checked.url = url.without(checked.url, RULES)
+  local checked = store_options.check("nats_kv", opts, RULES, CLIENTS)
   checked.bucket = checked.bucket or checked.url:match "^%l+://[^/]*/([^?]+)" or CHORIAS
   return checked
 end
@@ -60,7 +54,7 @@ end
 function Nats.init(opts)
   local checked = check(opts)
   local ttl, delay = Nats.timing(checked)
-  local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 8))
+  local timeout = store_options.timeout(checked, ttl, 8)
   local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = timeout, ttl = ttl,
     replicas = checked.replicas, storage = checked.storage, label = "nats_kv" })
   if not bucket then return nil, problem end
@@ -295,8 +289,6 @@ function Nats.health(opts)
   end)
 end
 
-local PAUSE = 0.05 -- seconds between looks at a leader who was asked to go
-
 --- Asks the leader to step down, and waits until it has. A leader of Choria's hears no such wish: delete its key instead.
 -- @tparam table opts `url`, `bucket`; `wait` seconds (10)
 -- @string name of the election
@@ -311,15 +303,13 @@ function Nats.evict(opts, name)
       return nil, ("'%s' is led by %s of Choria's: choria election evict %s"):format(name, last.data, name)
     end
     bucket:ask_to_go(name, epoch)
-    local until_then = core.now() + (opts.wait or 10)
-    while core.now() < until_then do
+    local gone
+    gone, problem = eviction.await(name, opts.wait, function()
       local now = bucket:get(name)
-      if now == false or now and (now.gone or tonumber(now.headers["crown-epoch"]) ~= epoch) then
-        return { node = last.data, epoch = epoch }
-      end
-      core.sleep(PAUSE)
-    end
-    return nil, ("the leader of '%s' did not step down in time"):format(name)
+      return now == false or now ~= nil and (now.gone or tonumber(now.headers["crown-epoch"]) ~= epoch)
+    end)
+    if not gone then return nil, problem end
+    return { node = last.data, epoch = epoch }
   end)
 end
 

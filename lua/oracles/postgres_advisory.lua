@@ -8,6 +8,7 @@ local core = require "crown.core"
 local holder = require "crown.postgres.holder"
 local postgres_url = require "crown.postgres.url"
 local Session = require "crown.postgres.advisory"
+local store_options = require "crown.store_options"
 
 local Advisory = {}
 Advisory.__index = Advisory
@@ -54,7 +55,7 @@ function Advisory.init(opts)
     send = opts.send, emit = opts.emit }, Advisory)
   local problem
   self.session, problem = Session.new { url = checked.url, name = self.name, holder = holder.of(opts.node, opts.token),
-    ttl = ttl, timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4)), key = key, pair = pair,
+    ttl = ttl, timeout = store_options.timeout(checked, ttl), key = key, pair = pair,
     on_closed = function() if self.epoch then opts.send "closed" end end }
   if not self.session then return nil, problem end
   self.session.client:listen(Session.CHANNEL, function(payload)
@@ -158,26 +159,5 @@ SELECT holder, epoch, extract(epoch FROM acting_until - clock_timestamp())::floa
 FROM crown_advisory_v1 WHERE lock_name = $1]],
 }
 
---- Elections in the table beneath the locks.
--- @tparam table opts `url`
--- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
-function Advisory.list(opts)
-  return admin.list(postgres_url.options("postgres_advisory", opts, RULES), LIST)
-end
-
---- Asks the leader to step down, and waits until it has.
--- @tparam table opts `url`; `wait` seconds (10)
--- @string name of the election
--- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
-function Advisory.evict(opts, name)
-  return admin.evict(postgres_url.options("postgres_advisory", opts, RULES), name, EVICT)
-end
-
---- What the server says of itself, for `info`.
--- @tparam table opts `url`
--- @treturn table `{ facts =, warnings = }`, or nil and a message
-function Advisory.health(opts)
-  return admin.health(postgres_url.options("postgres_advisory", opts, RULES), "crown_advisory_v1")
-end
-
-return Advisory
+return admin.serve(Advisory, { word = "postgres_advisory", rules = RULES, table = "crown_advisory_v1", list = LIST,
+  evict = EVICT })

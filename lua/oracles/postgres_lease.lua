@@ -4,12 +4,13 @@
 -- @module crown.oracles.postgres_lease
 
 local admin = require "crown.postgres.admin"
-local core = require "crown.core"
 local holder = require "crown.postgres.holder"
+local lease = require "crown.lease"
 local Leases = require "crown.postgres.leases"
 local postgres_url = require "crown.postgres.url"
+local store_options = require "crown.store_options"
 
-local Lease = {}
+local Lease = lease.oracle {}
 Lease.__index = Lease
 
 local DEFAULT_TTL = 30
@@ -26,8 +27,7 @@ local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply
 
 --- TTL and refresh delay that these options make.
 function Lease.timing(opts)
-  local ttl = tonumber(opts.ttl) or tonumber(opts.duration) or DEFAULT_TTL
-  return ttl, tonumber(opts.refresh) or ttl / 3
+  return store_options.timing(opts, DEFAULT_TTL)
 end
 
 local function check(opts)
@@ -45,7 +45,7 @@ function Lease.init(opts)
   local checked, problem = check(opts)
   if not checked then return nil, problem end
   local ttl, delay = Lease.timing(checked)
-  local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4))
+  local timeout = store_options.timeout(checked, ttl)
   local leases
   leases, problem = Leases.at(checked.url, { ttl = ttl, timeout = timeout, emit = opts.emit,
     synchronous_commit = checked.synchronous_commit })
@@ -53,55 +53,25 @@ function Lease.init(opts)
   local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), number = 0,
     ttl = ttl, delay = delay, timeout = timeout, holder = holder.of(opts.node, opts.token),
     send = opts.send, emit = opts.emit }, Lease)
+  self.mine = self.holder
   leases:join(self)
   return self
 end
 
-local function denial(self, answer)
-  local left = answer.left and math.max(0, answer.left)
-  if answer.distrust and answer.distrust > 0 then
-    return false, { node = holder.node(answer.holder), epoch = answer.held, amnesia = true,
-      expires_in = math.max(answer.distrust, left or 0) }
+local function held_by(answer)
+  return false, { node = holder.node(answer.holder), held = answer.held, left = answer.left, distrust = answer.distrust,
+    mine = answer.holder }
+end
+
+function Lease:ask(op)
+  local epoch, second, code = self.leases[op](self.leases, self, self.number)
+  if op == "claim" and epoch then
+    if epoch.epoch then return epoch.epoch end
+    return held_by(epoch)
+  elseif epoch == false then
+    return held_by(second)
   end
-  if answer.holder == self.holder then return nil, "an older claim of ours was answered" end
-  return false, { node = holder.node(answer.holder), epoch = answer.held, expires_in = left }
-end
-
--- Numbers that rise, also from one runtime of this candidate to the next: microseconds since the start of the host.
-local function next_number(self)
-  self.number = math.max(self.number + 1, math.floor(core.now() * 1e6))
-  return self.number
-end
-
-function Lease:claim()
-  local answer, problem, code = self.leases:claim(self, next_number(self))
-  if not answer then return nil, problem, code end
-  if not answer.epoch then return denial(self, answer) end
-  self.leading = true
-  return true, self.delay, { ttl = self.ttl, epoch = answer.epoch }
-end
-
-function Lease:refresh()
-  local epoch, second, third = self.leases:refresh(self, self.number)
-  if epoch == nil then return nil, second, third end
-  if epoch and second then return false, { evicted = true } end
-  if epoch then return true, self.delay, { ttl = self.ttl, epoch = epoch } end
-  self.leading = false
-  if not second.holder then return false, { amnesia = true, expires_in = self.ttl } end -- the row is gone
-  return denial(self, second)
-end
-
-function Lease:abdicate()
-  self.leading = false
-  self.leases:release(self, self.number)
-end
-
-function Lease:handle_info(message)
-  if message == "evict" then
-    if self.leading then return self:refresh() end
-  elseif message == "freed" or message == "missed" then
-    if not self.leading then return self:claim() end
-  end
+  return epoch, second, code
 end
 
 -- By way of JSON, so that a table without our columns, as Crown makes it, reads too.
@@ -122,26 +92,4 @@ SELECT holder, epoch, extract(epoch FROM expires_at - clock_timestamp())::float8
 FROM crown_lease_v1 WHERE lock_name = $1]],
 }
 
---- Leases in the table.
--- @tparam table opts `url`
--- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
-function Lease.list(opts)
-  return admin.list(postgres_url.options("postgres_lease", opts, RULES), LIST)
-end
-
---- Asks the leader to step down, and waits until it has.
--- @tparam table opts `url`; `wait` seconds (10)
--- @string name of the election
--- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
-function Lease.evict(opts, name)
-  return admin.evict(postgres_url.options("postgres_lease", opts, RULES), name, EVICT)
-end
-
---- What the server says of itself, for `info`.
--- @tparam table opts `url`
--- @treturn table `{ facts =, warnings = }`, or nil and a message
-function Lease.health(opts)
-  return admin.health(postgres_url.options("postgres_lease", opts, RULES), "crown_lease_v1")
-end
-
-return Lease
+return admin.serve(Lease, { word = "postgres_lease", rules = RULES, table = "crown_lease_v1", list = LIST, evict = EVICT })

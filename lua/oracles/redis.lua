@@ -3,19 +3,18 @@
 -- @module crown.oracles.redis
 
 local admin = require "crown.redis.admin"
-local core = require "crown.core"
+local Lease = require "crown.lease"
 local Leases = require "crown.redis.leases"
 local Quorum = require "crown.redis.quorum"
-local schema = require "crown.schema"
-local url = require "crown.url"
+local store_options = require "crown.store_options"
 
-local Redis = {}
+local Redis = Lease.oracle {}
 Redis.__index = Redis
 
 local DEFAULT_TTL = 15
 
 local RULES = {
-  url = { type = "string" },
+  url = { type = "string", default = "redis://127.0.0.1" },
   urls = { type = "table" },
   ttl = { type = "number", least = 0.5, most = 86400 },
   duration = { type = "number", least = 0.5, most = 86400 },
@@ -25,26 +24,17 @@ local RULES = {
   prefix = { type = "string", default = "crown", match = "^[%w_.-]+$", match_words = "letters, digits, '_', '.' and '-'" },
   min_replicas = { type = "number", integer = true, least = 0, most = 100, default = 0 },
 }
--- What every oracle gets besides, and what the URL's query says to the client.
-local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
-  given = true }
+-- What the client reads from the URL.
 local CLIENTS = { db = true, ca = true, cert = true, key = true, server_name = true, insecure = true,
   sentinel_user = true, sentinel_password = true }
 
 local function check(opts)
-  local own = {}
-  for key, value in pairs(opts) do
-    if not GIVEN[key] and not CLIENTS[key] then own[key] = value end
-  end
-  local checked = schema.check("oracle 'redis'", own, RULES)
-  checked.url = url.without(checked.url or "redis://127.0.0.1", RULES)
-  return checked
+  return store_options.check("redis", opts, RULES, CLIENTS)
 end
 
 --- TTL and refresh delay that these options make.
 function Redis.timing(opts)
-  local ttl = tonumber(opts.ttl) or tonumber(opts.duration) or DEFAULT_TTL
-  return ttl, tonumber(opts.refresh) or ttl / 3
+  return store_options.timing(opts, DEFAULT_TTL)
 end
 
 local function leases_of(checked, timeout)
@@ -61,64 +51,19 @@ end
 function Redis.init(opts)
   local checked = check(opts)
   local ttl, delay = Redis.timing(checked)
-  local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 4))
+  local timeout = store_options.timeout(checked, ttl)
   local leases, problem = leases_of(checked, timeout)
   if not leases then return nil, problem end
   local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), number = 0, ttl = ttl,
-    delay = delay, timeout = timeout, token = opts.token, node = opts.node, send = opts.send }, Redis)
+    delay = delay, timeout = timeout, token = opts.token, mine = opts.token, node = opts.node, send = opts.send }, Redis)
   self.item = item_of(self)
   leases:join(self)
   return self
 end
 
--- Numbers that rise, also from one runtime of this candidate to the next: microseconds since the start of the host.
-local function next_number(self)
-  self.number = math.max(self.number + 1, math.floor(core.now() * 1e6))
+function Redis:ask(op)
   self.item.claim = ("%.0f"):format(self.number)
-end
-
-local function denied(self, answer)
-  if answer.distrust then
-    return false, { node = answer.node, epoch = answer.held, amnesia = true,
-      expires_in = math.max(answer.distrust, answer.left or 0) }
-  end
-  if answer.token == self.token then return nil, "an older claim of ours was answered" end
-  return false, { node = answer.node, epoch = answer.held, expires_in = answer.left }
-end
-
-function Redis:claim()
-  next_number(self)
-  local epoch, second, code = self.leases:claim(self.item, self.timeout)
-  if epoch == nil then return nil, second, code end
-  if not epoch then return denied(self, second) end
-  self.leading, self.grant = true, { ttl = self.ttl, epoch = epoch }
-  return true, self.delay, self.grant
-end
-
-function Redis:refresh()
-  local epoch, second, code = self.leases:refresh(self.item, self.timeout)
-  if epoch == nil then return nil, second, code end
-  if epoch and second then return false, { evicted = true } end
-  if epoch then
-    if epoch ~= self.grant.epoch then self.grant = { ttl = self.ttl, epoch = epoch } end
-    return true, self.delay, self.grant
-  end
-  self.leading = false
-  if not second.token then return false, { amnesia = true, expires_in = self.ttl } end -- the key is gone
-  return denied(self, second)
-end
-
-function Redis:abdicate()
-  self.leading = false
-  self.leases:release(self.item, self.timeout)
-end
-
-function Redis:handle_info(message)
-  if message == "evict" then
-    if self.leading then return self:refresh() end
-  elseif message == "freed" or message == "missed" then
-    if not self.leading then return self:claim() end
-  end
+  return self.leases[op](self.leases, self.item, self.timeout)
 end
 
 --- Leases on the server.

@@ -5,6 +5,7 @@ local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.events"
 local files = require "crown.core.files"
+local read_file = require "crown.read_file"
 local usage = require "crown.usage"
 
 local file = {
@@ -27,16 +28,8 @@ is lost and at the end. After a crash of all of crown-lua it is there and past i
 local EVERY = 15    -- seconds between two writes
 local NO_LEASE = 60 -- seconds that a file is good for where the oracle knows no deadline
 
-local function read(path)
-  local handle = io.open(path, "rb")
-  if not handle then return nil end
-  local text = handle:read "*a"
-  handle:close()
-  return text
-end
-
 local function is_ours(path)
-  local fine, found = pcall(core.json.decode, read(path) or "")
+  local fine, found = pcall(core.json.decode, read_file(path) or "")
   return fine and type(found) == "table" and found.election ~= nil and found.expires_at ~= nil
 end
 
@@ -46,7 +39,7 @@ local function clear(path)
   if problem then usage.error("file: %s", problem) end
   if kind == "directory" then usage.error("file: %s is a directory", path) end
   if kind == "other" then usage.error("file: %s is no plain file", path) end
-  if kind == "file" and #read(path) > 0 and not is_ours(path) then
+  if kind == "file" and #read_file(path) > 0 and not is_ours(path) then
     usage.error("file: %s is there and was not written by crown-lua: remove it, or name another", path)
   end
   if kind then os.remove(path) end
@@ -94,7 +87,7 @@ function file.run(options, words)
   end
   if not path or not name then usage.error("file: name a file and an election: %s", file.usage) end
   clear(path)
-  local keeper = setmetatable({ path = path, count = 0, boot_id = read "/proc/sys/kernel/random/boot_id":match "%S+" },
+  local keeper = setmetatable({ path = path, count = 0, boot_id = read_file "/proc/sys/kernel/random/boot_id":match "%S+" },
     Keeper)
   elect { name = name, handlers = {
     won = function(term) keeper:won(term) end,

@@ -5,6 +5,7 @@
 local base64 = require "crown.base64"
 local core = require "crown.core"
 local http = require "crown.http"
+local url = require "crown.url"
 
 local Client = {}
 Client.__index = Client
@@ -12,24 +13,20 @@ Client.__index = Client
 local PORT = 2379
 local MOST = 8 * 1024 * 1024
 
-local function decode(text)
-  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
-end
-
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
--- @string url
+-- @string text the URL
 -- @treturn table `{ endpoints =, prefix =, user =, password = }`, or nil and a message
-function Client.parse(url)
-  local scheme, rest = url:match "^(etcds?)://([^?]*)"
+function Client.parse(text)
+  local scheme, rest = text:match "^(etcds?)://([^?]*)"
   if not scheme then return nil, "an etcd URL reads etcd://host:port,host:port/PREFIX" end
   local parsed = { endpoints = {} }
   local login, after = rest:match "^(.*)@(.*)$"
   if login then
     local user, password = login:match "^([^:]*):?(.*)$"
-    parsed.user, parsed.password = decode(user), decode(password)
+    parsed.user, parsed.password = url.decode(user), url.decode(password)
   end
   local hosts, prefix = (after or rest):match "^([^/]*)/?(.*)$"
-  parsed.prefix = decode(prefix):gsub("/$", "")
+  parsed.prefix = url.decode(prefix):gsub("/$", "")
   for host in (hosts == "" and "127.0.0.1" or hosts):gmatch "[^,]+" do
     if not host:match ":%d+$" then host = host .. ":" .. PORT end
     parsed.endpoints[#parsed.endpoints + 1] = (scheme == "etcds" and "https://" or "http://") .. host

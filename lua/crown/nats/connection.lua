@@ -3,6 +3,7 @@
 
 local core = require "crown.core"
 local login = require "crown.nats.login"
+local Outbox = require "crown.outbox"
 local promise = require "crown.core.promise"
 local tcp = require "crown.core.tcp"
 
@@ -79,23 +80,10 @@ local function read_all(self)
   end
 end
 
-local function write_all(self)
-  while #self.out > 0 and not self.closed do
-    local bytes = table.concat(self.out)
-    self.out = {}
-    local written, problem = self.stream:write(bytes)
-    if not written then self:close(problem) end
-  end
-  self.writing = false
-end
-
 --- Sends bytes; what is sent in one turn goes out in one write.
 -- @string bytes
 function Connection:write(bytes)
-  self.out[#self.out + 1] = bytes
-  if self.writing then return end
-  self.writing = true
-  core.detach(write_all, self)
+  self.outbox:write(bytes)
 end
 
 local function ping(self, timeout)
@@ -206,7 +194,8 @@ function Connection.open(parsed, place, timeout)
   local stream, problem, code = tcp.connect(place.host, place.port, { timeout = timeout })
   if not stream then return nil, problem, code end
   stream:set_timeout(timeout)
-  local self = setmetatable({ stream = stream, subscriptions = {}, pending = {}, serial = 0, out = {} }, Connection)
+  local self = setmetatable({ stream = stream, subscriptions = {}, pending = {}, serial = 0 }, Connection)
+  self.outbox = Outbox.new(stream, function(why) self:close(why) end)
   local fine
   fine, problem, code = greet(self, parsed, place, timeout)
   if not fine then

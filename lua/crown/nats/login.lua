@@ -4,6 +4,7 @@
 local base64 = require "crown.base64"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
+local read_file = require "crown.read_file"
 
 local login = {}
 
@@ -74,14 +75,6 @@ end
 
 local function sign(words, secret, nonce)
   words.sig = base64.encode(crypto.ed25519_sign(secret, nonce or "")):gsub("%+", "-"):gsub("/", "_"):gsub("=", "")
-end
-
-local function read_file(path)
-  local file, problem = io.open(path, "rb")
-  if not file then return nil, problem end
-  local text = file:read "*a"
-  file:close()
-  return text
 end
 
 local function from_credentials(words, path, nonce)

@@ -1,13 +1,13 @@
 --- What `crown-lua info` and `evict` ask of the tables.
 -- @module crown.postgres.admin
 
-local core = require "crown.core"
+local eviction = require "crown.eviction"
 local holder = require "crown.postgres.holder"
 local postgres = require "crown.postgres"
+local postgres_url = require "crown.postgres.url"
 
 local admin = {}
 
-local PAUSE = 0.02 -- seconds between looks at a leader who was asked to go
 local NO_TABLE = "42P01"
 
 local function with_client(opts, fn)
@@ -79,17 +79,6 @@ local function one(client, sql, name)
   return rows[1] or { left = 0 }
 end
 
-local function await_end(client, leads, name, epoch, seconds)
-  local until_then = core.now() + seconds
-  while core.now() < until_then do
-    local row, problem = one(client, leads, name)
-    if not row then return nil, problem end
-    if row.epoch ~= epoch or row.left <= 0 then return true end
-    core.sleep(PAUSE)
-  end
-  return nil, ("the leader of '%s' did not step down in time; the request stays until its lease ends"):format(name)
-end
-
 --- Marks a leader as evicted, and waits until it has stepped down.
 -- @tparam table opts `url`, `timeout`, `wait` seconds (10)
 -- @string name of the election
@@ -109,10 +98,27 @@ function admin.evict(opts, name, sql)
         :format(name, row.holder, row.left)
     end
     local ended
-    ended, problem = await_end(client, sql.leads, name, evicted.epoch, opts.wait or 10)
+    ended, problem = eviction.await(name, opts.wait, function()
+      local row, why = one(client, sql.leads, name)
+      if not row then return nil, why end
+      return row.epoch ~= evicted.epoch or row.left <= 0
+    end, "the request stays until its lease ends")
     if not ended then return nil, problem end
     return { node = holder.node(evicted.holder), epoch = evicted.epoch }
   end)
+end
+
+--- Gives an oracle what `info` and `evict` call: list, evict, health.
+-- @tparam table oracle
+-- @tparam table what `word` and `rules` of its options, `table`, and the SQL: `list` as for admin.list, `evict` as for
+-- admin.evict
+-- @treturn table the oracle
+function admin.serve(oracle, what)
+  local function options(opts) return postgres_url.options(what.word, opts, what.rules) end
+  function oracle.list(opts) return admin.list(options(opts), what.list) end
+  function oracle.evict(opts, name) return admin.evict(options(opts), name, what.evict) end
+  function oracle.health(opts) return admin.health(options(opts), what.table) end
+  return oracle
 end
 
 return admin

@@ -138,14 +138,6 @@ function Leases:join(lease)
   members[lease] = lease.send
 end
 
---- Ends what join began.
--- @tparam table lease
-function Leases:leave(lease)
-  local members = self.followers[lease.name]
-  if members then members[lease] = nil end
-  if members and next(members) == nil then self.followers[lease.name] = nil end
-end
-
 -- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out.
 local function store_ttl(self, lease)
   if lease.ttl <= self.stored then return true end

@@ -2,13 +2,10 @@
 -- @module crown.postgres.url
 
 local schema = require "crown.schema"
+local store_options = require "crown.store_options"
 local url = require "crown.url"
 
 local postgres_url = {}
-
--- What every oracle gets besides the user's options.
-local GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, url = true, path = true,
-  wait = true, given = true }
 
 -- libpq would read such a URL otherwise than it was meant, and show a part of the password in its complaint.
 local function has_bare_characters(rest)
@@ -45,10 +42,10 @@ function postgres_url.options(word, opts, rules)
   local rest, foreign = url.without(text, rules)
   local own = {}
   for key, value in pairs(opts) do
-    if not GIVEN[key] and (rules[key] or not foreign[key]) then own[key] = value end
+    if key ~= "url" and not store_options.GIVEN[key] and (rules[key] or not foreign[key]) then own[key] = value end
   end
   local checked = schema.check(("oracle '%s'"):format(word), own, rules)
-  for key in pairs(GIVEN) do checked[key] = opts[key] end
+  for key in pairs(store_options.GIVEN) do checked[key] = opts[key] end
   checked.url = rest
   return checked
 end

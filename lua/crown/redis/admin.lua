@@ -1,13 +1,12 @@
 --- What `crown-lua info` and `evict` ask of the keys.
 -- @module crown.redis.admin
 
-local core = require "crown.core"
+local eviction = require "crown.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
 
 local admin = {}
 
-local PAUSE = 0.02 -- seconds between looks at a leader who was asked to go
 local SCAN_COUNT = "500"
 
 local MARK = [[
@@ -68,17 +67,6 @@ function admin.list(opts)
   end)
 end
 
-local function await_end(client, opts, name, epoch)
-  local until_then = core.now() + (opts.wait or 10)
-  while core.now() < until_then do
-    local now, problem = look(client, opts.prefix, name)
-    if not now then return nil, problem end
-    if not now.node or now.epoch ~= epoch then return true end
-    core.sleep(PAUSE)
-  end
-  return nil, ("the leader of '%s' did not step down in time; the request stays until its lease ends"):format(name)
-end
-
 --- Marks a leader as evicted, and waits until it has stepped down.
 -- @tparam table opts `url`, `prefix`, `wait`
 -- @string name of the election
@@ -91,7 +79,11 @@ function admin.evict(opts, name)
     if not marked[1] then return nil, ("nobody leads '%s'"):format(name) end
     local epoch = tonumber(marked[2])
     local ended
-    ended, problem = await_end(client, opts, name, epoch)
+    ended, problem = eviction.await(name, opts.wait, function()
+      local now, why = look(client, opts.prefix, name)
+      if not now then return nil, why end
+      return not now.node or now.epoch ~= epoch
+    end, "the request stays until its lease ends")
     if not ended then return nil, problem end
     return { node = marked[1], epoch = epoch }
   end)

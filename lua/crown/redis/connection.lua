@@ -3,6 +3,7 @@
 -- @module crown.redis.connection
 
 local core = require "crown.core"
+local Outbox = require "crown.outbox"
 local promise = require "crown.core.promise"
 local resp = require "crown.core.resp"
 local tcp = require "crown.core.tcp"
@@ -54,24 +55,10 @@ local function read_all(self)
   end
 end
 
--- One task writes; what comes while it does goes out with its next write.
-local function write_all(self)
-  while #self.out > 0 and not self.closed do
-    local bytes = table.concat(self.out)
-    self.out = {}
-    local written, problem = self.stream:write(bytes)
-    if not written then self:close(problem) end
-  end
-  self.writing = false
-end
-
 --- Sends a command without waiting for its answer.
 -- @param ... its words
 function Connection:send(...)
-  self.out[#self.out + 1] = resp.format { ... }
-  if self.writing then return end
-  self.writing = true
-  core.detach(write_all, self)
+  self.outbox:write(resp.format { ... })
 end
 
 --- Sends a command and waits for its answer.
@@ -124,8 +111,8 @@ function Connection.open(parsed, place, timeout)
   local stream, problem, code = tcp.connect(host, port, { timeout = timeout, tls = tls_of(parsed, host) })
   if not stream then return nil, problem, code end
   stream:set_timeout(timeout)
-  local self = setmetatable({ stream = stream, reader = resp.reader(), waiting = {}, first = 1, last = 0, out = {} },
-    Connection)
+  local self = setmetatable({ stream = stream, reader = resp.reader(), waiting = {}, first = 1, last = 0 }, Connection)
+  self.outbox = Outbox.new(stream, function(why) self:close(why) end)
   core.detach(read_all, self)
   local fine
   fine, problem, code = greet(self, parsed, timeout)

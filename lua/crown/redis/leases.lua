@@ -199,14 +199,14 @@ end
 local function denial(answer)
   local left, distrust = answer[4], answer[5]
   return { node = answer[2] ~= "" and answer[2] or nil, held = tonumber(answer[3]), left = left >= 0 and left / 1000 or nil,
-    distrust = distrust > 0 and distrust / 1000 or nil, token = answer[6] ~= "" and answer[6] or nil }
+    distrust = distrust > 0 and distrust / 1000 or nil, mine = answer[6] ~= "" and answer[6] or nil }
 end
 
 --- Claims a lease.
 -- @tparam table item as ask takes it
 -- @number timeout seconds
--- @treturn table `{ epoch = }` when granted; else `{ node =, held =, left =, distrust =, token = }`; or nil, message,
--- code
+-- @treturn number the epoch when granted; false and `{ node =, held =, left =, distrust =, mine = }`, where `mine` is the
+-- holder's token; or nil, message, code
 function Leases:claim(item, timeout)
   local answer, problem, code = self:ask("claim", item, timeout, CLAIM_WINDOW)
   if not answer then return nil, problem, code end

@@ -2,44 +2,21 @@
 -- `redis+sentinel://host:port,host:port/MASTER`.
 -- @module crown.redis.url
 
+local url = require "crown.url"
+
 local redis_url = {}
 
 local PORT, SENTINEL_PORT = 6379, 26379
-
-local function decode(text)
-  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
-end
-
-local function read_host(text, port)
-  local host, given = text:match "^%[([%x:.]+)%]:?(%d*)$"
-  if not host then host, given = text:match "^([^:]*):?(%d*)$" end
-  if not host then return nil end
-  return { host = host ~= "" and decode(host) or "127.0.0.1", port = tonumber(given) or port }
-end
 
 local function read_login(text, into)
   local login, rest = text:match "^(.*)@(.*)$"
   if not login then return text end
   local user, password = login:match "^([^:]*):(.*)$"
-  into.user = decode(user or login)
-  into.password = password and decode(password)
+  into.user = url.decode(user or login)
+  into.password = password and url.decode(password)
   if not into.password then into.user, into.password = nil, into.user end -- redis://password@host
   if into.user == "" then into.user = nil end
   return rest
-end
-
-local function read_hosts(text, port)
-  local hosts = {}
-  for one in (text .. ","):gmatch "([^,]*)," do
-    local host = read_host(one, port)
-    if not host then return nil end
-    hosts[#hosts + 1] = host
-  end
-  return hosts
-end
-
-local function read_query(query, into)
-  for key, value in query:gmatch "([^&=]+)=([^&]*)" do into[decode(key)] = decode(value) end
 end
 
 --- Takes a URL apart.
@@ -53,14 +30,14 @@ function redis_url.parse(text)
     return nil, "a Redis URL reads redis://user:password@host:port/db"
   end
   local front, query = rest:match "^([^?]*)%??(.*)$"
-  read_query(query, parsed)
+  url.read_query(query, parsed)
   parsed.db = tonumber(parsed.db)
   if scheme == "redis+unix" then
-    parsed.path = decode(read_login(front, parsed))
+    parsed.path = url.decode(read_login(front, parsed))
     return parsed
   end
   local authority, tail = read_login(front, parsed):match "^([^/]*)/?(.*)$"
-  parsed.hosts = read_hosts(authority, scheme == "redis+sentinel" and SENTINEL_PORT or PORT)
+  parsed.hosts = url.hosts(authority, scheme == "redis+sentinel" and SENTINEL_PORT or PORT)
   if not parsed.hosts then return nil, "the Redis URL names a host that is none" end
   if scheme == "redis+sentinel" then
     parsed.master, tail = tail:match "^([^/]+)/?(.*)$"

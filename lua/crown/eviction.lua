@@ -1,0 +1,28 @@
+--- Waiting for a leader who was asked to go.
+-- @module crown.eviction
+
+local core = require "crown.core"
+
+local eviction = {}
+
+local PAUSE = 0.02 -- seconds between two looks
+local SECONDS = 10
+
+--- Waits until the leader is gone.
+-- @string name of the election
+-- @number[opt] seconds at most (10)
+-- @tparam function is_gone → a boolean; or nil and a message, which ends the wait
+-- @string[opt] after what happens to the request when the leader does not go
+-- @treturn boolean true; or nil and a message
+function eviction.await(name, seconds, is_gone, after)
+  local until_then = core.now() + (seconds or SECONDS)
+  while core.now() < until_then do
+    local gone, problem = is_gone()
+    if gone == nil then return nil, problem end
+    if gone then return true end
+    core.sleep(PAUSE)
+  end
+  return nil, ("the leader of '%s' did not step down in time%s"):format(name, after and "; " .. after or "")
+end
+
+return eviction

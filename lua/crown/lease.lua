@@ -1,0 +1,66 @@
+--- What is the same for all oracles on a table of leases: an oracle adds how it asks. Its state has `ttl`, `delay`, `number`,
+-- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
+-- and returns the epoch and whether the leader was evicted; or false and who holds the lease, `{ node =, held =, left =,
+-- distrust =, mine = }`, times in seconds; or nil, message, code.
+-- @module crown.lease
+
+local claim_number = require "crown.claim_number"
+
+local Lease = {}
+
+local function denied(self, held)
+  local left = held.left and math.max(0, held.left)
+  if (held.distrust or 0) > 0 then
+    return false, { node = held.node, epoch = held.held, amnesia = true, expires_in = math.max(held.distrust, left or 0) }
+  end
+  if held.mine == self.mine then return nil, "an older claim of ours was answered" end
+  return false, { node = held.node, epoch = held.held, expires_in = left }
+end
+
+-- One table a term: thousands of refreshes a second make none.
+local function granted(self, epoch)
+  if not self.grant or self.grant.epoch ~= epoch then self.grant = { ttl = self.ttl, epoch = epoch } end
+  return true, self.delay, self.grant
+end
+
+local function claim(self)
+  self.number = claim_number(self.number)
+  local epoch, second, code = self:ask "claim"
+  if epoch == nil then return nil, second, code end
+  if not epoch then return denied(self, second) end
+  self.leading = true
+  return granted(self, epoch)
+end
+
+local function refresh(self)
+  local epoch, second, code = self:ask "refresh"
+  if epoch == nil then return nil, second, code end
+  if epoch and second then return false, { evicted = true } end
+  if epoch then return granted(self, epoch) end
+  self.leading = false
+  if not second.mine then return false, { amnesia = true, expires_in = self.ttl } end -- there is none any more
+  return denied(self, second)
+end
+
+local function abdicate(self)
+  self.leading = false
+  self:ask "release"
+end
+
+local function handle_info(self, message)
+  if message == "evict" then
+    if self.leading then return self:refresh() end
+  elseif message == "freed" or message == "missed" then
+    if not self.leading then return self:claim() end
+  end
+end
+
+--- Makes an oracle of a module that has `ask`.
+-- @tparam table oracle gets claim, refresh, abdicate and handle_info
+-- @treturn table the oracle
+function Lease.oracle(oracle)
+  oracle.claim, oracle.refresh, oracle.abdicate, oracle.handle_info = claim, refresh, abdicate, handle_info
+  return oracle
+end
+
+return Lease

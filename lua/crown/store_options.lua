@@ -1,0 +1,58 @@
+--- How the oracles on a store read their options.
+-- @module crown.store_options
+
+local schema = require "crown.schema"
+local url = require "crown.url"
+
+local store_options = {}
+
+--- What every oracle is given besides the user's options, as keys.
+store_options.GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
+  given = true }
+
+local function merge(text, opts, clients)
+  local _, there = url.without(text, {})
+  for key in pairs(clients) do
+    if opts[key] ~= nil and not there[key] then text = url.with(text, key, opts[key]) end
+  end
+  return text
+end
+
+--- Checks an oracle's options. What is the store client's goes to where that reads it: the URL.
+-- @string word the oracle's, for messages
+-- @tparam table opts as init and list get them
+-- @tparam table rules the oracle's schema; `url` is one of them
+-- @tparam[opt] table clients options that the store's client reads from the URL, as keys
+-- @treturn table the options, checked; `url` without those that are the oracle's
+-- @raise a usage error that names the option
+function store_options.check(word, opts, rules, clients)
+  clients = clients or {}
+  local own = {}
+  for key, value in pairs(opts) do
+    if not store_options.GIVEN[key] and not clients[key] then own[key] = value end
+  end
+  local checked = schema.check(("oracle '%s'"):format(word), own, rules)
+  checked.url = merge(url.without(checked.url, rules), opts, clients)
+  return checked
+end
+
+--- TTL and refresh delay of a lease: a third of the TTL where none is given.
+-- @tparam table opts `ttl` or `duration`, `refresh`
+-- @number default TTL in seconds
+-- @treturn number the TTL
+-- @treturn number the delay
+function store_options.timing(opts, default)
+  local ttl = tonumber(opts.ttl) or tonumber(opts.duration) or default
+  return ttl, tonumber(opts.refresh) or ttl / 3
+end
+
+--- Seconds for one question to the store.
+-- @tparam table checked `timeout`, where the user gives one
+-- @number ttl in seconds
+-- @number[opt] share of the TTL that a question may take: a fourth
+-- @treturn number
+function store_options.timeout(checked, ttl, share)
+  return checked.timeout or math.max(0.25, math.min(5, ttl / (share or 4)))
+end
+
+return store_options
