@@ -30,7 +30,7 @@ function Election:perform(kind, argument)
     if not module.handle_info then return "nothing" end
     return oracle.verdict("handle_info", module.handle_info(state, argument))
   end
-  if kind == "abdicate" then return module.abdicate and module.abdicate(state) end
+  if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
   if kind == "won" then argument = Term.new(self.handle, self.name, argument) end
   handlers.call(self.handlers, kind, argument)
 end
@@ -96,6 +96,7 @@ local function make_spec(where, checked, word, module, prepared)
     call_timeout = checked.call_timeout,
     lost_timeout = checked.lost_timeout,
     has_abdicate = module.abdicate ~= nil,
+    leaves = module.leaves == true,
     has_won = prepared.functions.won ~= nil,
     has_lost = prepared.functions.lost ~= nil,
     has_campaign = prepared.functions.campaign ~= nil,
@@ -124,6 +125,7 @@ local function oracle_options_for(self, given)
   opts.token = core.token
   opts.ttl = opts.ttl or settings.ttl
   opts.send = function(message) return self:send(message) end
+  opts.leading = function() return self:is_leader() end
   opts.emit = function(name, fields) elections.emit(name, fields or {}, self.handle) end
   return opts
 end

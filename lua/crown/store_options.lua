@@ -7,8 +7,8 @@ local url = require "crown.url"
 local store_options = {}
 
 --- What every oracle is given besides the user's options, as keys.
-store_options.GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, path = true, wait = true,
-  given = true }
+store_options.GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, leading = true, path = true,
+  wait = true, given = true }
 
 local function merge(text, opts, clients)
   local _, there = url.without(text, {})

@@ -23,6 +23,8 @@ local SCHEMES = {
   rediss = "redis",
   ["redis+unix"] = "redis",
   ["redis+sentinel"] = "redis",
+  ["registry+postgres"] = "registry",
+  ["registry+postgresql"] = "registry",
   ["oban+postgres"] = "oban_peer",
   ["oban+postgresql"] = "oban_peer",
 }

@@ -1,9 +1,13 @@
-/* crown.core.crypto: ed25519_public(secret) -> 32 bytes; ed25519_sign(secret, bytes) -> 64 bytes.
- */
+/* crown.core.crypto: ed25519_public(secret) -> 32 bytes; ed25519_sign(secret, bytes) -> 64 bytes;
+ * hmac_sha256(key, bytes) -> 32 bytes; random(size) -> bytes; equal(a, b) -> whether they are, in a
+ * time that does not tell where they differ. */
 #include <lauxlib.h>
 
 #include "bind/bind.h"
 #include "net/ed25519.h"
+#include "net/hmac.h"
+
+#define RANDOM_MOST 1024
 
 static const unsigned char *check_secret(lua_State *L)
 {
@@ -35,9 +39,48 @@ static int crypto_sign(lua_State *L)
     return 1;
 }
 
+static int crypto_hmac_sha256(lua_State *L)
+{
+    unsigned char mac[HMAC_SHA256_SIZE];
+    struct crown_error err;
+    size_t key_size;
+    size_t size;
+    const char *key = luaL_checklstring(L, 1, &key_size);
+    const char *bytes = luaL_checklstring(L, 2, &size);
+    if (hmac_sha256(key, key_size, bytes, size, mac, &err) < 0)
+        return push_error(L, &err);
+    lua_pushlstring(L, (const char *)mac, sizeof(mac));
+    return 1;
+}
+
+static int crypto_random(lua_State *L)
+{
+    unsigned char bytes[RANDOM_MOST];
+    struct crown_error err;
+    int size = luaL_checkint(L, 1);
+    luaL_argcheck(L, size > 0 && size <= RANDOM_MOST, 1, "1 to 1024 bytes");
+    if (hmac_random(bytes, (size_t)size, &err) < 0)
+        return push_error(L, &err);
+    lua_pushlstring(L, (const char *)bytes, (size_t)size);
+    return 1;
+}
+
+static int crypto_equal(lua_State *L)
+{
+    size_t size;
+    size_t other_size;
+    const char *one = luaL_checklstring(L, 1, &size);
+    const char *other = luaL_checklstring(L, 2, &other_size);
+    lua_pushboolean(L, size == other_size && hmac_equal(one, other, size));
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"ed25519_public", crypto_public},
     {"ed25519_sign", crypto_sign},
+    {"hmac_sha256", crypto_hmac_sha256},
+    {"random", crypto_random},
+    {"equal", crypto_equal},
     {NULL, NULL},
 };
 

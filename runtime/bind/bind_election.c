@@ -110,6 +110,7 @@ static void read_config(lua_State *L, int index, struct election_config *config)
     config->monitor_leader = lua_isnil(L, -1) || lua_toboolean(L, -1);
     lua_pop(L, 1);
     config->has_abdicate = flag_field(L, index, "has_abdicate");
+    config->leaves = flag_field(L, index, "leaves");
     config->seed = host_random(check_host(L));
     read_restart(L, index, config);
 }

@@ -169,6 +169,13 @@ static void stop(struct step *step)
     step->election->stop = true;
 }
 
+static void follow_stop(struct step *step)
+{
+    if (step->election->config.leaves && !step->election->stop)
+        step->election->release = true;
+    stop(step);
+}
+
 /* INIT and FOLLOWING differ only in what they show; COOLING and LEADING in what runs. */
 #define FOLLOW                                                                                     \
     {                                                                                              \
@@ -179,7 +186,7 @@ static void stop(struct step *step)
         [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
         [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = ignore,           \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
-        [ELECTION_EVENT_STOP] = stop,                                                              \
+        [ELECTION_EVENT_STOP] = follow_stop,                                                       \
     }
 #define LEAD                                                                                       \
     {                                                                                              \
@@ -343,6 +350,7 @@ struct election_view election_look(const struct election *election)
         .acting = election->phase == ELECTION_LEADING && election->acting,
         .epoch = election->epoch,
         .terms = election->terms,
+        .ending = election->stop,
         .stop_at_ns = held ? election->stop_at_ns : TIME_NEVER,
         .kill_at_ns = held ? election->kill_at_ns : TIME_NEVER,
         .deadline_ns = held ? election->deadline_ns : TIME_NEVER,

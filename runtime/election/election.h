@@ -130,6 +130,7 @@ struct election_config {
     bool has_child;                /* a leader child is configured */
     bool has_follower_child;
     bool has_abdicate; /* the oracle can release */
+    bool leaves;       /* abdicate is called at the end also where nothing is led */
     enum election_restart restart;
     unsigned restart_max;
     int64_t restart_within_ns;
@@ -192,6 +193,7 @@ struct election_view {
                        deadline */
     uint64_t epoch; /* of the current or last own term; 0 before the first */
     uint64_t terms; /* own terms so far */
+    bool ending;    /* told to stop: what is released now is not claimed again */
     int64_t stop_at_ns, kill_at_ns;
     int64_t deadline_ns; /* of the current term, as the two above; TIME_NEVER without one */
     int64_t next_claim_ns;

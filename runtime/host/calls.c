@@ -231,6 +231,9 @@ void calls_oracle(struct candidate *candidate, enum candidate_call kind,
     if (kind == CALL_INFO) {
         push_message(candidate, L);
         nargs++;
+    } else if (kind == CALL_ABDICATE) {
+        lua_pushboolean(L, election_look(&candidate->election).ending);
+        nargs++;
     }
     candidate->call_kind = kind;
     candidate->call_attempt = action->attempt;

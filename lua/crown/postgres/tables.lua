@@ -1,6 +1,6 @@
 --- The tables of the Postgres oracles, and what tells whether the store still remembers what it promised.
 --
--- `crown_store_v1` has a row for each kind of table ("lease", "advisory"). It names the place where the promises were
+-- `crown_store_v1` has a row for each kind of table ("lease", "advisory", "registry"). It names the place where the promises were
 -- written: the cluster's system identifier, its timeline, and the table itself. A promoted replica, a restored backup
 -- or a table made anew is another place. Promises may be missing there, so nobody is believed to be free until the
 -- longest TTL in use has passed, and epochs go on well above all that can have been lost.
@@ -71,6 +71,46 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
 );
 ]],
   },
+  registry = {
+    table = "crown_registry_v1",
+    docs = "docs/registry.md",
+    columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
+      "evicted", "committed_epoch", "committed", "tail" },
+    trigger = "crown_registry_v1_keep",
+    make = [[
+CREATE TABLE IF NOT EXISTS crown_registry_v1 (
+  registry TEXT PRIMARY KEY,
+  version BIGINT NOT NULL DEFAULT 0,
+  epoch BIGINT NOT NULL DEFAULT 0,
+  leader TEXT,
+  leader_token TEXT,
+  old_leader TEXT,
+  assumed BIGINT NOT NULL DEFAULT 0,
+  members JSONB NOT NULL DEFAULT '{}',
+  locked_until TIMESTAMPTZ NOT NULL DEFAULT 'epoch',
+  evicted BOOLEAN NOT NULL DEFAULT FALSE,
+  committed_epoch BIGINT NOT NULL DEFAULT 0,
+  committed BIGINT NOT NULL DEFAULT 0,
+  tail BIGINT NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS crown_registry_queue_v1 (
+  registry TEXT NOT NULL,
+  number BIGINT NOT NULL,
+  message JSONB NOT NULL,
+  PRIMARY KEY (registry, number)
+);
+CREATE OR REPLACE FUNCTION crown_registry_v1_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
+BEGIN
+  RAISE EXCEPTION 'crown_registry_v1 keeps the epochs: its rows are not deleted'
+    USING HINT = 'A registry that nobody uses any more can be removed with the trigger disabled.';
+END $keep$;
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = 'crown_registry_v1'::regclass AND tgname = 'crown_registry_v1_keep') THEN
+  CREATE TRIGGER crown_registry_v1_keep BEFORE DELETE OR TRUNCATE ON crown_registry_v1
+    FOR EACH STATEMENT EXECUTE FUNCTION crown_registry_v1_keep();
+END IF;
+]],
+  },
 }
 
 -- Where the promises are written.
@@ -139,7 +179,7 @@ local function make(client, name, part, timeout, generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
-      .. "docs/oracle-postgres.md as the table's owner"):format(part.table, problem), code
+      .. "%s as the table's owner"):format(part.table, problem, part.docs or "docs/oracle-postgres.md"), code
   end
   return nil, problem, code
 end
@@ -151,7 +191,7 @@ end
 
 --- Sees to it that the tables are there and can be relied on; once for each connection.
 -- @param client of crown.core.postgres
--- @string name of the part: "lease" or "advisory"
+-- @string name of the part: "lease", "advisory" or "registry"
 -- @tparam table memory kept by the caller from connection to connection
 -- @tparam table limits `ttl` and `timeout` in seconds, `generation` of the connection
 -- @treturn table `{ distrust = seconds to sit out or nil, pid =, fsync = }`, or nil, message, code

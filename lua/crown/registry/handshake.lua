@@ -1,0 +1,104 @@
+--- How two members find out that they share a secret, before either reads anything further: each answers the other's fresh
+-- challenge with an HMAC-SHA-256 (RFC 2104) over both challenges, both ids and its own role. What was recorded answers no
+-- later challenge, and what one side says cannot be turned against it. The secret itself never goes over the line.
+-- @module crown.registry.handshake
+
+local base64 = require "crown.base64"
+local crypto = require "crown.core.crypto"
+local frames = require "crown.registry.frames"
+
+local handshake = {}
+
+local VERSION = 1
+local FRAME_MOST = 1024 -- bytes that a stranger may send at once
+local NONCE = 32        -- bytes
+local TEXT_MOST = 400
+
+local function is_text(value)
+  return type(value) == "string" and #value > 0 and #value <= TEXT_MOST
+end
+
+local function proof(secret, role, talk)
+  local parts = {}
+  for i, part in ipairs { "crown-registry", tostring(VERSION), role, talk.registry, talk.dialer, talk.acceptor, talk.theirs,
+    talk.ours } do
+    parts[i] = ("%d:%s"):format(#part, part)
+  end
+  return base64.encode(crypto.hmac_sha256(secret, table.concat(parts)))
+end
+
+local function read(stream, timeout)
+  return frames.read(stream, FRAME_MOST, timeout, timeout)
+end
+
+local function nonce()
+  return base64.encode(crypto.random(NONCE))
+end
+
+--- The side that dials.
+-- @param stream the connection
+-- @tparam table who `registry`, `id`, `secret`
+-- @string expected the id of the member that should answer
+-- @number timeout seconds for each step
+-- @return true; or nil, message, code: "refused" where the secrets differ
+function handshake.dial(stream, who, expected, timeout)
+  local talk = { registry = who.registry, dialer = who.id, acceptor = expected, theirs = nonce() }
+  local sent, problem, code = stream:write(frames.encode { version = VERSION, registry = who.registry, id = who.id,
+    nonce = talk.theirs })
+  if not sent then return nil, problem, code end
+  local answer
+  answer, problem, code = read(stream, timeout)
+  if not answer then return nil, problem, code end
+  if is_text(answer.error) then return nil, "it refuses: " .. answer.error, "refused" end
+  if answer.id ~= expected then return nil, ("there is %s, not %s"):format(tostring(answer.id), expected), "refused" end
+  talk.ours = answer.nonce
+  if not is_text(answer.nonce) or not is_text(answer.proof)
+    or not crypto.equal(answer.proof, proof(who.secret, "acceptor", talk)) then
+    return nil, "it does not know the secret", "refused"
+  end
+  sent, problem, code = stream:write(frames.encode { proof = proof(who.secret, "dialer", talk) })
+  if not sent then return nil, problem, code end
+  answer, problem, code = read(stream, timeout)
+  if not answer then return nil, problem, code end
+  if answer.ok ~= true then return nil, "it refuses: " .. tostring(answer.error), "refused" end
+  return true
+end
+
+local function hello_problem(hello, who)
+  if hello.version ~= VERSION then return ("version %s of the links, not %d"):format(tostring(hello.version), VERSION) end
+  if hello.registry ~= who.registry then return "another registry" end
+  if not is_text(hello.id) or not is_text(hello.nonce) then return "no greeting of a member" end
+end
+
+local function refuse(stream, why)
+  stream:write(frames.encode { error = why })
+  return nil, why, "refused"
+end
+
+--- The side that is dialled.
+-- @param stream the connection
+-- @tparam table who `registry`, `id`, `secret`
+-- @number timeout seconds for each step
+-- @treturn string the other's id; or nil, message, code: "refused", "nonsense", or that of the connection
+function handshake.accept(stream, who, timeout)
+  local hello, problem, code = read(stream, timeout)
+  if not hello then return nil, problem, code end
+  local wrong = hello_problem(hello, who)
+  if wrong then return refuse(stream, wrong) end
+  local talk = { registry = who.registry, dialer = hello.id, acceptor = who.id, theirs = hello.nonce, ours = nonce() }
+  local sent
+  sent, problem, code = stream:write(frames.encode { id = who.id, nonce = talk.ours,
+    proof = proof(who.secret, "acceptor", talk) })
+  if not sent then return nil, problem, code end
+  local answer
+  answer, problem, code = read(stream, timeout)
+  if not answer then return nil, problem, code end
+  if not is_text(answer.proof) or not crypto.equal(answer.proof, proof(who.secret, "dialer", talk)) then
+    return refuse(stream, "the secret is another one")
+  end
+  sent, problem, code = stream:write(frames.encode { ok = true })
+  if not sent then return nil, problem, code end
+  return hello.id
+end
+
+return handshake

@@ -1,0 +1,138 @@
+--- Names that are registered once among all members of a registry: `require "crown.registry"`.
+-- @module crown.registry
+
+local core = require "crown.core"
+local elector = require "crown.registry.elector"
+local elect = require "crown.elect"
+local messages = require "crown.registry.messages"
+local Node = require "crown.registry.node"
+local usage = require "crown.usage"
+
+local registry = {}
+
+local DEFAULT_TIMEOUT = 5
+
+--- A registry, as this node sees it.
+-- @type Registry
+local Registry = {}
+Registry.__index = Registry
+
+local ELECTION = { name = true, child = true, follower_child = true, handlers = true, stop_timeout = true, retry = true,
+  claim_delay = true, cool_down = true }
+
+--- Takes part in a registry: joins it, and leads it when chosen. Its election is `self.election`.
+-- @tparam table options `name`; `url`, `listen`, `secret` and what else the oracle takes (docs/registry.md); `child`,
+-- `handlers` and the other options of an election
+-- @treturn Registry
+-- @raise a usage error that names the option
+function registry.open(options)
+  if type(options) ~= "table" then usage.error("crown.registry.open: a table of options, not a %s", type(options)) end
+  local election, own = {}, { "registry" }
+  for key, value in pairs(options) do
+    if ELECTION[key] then election[key] = value else own[key] = value end
+  end
+  election.oracle = own
+  local elected = elect(election)
+  local self = registry.of(options.name)
+  if self then self.election = elected end
+  return self
+end
+
+--- The registry of an election of this runtime whose oracle is "registry".
+-- @string name the election's
+-- @treturn Registry or nil and a message
+function registry.of(name)
+  local node = Node.of(name)
+  if not node then return nil, ("this runtime takes no part in a registry '%s'"):format(tostring(name)) end
+  return setmetatable({ name = name, node = node }, Registry)
+end
+
+local function check_name(name)
+  if type(name) ~= "string" or name == "" then error("a name must be a string that is not empty", 3) end
+  if #name > messages.NAME_MOST then error(("a name has at most %d bytes"):format(messages.NAME_MOST), 3) end
+end
+
+local function timeout_of(options)
+  return options and options.timeout or DEFAULT_TIMEOUT
+end
+
+local function holder(other)
+  return { owner = elector.node_of(other.owner), value = other.value and core.json.decode(other.value) }
+end
+
+--- Registers a name for this node. It stays until it is unregistered, or until this runtime is a member no more; a runtime
+-- that was cut off registers its names again when it is back.
+-- @string name at most 255 bytes
+-- @param[opt] value what JSON can hold, at most 64 KiB; true
+-- @tparam[opt] table options `timeout` seconds (5)
+-- @return true once it is held by as many members as `replicas` says; false and `{ owner = node, value = }` where another
+-- has it; or nil, message, code ("timeout", "uncertain", "full")
+function Registry:register(name, value, options)
+  check_name(name)
+  if value == nil then value = true end
+  local text = core.json.encode(value)
+  if #text > messages.VALUE_MOST then error(("a value has at most %d bytes as JSON"):format(messages.VALUE_MOST), 2) end
+  local fine, other, code = self.node:write({ what = "register", name = name, value = text }, timeout_of(options))
+  if fine == false then return false, holder(other) end
+  return fine, other, code
+end
+
+--- Gives a name of this node up.
+-- @string name
+-- @tparam[opt] table options `timeout` seconds (5)
+-- @return true, also where nobody had it; false and `{ owner = node, value = }` where it is another's; or nil, message, code
+function Registry:unregister(name, options)
+  check_name(name)
+  local fine, other, code = self.node:write({ what = "unregister", name = name }, timeout_of(options))
+  if fine == false then return false, holder(other) end
+  return fine, other, code
+end
+
+local function member_of(self)
+  return self.node.member
+end
+
+--- Who has a name, as far as this node knows: it asks nobody.
+-- @string name
+-- @return its value and its owner's node; or nil
+function Registry:whereis(name)
+  local member = member_of(self)
+  local entry = member and member.replica.names[name]
+  if not entry then return nil end
+  return core.json.decode(entry.value), elector.node_of(entry.owner)
+end
+
+--- All names, as far as this node knows.
+-- @treturn table by name: `{ value =, owner = node }`
+function Registry:names()
+  local found, member = {}, member_of(self)
+  for name, entry in pairs(member and member.replica.names or {}) do
+    found[name] = { value = core.json.decode(entry.value), owner = elector.node_of(entry.owner) }
+  end
+  return found
+end
+
+--- The members, as this node last heard; also while the registry changes over.
+-- @treturn table an array of `{ id, node, address, joined_at (seconds of the store's clock), leader }`, by id
+function Registry:members()
+  local member = member_of(self)
+  local view, found = member and member.view, {}
+  for id, one in pairs(view and view.members or {}) do
+    found[#found + 1] = { id = id, node = elector.node_of(id), address = one.address, joined_at = one.joined_at,
+      leader = id == view.leader }
+  end
+  table.sort(found, function(a, b) return a.id < b.id end)
+  return found
+end
+
+--- Who leads, as this node last heard; also while the registry changes over.
+-- @treturn string the leader's node, or nil
+-- @treturn number the epoch
+function Registry:leader()
+  local member = member_of(self)
+  local view = member and member.view
+  if not view or not view.leader then return nil end
+  return elector.node_of(view.leader), view.epoch
+end
+
+return registry

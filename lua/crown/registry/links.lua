@@ -1,0 +1,231 @@
+--- The links of one member: it dials every other one and sends by that connection alone, so what it sends to somebody arrives
+-- in order; answers to a write come back by the connection that the write went by. Who does not know the secret is not read
+-- further; who talks nonsense is cut, and told of once.
+-- @module crown.registry.links
+
+local core = require "crown.core"
+local frames = require "crown.registry.frames"
+local handshake = require "crown.registry.handshake"
+local Outbox = require "crown.outbox"
+local tcp = require "crown.core.tcp"
+
+local Links = {}
+Links.__index = Links
+
+local HANDSHAKE = 3                     -- seconds for each of its steps
+local STRANGERS_MOST = 32               -- connections at once that have proved nothing yet
+local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
+local FIRST_PAUSE, MOST_PAUSE = 0.02, 1 -- seconds between dials
+local LINGER = 5                        -- seconds that a link to somebody who is a member no more stays up
+local PATIENCE = 10                     -- seconds for the rest of a frame
+
+local function tell(self, who, problem)
+  if self.told[who] == problem then return end
+  self.told[who] = problem
+  self.emit("oracle.registry.link_cut", { peer = who, error = problem })
+end
+
+local function send(self, link, bytes)
+  if link.outbox.bytes > WAITING_MOST then
+    tell(self, link.id, "it takes what is sent to it too slowly")
+    link.stream:close()
+    return
+  end
+  link.outbox:write(bytes)
+end
+
+-- One message goes to several members: it is encoded once.
+local function encoded(self, message)
+  local bytes = self.encoded[message]
+  if not bytes then
+    bytes = frames.encode(message)
+    self.encoded[message] = bytes
+  end
+  return bytes
+end
+
+--- Sends to a member; without a link, nothing happens.
+-- @string id
+-- @tparam table message
+function Links:send(id, message)
+  local link = self.up_links[id]
+  if link then send(self, link, encoded(self, message)) end
+end
+
+local function outbox(stream)
+  return Outbox.new(stream, function() stream:close() end)
+end
+
+local PING, PONG = frames.encode { kind = "ping" }, frames.encode { kind = "pong" }
+
+local function ping(self, link)
+  while not link.closed do
+    core.sleep(self.every)
+    if not link.closed then send(self, link, PING) end
+  end
+end
+
+local function read_answers(self, link)
+  while true do
+    local message, problem, code = frames.read(link.stream, frames.MOST, 3 * self.every, PATIENCE)
+    if not message then return problem, code end
+    if message.kind ~= "pong" then
+      local fine
+      fine, problem = self.answered(message)
+      if not fine then return problem, "nonsense" end
+    end
+  end
+end
+
+local function dial_once(self, peer)
+  local host, port = peer.address:match "^%[?(.-)%]?:(%d+)$"
+  if not host then return nil, ("'%s' is no address"):format(peer.address) end
+  local stream, problem, code = tcp.connect(host, tonumber(port), { timeout = HANDSHAKE, tls = self.tls })
+  if not stream then return nil, problem, code end
+  stream:set_timeout(HANDSHAKE)
+  local fine
+  fine, problem, code = handshake.dial(stream, self.who, peer.id, HANDSHAKE)
+  if not fine then
+    stream:close()
+    return nil, problem, code
+  end
+  return stream
+end
+
+local function hold(self, peer, stream)
+  local link = { id = peer.id, stream = stream, outbox = outbox(stream) }
+  stream:set_timeout(PATIENCE)
+  peer.link, self.up_links[peer.id], self.told[peer.id] = link, link, nil
+  core.detach(ping, self, link)
+  self.up(peer.id)
+  local problem, code = read_answers(self, link)
+  link.closed = true
+  stream:close()
+  peer.link, self.up_links[peer.id] = nil, nil
+  if code == "nonsense" then tell(self, peer.id, problem) end
+  self.down(peer.id)
+end
+
+local function dial(self, peer)
+  local pause = FIRST_PAUSE
+  while not peer.over and not self.closed do
+    local stream, problem, code = dial_once(self, peer)
+    if stream and not peer.over and not self.closed then
+      pause = FIRST_PAUSE
+      hold(self, peer, stream)
+    elseif stream then
+      stream:close()
+    elseif code == "refused" or code == "nonsense" then
+      tell(self, peer.id, problem)
+    end
+    core.sleep(pause * (0.5 + math.random() / 2))
+    pause = math.min(pause * 2, MOST_PAUSE)
+  end
+end
+
+local function let_go(self, peer)
+  peer.over = true
+  if peer.link then peer.link.stream:close() end
+  if self.peers[peer.id] == peer then self.peers[peer.id] = nil end
+end
+
+local function linger(self, peer)
+  if peer.leaving then return end
+  local leaving = {}
+  peer.leaving = leaving
+  core.detach(function()
+    core.sleep(LINGER)
+    if peer.leaving == leaving then let_go(self, peer) end
+  end)
+end
+
+--- Says whom to have links to.
+-- @tparam table peers addresses (`host:port`) by id
+function Links:set_peers(peers)
+  for id, peer in pairs(self.peers) do
+    if not peers[id] then
+      linger(self, peer)
+    elseif peers[id] ~= peer.address then
+      let_go(self, peer)
+    else
+      peer.leaving = nil
+    end
+  end
+  for id, address in pairs(peers) do
+    if not self.peers[id] then
+      local peer = { id = id, address = address }
+      self.peers[id] = peer
+      core.detach(dial, self, peer)
+    end
+  end
+end
+
+local function serve(self, stream, id, out)
+  local function reply(message)
+    if out.bytes <= WAITING_MOST then out:write(frames.encode(message)) else stream:close() end
+  end
+  while self.incoming[id] == stream do
+    local message, problem, code = frames.read(stream, frames.MOST, 3 * self.every, PATIENCE)
+    if not message then
+      if code == "nonsense" then tell(self, id, problem) end
+      return
+    end
+    if message.kind == "ping" then
+      out:write(PONG)
+    elseif self.incoming[id] == stream then
+      local fine
+      fine, problem = self.receive(id, message, reply)
+      if not fine then return tell(self, id, problem) end
+    end
+  end
+end
+
+local function admit(self, stream)
+  stream:set_timeout(HANDSHAKE)
+  self.strangers = self.strangers + 1
+  local id, problem, code = handshake.accept(stream, self.who, HANDSHAKE)
+  self.strangers = self.strangers - 1
+  if id then return id end
+  if code == "refused" or code == "nonsense" then tell(self, (stream:peer() or "?"):gsub(":%d+$", ""), problem) end
+end
+
+-- A member that dials anew has given its older connection up: nothing more is read from that.
+local function accept(self, stream)
+  if self.closed or self.strangers >= STRANGERS_MOST then return stream:close() end
+  local id = admit(self, stream)
+  if id and not self.closed then
+    if self.incoming[id] then self.incoming[id]:close() end
+    self.incoming[id] = stream
+    stream:set_timeout(PATIENCE)
+    serve(self, stream, id, outbox(stream))
+    if self.incoming[id] == stream then self.incoming[id] = nil end
+  end
+  stream:close()
+end
+
+--- Opens the listener.
+-- @tparam table options `who` (`registry`, `id`, `secret`), `host`, `port` (0: any), `tls` (a table: `cert`, `key`, `ca`),
+-- `every` seconds between signs of life; `receive(id, message, reply)` and `answered(message)` return true, or nil and why
+-- what came is nonsense; `up(id)`, `down(id)`, `emit(event, fields)`
+-- @treturn Links or nil, message, code
+function Links.open(options)
+  local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = 0,
+    encoded = setmetatable({}, { __mode = "k" }) }, Links)
+  for key, value in pairs(options) do self[key] = value end
+  local listener, problem, code = tcp.listen(options.host, options.port, function(stream) accept(self, stream) end,
+    { background = true, tls = options.tls })
+  if not listener then return nil, problem, code end
+  self.listener = listener
+  self.port = listener:port()
+  return self
+end
+
+--- Closes everything.
+function Links:close()
+  self.closed = true
+  self.listener:close()
+  for _, peer in pairs(self.peers) do let_go(self, peer) end
+  for _, stream in pairs(self.incoming) do stream:close() end
+end
+
+return Links

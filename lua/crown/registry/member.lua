@@ -1,0 +1,376 @@
+--- One node's part in a registry: pure, so that the simulation runs it as it is. It joins, processes the queue, notices who is
+-- gone, takes over when it is chosen, and keeps its copy of the names.
+--
+-- `effects`: `now()`; `after(seconds, fn)`; `soon(fn)`; `ask(op, args, done)`: a question to the store, of
+-- crown.registry.store; `send(id, message)`; `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether
+-- this node's term runs; `wanting()`: whether its election is taking part; `told(what)`: "assumed", "evict", "changed";
+-- `emit(event, fields)`; `fresh()`: a new token; `number(last)`: a number higher than any before.
+-- @module crown.registry.member
+
+local Authority = require "crown.registry.authority"
+local Changeover = require "crown.registry.changeover"
+local elector = require "crown.registry.elector"
+local Replica = require "crown.registry.replica"
+local Writes = require "crown.registry.writes"
+
+local Member = {}
+Member.__index = Member
+
+local ASK_AGAIN = 0.2    -- seconds after a store that did not answer
+local HEARTBEATS = 3     -- in a TTL
+local JOIN_AGAIN = 1     -- seconds until a join that had no effect is repeated
+
+--- Makes one; nothing happens before `start`.
+-- @tparam table options `registry`, `node`, `runtime` (the candidate's token), `address`, `ttl`, `replicas`,
+-- `replicate_timeout`, `snapshot_timeout`, `strict`, `most`
+-- @tparam table effects
+-- @treturn Member
+function Member.new(options, effects)
+  local self = setmetatable({ options = options, effects = effects, id = elector.member_id(options.node, options.registry),
+    replica = Replica.new(), linked = {}, mine = {}, number = 0, timer = 0 }, Member)
+  self.writes = Writes.new(function(request, op) return self:try(request, op) end, effects)
+  return self
+end
+
+local function leads(self, view)
+  return view ~= nil and self.token ~= nil and view.leader == self.id and view.leader_token == self.token
+end
+
+--- Whether the store says that this member leads and has taken the names over.
+-- @treturn boolean
+function Member:leads()
+  return leads(self, self.view) and not elector.changing(self.view)
+end
+
+--- Whether this member leads and has not begun to let go.
+-- @treturn boolean
+function Member:able()
+  return self:leads() and self.authority ~= nil and not self.authority.closing
+end
+
+local function end_authority(self, why)
+  if self.authority then self.authority:close(why) end
+  self.authority = nil
+end
+
+--- Registers the names of this node again that are not there: after a new join, or after a leader that could not be asked
+-- for them.
+function Member:restore()
+  if not self.joined or self.leaving then return end
+  for name, value in pairs(self.mine) do
+    local entry = self.replica.names[name]
+    if not entry or entry.owner ~= self.id or entry.token ~= self.token then
+      self:write({ what = "register", name = name, value = value }, self.options.ttl, function(fine, other)
+        if fine ~= false then return end
+        self.mine[name] = nil
+        self.effects.emit("oracle.registry.name_lost", { lost = name, owner = other.owner })
+      end)
+    end
+  end
+end
+
+local function set_links(self, view)
+  local peers = {}
+  for id, member in pairs(view.members) do
+    if id ~= self.id then peers[id] = member.address end
+  end
+  self.effects.links(peers)
+end
+
+local function authority_effects(self, epoch)
+  local effects = self.effects
+  return setmetatable({
+    commit = function(seq, done)
+      effects.ask("commit", { id = self.id, token = self.token, epoch = epoch, seq = seq }, function(fine, problem)
+        if fine == false then self:wake() end
+        done(fine, problem)
+      end)
+    end,
+  }, { __index = effects })
+end
+
+-- The names are this member's now; the followers get them first, and from the same stream all that is written later.
+local function begin(self, view)
+  local options = self.options
+  self.authority = Authority.new({ me = self.id, epoch = view.epoch, replica = self.replica, replicas = options.replicas,
+    replicate_timeout = options.replicate_timeout, strict = options.strict, most = options.most }, view.members,
+    authority_effects(self, view.epoch))
+  for id in pairs(self.linked) do self.authority:linked(id) end
+  self.effects.told "assumed"
+end
+
+local function end_terms(self, view)
+  local held = leads(self, view)
+  if self.authority and not (held and view.epoch == self.authority.epoch) then end_authority(self) end
+  if self.changeover and not (held and view.epoch == self.changeover.epoch) then
+    self.changeover:close()
+    self.changeover = nil
+  end
+end
+
+-- Whether this member is one still, and whether it has become one just now.
+local function see_membership(self, view)
+  local mine = view.members[self.id]
+  local joined = self.token ~= nil and mine ~= nil and mine.token == self.token
+  local joins = joined and not self.joined
+  if self.joined and not joined and not self.leaving then
+    self.token = nil
+    self.effects.emit("oracle.registry.thrown_out", { member = self.id })
+    self.effects.soon(function() self:ensure() end)
+  end
+  self.joined = joined
+  local processed = self.queued and self.queued < math.huge and not (view.head and view.head.number <= self.queued)
+  if joined or processed then self.queued = nil end
+  return joins
+end
+
+--- Takes what the store says.
+-- @tparam table view
+function Member:see(view)
+  local before = self.view
+  self.view = view
+  local joins = see_membership(self, view)
+  self.replica:promise(view.epoch)
+  end_terms(self, view)
+  set_links(self, view)
+  if self.changeover then self.changeover:set_members(view.members) end
+  if self.authority then
+    self.authority:set_members(view.members)
+  elseif self:leads() and self.ready == view.epoch and self.replica.epoch == view.epoch and not self.leaving then
+    begin(self, view)
+    joins = true
+  end
+  local moved = not before or before.leader ~= view.leader or before.epoch ~= view.epoch or before.assumed ~= view.assumed
+  if moved or joins then
+    self.writes:again()
+    self.effects.told "changed"
+  end
+  if view.evicted and self:leads() then self.effects.told "evict" end
+  if joins then self:restore() end
+end
+
+local function wake_in(self, seconds)
+  self.timer = self.timer + 1
+  local timer = self.timer
+  self.effects.after(seconds, function()
+    if timer == self.timer then self:wake() end
+  end)
+end
+
+local function decide(self, view)
+  local message = view.head.message
+  local state, dropped = elector.decide(view, message, self.id, view.now)
+  if dropped and message.kind == "join" and message.token == self.token then self.refused = dropped end
+  local changed = state ~= nil and state.epoch ~= view.epoch
+  self.effects.ask("decide", { version = view.version, number = view.head.number, state = state or view,
+    changed = changed, lock = 2 * self.options.snapshot_timeout }, function(won)
+      if won == nil then return wake_in(self, ASK_AGAIN) end
+      self:wake()
+    end)
+end
+
+local function act(self, view)
+  local what, detail = elector.plan(view, self.id, self.token)
+  if what == "change_over" then
+    self:change_over(view)
+  elseif what == "decide" then
+    decide(self, view)
+  elseif what == "report" then
+    self.effects.ask("enqueue", { messages = detail }, function(done)
+      if done then self:wake() else wake_in(self, ASK_AGAIN) end
+    end)
+  elseif detail then
+    wake_in(self, detail + 0.001)
+  end
+end
+
+--- Looks at the store, and does what is due. Called when something may have changed there.
+function Member:wake()
+  if self.over then return end
+  if self.reading then
+    self.again = true
+    return
+  end
+  self.reading = true
+  self.effects.ask("read", {}, function(view)
+    self.reading = false
+    if self.over then return end
+    if not view then return wake_in(self, ASK_AGAIN) end
+    self:see(view)
+    if self.again then
+      self.again = false
+      return self:wake()
+    end
+    act(self, view)
+  end)
+end
+
+local function assume(self, epoch)
+  self.ready = epoch -- the replica holds what this epoch begins with
+  self.effects.ask("assume", { id = self.id, token = self.token, epoch = epoch }, function(view)
+    if self.over then return end
+    self.changeover = nil
+    if not view then return wake_in(self, ASK_AGAIN) end
+    self:see(view)
+    self:wake()
+  end)
+end
+
+--- Takes the names over for the epoch that the store has given this member.
+-- @tparam table view
+function Member:change_over(view)
+  if self.changeover then return end
+  local options = self.options
+  self.changeover = Changeover.new({ me = self.id, epoch = view.epoch, replica = self.replica, members = view.members,
+    committed = { epoch = view.committed_epoch, seq = view.committed }, from = view.old_leader,
+    timeout = options.snapshot_timeout, strict = options.strict }, self.linked, self.effects,
+    function() assume(self, view.epoch) end)
+end
+
+-- A leader that has let go, or whose election does not take part, stands in the way of the others.
+local function make_way(self)
+  local acts = self.effects.acting() or self.effects.wanting() and self:able()
+  if not self:leads() or acts then
+    self.idle_since = nil
+    return
+  end
+  self.idle_since = self.idle_since or self.effects.now()
+  if self.effects.now() - self.idle_since < self.options.ttl / 2 then return end
+  self.idle_since = nil
+  self:abdicate()
+end
+
+--- Keeps this member's lease.
+-- @tparam[opt] function done called with the view; or nil and a message
+function Member:heartbeat(done)
+  done = done or function() end
+  if not self.joined then return done(nil, self.refused or "not a member yet") end
+  self.beaten = self.effects.now()
+  self.effects.ask("heartbeat", { id = self.id, token = self.token, ttl = self.options.ttl }, function(view, problem)
+    if self.over then return done(nil, "over") end
+    if view then self:see(view) end
+    done(view, problem)
+  end)
+end
+
+local function join(self)
+  self.join_again = self.effects.now() + JOIN_AGAIN
+  self.number = self.effects.number(self.number)
+  self.token, self.refused = self.effects.fresh(), nil
+  self.queued = math.huge
+  self.effects.ask("enqueue", { messages = { { kind = "join", id = self.id, token = self.token, number = self.number,
+    runtime = self.options.runtime, address = self.options.address, ttl = self.options.ttl } } }, function(number)
+      self.queued = number
+      self:wake()
+    end)
+end
+
+--- Joins under a fresh token, unless it is a member, or its last join is still to be processed.
+function Member:ensure()
+  if self.over or self.joined or self.leaving or self.queued or self.effects.now() < (self.join_again or 0) then return end
+  join(self)
+end
+
+local function beat(self)
+  if self.over then return end
+  if self.joined and not self.leaving then
+    local recent = self.beaten and self.effects.now() - self.beaten < self.options.ttl / HEARTBEATS / 2
+    if not recent then self:heartbeat() end -- a leader's refresh is one too
+    make_way(self)
+  else
+    self:ensure()
+  end
+  self.effects.after(self.options.ttl / HEARTBEATS, function() beat(self) end)
+end
+
+--- Begins: joins, and keeps the lease from now on.
+function Member:start()
+  beat(self)
+end
+
+--- Enqueues a message of this member.
+-- @string kind
+-- @tparam table fields what it bears besides the member's id and token
+-- @tparam[opt] function done called with whether the store has it
+function Member:enqueue(kind, fields, done)
+  local message = { kind = kind, id = self.id, token = self.token }
+  for key, value in pairs(fields) do message[key] = value end
+  self.effects.ask("enqueue", { messages = { message } }, function(stored)
+    self:wake()
+    if done then done(stored) end
+  end)
+end
+
+--- Lets go of leading, and stays a member.
+function Member:abdicate()
+  if not leads(self, self.view) then return end
+  self.ready = nil -- whatever becomes of the message, this node does not act in this epoch again
+  end_authority(self, "the leader lets go")
+  self:enqueue("abdicate", { epoch = self.view.epoch })
+end
+
+--- Ends the term's part in the names: nothing more is acknowledged.
+-- @string why
+function Member:relinquish(why)
+  end_authority(self, why)
+end
+
+--- Hands a write to whoever leads.
+-- @string request
+-- @tparam table op
+-- @treturn string who that is; or nil and why it cannot be now
+function Member:try(request, op)
+  local view = self.view
+  if not self.joined or self.leaving then return nil, self.refused or "this node is not a member of the registry" end
+  op.token = self.token
+  if not view.leader then return nil, "the registry has no leader" end
+  if elector.changing(view) then return nil, "the registry is changing over to " .. view.leader end
+  if view.leader == self.id then
+    if not self.authority then return nil, "the leader is not acting yet" end
+    self.authority:write(self.id, op, function(result) self.writes:answered(request, result) end)
+  elseif self.linked[view.leader] then
+    self.effects.send(view.leader, { kind = "write", request = request, op = op })
+  else
+    return nil, "there is no link to the leader " .. view.leader
+  end
+  return view.leader
+end
+
+--- Registers or unregisters a name.
+-- @tparam table op `{ what =, name =, value = }`
+-- @number timeout seconds
+-- @tparam function done called with true; false and `{ owner =, value = }`; or nil, message, code
+function Member:write(op, timeout, done)
+  self.writes:add(op, timeout, function(fine, other, code)
+    if fine and op.what == "register" then self.mine[op.name] = op.value end
+    if fine and op.what == "unregister" then self.mine[op.name] = nil end
+    done(fine, other, code)
+  end)
+end
+
+--- Another member can be sent to.
+-- @string id
+function Member:link_up(id)
+  self.linked[id] = true
+  if self.authority then self.authority:linked(id) end
+  if self.changeover then self.changeover:linked(id) end
+  self.writes:again()
+end
+
+--- Another member cannot be sent to any more.
+-- @string id
+function Member:link_down(id)
+  self.linked[id] = nil
+  self.writes:lost(id)
+  if self.authority then self.authority:unlinked(id) end
+  if self.changeover then self.changeover:unlinked(id) end
+end
+
+--- Ends everything at once, as a killed process does.
+function Member:close()
+  self.over = true
+  end_authority(self, "closing")
+  if self.changeover then self.changeover:close() end
+end
+
+return Member

@@ -1,0 +1,144 @@
+--- A member of a registry with a clock, a network and a store around it: what runs in a runtime. One for each registry.
+-- @module crown.registry.node
+
+local candidate = require "crown.registry.candidate"
+local claim_number = require "crown.claim_number"
+local core = require "crown.core"
+local crypto = require "crown.core.crypto"
+local exchange = require "crown.registry.exchange"
+local Links = require "crown.registry.links"
+local Member = require "crown.registry.member"
+local promise = require "crown.core.promise"
+local Store = require "crown.registry.store"
+
+local Node = {}
+Node.__index = Node
+
+local SIGN_MOST = 2 -- seconds between signs of life on a link, at most
+
+local nodes = {}
+
+local function fresh()
+  return (crypto.random(16):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+local function later(self, seconds, fn)
+  core.detach(function()
+    if seconds > 0 then core.sleep(seconds) end
+    if not self.over then fn() end
+  end)
+end
+
+local function effects_of(self, options)
+  return {
+    now = core.now, number = claim_number, fresh = fresh, acting = options.leading, emit = options.emit, told = options.told,
+    after = function(seconds, fn) later(self, seconds, fn) end,
+    soon = function(fn) later(self, 0, fn) end,
+    wanting = function() return not self.over end,
+    ask = function(op, args, done)
+      core.detach(function()
+        local result, problem = self.store:ask(op, args)
+        if not self.over then done(result, problem) end
+      end)
+    end,
+    send = function(id, message) self.links:send(id, message) end,
+    links = function(peers) self.links:set_peers(peers) end,
+  }
+end
+
+--- Makes a node; it begins with `start`.
+-- @tparam table options of the oracle, checked: `registry`, `node`, `token`, `url`, `timeout`, `secret`, `host`, `port`,
+-- `advertise`, `tls`, and those of crown.registry.member; `leading()`, `emit(event, fields)`, `told(what)`
+-- @treturn Node
+function Node.new(options)
+  local self = setmetatable({ options = options }, Node)
+  nodes[options.registry] = self
+  return self
+end
+
+--- The node of a registry in this runtime.
+-- @string registry its name
+-- @treturn Node or nil
+function Node.of(registry)
+  return nodes[registry]
+end
+
+local function open_links(self, id)
+  local options = self.options
+  return Links.open { who = { registry = options.registry, id = id, secret = options.secret }, host = options.host,
+    port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6), emit = options.emit,
+    receive = function(from, message, reply) return exchange.receive(self.member, from, message, reply) end,
+    answered = function(message) return exchange.answered(self.member, message) end,
+    up = function(other) self.member:link_up(other) end,
+    down = function(other) self.member:link_down(other) end }
+end
+
+--- Listens, connects and joins, once.
+-- @return true, or nil and a message
+function Node:start()
+  if self.member then return true end
+  local options = self.options
+  local member = Member.new({ registry = options.registry, node = options.node, runtime = options.token, ttl = options.ttl,
+    replicas = options.replicas, replicate_timeout = options.replicate_timeout, snapshot_timeout = options.snapshot_timeout,
+    strict = options.strict, most = options.most }, effects_of(self, options))
+  local links, problem = open_links(self, member.id)
+  if not links then return nil, problem end
+  local store
+  store, problem = Store.open { url = options.url, registry = options.registry, ttl = options.ttl, timeout = options.timeout,
+    emit = options.emit, heard = function() member:wake() end }
+  if not store then
+    links:close()
+    return nil, problem
+  end
+  member.options.address = ("%s:%d"):format(options.advertise or options.host, options.advertised_port or links.port)
+  self.member, self.links, self.store = member, links, store
+  member:start()
+  return true
+end
+
+-- Waits for what one of crown.registry.candidate's functions calls `done` with.
+local function await(seconds, fn, ...)
+  local answer = promise()
+  local arguments, count = { ... }, select("#", ...)
+  arguments[count + 1] = function(...) answer:resolve({ n = select("#", ...), ... }) end
+  fn(unpack(arguments, 1, count + 1))
+  local results, problem = answer:wait(seconds)
+  if not results then return nil, problem, "timeout" end
+  return unpack(results, 1, results.n)
+end
+
+--- Asks as the oracle: "claim" or "refresh".
+-- @string verb
+-- @return as crown.registry.candidate's functions say
+function Node:ask(verb)
+  local started, problem = self:start()
+  if not started then return nil, problem end
+  return await(self.options.timeout, candidate[verb], self.member)
+end
+
+--- Lets go; at the end of the process, leaves.
+-- @tparam boolean ending
+function Node:abdicate(ending)
+  if not self.member then return end
+  await(self.options.replicate_timeout + self.options.snapshot_timeout + self.options.timeout, candidate.abdicate,
+    self.member, ending)
+  if not ending then return end
+  self.over = true
+  self.member:close()
+  self.links:close()
+  self.store:close()
+  nodes[self.options.registry] = nil
+end
+
+--- Writes a name.
+-- @tparam table op of crown.registry.authority
+-- @number timeout seconds
+-- @return true; false and who has the name; or nil, message, code
+function Node:write(op, timeout)
+  local started, problem = self:start()
+  if not started then return nil, problem, "failed" end
+  if self.over then return nil, "this node has left the registry", "closed" end
+  return await(timeout + 1, function(done) self.member:write(op, timeout, done) end)
+end
+
+return Node

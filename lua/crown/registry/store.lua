@@ -1,0 +1,195 @@
+--- A registry's row and queue in Postgres. Each operation is one statement, so nothing is half done, and a client that hangs
+-- holds no lock that another one waits for. The row's `version` rises with every change that a decision rests on: a decision
+-- counts only where it has not changed since, and so one node's transaction wins.
+-- @module crown.registry.store
+
+local core = require "crown.core"
+local postgres = require "crown.postgres"
+local tables = require "crown.postgres.tables"
+
+local Store = {}
+Store.__index = Store
+
+local SQLSTATE = 5 -- letters of an error of the server's; the connection's own are told by the client
+
+Store.CHANNEL = "crown_registry_v1"
+
+-- What a view is made of.
+local VIEW = [[
+r.version, r.epoch, r.leader, r.leader_token, r.old_leader, r.assumed, r.members::text AS members, r.evicted,
+  r.committed_epoch, r.committed, s.epoch_floor, extract(epoch FROM clock_timestamp())::float8 AS now,
+  greatest(0, extract(epoch FROM r.locked_until - clock_timestamp()))::float8 AS locked,
+  extract(epoch FROM s.trusted_at - clock_timestamp())::float8 AS distrust,
+  q.number, q.message::text AS message]]
+
+local HEAD = [[
+ LEFT JOIN LATERAL (SELECT number, message FROM crown_registry_queue_v1 WHERE registry = $1 ORDER BY number LIMIT 1) q
+  ON TRUE WHERE s.part = 'registry']]
+
+local READ = "SELECT " .. VIEW .. " FROM crown_store_v1 s JOIN crown_registry_v1 r ON r.registry = $1" .. HEAD
+
+-- The row of a registry that nobody has joined yet is not there: it reads like an empty one.
+local EMPTY = [[
+SELECT 0 AS version, 0 AS epoch, NULL AS leader, NULL AS leader_token, NULL AS old_leader, 0 AS assumed, '{}' AS members,
+  FALSE AS evicted, 0 AS committed_epoch, 0 AS committed, s.epoch_floor,
+  extract(epoch FROM clock_timestamp())::float8 AS now, 0 AS locked,
+  extract(epoch FROM s.trusted_at - clock_timestamp())::float8 AS distrust, NULL AS number, NULL AS message
+FROM crown_store_v1 s WHERE s.part = 'registry']]
+
+local CHANGED = "pg_notify('crown_registry_v1', 'changed ' || $1)"
+
+-- The row hands out the numbers, so that they are in the order in which messages become visible.
+local ENQUEUE = [[
+WITH r AS (
+  INSERT INTO crown_registry_v1 AS r (registry, tail) VALUES ($1, 1)
+  ON CONFLICT (registry) DO UPDATE SET tail = r.tail + 1 RETURNING tail
+)
+INSERT INTO crown_registry_queue_v1 (registry, number, message) SELECT $1, r.tail, $2::jsonb FROM r
+RETURNING number, ]] .. CHANGED
+
+-- $9: whether there is another leader, or none; $10: seconds of the lock.
+local DECIDE = [[
+WITH won AS (
+  UPDATE crown_registry_v1 SET version = version + 1, members = $3::jsonb, leader = $4, leader_token = $5, old_leader = $6,
+    epoch = $7::int8, evicted = evicted AND NOT $9::boolean,
+    locked_until = CASE WHEN $9::boolean THEN clock_timestamp() + make_interval(secs => $10::float8) ELSE locked_until END
+  WHERE registry = $1 AND version = $2::int8 AND locked_until <= clock_timestamp() RETURNING registry
+), done AS (
+  DELETE FROM crown_registry_queue_v1 q USING won WHERE q.registry = won.registry AND q.number = $8::int8
+)
+SELECT ]] .. CHANGED .. " FROM won"
+
+local HEARTBEAT = [[
+WITH r AS (
+  UPDATE crown_registry_v1 SET version = version + 1, members = jsonb_set(members, ARRAY[$2, 'expires_at'],
+    to_jsonb(extract(epoch FROM clock_timestamp())::float8 + $4::float8))
+  WHERE registry = $1 AND members -> $2 ->> 'token' = $3 RETURNING *
+)
+SELECT ]] .. VIEW .. " FROM crown_store_v1 s JOIN r ON TRUE" .. HEAD
+
+local ASSUME = [[
+WITH r AS (
+  UPDATE crown_registry_v1 SET version = version + 1, assumed = epoch, locked_until = 'epoch'
+  WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 RETURNING *
+)
+SELECT ]] .. VIEW .. ", " .. CHANGED .. [[, pg_notify('crown_registry_v1', 'leader ' || $1 || ' ' || r.epoch || ' ' || r.leader)
+FROM crown_store_v1 s JOIN r ON TRUE]] .. HEAD
+
+local COMMIT = [[
+UPDATE crown_registry_v1 SET committed_epoch = $4::int8, committed = $5::int8
+WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8]]
+
+local function int(number)
+  return ("%d"):format(number)
+end
+
+local function view_of(row)
+  local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
+    old_leader = row.old_leader, assumed = row.assumed, members = core.json.decode(row.members), evicted = row.evicted,
+    committed_epoch = row.committed_epoch, committed = row.committed, epoch_floor = row.epoch_floor, now = row.now,
+    locked = row.locked, distrust = row.distrust > 0 and row.distrust or nil }
+  if row.number then view.head = { number = row.number, message = core.json.decode(row.message) } end
+  return view
+end
+
+local function ask(self, sql, ...)
+  local rows, problem, code = self.client:query(sql, self.registry, ...)
+  if rows then
+    self.told = nil
+    return rows
+  end
+  if #code == SQLSTATE and self.told ~= problem then self.emit("oracle.error", { error = problem, code = code }) end
+  self.told = problem
+  return nil, problem
+end
+
+local ops = {}
+
+function ops.read(self)
+  local rows, problem = ask(self, READ)
+  if rows and not rows[1] then rows, problem = self.client:query(EMPTY) end
+  if not rows then return nil, problem end
+  if not rows[1] then return nil, tables.ROW_LOST:format "registry" end
+  return view_of(rows[1])
+end
+
+function ops.enqueue(self, args)
+  local number
+  for _, message in ipairs(args.messages) do
+    local rows, problem = ask(self, ENQUEUE, core.json.encode(message))
+    if not rows then return nil, problem end
+    number = rows[1].number
+  end
+  return number
+end
+
+function ops.decide(self, args)
+  local state = args.state
+  local rows, problem = ask(self, DECIDE, int(args.version), core.json.encode(state.members), state.leader,
+    state.leader_token, state.old_leader, int(state.epoch), int(args.number), args.changed, args.lock)
+  if not rows then return nil, problem end
+  return rows[1] ~= nil
+end
+
+function ops.heartbeat(self, args)
+  local rows, problem = ask(self, HEARTBEAT, args.id, args.token, args.ttl)
+  if not rows then return nil, problem end
+  if not rows[1] then return ops.read(self) end
+  return view_of(rows[1])
+end
+
+function ops.assume(self, args)
+  local rows, problem = ask(self, ASSUME, args.id, args.token, int(args.epoch))
+  if not rows then return nil, problem end
+  if not rows[1] then return ops.read(self) end
+  return view_of(rows[1])
+end
+
+function ops.commit(self, args)
+  local rows, problem = ask(self, COMMIT, args.id, args.token, int(args.epoch), int(args.seq))
+  if not rows then return nil, problem end
+  return rows.affected == 1
+end
+
+--- Asks.
+-- @string op "read", "heartbeat", "assume" → a view; "enqueue" → the message's number; "decide", "commit" → whether it was
+-- done; each nil and a message where that is not known
+-- @tparam table args what the statement takes
+function Store:ask(op, args)
+  return ops[op](self, args)
+end
+
+local function set_up(self, bare, generation)
+  local state, problem = tables.prepare(bare, "registry", self.memory,
+    { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation })
+  if not state then return nil, problem end
+  self.pooled = state.pid ~= bare:server_pid()
+  return true
+end
+
+--- Opens the store of a registry.
+-- @tparam table options `url`, `registry`, `ttl`, `timeout` seconds, `emit`; `heard(what)` is called when something has
+-- changed: "changed", "evict"
+-- @treturn Store or nil and a message
+function Store.open(options)
+  local self = setmetatable({ registry = options.registry, ttl = options.ttl, timeout = options.timeout, emit = options.emit,
+    memory = {} }, Store)
+  local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
+    setup = function(bare, generation) return set_up(self, bare, generation) end })
+  if not client then return nil, problem end
+  self.client = client
+  self.listener = postgres.new(options.url, { timeout = options.timeout, background = true })
+  self.listener:listen(Store.CHANNEL, function(payload)
+    local what, name = payload:match "^(%l+) (.*)$"
+    if name == self.registry and (what == "changed" or what == "evict") then options.heard(what) end
+  end, function() options.heard "changed" end)
+  return self
+end
+
+--- Closes the connections.
+function Store:close()
+  self.client:close()
+  self.listener:close()
+end
+
+return Store

@@ -1,0 +1,128 @@
+--- A registry: members that know each other, a leader among them, and names that it keeps for all. Who is a member and who
+-- leads stands in Postgres; the names are in the members' memories, replicated over links of their own.
+-- Options: `{ "registry", url = "postgres://…", listen = "10.0.0.5:7400", secret = "…" }`. See docs/registry.md.
+-- @module crown.oracles.registry
+
+local admin = require "crown.postgres.admin"
+local Node = require "crown.registry.node"
+local postgres_url = require "crown.postgres.url"
+local store_options = require "crown.store_options"
+local usage = require "crown.usage"
+
+local Registry = {}
+Registry.__index = Registry
+
+--- A candidate that ends is told so also where it follows: it leaves.
+Registry.leaves = true
+
+local DEFAULT_TTL = 15
+local SECRET_LEAST = 16
+local EVERYWHERE = { ["0.0.0.0"] = true, ["::"] = true, ["*"] = true }
+
+local RULES = {
+  ttl = { type = "number", least = 1, most = 86400 },
+  refresh = { type = "number", above = 0, most = 86400 },
+  timeout = { type = "number", above = 0, most = 3600 },
+  listen = { type = "string", match = "^%[?[%x:.%w*-]+%]?:%d+$", match_words = "an address and a port: 10.0.0.5:7400" },
+  advertise = { type = "string", match = "^%[?[%x:.%w-]+%]?:?%d*$", match_words = "a host, or a host and a port" },
+  secret = { type = "string", check = function(value)
+    if #value < SECRET_LEAST then return ("must have at least %d bytes"):format(SECRET_LEAST) end
+  end },
+  tls = { type = "table" },
+  replicas = { type = "number", integer = true, least = 1, most = 100, default = 2 },
+  replicate_timeout = { type = "number", above = 0, most = 3600, default = 1 },
+  snapshot_timeout = { type = "number", above = 0, most = 3600, default = 5 },
+  strict = { type = "boolean", default = false },
+  most = { type = "number", integer = true, least = 1, most = 1e9, default = 1000000 },
+}
+
+--- TTL and refresh delay that these options make.
+function Registry.timing(opts)
+  return store_options.timing(opts, DEFAULT_TTL)
+end
+
+local REQUIRED = {
+  url = "the Postgres that holds the registry",
+  listen = "where the other members reach this one, 10.0.0.5:7400",
+  secret = "the same on all nodes",
+}
+
+local function split(address)
+  local host, port = address:match "^%[?(.-)%]?:(%d+)$"
+  return host, tonumber(port)
+end
+
+local function check(opts)
+  local checked = postgres_url.options("registry", opts, RULES)
+  for option, what in pairs(REQUIRED) do
+    if not opts[option] then usage.error("oracle 'registry': %s: required: %s", option, what) end
+  end
+  checked.host, checked.port = split(checked.listen)
+  if EVERYWHERE[checked.host] and not checked.advertise then
+    usage.error("oracle 'registry': advertise: required, because %s does not tell the others where this node is",
+      checked.listen)
+  end
+  if checked.host == "*" then checked.host = "0.0.0.0" end
+  if checked.advertise and checked.advertise:find ":%d+$" then
+    checked.advertise, checked.advertised_port = split(checked.advertise)
+  end
+  return checked
+end
+
+function Registry.init(opts)
+  local checked = check(opts)
+  checked.ttl, checked.refresh = Registry.timing(checked)
+  checked.timeout = store_options.timeout(checked, checked.ttl)
+  checked.registry, checked.node, checked.token = opts.crown_name, opts.node, opts.token
+  checked.leading, checked.emit, checked.told = opts.leading, opts.emit, opts.send
+  return setmetatable({ node = Node.new(checked), ttl = checked.ttl, delay = checked.refresh }, Registry)
+end
+
+local function verdict(self, fine, detail)
+  self.leading = fine == true
+  if not fine then return fine, detail end
+  if not self.grant or self.grant.epoch ~= detail then self.grant = { ttl = self.ttl, epoch = detail } end
+  return true, self.delay, self.grant
+end
+
+function Registry:claim()
+  return verdict(self, self.node:ask "claim")
+end
+
+function Registry:refresh()
+  local fine, detail = self.node:ask "refresh"
+  if fine == nil then return nil, detail end
+  return verdict(self, fine, detail)
+end
+
+function Registry:abdicate(ending)
+  if not self.leading and not ending then return end
+  self.leading = false
+  self.node:abdicate(ending)
+end
+
+-- "assumed": this node has been chosen, and has the names; "changed": somebody else has, or nobody.
+function Registry:handle_info(message)
+  if self.leading then return self:refresh() end
+  local member = self.node.member
+  if message == "assumed" or (member and member.view.leader and member.view.leader ~= member.id) then return self:claim() end
+end
+
+local LIST = [[
+SELECT registry AS name, substr(leader, length(registry) + 2) AS holder, epoch,
+  coalesce((members -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8, 0) AS left
+FROM crown_registry_v1 ORDER BY registry]]
+
+local EVICT = {
+  mark = [[
+UPDATE crown_registry_v1 SET evicted = TRUE, version = version + 1
+WHERE registry = $1 AND leader IS NOT NULL
+  AND (members -> leader ->> 'expires_at')::float8 > extract(epoch FROM clock_timestamp())
+RETURNING substr(leader, length(registry) + 2) AS holder, epoch, pg_notify('crown_registry_v1', 'evict ' || $1)]],
+  leads = [[
+SELECT substr(leader, length(registry) + 2) AS holder, epoch,
+  coalesce((members -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8, 0) AS left
+FROM crown_registry_v1 WHERE registry = $1]],
+}
+
+return admin.serve(Registry, { word = "registry", rules = RULES, table = "crown_registry_v1", list = LIST, evict = EVICT })

@@ -1,0 +1,217 @@
+-- The links between members: who may talk, and what becomes of those who talk nonsense.
+local authority = require "support.authority"
+local base64 = require "crown.base64"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local frames = require "crown.registry.frames"
+local handshake = require "crown.registry.handshake"
+local Links = require "crown.registry.links"
+
+local SECRET = "the secret of these specs"
+
+describe("a link between members", function()
+  local opened = {}
+
+  -- One side: its links, and what it heard.
+  local function side(node, options)
+    local self = { heard = {}, events = {}, ups = {}, answers = {} }
+    local given = { who = { registry = "r", id = "r@" .. node, secret = SECRET }, host = "127.0.0.1", port = 0, every = 0.2,
+      receive = function(from, message, reply)
+        self.heard[#self.heard + 1] = { from = from, message = message }
+        if message.kind == "nonsense" then return nil, "a message of no known kind" end
+        if message.kind == "ask" then reply { kind = "told", of = message.of } end
+        return true
+      end,
+      answered = function(message)
+        self.answers[#self.answers + 1] = message
+        return true
+      end,
+      up = function(id) self.ups[id] = true end, down = function(id) self.ups[id] = nil end,
+      emit = function(event, fields) self.events[#self.events + 1] = { event = event, error = fields.error, peer = fields.peer } end }
+    for key, value in pairs(options or {}) do given[key] = value end
+    self.links = assert(Links.open(given))
+    self.address = "127.0.0.1:" .. self.links.port
+    opened[#opened + 1] = self.links
+    return self
+  end
+
+  after_each(function()
+    for _, links in ipairs(opened) do links:close() end
+    opened = {}
+  end)
+
+  local function connect(one)
+    local stream = assert(crown.tcp.connect("127.0.0.1", one.links.port))
+    stream:set_timeout(5)
+    return stream
+  end
+
+  local function is_cut(stream)
+    return stream:read("*s", 5) == nil
+  end
+
+  local function told(one, words)
+    local count = 0
+    for _, event in ipairs(one.events) do
+      if event.error:find(words, 1, true) then count = count + 1 end
+    end
+    return count
+  end
+
+  it("carries messages in order, and answers back", function()
+    local a, b = side "a", side "b"
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return a.ups["r@b"] end)
+    for i = 1, 100 do a.links:send("r@b", { kind = "ask", of = i }) end
+    eventually(function() return #a.answers == 100 end)
+    for i = 1, 100 do
+      assert.equal(i, b.heard[i].message.of)
+      assert.equal("r@a", b.heard[i].from)
+    end
+  end)
+
+  it("is not to be had without the secret, for either side, and both say so once", function()
+    local a, b = side "a", side("b", { who = { registry = "r", id = "r@b", secret = "another secret altogether" } })
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return told(a, "does not know the secret") == 1 end)
+    crown.sleep(0.3) -- several more dials: they must not be told of
+    assert.equal(1, told(a, "secret"))
+    assert.is_nil(a.ups["r@b"])
+    assert.equal(0, #b.heard)
+  end)
+
+  -- A dialler that knows no secret, and repeats what it saw.
+  local function greet(stream, id, nonce)
+    stream:write(frames.encode { version = 1, registry = "r", id = id, nonce = nonce or base64.encode(("n"):rep(32)) })
+    return frames.read(stream, 1024, 5, 5)
+  end
+
+  it("refuses a proof that was recorded at another time", function()
+    local a, b = side "a", side "b"
+    local sent = {}
+    local fake = { write = function(_, bytes)
+      sent[#sent + 1] = bytes
+      return true
+    end }
+    local real = connect(b)
+    fake.read = function(_, ...) return real:read(...) end
+    local forward = fake.write
+    fake.write = function(self, bytes)
+      forward(self, bytes)
+      return real:write(bytes)
+    end
+    assert.is_true(handshake.dial(fake, a.links.who, "r@b", 5))
+    local replay = connect(b)
+    replay:write(sent[1])
+    assert(frames.read(replay, 1024, 5, 5))
+    replay:write(sent[2])
+    local answer = frames.read(replay, 1024, 5, 5)
+    assert.matches("secret is another", answer.error)
+    assert.is_true(is_cut(replay))
+  end)
+
+  it("refuses its own proof turned back at it", function()
+    local b = side "b"
+    local stream = connect(b)
+    local answer = greet(stream, "r@b")
+    stream:write(frames.encode { proof = answer.proof })
+    assert.matches("secret is another", frames.read(stream, 1024, 5, 5).error)
+  end)
+
+  it("is not to be had for another registry, another version, or somebody else than was dialled", function()
+    local b = side "b"
+    local other = side("a", { who = { registry = "other", id = "other@a", secret = SECRET } })
+    other.links:set_peers { ["other@b"] = b.address }
+    eventually(function() return told(other, "another registry") == 1 end)
+    local a = side "a"
+    a.links:set_peers { ["r@c"] = b.address }
+    eventually(function() return told(a, "there is r@b, not r@c") == 1 end)
+    local stream = connect(b)
+    stream:write(frames.encode { version = 2, registry = "r", id = "r@a", nonce = "x" })
+    assert.matches("version 2", frames.read(stream, 1024, 5, 5).error)
+  end)
+
+  it("reads no large frame of a stranger, and nothing that is no frame", function()
+    local b = side "b"
+    for _, bytes in ipairs { "\0\0\4\1" .. ("x"):rep(1025), "GET / HTTP/1.1\r\n\r\n", "\0\0\0\5hello", "\0\0\0\2[]" } do
+      local stream = connect(b)
+      stream:write(bytes)
+      assert.is_nil((frames.read(stream, 10, 5, 5)))
+    end
+    assert.is_true(told(b, "where 1024 are the most") >= 1)
+    assert.equal(0, #b.heard)
+  end)
+
+  local function proved(b)
+    local stream = connect(b)
+    assert.is_true(handshake.dial(stream, { registry = "r", id = "r@x", secret = SECRET }, "r@b", 5))
+    return stream
+  end
+
+  it("cuts a member that sends a frame above the bounds, with one line", function()
+    local b = side "b"
+    local stream = proved(b)
+    stream:write "\1\0\0\0"
+    assert.is_true(is_cut(stream))
+    assert.equal(1, told(b, "where 1048576 are the most"))
+  end)
+
+  it("cuts a member that sends what is no message", function()
+    local b = side "b"
+    for _, bytes in ipairs { frames.encode { kind = "nonsense" }, "\0\0\0\4junk" } do
+      local stream = proved(b)
+      stream:write(bytes)
+      assert.is_true(is_cut(stream))
+    end
+    assert.equal(1, told(b, "no known kind"))
+    assert.equal(1, told(b, "not JSON"))
+  end)
+
+  it("cuts a member that falls silent", function()
+    local b = side "b"
+    local stream = proved(b)
+    assert.is_true(is_cut(stream))
+  end)
+
+  it("gives an older connection of the same member up for a newer one", function()
+    local b = side "b"
+    local older = proved(b)
+    local newer = proved(b)
+    assert.is_true(is_cut(older))
+    newer:write(frames.encode { kind = "ask", of = 1 })
+    assert.same({ kind = "told", of = 1 }, frames.read(newer, 1000, 5, 5))
+  end)
+
+  it("has room for so many strangers only", function()
+    local b = side "b"
+    local streams = {}
+    for i = 1, 40 do streams[i] = connect(b) end
+    eventually(function() return b.links.strangers == 32 end)
+    assert.is_true(is_cut(streams[40]))
+  end)
+
+  it("comes back when the other does", function()
+    local a, b = side "a", side "b"
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return a.ups["r@b"] end)
+    b.links:close()
+    eventually(function() return not a.ups["r@b"] end)
+    local again = side("b", { port = b.links.port })
+    eventually(function() return a.ups["r@b"] end)
+    a.links:send("r@b", { kind = "ask", of = 2 })
+    eventually(function() return #again.heard > 0 end)
+  end)
+
+  it("can have TLS, and then refuses whom it does not", function()
+    local dir = authority()
+    local tls = { ca = dir .. "/ca.crt", cert = dir .. "/s.crt", key = dir .. "/s.key" }
+    local a, b = side("a", { tls = tls }), side("b", { tls = tls })
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return a.ups["r@b"] end)
+    local stream, problem = crown.tcp.connect("127.0.0.1", b.links.port, { tls = { ca = dir .. "/other.crt" } })
+    assert.is_nil(stream)
+    assert.matches("certificate", problem)
+    local plain = connect(b)
+    assert.is_nil((greet(plain, "r@d")))
+  end)
+end)

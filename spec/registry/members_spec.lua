@@ -1,0 +1,237 @@
+-- Who is a member and who leads, with real runtimes and a real Postgres.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Postgres = require "support.postgres"
+local Registry = require "support.registry"
+local tempdir = require "support.tempdir"
+
+describe("members of a registry", function()
+  local server, cluster, name
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    name = ("spec-%d"):format(math.random(1e9))
+    cluster = Registry.new { url = server.url, name = name }
+  end)
+  after_each(function() cluster:destroy() end)
+
+  local function row()
+    local found = server:sql("SELECT *, members::text AS members FROM crown_registry_v1 WHERE registry = $1", name)[1]
+    found.members = crown.json.decode(found.members)
+    return found
+  end
+
+  local function enqueue(message)
+    server:sql([[
+WITH r AS (UPDATE crown_registry_v1 SET tail = tail + 1 WHERE registry = $1 RETURNING tail)
+INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING pg_notify('crown_registry_v1', 'changed ' || $1)]],
+      name, crown.json.encode(message))
+  end
+
+  local function queue_is_empty()
+    return server:sql("SELECT count(*)::int AS n FROM crown_registry_queue_v1 WHERE registry = $1", name)[1].n == 0
+  end
+
+  it("are told apart by node and registry, each with a token and an address", function()
+    local a = cluster:join_all { "a", "b" }
+    local found = a:ask "members"
+    assert.equal(name .. "@a", found[1].id)
+    assert.equal("b", found[2].node)
+    assert.matches("^127%.0%.0%.1:%d+$", found[2].address)
+    local stored = row().members[name .. "@b"]
+    assert.matches("^%x+$", stored.token)
+    assert.is_true(stored.joined_at > 1e9)
+  end)
+
+  it("keep their leader when others come and go", function()
+    local a, b = cluster:join_all { "a", "b" }
+    local leader, epoch = a:ask "leader"
+    local c = cluster:join "c"
+    local now_leader, now_epoch = cluster:await { a, b, c }
+    assert.same({ leader, epoch }, { now_leader, now_epoch })
+    c.candidate:signal "TERM"
+    assert.equal(0, c.candidate:wait(10))
+    assert.same({ leader, epoch }, { cluster:await { a, b } })
+  end)
+
+  it("leave at once in order, and are thrown out when they are killed", function()
+    local a, b, c = cluster:join_all { "a", "b", "c" }
+    local leader = a:ask "leader"
+    local others = {}
+    for _, one in ipairs { a, b, c } do
+      if one.node ~= leader then others[#others + 1] = one end
+    end
+    others[1].candidate:signal "TERM"
+    eventually(function() return row().members[name .. "@" .. others[1].node] == nil end, 1.5)
+    others[2].candidate:hurt("KILL", "supervise", "runtime")
+    eventually(function() return row().members[name .. "@" .. others[2].node] == nil end, 5)
+    assert.equal(leader, (row().leader:gsub("^.*@", "")))
+  end)
+
+  it("choose another leader when theirs leaves, is killed, or hangs; each time in a new epoch", function()
+    local members = { cluster:join_all { "a", "b", "c", "d" } }
+    for _, hurt in ipairs {
+      function(one) one.candidate:signal "TERM" end,
+      function(one) one.candidate:hurt("KILL", "supervise", "runtime") end,
+      function(one) one.candidate:hurt("STOP", "supervise", "runtime") end,
+    } do
+      local leader, epoch = cluster:await(members)
+      local left = {}
+      for _, one in ipairs(members) do
+        if one.node == leader then hurt(one) else left[#left + 1] = one end
+      end
+      members = left
+      local _, next_epoch = cluster:await(members)
+      assert.is_true(next_epoch > epoch)
+    end
+  end)
+
+  it("take a runtime back that was killed on a living host, under another token and in another epoch", function()
+    local a = cluster:join "a"
+    local _, epoch = cluster:await { a }
+    local token = row().members[name .. "@a"].token
+    a.candidate:hurt("KILL", "runtime")
+    eventually(function() return row().assumed > epoch end, 10)
+    assert.not_equal(token, row().members[name .. "@a"].token)
+    assert.equal(name .. "@a", row().leader)
+  end)
+
+  it("stay when a member_down bears an older token", function()
+    local a, b = cluster:join_all { "a", "b" }
+    local before = row()
+    for _, one in ipairs { a, b } do
+      enqueue { kind = "member_down", id = name .. "@" .. one.node, token = "0123", left = true }
+    end
+    eventually(queue_is_empty)
+    local later = row()
+    assert.equal(before.epoch, later.epoch)
+    assert.equal(before.leader, later.leader)
+    assert.is_table(later.members[name .. "@b"])
+  end)
+
+  it("stay when a member_down comes while they are heard of", function()
+    local a, b = cluster:join_all { "a", "b" }
+    enqueue { kind = "member_down", id = name .. "@b", token = row().members[name .. "@b"].token }
+    eventually(queue_is_empty)
+    assert.is_table(row().members[name .. "@b"])
+    assert.same({ cluster:await { a, b } }, { a:ask "leader" })
+  end)
+
+  it("come back by themselves when they were thrown out, with their names", function()
+    local a, b = cluster:join_all { "a", "b" }
+    local leader, epoch = a:ask "leader"
+    local other = leader == "a" and b or a
+    assert.is_true(other:ask("register", { name = "mine", value = 7 }))
+    local token = row().members[name .. "@" .. other.node].token
+    enqueue { kind = "member_down", id = name .. "@" .. other.node, token = token, left = true }
+    eventually(function()
+      local stored = row().members[name .. "@" .. other.node]
+      return stored and stored.token ~= token
+    end, 5)
+    eventually(function() return ({ a:ask("whereis", { name = "mine" }) })[2] == other.node end, 5)
+    assert.same({ leader, epoch }, { cluster:await { a, b } })
+  end)
+
+  it("are not thrown out by nonsense in the queue", function()
+    local a, b = cluster:join_all { "a", "b" }
+    enqueue { kind = "nonsense" }
+    enqueue { kind = "abdicate", id = name .. "@a", token = "0", epoch = 99 }
+    eventually(queue_is_empty)
+    assert.same({ cluster:await { a, b } }, { a:ask "leader" })
+  end)
+
+  it("refuse a second runtime under a node's name, and say so", function()
+    local a = cluster:join "a"
+    cluster:await { a }
+    local twin = cluster:join "a"
+    eventually(function() return twin.candidate:output():find "another runtime is a member under this node's name" end, 5)
+    assert.equal("a", (a:ask "leader"))
+  end)
+
+  it("tell the world of a new leader, and keep its row where the documentation says", function()
+    local heard = {}
+    local client = assert(crown.postgres.connect(server.url))
+    client:listen("crown_registry_v1", function(payload) heard[#heard + 1] = payload end)
+    local a = cluster:join "a"
+    local _, epoch = cluster:await { a }
+    eventually(function()
+      for _, payload in ipairs(heard) do
+        if payload == ("leader %s %d %s@a"):format(name, epoch, name) then return true end
+      end
+    end, 5)
+    assert.equal(name .. "@a", row().leader)
+    client:close()
+  end)
+
+  it("can have their leader evicted", function()
+    local a, b = cluster:join_all { "a", "b" }
+    local leader, epoch = a:ask "leader"
+    local url = server.url:gsub("^postgres", "registry+postgres")
+    local result = crown.exec({ "./crown-lua", "evict", "--oracle", url, "--force", name }, { timeout = 20 })
+    assert.equal(0, result.code, result.stderr)
+    local next_leader, next_epoch = cluster:await { a, b }
+    assert.not_equal(leader, next_leader)
+    assert.is_true(next_epoch > epoch)
+  end)
+
+  it("are shown by info", function()
+    cluster:join_all { "a" }
+    local url = server.url:gsub("^postgres", "registry+postgres")
+    local result = crown.exec({ "./crown-lua", "info", "--oracle", url, "--json", name }, { timeout = 20 })
+    local shown = crown.json.decode(result.stdout)
+    assert.equal("a", (shown.elections[1].leader or shown.elections[1].node))
+  end)
+
+  it("cannot lose their row to a DELETE", function()
+    cluster:join_all { "a" }
+    local client = assert(crown.postgres.connect(server.url))
+    local rows, problem = client:query "DELETE FROM crown_registry_v1"
+    assert.is_nil(rows)
+    assert.matches("keeps the epochs", problem)
+    client:close()
+  end)
+
+  describe("with options that cannot be", function()
+    local function check(options)
+      local path = tempdir() .. "/app.lua"
+      local file = assert(io.open(path, "w"))
+      file:write(([[
+local crown = require "crown"
+crown.elect { name = "x", oracle = { "registry", %s } }]]):format(options))
+      file:close()
+      local result = crown.exec({ "./crown-lua", "check", path }, { timeout = 10 })
+      return result.code, result.stdout .. result.stderr
+    end
+    local FINE = [[url = "postgres://x/y", listen = "127.0.0.1:0", secret = "0123456789abcdef"]]
+
+    it("are told what is missing", function()
+      assert.equal(0, (check(FINE)))
+      for _, option in ipairs { "url", "listen", "secret" } do
+        local code, text = check((FINE:gsub(option .. " = \"[^\"]*\",? ?", "")))
+        assert.equal(2, code)
+        assert.matches(option .. ": required", text)
+      end
+    end)
+
+    it("are told what is wrong", function()
+      for option, words in pairs { ['listen = "0.0.0.0:7400"'] = "advertise", ['secret = "short"'] = "16 bytes",
+        ['listen = "here"'] = "port", ["replicas = 0"] = "replicas", ["nonsense = 1"] = "nonsense" } do
+        local key = option:match "^%w+"
+        local code, text = check(option .. ", " .. FINE:gsub(key .. " = \"[^\"]*\",? ?", ""))
+        assert.equal(2, code)
+        assert.matches(words, text)
+      end
+    end)
+  end)
+
+  it("do not come to be where the address is taken", function()
+    local log = tempdir() .. "/log"
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function() end, { background = true }))
+    local one = Candidate.start { node = "x", log = log, args = { "spec/support/registry_app.lua", crown.json.encode {
+      name = name, url = server.url, listen = "127.0.0.1:" .. listener:port(), secret = "a secret of the specs" } } }
+    eventually(function() return one:output():find "in use" end, 5)
+    one:destroy()
+    listener:close()
+  end)
+end)

@@ -1,0 +1,177 @@
+-- Names, with real runtimes and a real Postgres.
+local base64 = require "crown.base64"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local frames = require "crown.registry.frames"
+local handshake = require "crown.registry.handshake"
+local Postgres = require "support.postgres"
+local Registry = require "support.registry"
+
+describe("names in a registry", function()
+  local server, cluster, name
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    name = ("spec-%d"):format(math.random(1e9))
+    cluster = Registry.new { url = server.url, name = name }
+  end)
+  after_each(function() cluster:destroy() end)
+
+  local function leader_of(members)
+    local leader = cluster:await(members)
+    local follower
+    for _, one in ipairs(members) do
+      if one.node == leader then leader = one else follower = one end
+    end
+    return leader, follower
+  end
+
+  local function owner_of(member, which)
+    local _, owner = member:ask("whereis", { name = which })
+    return owner
+  end
+
+  it("are registered once, and known to every member", function()
+    local a, b, c = cluster:join_all { "a", "b", "c" }
+    assert.is_true(a:ask("register", { name = "one", value = { port = 1 } }))
+    local fine, other = b:ask("register", { name = "one", value = 2 })
+    assert.is_false(fine)
+    assert.same({ owner = "a", value = { port = 1 } }, other)
+    eventually(function() return owner_of(c, "one") == "a" end)
+    assert.same({ port = 1 }, (c:ask("whereis", { name = "one" })))
+    assert.same({ value = { port = 1 }, owner = "a" }, c:ask("names").one)
+  end)
+
+  it("are written to the leader as well as through a follower", function()
+    local leader, follower = leader_of { cluster:join_all { "a", "b" } }
+    assert.is_true(leader:ask("register", { name = "one", value = 1 }))
+    assert.is_true(follower:ask("register", { name = "two", value = 2 }))
+    assert.equal(follower.node, owner_of(leader, "two"))
+  end)
+
+  it("can be registered again by their owner, with another value, and by nobody else unregistered", function()
+    local a, b = cluster:join_all { "a", "b" }
+    assert.is_true(a:ask("register", { name = "one", value = 1 }))
+    assert.is_true(a:ask("register", { name = "one", value = 2 }))
+    eventually(function() return b:ask("whereis", { name = "one" }) == 2 end)
+    local fine, other = b:ask("unregister", { name = "one" })
+    assert.is_false(fine)
+    assert.equal("a", other.owner)
+    assert.is_true(a:ask("unregister", { name = "one" }))
+    assert.is_true(b:ask("register", { name = "one" }))
+    assert.is_true(a:ask("unregister", { name = "none" }))
+  end)
+
+  it("go with their owner's runtime, however it ends", function()
+    local members = { cluster:join_all { "a", "b", "c" } }
+    for i, hurt in ipairs { function(one) one.candidate:signal "TERM" end,
+      function(one) one.candidate:hurt("KILL", "supervise", "runtime") end } do
+      local leader, follower = leader_of(members)
+      assert.is_true(follower:ask("register", { name = "of " .. i }))
+      eventually(function() return owner_of(leader, "of " .. i) == follower.node end)
+      hurt(follower)
+      eventually(function() return owner_of(leader, "of " .. i) == nil end, 6)
+      for k, one in ipairs(members) do
+        if one == follower then table.remove(members, k) end
+      end
+    end
+  end)
+
+  it("outlive their leader, in order or not", function()
+    for _, signal in ipairs { "TERM", "KILL" } do
+      local members = { cluster:join_all { "a" .. signal, "b" .. signal, "c" .. signal } }
+      local leader, follower = leader_of(members)
+      for i = 1, 20 do assert.is_true(follower:ask("register", { name = signal .. i, value = i })) end
+      if signal == "TERM" then leader.candidate:signal "TERM" else leader.candidate:hurt("KILL", "supervise", "runtime") end
+      local left = {}
+      for _, one in ipairs(members) do
+        if one ~= leader then left[#left + 1] = one end
+      end
+      cluster:await(left)
+      for i = 1, 20 do
+        for _, one in ipairs(left) do
+          eventually(function() return owner_of(one, signal .. i) == follower.node end)
+        end
+      end
+      for _, one in ipairs(left) do
+        one.candidate:signal "TERM"
+        one.candidate:wait(10)
+      end
+    end
+  end)
+
+  it("are taken over by a member that has just joined, from a leader that leaves", function()
+    local a = cluster:join "a"
+    cluster:await { a }
+    local b = cluster:join "b"
+    cluster:await { a, b }
+    assert.is_true(b:ask("register", { name = "one", value = 1 }))
+    a.candidate:signal "TERM"
+    cluster:await { b }
+    assert.equal("b", owner_of(b, "one"))
+    assert.is_nil(b.candidate:output():find "names_missed")
+  end)
+
+  it("are acknowledged by a lone member too, with an event; unless it is strict", function()
+    local a = cluster:join "a"
+    cluster:await { a }
+    assert.is_true(a:ask("register", { name = "one" }))
+    assert.is_truthy(a.candidate:output():find "registry.degraded")
+    a.candidate:signal "TERM"
+    a.candidate:wait(10)
+    local b = cluster:join("b", { strict = true })
+    eventually(function() return b:ask "leader" == "b" end, 10)
+    local fine, problem, code = b:ask("register", { name = "one", timeout = 0.5 })
+    assert.is_nil(fine)
+    assert.matches("1 member", problem)
+    assert.equal("timeout", code)
+    local c = cluster:join("c", { strict = true })
+    eventually(function() return c:ask "leader" == "b" end, 10)
+    eventually(function() return b:ask("register", { name = "one", timeout = 2 }) end, 6)
+  end)
+
+  it("refuse what is no name and no value", function()
+    local a = cluster:join "a"
+    cluster:await { a }
+    local node = require "crown.registry"
+    assert.has_error(function() node.open(7) end)
+    assert.is_nil((node.of "nobody"))
+    assert.is_true(a:ask("register", { name = ("n"):rep(255), value = ("v"):rep(65000) }))
+  end)
+
+  it("are not changed by a frame of an older epoch", function()
+    local members = { cluster:join_all { "a", "b" } }
+    local leader, follower = leader_of(members)
+    assert.is_true(leader:ask("register", { name = "one", value = 1 }))
+    leader.candidate:signal "TERM"
+    cluster:await { follower }
+    local third = cluster:join "c"
+    local _, epoch = cluster:await { follower, third }
+    local port
+    for _, one in ipairs(third:ask "members") do
+      if one.node == "c" then port = tonumber(one.address:match ":(%d+)$") end
+    end
+    local stream = assert(crown.tcp.connect("127.0.0.1", port))
+    assert.is_true(handshake.dial(stream, { registry = name, id = name .. "@" .. leader.node, secret = "a secret of the specs" },
+      name .. "@c", 5))
+    stream:write(frames.encode { kind = "snapshot", epoch = epoch - 1, seq = 9, part = 1, parts = 1,
+      names = { { "false", name .. "@" .. leader.node, "0", "1" } } })
+    stream:write(frames.encode { kind = "append", epoch = epoch - 1, first = 10, changes = { { "-", "probe-" .. epoch } } })
+    stream:write(frames.encode { kind = "ping" })
+    assert.equal("pong", frames.read(stream, 1000, 5, 5).kind) -- so it has read them all
+    assert.is_nil(third:ask("names")["false"])
+    assert.is_table(third:ask("names")["probe-" .. epoch])
+    stream:close()
+  end)
+
+  it("are not to be had by a stranger", function()
+    local a = cluster:join "a"
+    cluster:await { a }
+    local stream = assert(crown.tcp.connect("127.0.0.1", tonumber(a:ask("members")[1].address:match ":(%d+)$")))
+    stream:write(frames.encode { version = 1, registry = name, id = name .. "@x", nonce = base64.encode "nonce" })
+    assert(frames.read(stream, 1024, 5, 5))
+    stream:write(frames.encode { kind = "fetch", epoch = 1 })
+    assert.matches("secret is another", frames.read(stream, 1024, 5, 5).error)
+    eventually(function() return a.candidate:output():find "registry.link_cut" end)
+  end)
+end)

@@ -1,0 +1,101 @@
+-- The whole protocol in a virtual cluster: faults between any two steps, the promises looked at after each. `make simulate`
+-- runs many more seeds.
+local crown = require "crown"
+local Authority = require "crown.registry.authority"
+local Changeover = require "crown.registry.changeover"
+local elector = require "crown.registry.elector"
+local Member = require "crown.registry.member"
+local Replica = require "crown.registry.replica"
+local World = require "support.registry_world"
+
+local SECONDS = 60
+
+local function breathe() crown.sleep(0) end
+
+describe("a registry in a virtual cluster", function()
+  for _, case in ipairs { { nodes = 3 }, { nodes = 3, strict = true }, { nodes = 5 }, { nodes = 5, strict = true } } do
+    it(("of %d nodes%s has one leader and loses no name"):format(case.nodes, case.strict and ", strict," or ""), function()
+      local terms, acknowledged = 0, 0
+      for seed = 1, 25 do
+        local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(SECONDS, breathe)
+        terms, acknowledged = terms + world.terms, acknowledged + world.acknowledged
+      end
+      assert.is_true(terms > 60)
+      assert.is_true(acknowledged > 1000)
+    end)
+  end
+end)
+
+-- A rule that can be broken without being found is not tested.
+describe("the simulation finds", function()
+  local function is_found(module, name, broken)
+    local whole = module[name]
+    module[name] = broken(whole)
+    local found
+    for seed = 1, 400 do
+      local fine, problem = pcall(function() World.new { seed = seed, strict = true }:run(SECONDS, breathe) end)
+      if not fine then
+        found = problem
+        break
+      end
+    end
+    module[name] = whole
+    assert.is_string(found)
+  end
+
+  it("a member_down that is believed although the member was heard of", function()
+    is_found(elector, "decide", function(decide)
+      return function(state, message, winner, now)
+        local known = state.members[message.id]
+        if message.kind == "member_down" and known and known.token == message.token then
+          message = { kind = "member_down", id = message.id, token = message.token, left = true }
+        end
+        return decide(state, message, winner, now)
+      end
+    end)
+  end)
+
+  it("a member_down whose token nobody looks at", function()
+    is_found(elector, "decide", function(decide)
+      return function(state, message, winner, now)
+        local known = state.members[message.id]
+        if message.kind == "member_down" and known then
+          message = { kind = "member_down", id = message.id, token = known.token, left = true }
+        end
+        return decide(state, message, winner, now)
+      end
+    end)
+  end)
+
+  it("a new leader that is content with the names it happens to have", function()
+    is_found(Changeover, "new", function(new)
+      return function(options, ...)
+        options.committed = { epoch = 0, seq = 0 }
+        return new(options, ...)
+      end
+    end)
+  end)
+
+  it("a leader that acknowledges before anybody else holds the name", function()
+    is_found(Authority, "write", function(write)
+      return function(self, from, op, answer)
+        return write(self, from, op, function() end), answer { ok = true }
+      end
+    end)
+  end)
+
+  it("members that take changes of an older epoch", function()
+    is_found(Replica, "promise", function()
+      return function(self, epoch)
+        self.epoch = math.max(epoch, self.epoch)
+        return true
+      end
+    end)
+  end)
+
+  it("a leader that lets go and takes its place again before the store knows", function()
+    is_found(Member, "able", function()
+      return function(self) return self:leads() end
+    end)
+  end)
+end)

@@ -1,0 +1,116 @@
+--- Real members of a registry, each a runtime of its own, told what to do over a control port.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require "crown.testing.eventually"
+local tempdir = require "support.tempdir"
+
+local Registry = {}
+Registry.__index = Registry
+
+local APP = "spec/support/registry_app.lua"
+local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
+
+local Member = {}
+Member.__index = Member
+
+--- Makes a cluster.
+-- @tparam table options `url`; `name`, `ttl` (2), and what else the oracle takes
+function Registry.new(options)
+  local dir = tempdir()
+  return setmetatable({ dir = dir, ticks = dir .. "/ticks", options = options, members = {} }, Registry)
+end
+
+--- Starts a member.
+-- @string node
+-- @tparam[opt] table own its own options; `child`: a ticking one; `env`
+function Registry:join(node, own)
+  own = own or {}
+  local options = { name = "spec", ttl = 2, listen = "127.0.0.1:0", secret = "a secret of the specs", snapshot_timeout = 1,
+    replicate_timeout = 0.5 }
+  for _, from in ipairs { self.options, own } do
+    for key, value in pairs(from) do options[key] = value end
+  end
+  options.child, options.env, options.launch = nil, nil, nil
+  local args = { APP, crown.json.encode(options) }
+  if own.child then
+    for _, word in ipairs { ticker, self.ticks, "plain" } do args[#args + 1] = word end
+  end
+  local log = ("%s/%s-%d.log"):format(self.dir, node, #self.members)
+  local member = setmetatable({ node = node, candidate = Candidate.start { args = args, node = node, log = log,
+    env = own.env } }, Member)
+  self.members[#self.members + 1] = member
+  return member
+end
+
+--- Starts several, and waits until each knows all of them and one leads.
+function Registry:join_all(nodes, own)
+  local found = {}
+  for i, node in ipairs(nodes) do found[i] = self:join(node, own) end
+  self:await(found)
+  return unpack(found)
+end
+
+--- Waits until these members agree on who they are and who leads; returns the leader's node and epoch.
+function Registry.await(_, members, seconds)
+  local node, epoch
+  eventually(function()
+    node, epoch = members[1]:ask("leader")
+    if not node then return false end
+    for _, member in ipairs(members) do
+      local leader, its = member:ask "leader"
+      local known = member:ask "members" or {}
+      if leader ~= node or its ~= epoch or #known ~= #members then return false end
+    end
+    local probe = members[1]:ask("register", { name = "probe-" .. epoch, value = epoch, timeout = 1 })
+    return probe ~= nil
+  end, seconds or 15)
+  return node, epoch
+end
+
+function Registry:destroy()
+  for _, member in ipairs(self.members) do member:close() end
+  for _, member in ipairs(self.members) do member.candidate:destroy() end
+end
+
+local function port_of(member)
+  local found
+  for one in member.candidate:output():gmatch "control port (%d+)" do found = tonumber(one) end
+  return found
+end
+
+function Member:close()
+  if self.connection then self.connection:close() end
+  self.connection = nil
+end
+
+-- A restarted runtime has another port.
+local function connection_of(self)
+  local port = port_of(self)
+  if self.connection and self.port == port then return self.connection end
+  self:close()
+  if not port then return nil end
+  self.connection, self.port = crown.tcp.connect("127.0.0.1", port, { timeout = 1 }), port
+  return self.connection
+end
+
+--- Asks: "register", "unregister", "whereis", "names", "members", "leader", "fill".
+-- @return what it answers; nothing when it cannot be asked
+function Member:ask(what, args)
+  local connection = connection_of(self)
+  if not connection then return nil, "not there" end
+  local request = { what = what }
+  for key, value in pairs(args or {}) do request[key] = value end
+  connection:set_timeout((request.timeout or 5) + 2)
+  local line = connection:write(crown.json.encode(request) .. "\n") and connection:read "*l"
+  if not line then
+    self:close()
+    return nil, "gone"
+  end
+  local answer = crown.json.decode(line)
+  for i = 1, 3 do
+    if answer[i] == crown.json.null then answer[i] = nil end
+  end
+  return answer[1], answer[2], answer[3]
+end
+
+return Registry

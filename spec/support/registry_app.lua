@@ -1,0 +1,46 @@
+-- A member of a registry that does what it is told over a control port: a line of JSON asks, a line answers.
+-- Arguments: the registry's options as JSON; the argv of the child, if there is one.
+local crown = require "crown"
+local registry = require "crown.registry"
+
+local options = crown.json.decode(arg[1])
+if arg[2] then options.child = { unpack(arg, 2) } end
+local names = registry.open(options)
+
+local answers = {}
+
+function answers.register(ask) return { names:register(ask.name, ask.value, { timeout = ask.timeout }) } end
+function answers.unregister(ask) return { names:unregister(ask.name, { timeout = ask.timeout }) } end
+function answers.whereis(ask) return { names:whereis(ask.name) } end
+function answers.names() return { names:names() } end
+function answers.members() return { names:members() } end
+function answers.leader() return { names:leader() } end
+
+-- Many at once: the numbers of those that were acknowledged.
+function answers.fill(ask)
+  local left, done, yes = ask.to - ask.from + 1, require "crown.core.promise" (), {}
+  for i = ask.from, ask.to do
+    crown.spawn(function()
+      if names:register(ask.prefix .. i, i, { timeout = ask.timeout }) then yes[#yes + 1] = i end
+      left = left - 1
+      if left == 0 then done:resolve(true) end
+    end)
+  end
+  done:wait(ask.timeout + 5)
+  return { yes }
+end
+
+local function serve(connection)
+  connection:set_timeout(3600)
+  for line in function() return connection:read "*l" end do
+    local ask = crown.json.decode(line)
+    local answer = answers[ask.what](ask)
+    for i = 1, 3 do answer[i] = answer[i] == nil and crown.json.null or answer[i] end
+    if not connection:write(crown.json.encode(answer) .. "\n") then break end
+  end
+  connection:close()
+end
+
+local listener = assert(crown.tcp.listen("127.0.0.1", 0, serve, { background = true }))
+io.stdout:write(("control port %d\n"):format(listener:port()))
+io.stdout:flush()

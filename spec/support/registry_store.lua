@@ -1,0 +1,86 @@
+--- The registry's row and queue as the virtual store of the simulation: each operation is atomic, as its statement is in
+-- Postgres.
+local Store = {}
+Store.__index = Store
+
+local function copy(value)
+  if type(value) ~= "table" then return value end
+  local made = {}
+  for key, one in pairs(value) do made[key] = copy(one) end
+  return made
+end
+
+function Store.new(now)
+  return setmetatable({ now = now, queue = {}, tail = 0, row = { version = 0, epoch = 0, assumed = 0, members = {},
+    locked_until = 0, committed_epoch = 0, committed = 0 } }, Store)
+end
+
+function Store:view()
+  local view = copy(self.row)
+  view.now = self.now()
+  view.locked = math.max(0, self.row.locked_until - view.now)
+  view.head = copy(self.queue[1])
+  return view
+end
+
+local ops = {}
+
+function ops.read(self)
+  return self:view()
+end
+
+function ops.enqueue(self, args)
+  for _, message in ipairs(args.messages) do
+    self.tail = self.tail + 1
+    self.queue[#self.queue + 1] = { number = self.tail, message = copy(message) }
+  end
+  return self.tail, "notify"
+end
+
+function ops.decide(self, args)
+  local row = self.row
+  if row.version ~= args.version or row.locked_until > self.now() then return false end
+  assert(self.queue[1] and self.queue[1].number == args.number, "a decision about another message")
+  table.remove(self.queue, 1)
+  row.version = row.version + 1
+  row.members, row.leader, row.leader_token = copy(args.state.members), args.state.leader, args.state.leader_token
+  row.old_leader, row.epoch = args.state.old_leader, args.state.epoch
+  if args.changed then
+    row.locked_until = self.now() + args.lock
+    row.evicted = nil
+  end
+  return true, "notify"
+end
+
+function ops.heartbeat(self, args)
+  local member = self.row.members[args.id]
+  if member and member.token == args.token then
+    member.expires_at = self.now() + args.ttl
+    self.row.version = self.row.version + 1
+  end
+  return self:view()
+end
+
+local function is_leader(row, args)
+  return row.leader == args.id and row.leader_token == args.token and row.epoch == args.epoch
+end
+
+function ops.assume(self, args)
+  if not is_leader(self.row, args) then return self:view() end
+  self.row.version, self.row.assumed, self.row.locked_until = self.row.version + 1, self.row.epoch, 0
+  return self:view(), "notify"
+end
+
+function ops.commit(self, args)
+  if not is_leader(self.row, args) then return false end
+  self.row.committed_epoch, self.row.committed = args.epoch, args.seq
+  return true
+end
+
+--- Performs an operation.
+-- @return its result, and "notify" when the others hear of it
+function Store:perform(op, args)
+  return ops[op](self, args)
+end
+
+return Store

@@ -1,0 +1,406 @@
+--- A virtual cluster around the real members of a registry: a clock, a network, a store and candidates that are all tables;
+-- a seed decides what goes wrong, and after each step the promises are looked at.
+local Clock = require "support.virtual_clock"
+local candidate = require "crown.registry.candidate"
+local elector = require "crown.registry.elector"
+local exchange = require "crown.registry.exchange"
+local Member = require "crown.registry.member"
+local Store = require "support.registry_store"
+
+local World = {}
+World.__index = World
+
+local TTL, MARGIN, SNAPSHOT, REPLICATE = 5, 0.1, 1, 0.5
+local NAMES = 12
+local STEPS = 200 -- between two breaths
+
+local function chance(world, part)
+  return world.random() < part
+end
+
+local function latency(world)
+  return 0.0005 + world.random() * 0.003
+end
+
+-- What a stopped process is told waits until it goes on.
+local function deliver(node, fn)
+  if node.dead then return end
+  if node.stopped then
+    node.waiting[#node.waiting + 1] = fn
+  else
+    fn()
+  end
+end
+
+-- --- the store, at the other end of a connection that can be cut
+
+local function ask(world, node, op, args, done)
+  local answered = false
+  local function answer(...)
+    if answered then return end
+    answered = true
+    local results = { n = select("#", ...), ... }
+    deliver(node, function() done(unpack(results, 1, results.n)) end)
+  end
+  world.clock:after(TTL / 4, function() answer(nil, "timeout") end)
+  world.clock:after(latency(world), function()
+    if node.cut or node.dead or node.stopped then return end
+    local result, notify = world.store:perform(op, args)
+    if notify then world:notify() end
+    if node.lossy and chance(world, 0.3) then return end
+    world.clock:after(latency(world), function()
+      if not node.cut then answer(result) end
+    end)
+  end)
+end
+
+function World:notify()
+  for _, node in ipairs(self.nodes) do
+    self.clock:after(latency(self), function()
+      if not node.cut then deliver(node, function() node.member:wake() end) end
+    end)
+  end
+end
+
+-- --- links: one ordered stream for each pair and direction
+
+local function reaches(world, a, b)
+  return not a.dead and not b.dead and not world.parted[a.name .. b.name] and not world.parted[b.name .. a.name]
+end
+
+local function link_drop(a, b)
+  local link = a.out[b.name]
+  if not link then return end
+  a.out[b.name] = nil
+  deliver(a, function() a.member:link_down(b.member.id) end)
+end
+
+local function dial(world, a, b)
+  if a.out[b.name] or not a.peers[b.member.id] or not reaches(world, a, b) or a.stopped or b.stopped then return end
+  a.out[b.name] = { last = 0 }
+  a.member:link_up(b.member.id)
+end
+
+local function dial_all(world)
+  for _, a in ipairs(world.nodes) do
+    for _, b in ipairs(world.nodes) do
+      if a ~= b then
+        if not reaches(world, a, b) then link_drop(a, b) else dial(world, a, b) end
+      end
+    end
+  end
+  world.clock:after(0.05 + world.random() * 0.05, function() dial_all(world) end)
+end
+
+local function send(world, a, id, message)
+  local b = world.by_id[id]
+  local link = b and a.out[b.name]
+  if not link then return end
+  link.last = math.max(link.last, world.clock.now + latency(world))
+  world.clock:after(link.last - world.clock.now, function()
+    if a.out[b.name] ~= link then return end
+    if not reaches(world, a, b) then return link_drop(a, b) end
+    local sender, member = a.member, b.member
+    local function reply(answer)
+      world.clock:after(latency(world), function()
+        if a.out[b.name] ~= link or a.member ~= sender then return end
+        if not reaches(world, a, b) then return link_drop(a, b) end
+        deliver(a, function() assert(exchange.answered(sender, answer)) end)
+      end)
+    end
+    deliver(b, function()
+      if b.member == member then assert(exchange.receive(member, sender.id, message, reply)) end
+    end)
+  end)
+end
+
+-- --- a candidate as the election core makes it: it acts from a grant up to its deadline
+
+local function acting(world, node)
+  return not node.dead and node.leading and world.clock.now < node.deadline
+end
+
+local function check_leaders(world)
+  local found
+  for _, node in ipairs(world.nodes) do
+    if acting(world, node) then
+      if found then world:fail(("%s and %s lead at once"):format(found.name, node.name)) end
+      found = node
+    end
+  end
+end
+
+local function granted(world, node, sent, epoch)
+  if world.clock.now >= sent + TTL - MARGIN then return end
+  if not node.leading then
+    local known = world.granted[epoch]
+    if known and known ~= node.name .. node.starts then world:fail(("epoch %d was given twice"):format(epoch)) end
+    if epoch < world.highest then world:fail(("the epoch went back to %d"):format(epoch)) end
+    world.granted[epoch], world.highest = node.name .. node.starts, epoch
+    world.terms = world.terms + 1
+  end
+  node.leading, node.deadline = true, sent + TTL - MARGIN
+  check_leaders(world)
+end
+
+local function poll(world, node, start)
+  if node.dead or node.start ~= start or node.calling then return end
+  node.calling = true
+  local sent = world.clock.now
+  local verb = node.leading and "refresh" or "claim"
+  local over = false
+  local function done(verdict, detail)
+    if over or node.start ~= start then return end
+    over, node.calling = true, false
+    if verdict then granted(world, node, sent, detail) elseif verdict == false then node.leading = false end
+    local wait = verdict and TTL / 3 or 0.5 + world.random() * 0.5
+    world.clock:after(wait, function() deliver(node, function() poll(world, node, start) end) end)
+  end
+  world.clock:after(TTL / 4, function() done(nil, "timeout") end)
+  candidate[verb](node.member, done)
+end
+
+local function watch_deadline(world, node)
+  if node.leading and world.clock.now >= node.deadline then node.leading = false end
+  world.clock:after(0.02, function() watch_deadline(world, node) end)
+end
+
+-- --- nodes
+
+local function effects_of(world, node, start)
+  local function mine(fn)
+    return function(...)
+      if node.start == start then return fn(...) end
+    end
+  end
+  return {
+    now = function() return world.clock.now end,
+    after = mine(function(seconds, fn)
+      world.clock:after(seconds, function()
+        if node.start == start then deliver(node, mine(fn)) end
+      end)
+    end),
+    soon = mine(function(fn) world.clock:after(0, function() deliver(node, mine(fn)) end) end),
+    ask = mine(function(op, args, done) ask(world, node, op, args, mine(done)) end),
+    send = mine(function(id, message) send(world, node, id, message) end),
+    links = mine(function(peers) for id in pairs(peers) do node.peers[id] = true end end),
+    acting = function() return acting(world, node) end,
+    wanting = function() return not node.stopped end,
+    told = mine(function(what)
+      if what == "assumed" or (what == "changed" and node.leading) then
+        world.clock:after(0, function() deliver(node, mine(function() poll(world, node, start) end)) end)
+      end
+    end),
+    emit = mine(function(event)
+      world.events[event] = (world.events[event] or 0) + 1
+      if event == "oracle.registry.names_missed" then world.ledger = {} end
+    end),
+    fresh = function()
+      world.tokens = world.tokens + 1
+      return "t" .. world.tokens
+    end,
+    number = function(last) return math.max(last + 1, world.clock.now * 1000) end,
+  }
+end
+
+local function boot(world, node)
+  node.starts = node.starts + 1
+  node.start = {}
+  node.dead, node.stopped, node.leading, node.calling = false, false, false, false
+  node.out, node.peers, node.waiting = {}, {}, {}
+  node.member = Member.new({ registry = "r", node = node.name, runtime = node.name .. node.supervisor, address = node.name,
+    ttl = TTL, replicas = 2, replicate_timeout = REPLICATE, snapshot_timeout = SNAPSHOT, strict = world.strict, most = 1e6 },
+    effects_of(world, node, node.start))
+  world.by_id[node.member.id] = node
+  node.member:start()
+  poll(world, node, node.start)
+end
+
+local function kill(world, node, whole)
+  if node.dead then return end
+  node.dead, node.leading, node.start = true, false, nil
+  node.member:close()
+  for _, other in ipairs(world.nodes) do
+    link_drop(other, node)
+  end
+  node.out = {}
+  if whole then node.supervisor = node.supervisor + 1 end
+  world.clock:after(whole and 1 + world.random() * 10 or 0.05, function() boot(world, node) end)
+end
+
+local function thaw(node)
+  if not node.stopped then return end
+  node.stopped = false
+  local waiting = node.waiting
+  node.waiting = {}
+  for _, fn in ipairs(waiting) do deliver(node, fn) end
+end
+
+-- --- clients: who was told yes, and has not let go since
+
+local function holds(world, one)
+  local row = world.store.row.members[one.node.member.id]
+  return row ~= nil and row.token == one.token
+end
+
+-- A yes that comes to somebody who was thrown out since is one about the past.
+local function told_yes(world, node, name, token)
+  if not holds(world, { node = node, token = token }) then return end
+  local known = world.ledger[name]
+  if known and known.node ~= node and holds(world, known) then
+    world:fail(("%s was given to %s while %s has it"):format(name, node.name, known.node.name))
+  end
+  world.ledger[name] = { node = node, token = token }
+  world.acknowledged = world.acknowledged + 1
+end
+
+local function client(world, node)
+  world.clock:after(0.02 + world.random() * 0.3, function()
+    client(world, node)
+    if node.dead or node.stopped or world.quiet then return end
+    local name, member, start = "n" .. math.floor(world.random() * NAMES), node.member, node.start
+    local token = member.token
+    local op = { what = chance(world, 0.6) and "register" or "unregister", name = name, value = ("%q"):format(node.name) }
+    local known = world.ledger[name]
+    if op.what == "unregister" and known and known.node == node then world.ledger[name] = nil end
+    if op.what == "unregister" and not (known and known.node == node) then return end
+    member:write(op, 2, function(fine)
+      if not fine or op.what ~= "register" or node.start ~= start or member.token ~= token then return end
+      if world.undone[name] and world.undone[name] > world.clock.now then return end
+      told_yes(world, node, name, token)
+    end)
+    if op.what == "unregister" then world.undone[name] = world.clock.now + 2.1 end
+  end)
+end
+
+-- --- faults
+
+local function heal(world)
+  world.parted = {}
+  for _, node in ipairs(world.nodes) do
+    node.cut, node.lossy = false, false
+    thaw(node)
+  end
+end
+
+local faults = {
+  function(world, node) kill(world, node, false) end,
+  function(world, node) kill(world, node, true) end,
+  function(_, node) node.cut = true end,
+  function(_, node) node.lossy = true end,
+  function(world, node)
+    if not node.dead then
+      node.stopped = true
+      world.clock:after(world.random() * 12, function() thaw(node) end)
+    end
+  end,
+  function(world, node)
+    for _, other in ipairs(world.nodes) do
+      if other ~= node and chance(world, 0.7) then world.parted[node.name .. other.name] = true end
+    end
+  end,
+  function(_, node)
+    if not node.dead and not node.stopped and node.leading and not node.calling then
+      node.leading = false
+      candidate.abdicate(node.member, false, function() end)
+    end
+  end,
+  function(world, node)
+    if not node.dead and not node.stopped and not node.calling then
+      node.leading, node.calling = false, true
+      candidate.abdicate(node.member, true, function() kill(world, node, true) end)
+    end
+  end,
+  function(world) heal(world) end,
+  function(world) heal(world) end,
+}
+
+local function trouble(world)
+  world.clock:after(0.2 + world.random() * 4, function()
+    if world.quiet then return end
+    local node = world.nodes[1 + math.floor(world.random() * #world.nodes)]
+    if chance(world, 0.4) then -- the one that it hurts most
+      for _, one in ipairs(world.nodes) do
+        if acting(world, one) then node = one end
+      end
+    end
+    faults[1 + math.floor(world.random() * #faults)](world, node)
+    trouble(world)
+  end)
+end
+
+-- --- the run
+
+--- Makes a world.
+-- @tparam table options `seed`, `nodes` (3), `strict`
+function World.new(options)
+  local state = options.seed * 2654435761 % 2 ^ 31 + 1
+  local self = setmetatable({ clock = Clock.new(100), nodes = {}, by_id = {}, parted = {}, granted = {}, highest = 0,
+    terms = 0, acknowledged = 0, tokens = 0, ledger = {}, undone = {}, events = {}, strict = options.strict, seed = options.seed },
+    World)
+  function self.random()
+    state = state * 16807 % 2147483647
+    return state / 2147483647
+  end
+  for _ = 1, 5 do self.random() end
+  self.store = Store.new(function() return self.clock.now end)
+  for i = 1, options.nodes or 3 do
+    local node = { name = string.char(96 + i), starts = 0, supervisor = 1 }
+    self.nodes[i] = node
+    self.clock:after(self.random(), function() boot(self, node) client(self, node) watch_deadline(self, node) end)
+    node.dead, node.out, node.peers, node.waiting = true, {}, {}, {}
+    node.member = { id = elector.member_id(node.name, "r"), wake = function() end }
+  end
+  self.clock:after(1, function() dial_all(self) trouble(self) end)
+  return self
+end
+
+function World:fail(what)
+  error(("seed %d, at %.3f s: %s"):format(self.seed, self.clock.now, what), 0)
+end
+
+local function run_until(self, at, breathe)
+  local steps = 0
+  while self.clock.now < at do
+    self.clock:step()
+    steps = steps + 1
+    if breathe and steps % STEPS == 0 then breathe() end
+  end
+end
+
+local function check_end(self)
+  local leader
+  for _, node in ipairs(self.nodes) do
+    if acting(self, node) then leader = node end
+    if not node.member.joined then self:fail(node.name .. " is not a member in the end") end
+  end
+  if not leader then self:fail "nobody leads in the end" end
+  for _, node in ipairs(self.nodes) do
+    local names = node.member.replica.names
+    for name, entry in pairs(leader.member.replica.names) do
+      if not names[name] or names[name].owner ~= entry.owner then self:fail(node.name .. " lacks " .. name) end
+    end
+    if node.member.replica.count ~= leader.member.replica.count then self:fail(node.name .. " has too many names") end
+  end
+  for name, one in pairs(self.ledger) do
+    local entry = leader.member.replica.names[name]
+    if holds(self, one) and not (entry and entry.owner == one.node.member.id) then
+      self:fail(("%s was acknowledged to %s, and lost"):format(name, one.node.name))
+    end
+  end
+end
+
+--- Runs it: trouble first, then quiet, after which everything has to be well.
+-- @number seconds of trouble
+-- @tparam[opt] function breathe called now and then, for a loop that has others to serve
+-- @raise what broke, and when
+function World:run(seconds, breathe)
+  run_until(self, self.clock.now + seconds, breathe)
+  self.quiet = true
+  heal(self)
+  run_until(self, self.clock.now + 40, breathe)
+  check_end(self)
+  return self
+end
+
+return World
