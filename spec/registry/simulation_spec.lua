@@ -26,6 +26,22 @@ describe("a registry in a virtual cluster", function()
   end
 end)
 
+describe("a change-over in a virtual cluster", function()
+  it("may lose whoever holds the lock after any step", function()
+    for seed = 1, 3 do
+      local steps, changing = 0, true
+      while changing or steps < 150 do
+        local world = World.new { seed = seed, calm = true, strict = true }
+        changing = world:kill_successor(steps)
+        world:run(1, breathe)
+        assert.is_nil(world.events["oracle.registry.names_missed"])
+        steps = steps + 1
+      end
+      assert.is_true(steps > 100)
+    end
+  end)
+end)
+
 -- A rule that can be broken without being found is not tested.
 describe("the simulation finds", function()
   local function is_found(module, name, broken)

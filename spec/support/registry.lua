@@ -8,6 +8,7 @@ local Registry = {}
 Registry.__index = Registry
 
 local APP = "spec/support/registry_app.lua"
+local program = os.getenv "CROWN_LUA" or "./crown-lua"
 local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 
 local Member = {}
@@ -15,14 +16,15 @@ Member.__index = Member
 
 --- Makes a cluster.
 -- @tparam table options `url`; `name`, `ttl` (2), and what else the oracle takes
-function Registry.new(options)
+-- @tparam[opt] table network of support.network: each member on the host of its name
+function Registry.new(options, network)
   local dir = tempdir()
-  return setmetatable({ dir = dir, ticks = dir .. "/ticks", options = options, members = {} }, Registry)
+  return setmetatable({ dir = dir, ticks = dir .. "/ticks", options = options, network = network, members = {} }, Registry)
 end
 
 --- Starts a member.
 -- @string node
--- @tparam[opt] table own its own options; `child`: a ticking one; `env`
+-- @tparam[opt] table own its own options; `child`: a ticking one
 function Registry:join(node, own)
   own = own or {}
   local options = { name = "spec", ttl = 2, listen = "127.0.0.1:0", secret = "a secret of the specs", snapshot_timeout = 1,
@@ -30,14 +32,22 @@ function Registry:join(node, own)
   for _, from in ipairs { self.options, own } do
     for key, value in pairs(from) do options[key] = value end
   end
-  options.child, options.env, options.launch = nil, nil, nil
-  local args = { APP, crown.json.encode(options) }
+  options.child = nil
+  local address, env = "127.0.0.1", {}
+  local launcher, args = program, { APP }
+  if self.network then
+    address = self.network.hosts[node].address
+    options.listen, env.CONTROL = address .. ":0", address
+    launcher, args = self.network:launch(node)
+    args[#args + 1], args[#args + 2] = program, APP
+  end
+  args[#args + 1] = crown.json.encode(options)
   if own.child then
     for _, word in ipairs { ticker, self.ticks, "plain" } do args[#args + 1] = word end
   end
   local log = ("%s/%s-%d.log"):format(self.dir, node, #self.members)
-  local member = setmetatable({ node = node, candidate = Candidate.start { args = args, node = node, log = log,
-    env = own.env } }, Member)
+  local member = setmetatable({ node = node, address = address, candidate = Candidate.start { program = launcher, args = args,
+    node = node, log = log, env = env } }, Member)
   self.members[#self.members + 1] = member
   return member
 end
@@ -89,8 +99,13 @@ local function connection_of(self)
   if self.connection and self.port == port then return self.connection end
   self:close()
   if not port then return nil end
-  self.connection, self.port = crown.tcp.connect("127.0.0.1", port, { timeout = 1 }), port
+  self.connection, self.port = crown.tcp.connect(self.address, port, { timeout = 1 }), port
   return self.connection
+end
+
+--- The same member, over a connection of its own: for what goes on side by side.
+function Member:twin()
+  return setmetatable({ node = self.node, address = self.address, candidate = self.candidate }, Member)
 end
 
 --- Asks: "register", "unregister", "whereis", "names", "members", "leader", "fill".

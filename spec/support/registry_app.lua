@@ -41,6 +41,6 @@ local function serve(connection)
   connection:close()
 end
 
-local listener = assert(crown.tcp.listen("127.0.0.1", 0, serve, { background = true }))
+local listener = assert(crown.tcp.listen(os.getenv "CONTROL" or "127.0.0.1", 0, serve, { background = true }))
 io.stdout:write(("control port %d\n"):format(listener:port()))
 io.stdout:flush()

@@ -332,7 +332,7 @@ end
 -- --- the run
 
 --- Makes a world.
--- @tparam table options `seed`, `nodes` (3), `strict`
+-- @tparam table options `seed`, `nodes` (3), `strict`; `calm`: nothing goes wrong by itself
 function World.new(options)
   local state = options.seed * 2654435761 % 2 ^ 31 + 1
   local self = setmetatable({ clock = Clock.new(100), nodes = {}, by_id = {}, parted = {}, granted = {}, highest = 0,
@@ -351,7 +351,10 @@ function World.new(options)
     node.dead, node.out, node.peers, node.waiting = true, {}, {}, {}
     node.member = { id = elector.member_id(node.name, "r"), wake = function() end }
   end
-  self.clock:after(1, function() dial_all(self) trouble(self) end)
+  self.clock:after(1, function()
+    dial_all(self)
+    if not options.calm then trouble(self) end
+  end)
   return self
 end
 
@@ -388,6 +391,22 @@ local function check_end(self)
       self:fail(("%s was acknowledged to %s, and lost"):format(name, one.node.name))
     end
   end
+end
+
+--- Lets the leader leave in order, and kills whoever is to follow it some steps later.
+-- @number steps
+-- @treturn boolean whether the change-over was still under way
+function World:kill_successor(steps)
+  run_until(self, self.clock.now + 10)
+  local row = self.store.row
+  local epoch, leaving = row.epoch, self.by_id[row.leader]
+  leaving.leading, leaving.calling = false, true
+  candidate.abdicate(leaving.member, true, function() kill(self, leaving, true) end)
+  while row.epoch == epoch do self.clock:step() end
+  for _ = 1, steps do self.clock:step() end
+  local changing = elector.changing(row)
+  if row.leader then kill(self, self.by_id[row.leader], true) end
+  return changing
 end
 
 --- Runs it: trouble first, then quiet, after which everything has to be well.
