@@ -1,6 +1,8 @@
-# The simulation: a virtual cluster around the real election core, thousands of seeds, faults between any two steps.
+# The simulations: virtual clusters around the real election core and the real members of a registry, thousands of seeds,
+# faults between any two steps.
 
 SEEDS ?= 100000
+REGISTRY_SEEDS ?= 400
 MUTATIONS := late-anchor no-margin lazy-keeper no-deadman release-first release-by-token claims-unordered
 SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/election/*.c runtime/base/*.c))
 
@@ -8,9 +10,10 @@ $(BUILD)/simulate: $(SIM_OBJECTS)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 .PHONY: simulate
-simulate: packages-build ## simulate SEEDS= virtual clusters, then prove that broken rules are found
+simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters, then prove that broken rules are found
 	@$(MAKE) --no-print-directory $(BUILD)/simulate
 	$(BUILD)/simulate --seeds $(SEEDS)
+	@seq 1 100 $(REGISTRY_SEEDS) | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 100
 	@for m in $(MUTATIONS); do \
 	  if $(BUILD)/simulate --seeds 20000 --mutate $$m > $(BUILD)/mutation.log; then \
 	    echo "the mutation $$m was not found"; exit 1; \

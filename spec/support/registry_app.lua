@@ -1,6 +1,7 @@
 -- A member of a registry that does what it is told over a control port: a line of JSON asks, a line answers.
 -- Arguments: the registry's options as JSON; the argv of the child, if there is one.
 local crown = require "crown"
+local promise = require "crown.core.promise"
 local registry = require "crown.registry"
 
 local options = crown.json.decode(arg[1])
@@ -16,9 +17,9 @@ function answers.names() return { names:names() } end
 function answers.members() return { names:members() } end
 function answers.leader() return { names:leader() } end
 
--- Many at once: the numbers of those that were acknowledged.
+-- Many at once: the numbers of those that were acknowledged, and the seconds that it took.
 function answers.fill(ask)
-  local left, done, yes = ask.to - ask.from + 1, require "crown.core.promise" (), {}
+  local left, done, yes, from = ask.to - ask.from + 1, promise(), {}, crown.now()
   for i = ask.from, ask.to do
     crown.spawn(function()
       if names:register(ask.prefix .. i, i, { timeout = ask.timeout }) then yes[#yes + 1] = i end
@@ -27,7 +28,14 @@ function answers.fill(ask)
     end)
   end
   done:wait(ask.timeout + 5)
-  return { yes }
+  return { yes, crown.now() - from }
+end
+
+-- Seconds that so many lookups take.
+function answers.look_up(ask)
+  local from = crown.now()
+  for i = 1, ask.count do names:whereis(ask.prefix .. i % ask.names + 1) end
+  return { crown.now() - from }
 end
 
 local function serve(connection)

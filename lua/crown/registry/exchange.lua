@@ -63,11 +63,30 @@ function receive.copy(member, from, message)
   if member.changeover and member.changeover.epoch == message.term then member.changeover:copy(from, message) end
 end
 
--- The answer goes back by the way that the write came: whoever loses that way knows that there will be none.
+-- Answers that come in one turn go back in one message.
+local function collect(member, reply)
+  local answers = {}
+  return function(request, result)
+    answers[#answers + 1] = { request = request, result = result }
+    if #answers > 1 then return end
+    member.effects.soon(function()
+      local collected = answers
+      answers = {}
+      reply { kind = "written", answers = collected }
+    end)
+  end
+end
+
+-- The answers go back by the way that the writes came: whoever loses that way knows that there will be none.
 function receive.write(member, from, message, reply)
-  local function answer(result) reply { kind = "written", request = message.request, result = result } end
-  if not member.authority then return answer { retry = "this node does not lead" } end
-  member.authority:write(from, message.op, answer)
+  local answer = collect(member, reply)
+  for _, write in ipairs(message.writes) do
+    if member.authority then
+      member.authority:write(from, write.op, function(result) answer(write.request, result) end)
+    else
+      answer(write.request, { retry = "this node does not lead" })
+    end
+  end
 end
 
 --- Takes a message of another member.
@@ -96,7 +115,9 @@ end
 function exchange.answered(member, message)
   local fine, problem = messages.check(message)
   if not fine or message.kind ~= "written" then return nil, problem or "an answer to nothing" end
-  if not member.over then member.writes:answered(message.request, message.result) end
+  for _, answer in ipairs(message.answers) do
+    if not member.over then member.writes:answered(answer.request, answer.result) end
+  end
   return true
 end
 

@@ -40,7 +40,7 @@ end
 -- @tparam table who `registry`, `id`, `secret`
 -- @string expected the id of the member that should answer
 -- @number timeout seconds for each step
--- @return true; or nil, message, code: "refused" where the secrets differ
+-- @return true; or nil, message, code: "denied" where the secrets differ
 function handshake.dial(stream, who, expected, timeout)
   local talk = { registry = who.registry, dialer = who.id, acceptor = expected, theirs = nonce() }
   local sent, problem, code = stream:write(frames.encode { version = VERSION, registry = who.registry, id = who.id,
@@ -49,18 +49,18 @@ function handshake.dial(stream, who, expected, timeout)
   local answer
   answer, problem, code = read(stream, timeout)
   if not answer then return nil, problem, code end
-  if is_text(answer.error) then return nil, "it refuses: " .. answer.error, "refused" end
-  if answer.id ~= expected then return nil, ("there is %s, not %s"):format(tostring(answer.id), expected), "refused" end
+  if is_text(answer.error) then return nil, "it refuses: " .. answer.error, "denied" end
+  if answer.id ~= expected then return nil, ("there is %s, not %s"):format(tostring(answer.id), expected), "denied" end
   talk.ours = answer.nonce
   if not is_text(answer.nonce) or not is_text(answer.proof)
     or not crypto.equal(answer.proof, proof(who.secret, "acceptor", talk)) then
-    return nil, "it does not know the secret", "refused"
+    return nil, "it does not know the secret", "denied"
   end
   sent, problem, code = stream:write(frames.encode { proof = proof(who.secret, "dialer", talk) })
   if not sent then return nil, problem, code end
   answer, problem, code = read(stream, timeout)
   if not answer then return nil, problem, code end
-  if answer.ok ~= true then return nil, "it refuses: " .. tostring(answer.error), "refused" end
+  if answer.ok ~= true then return nil, "it refuses: " .. tostring(answer.error), "denied" end
   return true
 end
 
@@ -72,14 +72,14 @@ end
 
 local function refuse(stream, why)
   stream:write(frames.encode { error = why })
-  return nil, why, "refused"
+  return nil, why, "denied"
 end
 
 --- The side that is dialled.
 -- @param stream the connection
 -- @tparam table who `registry`, `id`, `secret`
 -- @number timeout seconds for each step
--- @treturn string the other's id; or nil, message, code: "refused", "nonsense", or that of the connection
+-- @treturn string the other's id; or nil, message, code: "denied", "nonsense", or that of the connection
 function handshake.accept(stream, who, timeout)
   local hello, problem, code = read(stream, timeout)
   if not hello then return nil, problem, code end

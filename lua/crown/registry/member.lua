@@ -18,6 +18,7 @@ Member.__index = Member
 
 local ASK_AGAIN = 0.2    -- seconds after a store that did not answer
 local HEARTBEATS = 3     -- in a TTL
+local POST_BYTES = 200000 -- of writes in one message
 local JOIN_AGAIN = 1     -- seconds until a join that had no effect is repeated
 
 --- Makes one; nothing happens before `start`.
@@ -315,6 +316,22 @@ function Member:relinquish(why)
   end_authority(self, why)
 end
 
+-- Writes that come in one turn go out in one message.
+function Member:post(leader, write)
+  local posted = self.posted
+  if posted and posted.to == leader and posted.bytes < POST_BYTES then
+    posted.writes[#posted.writes + 1] = write
+  else
+    posted = { to = leader, writes = { write }, bytes = 0 }
+    self.posted = posted
+    self.effects.soon(function()
+      if self.posted == posted then self.posted = nil end
+      self.effects.send(leader, { kind = "write", writes = posted.writes })
+    end)
+  end
+  posted.bytes = posted.bytes + #write.op.name + #(write.op.value or "") + 128
+end
+
 --- Hands a write to whoever leads.
 -- @string request
 -- @tparam table op
@@ -329,7 +346,7 @@ function Member:try(request, op)
     if not self.authority then return nil, "the leader is not acting yet" end
     self.authority:write(self.id, op, function(result) self.writes:answered(request, result) end)
   elseif self.linked[view.leader] then
-    self.effects.send(view.leader, { kind = "write", request = request, op = op })
+    self:post(view.leader, { request = request, op = op })
   else
     return nil, "there is no link to the leader " .. view.leader
   end

@@ -53,7 +53,7 @@ local function is_name(value)
   return type(value) == "table" and is_text(value[1]) and is_text(value[2]) and is_text(value[3]) and is_value(value[4])
 end
 
-local function is_write(value)
+local function is_op(value)
   return type(value) == "table" and (value.what == "register" or value.what == "unregister") and is_text(value.name)
     and is_text(value.token) and (value.what ~= "register" or is_value(value.value))
 end
@@ -62,8 +62,12 @@ local function is_part(value)
   return is_count(value) and value >= 1 and value <= PARTS_MOST
 end
 
-local function is_result(value)
-  return type(value) == "table"
+local function is_write(value)
+  return type(value) == "table" and is_text(value.request) and is_op(value.op)
+end
+
+local function is_answer(value)
+  return type(value) == "table" and is_text(value.request) and type(value.result) == "table"
 end
 
 local SHAPES = {
@@ -76,8 +80,8 @@ local SHAPES = {
   seek = { epoch = is_count },
   position = { epoch = is_count, at = is_position },
   fetch = { epoch = is_count },
-  write = { request = is_text, op = is_write },
-  written = { request = is_text, result = is_result },
+  write = { writes = is_list_of(is_write) },
+  written = { answers = is_list_of(is_answer) },
 }
 
 --- The most bytes of a name.
