@@ -61,6 +61,16 @@ static int core_detach(lua_State *L)
     return 0;
 }
 
+/* atomic(fn, …) -> what fn returns. No other task runs before it has: a task that computes for long
+ * is made to yield between any two instructions, but not across a call from C. fn may not wait, and
+ * has half a second. */
+static int core_atomic(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
 /* task:cancel(): its present wait, and each later one, returns nil, "cancelled". */
 static int core_task_cancel(lua_State *L)
 {
@@ -223,6 +233,7 @@ static const luaL_Reg functions[] = {
     {"sleep", core_sleep},
     {"spawn", core_spawn},
     {"detach", core_detach},
+    {"atomic", core_atomic},
     {"log", core_log},
     {"log_setup", core_log_setup},
     {"redact", core_redact},

@@ -39,6 +39,18 @@ describe("the example", function()
     end)
   end
 
+  it("registry.lua gives a name to one of two members, and leads once", function()
+    local env = { SECRET = "a secret of the specs" }
+    local one = start("registry.lua", "one", env)
+    says(one, "this node is the mailer")
+    says(one, "leading, epoch 1")
+    local two = start("registry.lua", "two", env)
+    says(two, "one is the mailer")
+    one:signal "TERM"
+    says(two, "leading, epoch 2")
+    assert.equal(0, one:wait(10))
+  end)
+
   it("oban_peer.lua follows Oban's leader", function()
     server:sql [[CREATE TABLE oban_peers (name TEXT PRIMARY KEY, node TEXT NOT NULL,
       started_at TIMESTAMP NOT NULL, expires_at TIMESTAMP NOT NULL)]]

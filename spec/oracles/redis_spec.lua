@@ -76,6 +76,30 @@ describe("the lease oracle on Redis", function()
     assert.equal("granted", candidate(server.url, "two"):claim()[1])
   end)
 
+  it("hands nobody another command's answer, also where a task is interrupted while it asks", function()
+    local connection = require "crown.redis.connection"
+    local client, send = assert(crown.redis.connect(server.url)), connection.send
+    function connection:send(...)
+      local command, said = ...
+      local over = command == "ECHO" and said:match "^1" and crown.now() + 0.15 or 0
+      while crown.now() < over do local _ = 1 end -- longer than a task may compute in one go, so that others come between
+      return send(self, ...)
+    end
+    local wrong, left = 0, 3
+    for task = 1, 3 do
+      crown.spawn(function()
+        for i = 1, 5 do
+          if client:call("ECHO", task .. " " .. i) ~= task .. " " .. i then wrong = wrong + 1 end
+        end
+        left = left - 1
+      end)
+    end
+    eventually(function() return left == 0 end, 30)
+    connection.send = send
+    assert.equal(0, wrong)
+    client:close()
+  end)
+
   it("goes on after SCRIPT FLUSH", function()
     local one = candidate(server.url, "one")
     one:claim()

@@ -15,7 +15,7 @@ describe("a link between members", function()
   -- One side: its links, and what it heard.
   local function side(node, options)
     local self = { heard = {}, events = {}, ups = {}, answers = {} }
-    local given = { who = { registry = "r", id = "r@" .. node, secret = SECRET }, host = "127.0.0.1", port = 0, every = 0.2,
+    local given = { who = { registry = "r", id = "r@" .. node, secret = SECRET }, host = "127.0.0.1", port = 0, every = 0.2, linger = 0.2,
       receive = function(from, message, reply)
         self.heard[#self.heard + 1] = { from = from, message = message }
         if message.kind == "nonsense" then return nil, "a message of no known kind" end
@@ -188,6 +188,16 @@ describe("a link between members", function()
     for i = 1, 40 do streams[i] = connect(b) end
     eventually(function() return b.links.strangers == 32 end)
     assert.is_true(is_cut(streams[40]))
+  end)
+
+  it("stays up for a while when the other is a member no more, and then goes", function()
+    local a, b = side "a", side "b"
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return a.ups["r@b"] end)
+    a.links:set_peers {}
+    a.links:send("r@b", { kind = "ask", of = 3 })
+    eventually(function() return #a.answers == 1 end)
+    eventually(function() return not a.ups["r@b"] end)
   end)
 
   it("comes back when the other does", function()

@@ -82,8 +82,9 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
         if one.node == leader then hurt(one) else left[#left + 1] = one end
       end
       members = left
-      local _, next_epoch = cluster:await(members)
-      assert.is_true(next_epoch > epoch)
+      local next_leader, next_epoch = cluster:await(members)
+      assert.not_equal(leader, next_leader)
+      assert.is_true(next_epoch > epoch, ("%s in epoch %d after %s in %d"):format(next_leader, next_epoch, leader, epoch))
     end
   end)
 

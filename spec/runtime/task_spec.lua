@@ -1,3 +1,4 @@
+local core = require "crown.core"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 
@@ -79,6 +80,43 @@ describe("a task that never waits", function()
 
   it("leaves them their turns from inside pcall loops too", function()
     neighbours_beat(function(over) while not over() do pcall(function() for _ = 1, 1e5 do local _ = 1 end end) end end)
+  end)
+
+  -- A task that computes is interrupted between any two instructions: two halves of a change can be told apart then.
+  local function halves_seen(change)
+    local state, apart, over = { one = 0, two = 0 }, 0, crown.now() + 0.4
+    local done = 0
+    for _ = 1, 2 do
+      crown.spawn(function()
+        while crown.now() < over do change(state) end
+        done = done + 1
+      end)
+    end
+    crown.spawn(function()
+      while done < 2 do
+        crown.sleep(0.001)
+        if state.one ~= state.two then apart = apart + 1 end
+      end
+    end)
+    eventually(function() return done == 2 end, 10)
+    return apart
+  end
+
+  local function change(state)
+    state.one = state.one + 1
+    for _ = 1, 1000 do local _ = 1 end
+    state.two = state.two + 1
+  end
+
+  it("may be interrupted within a change, unless that is atomic", function()
+    assert.is_true(halves_seen(change) > 0)
+    assert.equal(0, halves_seen(function(state) core.atomic(change, state) end))
+  end)
+
+  it("gets what an atomic function returns, and its errors", function()
+    assert.same({ 3, 4 }, { core.atomic(function(a, b) return a + 1, b + 1 end, 2, 3) })
+    assert.has_error(function() core.atomic(error, "no") end, "no")
+    assert.has_error(function() core.atomic(7) end)
   end)
 
   it("gets an error where it cannot be interrupted, in a coroutine of its own", function()

@@ -61,6 +61,13 @@ function Connection:send(...)
   self.outbox:write(resp.format { ... })
 end
 
+-- In the order of the line are the answers: nobody may come between the place in the queue and the command.
+local function ask(self, asked, ...)
+  self.last = self.last + 1
+  self.waiting[self.last] = asked
+  self:send(...)
+end
+
 --- Sends a command and waits for its answer.
 -- @number timeout seconds
 -- @param ... its words
@@ -69,9 +76,7 @@ end
 function Connection:call(timeout, ...)
   if self.closed then return nil, self.closed, "closed" end
   local asked = promise()
-  self.last = self.last + 1
-  self.waiting[self.last] = asked
-  self:send(...)
+  core.atomic(ask, self, asked, ...)
   local value, problem, code = asked:wait(timeout)
   if code == "timeout" then self:close "no answer in the time allowed" end
   return value, problem, code

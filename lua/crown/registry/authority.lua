@@ -226,6 +226,14 @@ function Authority:linked(id)
   for _, part in ipairs(self.snapshot.parts) do self.effects.send(id, part) end
 end
 
+--- A follower misses something: its stream begins anew, once.
+-- @string id
+-- @tparam boolean part whether it misses a part of the names; if not, those may be on their way already
+function Authority:gap(id, part)
+  local stream = self.streams[id]
+  if stream and (part or stream.held) then self:linked(id) end
+end
+
 --- A follower cannot be sent to any more.
 -- @string id
 function Authority:unlinked(id)

@@ -12,7 +12,7 @@ function receive.append(member, from, message)
   if replica:follow(message.epoch, message.first, message.changes) then
     member.effects.send(from, { kind = "held", epoch = message.epoch, seq = replica.at.seq })
   else
-    member.effects.send(from, { kind = "gap", epoch = message.epoch })
+    member.effects.send(from, { kind = "gap", epoch = message.epoch, part = false })
   end
 end
 
@@ -23,7 +23,7 @@ function receive.snapshot(member, from, message)
     member.effects.send(from, { kind = "held", epoch = message.epoch, seq = message.seq })
     member:restore()
   elseif whole == nil then
-    member.effects.send(from, { kind = "gap", epoch = message.epoch })
+    member.effects.send(from, { kind = "gap", epoch = message.epoch, part = true })
   end
 end
 
@@ -48,7 +48,7 @@ function receive.held(member, from, message)
 end
 
 function receive.gap(member, from, message)
-  if member.authority and member.authority.epoch == message.epoch then member.authority:linked(from) end
+  if member.authority and member.authority.epoch == message.epoch then member.authority:gap(from, message.part) end
 end
 
 function receive.stale(member, _, message)

@@ -5,6 +5,8 @@ local core = require "crown.core"
 
 local frames = {}
 
+local CUT = "the connection ended within a frame"
+
 --- Bytes in a frame at most.
 frames.MOST = 1048576
 
@@ -27,12 +29,14 @@ end
 function frames.read(stream, most, silence, patience)
   local head, problem, code = stream:read(4, silence)
   if not head then return nil, problem, code end
+  if #head < 4 then return nil, CUT, "closed" end
   local a, b, c, d = head:byte(1, 4)
   local size = ((a * 256 + b) * 256 + c) * 256 + d
   if size > most then return nil, ("a frame of %d bytes, where %d are the most"):format(size, most), "nonsense" end
   local text
   text, problem, code = stream:read(size, patience)
   if not text then return nil, problem, code end
+  if #text < size then return nil, CUT, "closed" end
   local fine, value = pcall(core.json.decode, text)
   if not fine or type(value) ~= "table" then return nil, "a frame that is not JSON", "nonsense" end
   return value

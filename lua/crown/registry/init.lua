@@ -49,7 +49,9 @@ end
 
 local function check_name(name)
   if type(name) ~= "string" or name == "" then error("a name must be a string that is not empty", 3) end
-  if #name > messages.NAME_MOST then error(("a name has at most %d bytes"):format(messages.NAME_MOST), 3) end
+  if not messages.is_name(name) then
+    error(("a name has at most %d bytes, and no control characters"):format(messages.NAME_MOST), 3)
+  end
 end
 
 local function timeout_of(options)
@@ -88,6 +90,12 @@ function Registry:unregister(name, options)
   return fine, other, code
 end
 
+local function copy(entries)
+  local copied = {}
+  for name, entry in pairs(entries) do copied[name] = entry end
+  return copied
+end
+
 local function member_of(self)
   return self.node.member
 end
@@ -106,7 +114,8 @@ end
 -- @treturn table by name: `{ value =, owner = node }`
 function Registry:names()
   local found, member = {}, member_of(self)
-  for name, entry in pairs(member and member.replica.names or {}) do
+  local entries = member and core.atomic(copy, member.replica.names) or {}
+  for name, entry in pairs(entries) do
     found[name] = { value = core.json.decode(entry.value), owner = elector.node_of(entry.owner) }
   end
   return found

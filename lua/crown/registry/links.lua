@@ -16,7 +16,6 @@ local HANDSHAKE = 3                     -- seconds for each of its steps
 local STRANGERS_MOST = 32               -- connections at once that have proved nothing yet
 local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
 local FIRST_PAUSE, MOST_PAUSE = 0.02, 1 -- seconds between dials
-local LINGER = 5                        -- seconds that a link to somebody who is a member no more stays up
 local IN_A_ROW = 32                     -- frames that are read before the loop gets its turn
 local PATIENCE = 10                     -- seconds for the rest of a frame
 
@@ -27,7 +26,7 @@ local function tell(self, who, problem)
 end
 
 local function send(self, link, bytes)
-  if link.outbox.bytes > WAITING_MOST then
+  if link.outbox.size > WAITING_MOST then
     tell(self, link.id, "it takes what is sent to it too slowly")
     link.stream:close()
     return
@@ -146,7 +145,7 @@ local function linger(self, peer)
   local leaving = {}
   peer.leaving = leaving
   core.detach(function()
-    core.sleep(LINGER)
+    core.sleep(self.linger)
     if peer.leaving == leaving then let_go(self, peer) end
   end)
 end
@@ -174,7 +173,7 @@ end
 
 local function serve(self, stream, id, out)
   local function reply(message)
-    if out.bytes <= WAITING_MOST then out:write(frames.encode(message)) else stream:close() end
+    if out.size <= WAITING_MOST then out:write(frames.encode(message)) else stream:close() end
   end
   local read = reader(stream, self.every)
   while self.incoming[id] == stream do
@@ -218,8 +217,9 @@ end
 
 --- Opens the listener.
 -- @tparam table options `who` (`registry`, `id`, `secret`), `host`, `port` (0: any), `tls` (a table: `cert`, `key`, `ca`),
--- `every` seconds between signs of life; `receive(id, message, reply)` and `answered(message)` return true, or nil and why
--- what came is nonsense; `up(id)`, `down(id)`, `emit(event, fields)`
+-- `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays up;
+-- `receive(id, message, reply)` and `answered(message)` return true, or nil and why what came is nonsense; `up(id)`,
+-- `down(id)`, `emit(event, fields)`
 -- @treturn Links or nil, message, code
 function Links.open(options)
   local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = 0,

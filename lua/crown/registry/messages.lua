@@ -11,8 +11,16 @@ local function is_count(value)
   return type(value) == "number" and value >= 0 and value < 2 ^ 53 and value % 1 == 0
 end
 
+local function is_flag(value)
+  return type(value) == "boolean"
+end
+
 local function is_text(value)
   return type(value) == "string" and #value <= NAME_MOST
+end
+
+local function is_name(value)
+  return is_text(value) and value ~= "" and not value:find "%c"
 end
 
 local function is_value(value)
@@ -35,8 +43,8 @@ local function is_list_of(check)
 end
 
 local CHANGES = {
-  ["+"] = { is_text, is_text, is_text, is_value },
-  ["-"] = { is_text },
+  ["+"] = { is_name, is_text, is_text, is_value },
+  ["-"] = { is_name },
   ["x"] = { is_text, is_text },
 }
 
@@ -49,12 +57,12 @@ local function is_change(value)
   return true
 end
 
-local function is_name(value)
-  return type(value) == "table" and is_text(value[1]) and is_text(value[2]) and is_text(value[3]) and is_value(value[4])
+local function is_entry(value)
+  return type(value) == "table" and is_name(value[1]) and is_text(value[2]) and is_text(value[3]) and is_value(value[4])
 end
 
 local function is_op(value)
-  return type(value) == "table" and (value.what == "register" or value.what == "unregister") and is_text(value.name)
+  return type(value) == "table" and (value.what == "register" or value.what == "unregister") and is_name(value.name)
     and is_text(value.token) and (value.what ~= "register" or is_value(value.value))
 end
 
@@ -72,10 +80,10 @@ end
 
 local SHAPES = {
   append = { epoch = is_count, first = is_count, changes = is_list_of(is_change) },
-  snapshot = { epoch = is_count, seq = is_count, part = is_part, parts = is_part, names = is_list_of(is_name) },
-  copy = { epoch = is_count, seq = is_count, part = is_part, parts = is_part, names = is_list_of(is_name), term = is_count },
+  snapshot = { epoch = is_count, seq = is_count, part = is_part, parts = is_part, names = is_list_of(is_entry) },
+  copy = { epoch = is_count, seq = is_count, part = is_part, parts = is_part, names = is_list_of(is_entry), term = is_count },
   held = { epoch = is_count, seq = is_count },
-  gap = { epoch = is_count },
+  gap = { epoch = is_count, part = is_flag },
   stale = { epoch = is_count },
   seek = { epoch = is_count },
   position = { epoch = is_count, at = is_position },
@@ -83,6 +91,11 @@ local SHAPES = {
   write = { writes = is_list_of(is_write) },
   written = { answers = is_list_of(is_answer) },
 }
+
+--- Whether a text can be a name: control characters would swell in JSON, and nobody could read them.
+-- @param value
+-- @treturn boolean
+messages.is_name = is_name
 
 --- The most bytes of a name.
 messages.NAME_MOST = NAME_MOST

@@ -22,10 +22,13 @@ local function fresh()
   return (crypto.random(16):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
 end
 
+-- The member is entered by one task at a time: what it does is done before another one may.
+local atomic = core.atomic
+
 local function later(self, seconds, fn)
   core.detach(function()
     if seconds > 0 then core.sleep(seconds) end
-    if not self.over then fn() end
+    if not self.over then atomic(fn) end
   end)
 end
 
@@ -38,7 +41,7 @@ local function effects_of(self, options)
     ask = function(op, args, done)
       core.detach(function()
         local result, problem = self.store:ask(op, args)
-        if not self.over then done(result, problem) end
+        if not self.over then atomic(done, result, problem) end
       end)
     end,
     send = function(id, message) self.links:send(id, message) end,
@@ -66,11 +69,12 @@ end
 local function open_links(self, id)
   local options = self.options
   return Links.open { who = { registry = options.registry, id = id, secret = options.secret }, host = options.host,
-    port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6), emit = options.emit,
-    receive = function(from, message, reply) return exchange.receive(self.member, from, message, reply) end,
-    answered = function(message) return exchange.answered(self.member, message) end,
-    up = function(other) self.member:link_up(other) end,
-    down = function(other) self.member:link_down(other) end }
+    port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6),
+    linger = 2 * options.snapshot_timeout, emit = options.emit,
+    receive = function(from, message, reply) return atomic(exchange.receive, self.member, from, message, reply) end,
+    answered = function(message) return atomic(exchange.answered, self.member, message) end,
+    up = function(other) atomic(self.member.link_up, self.member, other) end,
+    down = function(other) atomic(self.member.link_down, self.member, other) end }
 end
 
 --- Listens, connects and joins, once.
@@ -85,14 +89,14 @@ function Node:start()
   if not links then return nil, problem end
   local store
   store, problem = Store.open { url = options.url, registry = options.registry, ttl = options.ttl, timeout = options.timeout,
-    emit = options.emit, heard = function() member:wake() end }
+    emit = options.emit, heard = function() atomic(member.wake, member) end }
   if not store then
     links:close()
     return nil, problem
   end
   member.options.address = ("%s:%d"):format(options.advertise or options.host, options.advertised_port or links.port)
   self.member, self.links, self.store = member, links, store
-  member:start()
+  atomic(member.start, member)
   return true
 end
 
@@ -101,7 +105,7 @@ local function await(seconds, fn, ...)
   local answer = promise()
   local arguments, count = { ... }, select("#", ...)
   arguments[count + 1] = function(...) answer:resolve({ n = select("#", ...), ... }) end
-  fn(unpack(arguments, 1, count + 1))
+  atomic(fn, unpack(arguments, 1, count + 1))
   local results, problem = answer:wait(seconds)
   if not results then return nil, problem, "timeout" end
   return unpack(results, 1, results.n)
@@ -124,7 +128,7 @@ function Node:abdicate(ending)
     self.member, ending)
   if not ending then return end
   self.over = true
-  self.member:close()
+  atomic(self.member.close, self.member)
   self.links:close()
   self.store:close()
   nodes[self.options.registry] = nil

@@ -286,6 +286,36 @@ static void a_store_that_forgot_is_sat_out(void **state)
     assert_int_equal(election_look(&story.election).phase, ELECTION_LEADING);
 }
 
+static void a_follower_that_leaves_says_so_at_its_end(void **state)
+{
+    struct story story;
+    struct election_config with = config();
+    (void)state;
+    with.leaves = true;
+    begin(&story, &with);
+    feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                         .denial = {.expires_ns = TTL, .epoch = 1}});
+    feed_type(&story, ELECTION_EVENT_STOP);
+    assert_non_null(find(&story, ELECTION_ACTION_CALL_ABDICATE));
+    assert_null(find(&story, ELECTION_ACTION_FINISH));
+    assert_true(election_look(&story.election).ending);
+    feed_type(&story, ELECTION_EVENT_RELEASED);
+    assert_non_null(find(&story, ELECTION_ACTION_FINISH));
+}
+
+static void a_follower_that_does_not_leave_ends_at_once(void **state)
+{
+    struct story story;
+    struct election_config with = config();
+    (void)state;
+    begin(&story, &with);
+    feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                         .denial = {.expires_ns = TTL, .epoch = 1}});
+    feed_type(&story, ELECTION_EVENT_STOP);
+    assert_null(find(&story, ELECTION_ACTION_CALL_ABDICATE));
+    assert_non_null(find(&story, ELECTION_ACTION_FINISH));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +332,8 @@ int main(void)
         cmocka_unit_test(the_followers_child_goes_before_the_leaders_comes),
         cmocka_unit_test(another_epoch_in_a_refresh_is_a_conflict),
         cmocka_unit_test(a_store_that_forgot_is_sat_out),
+        cmocka_unit_test(a_follower_that_leaves_says_so_at_its_end),
+        cmocka_unit_test(a_follower_that_does_not_leave_ends_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
