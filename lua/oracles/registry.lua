@@ -74,8 +74,11 @@ function Registry.init(opts)
   checked.ttl, checked.refresh = Registry.timing(checked)
   checked.timeout = store_options.timeout(checked, checked.ttl)
   checked.registry, checked.node, checked.token = opts.crown_name, opts.node, opts.token
-  checked.leading, checked.emit, checked.told = opts.leading, opts.emit, opts.send
-  return setmetatable({ node = Node.new(checked), ttl = checked.ttl, delay = checked.refresh }, Registry)
+  checked.emit, checked.told = opts.emit, opts.send
+  local self = setmetatable({ name = opts.crown_name, ttl = checked.ttl, delay = checked.refresh }, Registry)
+  checked.leading = opts.leading or function() return self.leading end
+  self.node = Node.new(checked)
+  return self
 end
 
 local function verdict(self, fine, detail)
@@ -86,11 +89,11 @@ local function verdict(self, fine, detail)
 end
 
 function Registry:claim()
-  return verdict(self, self.node:ask "claim")
+  return verdict(self, self.node:claim())
 end
 
 function Registry:refresh()
-  local fine, detail = self.node:ask "refresh"
+  local fine, detail = self.node:refresh()
   if fine == nil then return nil, detail end
   return verdict(self, fine, detail)
 end

@@ -12,6 +12,11 @@ testing.conformance("postgres_advisory", function()
   return { module = require "crown.oracles.postgres_advisory", options = { url = server.url, ttl = 2 } }
 end)
 
+testing.conformance("registry", function()
+  return { module = require "crown.oracles.registry", options = { url = server.url, listen = "127.0.0.1:0",
+    secret = "a secret of the specs", ttl = 2 } }
+end)
+
 describe("the server of these specs", function()
   it("is stopped", function()
     server:destroy()

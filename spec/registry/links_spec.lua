@@ -22,7 +22,7 @@ describe("a link between members", function()
         if message.kind == "ask" then reply { kind = "told", of = message.of } end
         return true
       end,
-      answered = function(message)
+      answered = function(_, message)
         self.answers[#self.answers + 1] = message
         return true
       end,

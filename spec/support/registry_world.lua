@@ -102,10 +102,11 @@ local function send(world, a, id, message)
     if not reaches(world, a, b) then return link_drop(a, b) end
     local sender, member = a.member, b.member
     local function reply(answer)
-      world.clock:after(latency(world), function()
+      link.back = math.max(link.back or 0, world.clock.now + latency(world))
+      world.clock:after(link.back - world.clock.now, function()
         if a.out[b.name] ~= link or a.member ~= sender then return end
         if not reaches(world, a, b) then return link_drop(a, b) end
-        deliver(a, function() assert(exchange.answered(sender, answer)) end)
+        deliver(a, function() assert(exchange.answered(sender, b.member.id, answer)) end)
       end)
     end
     deliver(b, function()

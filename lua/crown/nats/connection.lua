@@ -122,13 +122,18 @@ function Connection:publish(subject, reply, headers, data)
   end
 end
 
+-- One id for two requests would hand one the other's answer.
+local function next_id(self)
+  self.serial = self.serial + 1
+  return ("%d"):format(self.serial)
+end
+
 --- Subscribes.
 -- @string subject
 -- @tparam function fn called with `{ subject, reply, headers, data }`; it must not wait
 -- @treturn string the subscription, for unsubscribe
 function Connection:subscribe(subject, fn)
-  self.serial = self.serial + 1
-  local sid = ("%d"):format(self.serial)
+  local sid = core.atomic(next_id, self)
   self.subscriptions[sid] = fn
   self:write(("SUB %s %s\r\n"):format(subject, sid))
   return sid
@@ -148,8 +153,7 @@ end
 -- @treturn table the message; or nil, message, code: "store" where nobody answers for that subject
 function Connection:request(subject, headers, data, timeout)
   if self.closed then return nil, self.closed, "closed" end
-  self.serial = self.serial + 1
-  local id, asked = ("%d"):format(self.serial), promise()
+  local id, asked = core.atomic(next_id, self), promise()
   self.pending[id] = asked
   self:publish(subject, self.inbox .. id, headers, data)
   local message, problem, code = asked:wait(timeout)

@@ -169,19 +169,9 @@ local function run_batch(self, op, items)
   end
 end
 
---- Asks for one operation on one lease, together with what else is asked now.
--- @string op "claim", "refresh", "release" or "raise"
--- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text
--- @number timeout seconds
--- @number window seconds to wait for company
--- @treturn table what the script answers; or nil, message, code
-function Leases:ask(op, item, timeout, window)
+-- The answers come in the order of the items: nobody may come between an item's place and the item.
+local function join_batch(self, op, item, window)
   local batch = self.batches[op]
-  item.answer = promise()
-  if self.home.cluster then
-    core.detach(run_batch, self, op, { item })
-    return item.answer:wait(timeout)
-  end
   if not batch then
     batch = {}
     self.batches[op] = batch
@@ -193,6 +183,21 @@ function Leases:ask(op, item, timeout, window)
   end
   batch[#batch + 1] = item
   if #batch == MOST then self.batches[op] = nil end
+end
+
+--- Asks for one operation on one lease, together with what else is asked now.
+-- @string op "claim", "refresh", "release" or "raise"
+-- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text
+-- @number timeout seconds
+-- @number window seconds to wait for company
+-- @treturn table what the script answers; or nil, message, code
+function Leases:ask(op, item, timeout, window)
+  item.answer = promise()
+  if self.home.cluster then
+    core.detach(run_batch, self, op, { item })
+  else
+    core.atomic(join_batch, self, op, item, window)
+  end
   return item.answer:wait(timeout)
 end
 

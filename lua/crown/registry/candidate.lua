@@ -21,9 +21,9 @@ end
 -- @tparam function done `done(true, epoch)`, `done(false, holder)` or `done(nil, message)`
 function candidate.claim(member, done)
   if not member.joined then
-    if member.refused then return done(nil, member.refused) end
+    local twin = member.refused ~= nil
     member:ensure()
-    return done(false, { retry_in = RETRY })
+    return done(false, { retry_in = RETRY, epoch = twin and member.view.epoch or nil })
   end
   member:heartbeat(function(view, problem)
     if not view then return done(nil, problem) end
@@ -49,14 +49,16 @@ function candidate.refresh(member, done)
   end)
 end
 
--- Until somebody else has taken over, or nobody is left to do it.
-local function await_successor(member, until_at, done)
-  local view = member.view
-  local others = false
+-- Somebody else has taken over, or nobody is left to do it.
+local function is_handed_over(member)
+  local view, others = member.view, false
   for id, one in pairs(view.members) do others = others or (id ~= member.id and one.expires_at > view.now) end
-  local handed = view.members[member.id] == nil and (not others or (view.leader ~= nil and not elector.changing(view)))
-  if handed or member.effects.now() >= until_at then return done() end
-  member.effects.after(HANDED, function() await_successor(member, until_at, done) end)
+  return view.members[member.id] == nil and (not others or (view.leader ~= nil and not elector.changing(view)))
+end
+
+local function await(member, is_so, until_at, done)
+  if is_so(member) or member.effects.now() >= until_at then return done() end
+  member.effects.after(HANDED, function() await(member, is_so, until_at, done) end)
 end
 
 local function drained(member, done)
@@ -78,17 +80,17 @@ end
 -- @tparam function done
 function candidate.abdicate(member, ending, done)
   drained(member, function()
+    local until_at = member.effects.now() + member.options.snapshot_timeout
     if not ending then
       member:abdicate()
-      return done()
+      return await(member, function() return not member:leads() end, until_at, done)
     end
     member.leaving = true
     if not member.joined then return done() end
     member:relinquish "this node leaves"
-    local until_at = member.effects.now() + member.options.snapshot_timeout
     member:enqueue("member_down", { left = true }, function(stored)
       if not stored then return done() end
-      await_successor(member, until_at, done)
+      await(member, is_handed_over, until_at, done)
     end)
   end)
 end

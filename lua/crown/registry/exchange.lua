@@ -1,66 +1,50 @@
---- What a member does with what the others send: pure. Messages of an older epoch are refused, whoever sends them.
+--- What a member does with what the others ask it, and with what they answer: pure. An answer goes back by the way that the
+-- question came, so whoever loses that way knows that there will be none. Questions of an older epoch are refused, whoever
+-- sends them.
 -- @module crown.registry.exchange
 
 local messages = require "crown.registry.messages"
 
 local exchange = {}
 
-local receive = {}
+local asked, answered = {}, {}
 
-function receive.append(member, from, message)
+function asked.append(member, _, message, reply)
   local replica = member.replica
   if replica:follow(message.epoch, message.first, message.changes) then
-    member.effects.send(from, { kind = "held", epoch = message.epoch, seq = replica.at.seq })
+    reply { kind = "held", epoch = message.epoch, seq = replica.at.seq }
   else
-    member.effects.send(from, { kind = "gap", epoch = message.epoch, part = false })
+    reply { kind = "gap", epoch = message.epoch, part = false }
   end
 end
 
-function receive.snapshot(member, from, message)
+function asked.snapshot(member, from, message, reply)
   local whole = member.replica:gather(message, from)
   if whole then
     member.replica:adopt()
-    member.effects.send(from, { kind = "held", epoch = message.epoch, seq = message.seq })
+    reply { kind = "held", epoch = message.epoch, seq = message.seq }
     member:restore()
   elseif whole == nil then
-    member.effects.send(from, { kind = "gap", epoch = message.epoch, part = true })
+    reply { kind = "gap", epoch = message.epoch, part = true }
   end
 end
 
-function receive.seek(member, from, message)
-  if member.authority and member.authority.epoch < message.epoch then member:relinquish() end
-  member.effects.send(from, { kind = "position", epoch = message.epoch, at = member.replica.at })
+-- Whoever hears of a later epoch has let go of its own.
+local function yield_to(member, epoch)
+  if member.authority and member.authority.epoch < epoch then member:relinquish() end
 end
 
-function receive.fetch(member, from, message)
-  if member.authority and member.authority.epoch < message.epoch then member:relinquish() end
+function asked.seek(member, _, message, reply)
+  yield_to(member, message.epoch)
+  reply { kind = "position", epoch = message.epoch, at = member.replica.at }
+end
+
+function asked.fetch(member, _, message, reply)
+  yield_to(member, message.epoch)
   local at = member.replica.at
   for _, part in ipairs(member.replica:parts { kind = "copy", term = message.epoch, epoch = at.epoch, seq = at.seq }) do
-    member.effects.send(from, part)
+    reply(part)
   end
-end
-
--- What a leader, or one that becomes it, says under its epoch.
-local FENCED = { append = true, snapshot = true, seek = true, fetch = true }
-
-function receive.held(member, from, message)
-  if member.authority then member.authority:held(from, message.epoch, message.seq) end
-end
-
-function receive.gap(member, from, message)
-  if member.authority and member.authority.epoch == message.epoch then member.authority:gap(from, message.part) end
-end
-
-function receive.stale(member, _, message)
-  if message.epoch > member.replica.epoch then member:wake() end
-end
-
-function receive.position(member, from, message)
-  if member.changeover and member.changeover.epoch == message.epoch then member.changeover:position(from, message.at) end
-end
-
-function receive.copy(member, from, message)
-  if member.changeover and member.changeover.epoch == message.term then member.changeover:copy(from, message) end
 end
 
 -- Answers that come in one turn go back in one message.
@@ -77,8 +61,7 @@ local function collect(member, reply)
   end
 end
 
--- The answers go back by the way that the writes came: whoever loses that way knows that there will be none.
-function receive.write(member, from, message, reply)
+function asked.write(member, from, message, reply)
   local answer = collect(member, reply)
   for _, write in ipairs(message.writes) do
     if member.authority then
@@ -89,7 +72,10 @@ function receive.write(member, from, message, reply)
   end
 end
 
---- Takes a message of another member.
+-- What a leader, or one that becomes it, asks under its epoch.
+local FENCED = { append = true, snapshot = true, seek = true, fetch = true }
+
+--- Takes a question of another member.
 -- @tparam Member member
 -- @string from the other's id
 -- @tparam table message
@@ -97,27 +83,51 @@ end
 -- @return true, or nil and why it is nonsense
 function exchange.receive(member, from, message, reply)
   local fine, problem = messages.check(message)
-  if not fine then return nil, problem end
+  if fine and not asked[message.kind] then problem = ("a message '%s' on the wrong way"):format(message.kind) end
+  if problem then return nil, problem end
   if member.over then return true end
   if FENCED[message.kind] and not member.replica:promise(message.epoch) then
-    member.effects.send(from, { kind = "stale", epoch = member.replica.epoch })
-    return true
+    reply { kind = "stale", epoch = member.replica.epoch }
+  else
+    asked[message.kind](member, from, message, reply)
   end
-  if not receive[message.kind] then return nil, ("a message '%s' on the wrong way"):format(message.kind) end
-  receive[message.kind](member, from, message, reply)
   return true
 end
 
---- Takes what came back by a link of this member's own.
+function answered.held(member, from, message)
+  if member.authority then member.authority:held(from, message.epoch, message.seq) end
+end
+
+function answered.gap(member, from, message)
+  if member.authority and member.authority.epoch == message.epoch then member.authority:gap(from, message.part) end
+end
+
+function answered.stale(member, _, message)
+  if message.epoch > member.replica.epoch then member:wake() end
+end
+
+function answered.position(member, from, message)
+  if member.changeover and member.changeover.epoch == message.epoch then member.changeover:position(from, message.at) end
+end
+
+function answered.copy(member, from, message)
+  if member.changeover and member.changeover.epoch == message.term then member.changeover:copy(from, message) end
+end
+
+function answered.written(member, _, message)
+  for _, answer in ipairs(message.answers) do member.writes:answered(answer.request, answer.result) end
+end
+
+--- Takes an answer that came back by a link of this member's own.
 -- @tparam Member member
+-- @string from the id of the member at its other end
 -- @tparam table message
 -- @return true, or nil and why it is nonsense
-function exchange.answered(member, message)
+function exchange.answered(member, from, message)
   local fine, problem = messages.check(message)
-  if not fine or message.kind ~= "written" then return nil, problem or "an answer to nothing" end
-  for _, answer in ipairs(message.answers) do
-    if not member.over then member.writes:answered(answer.request, answer.result) end
-  end
+  if fine and not answered[message.kind] then problem = ("an answer '%s' to nothing"):format(message.kind) end
+  if problem then return nil, problem end
+  if not member.over then answered[message.kind](member, from, message) end
   return true
 end
 

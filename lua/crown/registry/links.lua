@@ -1,5 +1,5 @@
 --- The links of one member: it dials every other one and sends by that connection alone, so what it sends to somebody arrives
--- in order; answers to a write come back by the connection that the write went by. Who does not know the secret is not read
+-- in order; answers come back by the connection that the question went by. Who does not know the secret is not read
 -- further; who talks nonsense is cut, and told of once.
 -- @module crown.registry.links
 
@@ -82,7 +82,7 @@ local function read_answers(self, link)
     if not message then return problem, code end
     if message.kind ~= "pong" then
       local fine
-      fine, problem = self.answered(message)
+      fine, problem = self.answered(link.id, message)
       if not fine then return problem, "nonsense" end
     end
   end
@@ -218,7 +218,7 @@ end
 --- Opens the listener.
 -- @tparam table options `who` (`registry`, `id`, `secret`), `host`, `port` (0: any), `tls` (a table: `cert`, `key`, `ca`),
 -- `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays up;
--- `receive(id, message, reply)` and `answered(message)` return true, or nil and why what came is nonsense; `up(id)`,
+-- `receive(id, message, reply)` and `answered(id, message)` return true, or nil and why what came is nonsense; `up(id)`,
 -- `down(id)`, `emit(event, fields)`
 -- @treturn Links or nil, message, code
 function Links.open(options)

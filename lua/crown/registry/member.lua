@@ -120,6 +120,7 @@ local function see_membership(self, view)
     self.effects.soon(function() self:ensure() end)
   end
   self.joined = joined
+  if joined then self.refused = nil end
   local processed = self.queued and self.queued < math.huge and not (view.head and view.head.number <= self.queued)
   if joined or processed then self.queued = nil end
   return joins
@@ -158,10 +159,16 @@ local function wake_in(self, seconds)
   end)
 end
 
+-- Told once; it asks again all the same, until the other one is gone.
+local function refuse(self, why)
+  if self.refused ~= why then self.effects.emit("oracle.error", { error = why, member = self.id }) end
+  self.refused = why
+end
+
 local function decide(self, view)
   local message = view.head.message
   local state, dropped = elector.decide(view, message, self.id, view.now)
-  if dropped and message.kind == "join" and message.token == self.token then self.refused = dropped end
+  if dropped and message.kind == "join" and message.token == self.token then refuse(self, dropped) end
   local changed = state ~= nil and state.epoch ~= view.epoch
   self.effects.ask("decide", { version = view.version, number = view.head.number, state = state or view,
     changed = changed, lock = 2 * self.options.snapshot_timeout }, function(won)
@@ -257,7 +264,7 @@ end
 local function join(self)
   self.join_again = self.effects.now() + JOIN_AGAIN
   self.number = self.effects.number(self.number)
-  self.token, self.refused = self.effects.fresh(), nil
+  self.token = self.effects.fresh()
   self.queued = math.huge
   self.effects.ask("enqueue", { messages = { { kind = "join", id = self.id, token = self.token, number = self.number,
     runtime = self.options.runtime, address = self.options.address, ttl = self.options.ttl } } }, function(number)

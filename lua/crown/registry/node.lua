@@ -14,7 +14,8 @@ local Store = require "crown.registry.store"
 local Node = {}
 Node.__index = Node
 
-local SIGN_MOST = 2 -- seconds between signs of life on a link, at most
+local DECISION = 0.8 -- of the time-out, for a claim that waits for one
+local SIGN_MOST = 2  -- seconds between signs of life on a link, at most
 
 local nodes = {}
 
@@ -34,7 +35,11 @@ end
 
 local function effects_of(self, options)
   return {
-    now = core.now, number = claim_number, fresh = fresh, acting = options.leading, emit = options.emit, told = options.told,
+    now = core.now, number = claim_number, fresh = fresh, acting = options.leading, emit = options.emit,
+    told = function(what)
+      if self.news then self.news:resolve(true) end
+      options.told(what)
+    end,
     after = function(seconds, fn) later(self, seconds, fn) end,
     soon = function(fn) later(self, 0, fn) end,
     wanting = function() return not self.over end,
@@ -72,7 +77,7 @@ local function open_links(self, id)
     port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6),
     linger = 2 * options.snapshot_timeout, emit = options.emit,
     receive = function(from, message, reply) return atomic(exchange.receive, self.member, from, message, reply) end,
-    answered = function(message) return atomic(exchange.answered, self.member, message) end,
+    answered = function(from, message) return atomic(exchange.answered, self.member, from, message) end,
     up = function(other) atomic(self.member.link_up, self.member, other) end,
     down = function(other) atomic(self.member.link_down, self.member, other) end }
 end
@@ -111,13 +116,33 @@ local function await(seconds, fn, ...)
   return unpack(results, 1, results.n)
 end
 
---- Asks as the oracle: "claim" or "refresh".
--- @string verb
+-- Whether it is known who leads.
+local function is_settled(fine, detail)
+  return fine ~= false or detail.epoch or detail.amnesia
+end
+
+--- Claims, and waits for a decision that is about to be made.
 -- @return as crown.registry.candidate's functions say
-function Node:ask(verb)
+function Node:claim()
   local started, problem = self:start()
   if not started then return nil, problem end
-  return await(self.options.timeout, candidate[verb], self.member)
+  local options = self.options
+  local until_at = core.now() + options.timeout * DECISION
+  while true do
+    local news = promise()
+    self.news = news
+    local fine, detail = await(options.timeout, candidate.claim, self.member)
+    local left = until_at - core.now()
+    if is_settled(fine, detail) or left <= 0 then return fine, detail end
+    news:wait(left)
+  end
+end
+
+--- Refreshes.
+-- @return as crown.registry.candidate's functions say
+function Node:refresh()
+  if not self.member then return nil, "not a member yet" end
+  return await(self.options.timeout, candidate.refresh, self.member)
 end
 
 --- Lets go; at the end of the process, leaves.
