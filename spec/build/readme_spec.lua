@@ -2,6 +2,7 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local Postgres = require "support.postgres"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
@@ -50,6 +51,20 @@ describe("the README", function()
     write(dir .. "/leader", "one\n")
     eventually(function() return two:output():find "denied" end, 10)
     two:destroy()
+  end)
+
+  it("has a registry that finds a name when pasted", function()
+    local server, dir = Postgres.start(), tempdir()
+    local app = blocks("lua")[3]:gsub("postgres://db/app", server.url):gsub("10%.0%.0%.5:7400", "127.0.0.1:0")
+    write(dir .. "/app.lua", app .. [[
+
+local value, node = registry:whereis "mailer"
+print("port " .. value.port .. " at " .. node)
+]])
+    local one = Candidate.start { args = { dir .. "/app.lua" }, node = "one", log = dir .. "/log" }
+    eventually(function() return one:output():find "port 25 at one" end, 10)
+    one:destroy()
+    server:destroy()
   end)
 
   it("links to pages that are there", function()

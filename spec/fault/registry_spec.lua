@@ -266,6 +266,17 @@ on_hosts("a registry whose network is parted", function()
       heals(members, { before = others[1].node })
     end)
 
+    it(("throws a follower of %d out that loses the store alone, and takes it back"):format(count), function()
+      local members, leading, others = start(count)
+      local away = table.remove(others, 1)
+      assert.is_true(register(away, "before"))
+      network:cut_port(away.node, server.port)
+      others[#others + 1] = leading
+      assert.equal(leading.node, (cluster:await(others)))
+      eventually(function() return ({ leading:ask("whereis", { name = "before" }) })[2] == nil end, 5)
+      heals(members, { before = away.node }) -- it registers its names again
+    end)
+
     it(("refuses writes where the leader of %d is in the minority of the links"):format(count), function()
       local members, leading, others = start(count)
       for _, one in ipairs(others) do network:cut(leading.node, one.node) end

@@ -134,6 +134,21 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     assert.same({ leader, epoch }, { cluster:await { a, b } })
   end)
 
+  it("are answered for while the queue is locked, and the lock ends by itself", function()
+    local a, b = cluster:join_all { "a", "b" }
+    local leader = a:ask "leader"
+    server:sql("UPDATE crown_registry_v1 SET locked_until = clock_timestamp() + interval '2 s' WHERE registry = $1", name)
+    local c = cluster:join "c"
+    eventually(function() return not queue_is_empty() end)
+    assert.equal(leader, (b:ask "leader"))
+    assert.equal(2, #a:ask "members")
+    assert.is_true(b:ask("register", { name = "meanwhile" }))
+    assert.is_true(server:sql("SELECT locked_until > clock_timestamp() AS locked FROM crown_registry_v1 WHERE registry = $1",
+      name)[1].locked)
+    assert.is_nil(row().members[name .. "@c"])
+    assert.equal(leader, (cluster:await { a, b, c }))
+  end)
+
   it("are not thrown out by nonsense in the queue", function()
     local a, b = cluster:join_all { "a", "b" }
     enqueue { kind = "nonsense" }

@@ -6,15 +6,16 @@ local elector = require "crown.registry.elector"
 local exchange = require "crown.registry.exchange"
 local Member = require "crown.registry.member"
 local Store = require "support.registry_store"
+local trouble = require "support.registry_trouble"
 
 local World = {}
 World.__index = World
 
 local TTL, MARGIN, SNAPSHOT, REPLICATE = 5, 0.1, 1, 0.5
-local NAMES = 12
 local STEPS = 200 -- between two breaths
 
-local function chance(world, part)
+--- Throws the dice.
+function World.chance(world, part)
   return world.random() < part
 end
 
@@ -47,7 +48,7 @@ local function ask(world, node, op, args, done)
     if node.cut or node.dead or node.stopped then return end
     local result, notify = world.store:perform(op, args)
     if notify then world:notify() end
-    if node.lossy and chance(world, 0.3) then return end
+    if node.lossy and world:chance(0.3) then return end
     world.clock:after(latency(world), function()
       if not node.cut then answer(result) end
     end)
@@ -117,14 +118,15 @@ end
 
 -- --- a candidate as the election core makes it: it acts from a grant up to its deadline
 
-local function acting(world, node)
+--- Whether a node may act, now.
+function World.acting(world, node)
   return not node.dead and node.leading and world.clock.now < node.deadline
 end
 
 local function check_leaders(world)
   local found
   for _, node in ipairs(world.nodes) do
-    if acting(world, node) then
+    if world:acting(node) then
       if found then world:fail(("%s and %s lead at once"):format(found.name, node.name)) end
       found = node
     end
@@ -185,7 +187,7 @@ local function effects_of(world, node, start)
     ask = mine(function(op, args, done) ask(world, node, op, args, mine(done)) end),
     send = mine(function(id, message) send(world, node, id, message) end),
     links = mine(function(peers) for id in pairs(peers) do node.peers[id] = true end end),
-    acting = function() return acting(world, node) end,
+    acting = function() return world:acting(node) end,
     wanting = function() return not node.stopped end,
     told = mine(function(what)
       if what == "assumed" or (what == "changed" and node.leading) then
@@ -217,7 +219,8 @@ local function boot(world, node)
   poll(world, node, node.start)
 end
 
-local function kill(world, node, whole)
+--- Kills a node's process, or the whole host; it comes back.
+function World.kill(world, node, whole)
   if node.dead then return end
   node.dead, node.leading, node.start = true, false, nil
   node.member:close()
@@ -229,105 +232,13 @@ local function kill(world, node, whole)
   world.clock:after(whole and 1 + world.random() * 10 or 0.05, function() boot(world, node) end)
 end
 
-local function thaw(node)
+--- Lets a stopped node go on.
+function World.thaw(_, node)
   if not node.stopped then return end
   node.stopped = false
   local waiting = node.waiting
   node.waiting = {}
   for _, fn in ipairs(waiting) do deliver(node, fn) end
-end
-
--- --- clients: who was told yes, and has not let go since
-
-local function holds(world, one)
-  local row = world.store.row.members[one.node.member.id]
-  return row ~= nil and row.token == one.token
-end
-
--- A yes that comes to somebody who was thrown out since is one about the past.
-local function told_yes(world, node, name, token)
-  if not holds(world, { node = node, token = token }) then return end
-  local known = world.ledger[name]
-  if known and known.node ~= node and holds(world, known) then
-    world:fail(("%s was given to %s while %s has it"):format(name, node.name, known.node.name))
-  end
-  world.ledger[name] = { node = node, token = token }
-  world.acknowledged = world.acknowledged + 1
-end
-
-local function client(world, node)
-  world.clock:after(0.02 + world.random() * 0.3, function()
-    client(world, node)
-    if node.dead or node.stopped or world.quiet then return end
-    local name, member, start = "n" .. math.floor(world.random() * NAMES), node.member, node.start
-    local token = member.token
-    local op = { what = chance(world, 0.6) and "register" or "unregister", name = name, value = ("%q"):format(node.name) }
-    local known = world.ledger[name]
-    if op.what == "unregister" and known and known.node == node then world.ledger[name] = nil end
-    if op.what == "unregister" and not (known and known.node == node) then return end
-    member:write(op, 2, function(fine)
-      if not fine or op.what ~= "register" or node.start ~= start or member.token ~= token then return end
-      if world.undone[name] and world.undone[name] > world.clock.now then return end
-      told_yes(world, node, name, token)
-    end)
-    if op.what == "unregister" then world.undone[name] = world.clock.now + 2.1 end
-  end)
-end
-
--- --- faults
-
-local function heal(world)
-  world.parted = {}
-  for _, node in ipairs(world.nodes) do
-    node.cut, node.lossy = false, false
-    thaw(node)
-  end
-end
-
-local faults = {
-  function(world, node) kill(world, node, false) end,
-  function(world, node) kill(world, node, true) end,
-  function(_, node) node.cut = true end,
-  function(_, node) node.lossy = true end,
-  function(world, node)
-    if not node.dead then
-      node.stopped = true
-      world.clock:after(world.random() * 12, function() thaw(node) end)
-    end
-  end,
-  function(world, node)
-    for _, other in ipairs(world.nodes) do
-      if other ~= node and chance(world, 0.7) then world.parted[node.name .. other.name] = true end
-    end
-  end,
-  function(_, node)
-    if not node.dead and not node.stopped and node.leading and not node.calling then
-      node.leading = false
-      candidate.abdicate(node.member, false, function() end)
-    end
-  end,
-  function(world, node)
-    if not node.dead and not node.stopped and not node.calling then
-      node.leading, node.calling = false, true
-      candidate.abdicate(node.member, true, function() kill(world, node, true) end)
-    end
-  end,
-  function(world) heal(world) end,
-  function(world) heal(world) end,
-}
-
-local function trouble(world)
-  world.clock:after(0.2 + world.random() * 4, function()
-    if world.quiet then return end
-    local node = world.nodes[1 + math.floor(world.random() * #world.nodes)]
-    if chance(world, 0.4) then -- the one that it hurts most
-      for _, one in ipairs(world.nodes) do
-        if acting(world, one) then node = one end
-      end
-    end
-    faults[1 + math.floor(world.random() * #faults)](world, node)
-    trouble(world)
-  end)
 end
 
 -- --- the run
@@ -348,13 +259,13 @@ function World.new(options)
   for i = 1, options.nodes or 3 do
     local node = { name = string.char(96 + i), starts = 0, supervisor = 1 }
     self.nodes[i] = node
-    self.clock:after(self.random(), function() boot(self, node) client(self, node) watch_deadline(self, node) end)
+    self.clock:after(self.random(), function() boot(self, node) trouble.client(self, node) watch_deadline(self, node) end)
     node.dead, node.out, node.peers, node.waiting = true, {}, {}, {}
     node.member = { id = elector.member_id(node.name, "r"), wake = function() end }
   end
   self.clock:after(1, function()
     dial_all(self)
-    if not options.calm then trouble(self) end
+    if not options.calm then trouble.begin(self) end
   end)
   return self
 end
@@ -375,7 +286,7 @@ end
 local function check_end(self)
   local leader
   for _, node in ipairs(self.nodes) do
-    if acting(self, node) then leader = node end
+    if self:acting(node) then leader = node end
     if not node.member.joined then self:fail(node.name .. " is not a member in the end") end
   end
   if not leader then self:fail "nobody leads in the end" end
@@ -388,7 +299,7 @@ local function check_end(self)
   end
   for name, one in pairs(self.ledger) do
     local entry = leader.member.replica.names[name]
-    if holds(self, one) and not (entry and entry.owner == one.node.member.id) then
+    if trouble.holds(self, one) and not (entry and entry.owner == one.node.member.id) then
       self:fail(("%s was acknowledged to %s, and lost"):format(name, one.node.name))
     end
   end
@@ -402,11 +313,11 @@ function World:kill_successor(steps)
   local row = self.store.row
   local epoch, leaving = row.epoch, self.by_id[row.leader]
   leaving.leading, leaving.calling = false, true
-  candidate.abdicate(leaving.member, true, function() kill(self, leaving, true) end)
+  candidate.abdicate(leaving.member, true, function() self:kill(leaving, true) end)
   while row.epoch == epoch do self.clock:step() end
   for _ = 1, steps do self.clock:step() end
   local changing = elector.changing(row)
-  if row.leader then kill(self, self.by_id[row.leader], true) end
+  if row.leader then self:kill(self.by_id[row.leader], true) end
   return changing
 end
 
@@ -417,7 +328,7 @@ end
 function World:run(seconds, breathe)
   run_until(self, self.clock.now + seconds, breathe)
   self.quiet = true
-  heal(self)
+  trouble.heal(self)
   run_until(self, self.clock.now + 40, breathe)
   check_end(self)
   return self

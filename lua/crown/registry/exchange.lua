@@ -23,7 +23,7 @@ function asked.snapshot(member, from, message, reply)
   if whole then
     member.replica:adopt()
     reply { kind = "held", epoch = message.epoch, seq = message.seq }
-    member:restore()
+    member.own:restore()
   elseif whole == nil then
     reply { kind = "gap", epoch = message.epoch, part = true }
   end
@@ -115,7 +115,7 @@ function answered.copy(member, from, message)
 end
 
 function answered.written(member, _, message)
-  for _, answer in ipairs(message.answers) do member.writes:answered(answer.request, answer.result) end
+  for _, answer in ipairs(message.answers) do member.own.writes:answered(answer.request, answer.result) end
 end
 
 --- Takes an answer that came back by a link of this member's own.

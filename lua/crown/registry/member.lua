@@ -10,26 +10,26 @@
 local Authority = require "crown.registry.authority"
 local Changeover = require "crown.registry.changeover"
 local elector = require "crown.registry.elector"
+local OwnNames = require "crown.registry.own_names"
 local Replica = require "crown.registry.replica"
-local Writes = require "crown.registry.writes"
 
 local Member = {}
 Member.__index = Member
 
-local ASK_AGAIN = 0.2    -- seconds after a store that did not answer
-local HEARTBEATS = 3     -- in a TTL
-local POST_BYTES = 200000 -- of writes in one message
-local JOIN_AGAIN = 1     -- seconds until a join that had no effect is repeated
+local ASK_AGAIN = 0.2 -- seconds after a store that did not answer
+local HEARTBEATS = 3  -- in a TTL
+local JOIN_AGAIN = 1  -- seconds until a join that had no effect is repeated
 
 --- Makes one; nothing happens before `start`.
 -- @tparam table options `registry`, `node`, `runtime` (the candidate's token), `address`, `ttl`, `replicas`,
 -- `replicate_timeout`, `snapshot_timeout`, `strict`, `most`
 -- @tparam table effects
--- @treturn Member
+-- @treturn Member `own` are the names of this node; `view`, `joined`, `token`, `leaving`, `linked`, `replica` and `authority`
+-- tell where it stands
 function Member.new(options, effects)
   local self = setmetatable({ options = options, effects = effects, id = elector.member_id(options.node, options.registry),
-    replica = Replica.new(), linked = {}, mine = {}, number = 0, timer = 0 }, Member)
-  self.writes = Writes.new(function(request, op) return self:try(request, op) end, effects)
+    replica = Replica.new(), linked = {}, number = 0, timer = 0 }, Member)
+  self.own = OwnNames.new(self)
   return self
 end
 
@@ -52,22 +52,6 @@ end
 local function end_authority(self, why)
   if self.authority then self.authority:close(why) end
   self.authority = nil
-end
-
---- Registers the names of this node again that are not there: after a new join, or after a leader that could not be asked
--- for them.
-function Member:restore()
-  if not self.joined or self.leaving then return end
-  for name, value in pairs(self.mine) do
-    local entry = self.replica.names[name]
-    if not entry or entry.owner ~= self.id or entry.token ~= self.token then
-      self:write({ what = "register", name = name, value = value }, self.options.ttl, function(fine, other)
-        if fine ~= false then return end
-        self.mine[name] = nil
-        self.effects.emit("oracle.registry.name_lost", { lost = name, owner = other.owner })
-      end)
-    end
-  end
 end
 
 local function set_links(self, view)
@@ -144,11 +128,11 @@ function Member:see(view)
   end
   local moved = not before or before.leader ~= view.leader or before.epoch ~= view.epoch or before.assumed ~= view.assumed
   if moved or joins then
-    self.writes:again()
+    self.own.writes:again()
     self.effects.told "changed"
   end
   if view.evicted and self:leads() then self.effects.told "evict" end
-  if joins then self:restore() end
+  if joins then self.own:restore() end
 end
 
 local function wake_in(self, seconds)
@@ -323,69 +307,20 @@ function Member:relinquish(why)
   end_authority(self, why)
 end
 
--- Writes that come in one turn go out in one message.
-function Member:post(leader, write)
-  local posted = self.posted
-  if posted and posted.to == leader and posted.bytes < POST_BYTES then
-    posted.writes[#posted.writes + 1] = write
-  else
-    posted = { to = leader, writes = { write }, bytes = 0 }
-    self.posted = posted
-    self.effects.soon(function()
-      if self.posted == posted then self.posted = nil end
-      self.effects.send(leader, { kind = "write", writes = posted.writes })
-    end)
-  end
-  posted.bytes = posted.bytes + #write.op.name + #(write.op.value or "") + 128
-end
-
---- Hands a write to whoever leads.
--- @string request
--- @tparam table op
--- @treturn string who that is; or nil and why it cannot be now
-function Member:try(request, op)
-  local view = self.view
-  if not self.joined or self.leaving then return nil, self.refused or "this node is not a member of the registry" end
-  op.token = self.token
-  if not view.leader then return nil, "the registry has no leader" end
-  if elector.changing(view) then return nil, "the registry is changing over to " .. view.leader end
-  if view.leader == self.id then
-    if not self.authority then return nil, "the leader is not acting yet" end
-    self.authority:write(self.id, op, function(result) self.writes:answered(request, result) end)
-  elseif self.linked[view.leader] then
-    self:post(view.leader, { request = request, op = op })
-  else
-    return nil, "there is no link to the leader " .. view.leader
-  end
-  return view.leader
-end
-
---- Registers or unregisters a name.
--- @tparam table op `{ what =, name =, value = }`
--- @number timeout seconds
--- @tparam function done called with true; false and `{ owner =, value = }`; or nil, message, code
-function Member:write(op, timeout, done)
-  self.writes:add(op, timeout, function(fine, other, code)
-    if fine and op.what == "register" then self.mine[op.name] = op.value end
-    if fine and op.what == "unregister" then self.mine[op.name] = nil end
-    done(fine, other, code)
-  end)
-end
-
 --- Another member can be sent to.
 -- @string id
 function Member:link_up(id)
   self.linked[id] = true
   if self.authority then self.authority:linked(id) end
   if self.changeover then self.changeover:linked(id) end
-  self.writes:again()
+  self.own.writes:again()
 end
 
 --- Another member cannot be sent to any more.
 -- @string id
 function Member:link_down(id)
   self.linked[id] = nil
-  self.writes:lost(id)
+  self.own.writes:lost(id)
   if self.authority then self.authority:unlinked(id) end
   if self.changeover then self.changeover:unlinked(id) end
 end

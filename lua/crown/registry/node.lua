@@ -167,7 +167,7 @@ function Node:write(op, timeout)
   local started, problem = self:start()
   if not started then return nil, problem, "failed" end
   if self.over then return nil, "this node has left the registry", "closed" end
-  return await(timeout + 1, function(done) self.member:write(op, timeout, done) end)
+  return await(timeout + 1, function(done) self.member.own:write(op, timeout, done) end)
 end
 
 return Node

@@ -1,0 +1,103 @@
+--- What happens in the virtual cluster of a registry: clients that ask, and what goes wrong.
+local candidate = require "crown.registry.candidate"
+
+local trouble = {}
+
+local NAMES = 12
+
+--- Whether somebody who was told yes is a member still.
+function trouble.holds(world, one)
+  local row = world.store.row.members[one.node.member.id]
+  return row ~= nil and row.token == one.token
+end
+
+-- A yes that comes to somebody who was thrown out since is one about the past.
+local function told_yes(world, node, name, token)
+  if not trouble.holds(world, { node = node, token = token }) then return end
+  local known = world.ledger[name]
+  if known and known.node ~= node and trouble.holds(world, known) then
+    world:fail(("%s was given to %s while %s has it"):format(name, node.name, known.node.name))
+  end
+  world.ledger[name] = { node = node, token = token }
+  world.acknowledged = world.acknowledged + 1
+end
+
+--- A client at a node: registers and unregisters, for ever.
+function trouble.client(world, node)
+  world.clock:after(0.02 + world.random() * 0.3, function()
+    trouble.client(world, node)
+    if node.dead or node.stopped or world.quiet then return end
+    local name, member, start = "n" .. math.floor(world.random() * NAMES), node.member, node.start
+    local token = member.token
+    local op = { what = world:chance(0.6) and "register" or "unregister", name = name, value = ("%q"):format(node.name) }
+    local known = world.ledger[name]
+    if op.what == "unregister" and known and known.node == node then world.ledger[name] = nil end
+    if op.what == "unregister" and not (known and known.node == node) then return end
+    member.own:write(op, 2, function(fine)
+      if not fine or op.what ~= "register" or node.start ~= start or member.token ~= token then return end
+      if world.undone[name] and world.undone[name] > world.clock.now then return end
+      told_yes(world, node, name, token)
+    end)
+    if op.what == "unregister" then world.undone[name] = world.clock.now + 2.1 end
+  end)
+end
+
+-- --- faults
+
+--- Ends all that was broken.
+function trouble.heal(world)
+  world.parted = {}
+  for _, node in ipairs(world.nodes) do
+    node.cut, node.lossy = false, false
+    world:thaw(node)
+  end
+end
+
+local faults = {
+  function(world, node) world:kill(node, false) end,
+  function(world, node) world:kill(node, true) end,
+  function(_, node) node.cut = true end,
+  function(_, node) node.lossy = true end,
+  function(world, node)
+    if not node.dead then
+      node.stopped = true
+      world.clock:after(world.random() * 12, function() world:thaw(node) end)
+    end
+  end,
+  function(world, node)
+    for _, other in ipairs(world.nodes) do
+      if other ~= node and world:chance(0.7) then world.parted[node.name .. other.name] = true end
+    end
+  end,
+  function(_, node)
+    if not node.dead and not node.stopped and node.leading and not node.calling then
+      node.leading = false
+      candidate.abdicate(node.member, false, function() end)
+    end
+  end,
+  function(world, node)
+    if not node.dead and not node.stopped and not node.calling then
+      node.leading, node.calling = false, true
+      candidate.abdicate(node.member, true, function() world:kill(node, true) end)
+    end
+  end,
+  function(world) trouble.heal(world) end,
+  function(world) trouble.heal(world) end,
+}
+
+--- Breaks something now and then.
+function trouble.begin(world)
+  world.clock:after(0.2 + world.random() * 4, function()
+    if world.quiet then return end
+    local node = world.nodes[1 + math.floor(world.random() * #world.nodes)]
+    if world:chance(0.4) then -- the one that it hurts most
+      for _, one in ipairs(world.nodes) do
+        if world:acting(one) then node = one end
+      end
+    end
+    faults[1 + math.floor(world.random() * #faults)](world, node)
+    trouble.begin(world)
+  end)
+end
+
+return trouble
