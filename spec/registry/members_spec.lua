@@ -2,6 +2,7 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local Pgbouncer = require "support.pgbouncer"
 local Postgres = require "support.postgres"
 local Registry = require "support.registry"
 local tempdir = require "support.tempdir"
@@ -189,6 +190,21 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     local next_leader, next_epoch = cluster:await { a, b }
     assert.not_equal(leader, next_leader)
     assert.is_true(next_epoch > epoch)
+  end)
+
+  it("do without notifications behind a connection pooler, and say so", function()
+    local pooler = Pgbouncer.start(server)
+    cluster:destroy()
+    cluster = Registry.new { url = pooler.url, name = name }
+    local a, b = cluster:join_all { "a", "b" }
+    assert.is_truthy(a.candidate:output():find "no notifications")
+    local leader = a:ask "leader"
+    local leading, following = a, b
+    if leader == "b" then leading, following = b, a end
+    leading.candidate:hurt("KILL", "supervise", "runtime")
+    assert.equal(following.node, (cluster:await { following }))
+    cluster:destroy()
+    pooler:destroy()
   end)
 
   it("are shown by info", function()

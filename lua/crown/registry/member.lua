@@ -240,7 +240,10 @@ function Member:heartbeat(done)
   self.beaten = self.effects.now()
   self.effects.ask("heartbeat", { id = self.id, token = self.token, ttl = self.options.ttl }, function(view, problem)
     if self.over then return done(nil, "over") end
-    if view then self:see(view) end
+    if view then
+      self:see(view)
+      if view.head or elector.changing(view) then self:wake() end -- nobody may have told of it
+    end
     done(view, problem)
   end)
 end

@@ -159,11 +159,29 @@ function Store:ask(op, args)
   return ops[op](self, args)
 end
 
+-- Behind a pooler that lends its connections out there are no notifications: members then hear of a change at their next
+-- heartbeat.
+local function listen(self, pooled)
+  if self.listener or self.told_pooled then return end
+  if pooled then
+    self.told_pooled = true
+    self.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: a change of the registry is "
+      .. "seen at the next heartbeat" })
+    return
+  end
+  self.listener = postgres.new(self.url, { timeout = self.timeout, background = true })
+  self.listener:listen(Store.CHANNEL, function(payload)
+    local what, name = payload:match "^(%l+) (.*)$"
+    if name == self.registry and (what == "changed" or what == "evict") then self.heard(what) end
+  end, function() self.heard "changed" end)
+  self.emit("monitor.started", { channel = Store.CHANNEL })
+end
+
 local function set_up(self, bare, generation)
   local state, problem = tables.prepare(bare, "registry", self.memory,
     { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation })
   if not state then return nil, problem end
-  self.pooled = state.pid ~= bare:server_pid()
+  listen(self, state.pid ~= bare:server_pid())
   return true
 end
 
@@ -173,23 +191,18 @@ end
 -- @treturn Store or nil and a message
 function Store.open(options)
   local self = setmetatable({ registry = options.registry, ttl = options.ttl, timeout = options.timeout, emit = options.emit,
-    memory = {} }, Store)
+    url = options.url, heard = options.heard, memory = {} }, Store)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
   self.client = client
-  self.listener = postgres.new(options.url, { timeout = options.timeout, background = true })
-  self.listener:listen(Store.CHANNEL, function(payload)
-    local what, name = payload:match "^(%l+) (.*)$"
-    if name == self.registry and (what == "changed" or what == "evict") then options.heard(what) end
-  end, function() options.heard "changed" end)
   return self
 end
 
 --- Closes the connections.
 function Store:close()
   self.client:close()
-  self.listener:close()
+  if self.listener then self.listener:close() end
 end
 
 return Store
