@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "bind/fields.h"
 #include "host/driver.h"
 #include "host/host.h"
 #include "host/registry.h"
@@ -17,25 +18,9 @@
 #define CALL_TIMEOUT_DEFAULT 10.0
 #define LOST_TIMEOUT_DEFAULT 30.0
 
-static double number_field(lua_State *L, int index, const char *key, double otherwise)
-{
-    lua_getfield(L, index, key);
-    double number = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
-    lua_pop(L, 1);
-    return number;
-}
-
 static int64_t time_field(lua_State *L, int index, const char *key, double otherwise)
 {
     return clock_ns_from_seconds(number_field(L, index, key, otherwise));
-}
-
-static bool flag_field(lua_State *L, int index, const char *key)
-{
-    lua_getfield(L, index, key);
-    bool flag = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return flag;
 }
 
 static bool table_field(lua_State *L, int index, const char *key)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "bind/fields.h"
 #include "host/host.h"
 #include "http/request.h"
 #include "lua/task.h"
@@ -21,30 +22,6 @@
 struct asked {
     struct http_request *request;
 };
-
-static const char *text_field(lua_State *L, int index, const char *key)
-{
-    lua_getfield(L, index, key);
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1); /* it stays alive in the table */
-    return text;
-}
-
-static double number_field(lua_State *L, int index, const char *key, double otherwise)
-{
-    lua_getfield(L, index, key);
-    double number = lua_isnumber(L, -1) ? lua_tonumber(L, -1) : otherwise;
-    lua_pop(L, 1);
-    return number;
-}
-
-static bool flag_field(lua_State *L, int index, const char *key)
-{
-    lua_getfield(L, index, key);
-    bool flag = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return flag;
-}
 
 /* "Name: value" strings, left on the stack to stay alive. */
 static void read_headers(lua_State *L, int index, const char **headers)

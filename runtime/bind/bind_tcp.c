@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "bind/fields.h"
 #include "host/host.h"
 #include "lua/task.h"
 #include "net/listen.h"
@@ -54,14 +55,6 @@ static int push_closed(lua_State *L)
     struct crown_error err;
     (void)error_set(&err, ERROR_CLOSED, "closed");
     return push_error(L, &err);
-}
-
-static const char *text_field(lua_State *L, int index, const char *key)
-{
-    lua_getfield(L, index, key);
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1); /* it stays alive in the table */
-    return text;
 }
 
 /* @return a context for `true` or a table of options at `index`; NULL with `err`. */

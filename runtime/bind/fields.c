@@ -1,0 +1,25 @@
+#include "bind/fields.h"
+
+const char *text_field(lua_State *L, int index, const char *key)
+{
+    lua_getfield(L, index, key);
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1); /* it stays alive in the table */
+    return text;
+}
+
+double number_field(lua_State *L, int index, const char *key, double otherwise)
+{
+    lua_getfield(L, index, key);
+    double number = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
+    lua_pop(L, 1);
+    return number;
+}
+
+bool flag_field(lua_State *L, int index, const char *key)
+{
+    lua_getfield(L, index, key);
+    bool flag = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return flag;
+}

@@ -1,0 +1,17 @@
+/**
+ * Reads the fields of a table of options.
+ */
+#ifndef CROWN_BIND_FIELDS_H
+#define CROWN_BIND_FIELDS_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+/** @return the text, which lives as long as the table does; NULL where there is none. */
+const char *text_field(lua_State *L, int index, const char *key);
+/** @return the number, or `otherwise` where there is none. */
+double number_field(lua_State *L, int index, const char *key, double otherwise);
+/** @return whether the field is neither false nor nil. */
+bool flag_field(lua_State *L, int index, const char *key);
+
+#endif
