@@ -1,5 +1,6 @@
 --- What happens in the virtual cluster of a registry: clients that ask, and what goes wrong.
 local candidate = require "crown.registry.candidate"
+local exchange = require "crown.registry.exchange"
 
 local trouble = {}
 
@@ -53,37 +54,61 @@ function trouble.heal(world)
   end
 end
 
-local faults = {
-  function(world, node) world:kill(node, false) end,
-  function(world, node) world:kill(node, true) end,
-  function(_, node) node.cut = true end,
-  function(_, node) node.lossy = true end,
-  function(world, node)
-    if not node.dead then
-      node.stopped = true
-      world.clock:after(world.random() * 12, function() world:thaw(node) end)
-    end
-  end,
-  function(world, node)
-    for _, other in ipairs(world.nodes) do
-      if other ~= node and world:chance(0.7) then world.parted[node.name .. other.name] = true end
-    end
-  end,
-  function(_, node)
-    if not node.dead and not node.stopped and node.leading and not node.calling then
-      node.leading = false
-      candidate.abdicate(node.member, false, function() end)
-    end
-  end,
-  function(world, node)
-    if not node.dead and not node.stopped and not node.calling then
-      node.leading, node.calling = false, true
-      candidate.abdicate(node.member, true, function() world:kill(node, true) end)
-    end
-  end,
-  function(world) trouble.heal(world) end,
-  function(world) trouble.heal(world) end,
-}
+local faults = {}
+
+function faults.kill(world, node) world:kill(node, false) end
+
+function faults.kill_host(world, node) world:kill(node, true) end
+
+function faults.cut(_, node) node.cut = true end
+
+function faults.lossy(_, node) node.lossy = true end
+
+function faults.stop(world, node)
+  if node.dead then return end
+  node.stopped = true
+  world.clock:after(world.random() * 12, function() world:thaw(node) end)
+end
+
+function faults.part(world, node)
+  for _, other in ipairs(world.nodes) do
+    if other ~= node and world:chance(0.7) then world.parted[node.name .. other.name] = true end
+  end
+end
+
+function faults.abdicate(world, node)
+  if node.dead or node.stopped or not node.leading or node.calling then return end
+  node.leading = false
+  candidate.abdicate(node.member, false, function() end)
+  local start = node.start -- sooner than a core would ask again
+  world.clock:after(world.random() * 0.02, function() world:poll(node, start) end)
+end
+
+function faults.leave(world, node)
+  if node.dead or node.stopped or node.calling then return end
+  node.leading, node.calling = false, true
+  candidate.abdicate(node.member, true, function() world:kill(node, true) end)
+end
+
+-- A member_down that was on its way for long: of this membership, or of an older one.
+function faults.late(world, node)
+  local known = world.store.row.members[node.member.id]
+  if not known then return end
+  world.store:perform("enqueue", { messages = { { kind = "member_down", id = node.member.id,
+    token = world:chance(0.5) and known.token or "an older one" } } })
+  world:notify()
+end
+
+-- What a leader of an earlier epoch has sent, and a slow network delivers now.
+function faults.echo(world, node)
+  if node.dead or node.stopped or world.store.row.epoch < 2 then return end
+  assert(exchange.receive(node.member, "r@nobody", { kind = "snapshot", epoch = world.store.row.epoch - 1, seq = 0, part = 1,
+    parts = 1, names = {} }, function() end))
+end
+
+faults.heal = trouble.heal
+
+local ALL = { "late", "echo", "kill", "kill_host", "cut", "lossy", "stop", "part", "abdicate", "leave", "heal", "heal" }
 
 --- Breaks something now and then.
 function trouble.begin(world)
@@ -95,7 +120,8 @@ function trouble.begin(world)
         if world:acting(one) then node = one end
       end
     end
-    faults[1 + math.floor(world.random() * #faults)](world, node)
+    local names = world.faults or ALL
+    faults[names[1 + math.floor(world.random() * #names)]](world, node)
     trouble.begin(world)
   end)
 end

@@ -146,7 +146,8 @@ local function granted(world, node, sent, epoch)
   check_leaders(world)
 end
 
-local function poll(world, node, start)
+--- Lets a node's election claim or refresh, as the core does.
+function World.poll(world, node, start)
   if node.dead or node.start ~= start or node.calling then return end
   node.calling = true
   local sent = world.clock.now
@@ -157,7 +158,7 @@ local function poll(world, node, start)
     over, node.calling = true, false
     if verdict then granted(world, node, sent, detail) elseif verdict == false then node.leading = false end
     local wait = verdict and TTL / 3 or 0.5 + world.random() * 0.5
-    world.clock:after(wait, function() deliver(node, function() poll(world, node, start) end) end)
+    world.clock:after(wait, function() deliver(node, function() world:poll(node, start) end) end)
   end
   world.clock:after(TTL / 4, function() done(nil, "timeout") end)
   candidate[verb](node.member, done)
@@ -191,7 +192,7 @@ local function effects_of(world, node, start)
     wanting = function() return not node.stopped end,
     told = mine(function(what)
       if what == "assumed" or (what == "changed" and node.leading) then
-        world.clock:after(0, function() deliver(node, mine(function() poll(world, node, start) end)) end)
+        world.clock:after(0, function() deliver(node, mine(function() world:poll(node, start) end)) end)
       end
     end),
     emit = mine(function(event)
@@ -216,7 +217,7 @@ local function boot(world, node)
     effects_of(world, node, node.start))
   world.by_id[node.member.id] = node
   node.member:start()
-  poll(world, node, node.start)
+  world:poll(node, node.start)
 end
 
 --- Kills a node's process, or the whole host; it comes back.
@@ -244,11 +245,13 @@ end
 -- --- the run
 
 --- Makes a world.
--- @tparam table options `seed`, `nodes` (3), `strict`; `calm`: nothing goes wrong by itself
+-- @tparam table options `seed`, `nodes` (3), `strict`; `faults`: what goes wrong, of those that support.registry_trouble
+-- names; `calm`: nothing goes wrong by itself
 function World.new(options)
   local state = options.seed * 2654435761 % 2 ^ 31 + 1
   local self = setmetatable({ clock = Clock.new(100), nodes = {}, by_id = {}, parted = {}, granted = {}, highest = 0,
-    terms = 0, acknowledged = 0, tokens = 0, ledger = {}, undone = {}, events = {}, strict = options.strict, seed = options.seed },
+    terms = 0, acknowledged = 0, tokens = 0, ledger = {}, undone = {}, events = {}, strict = options.strict,
+    faults = options.faults, seed = options.seed },
     World)
   function self.random()
     state = state * 16807 % 2147483647
