@@ -1,8 +1,9 @@
---- Failover on real servers of etcd and NATS, and on the example's HTTP lease server.
+--- Failover on real servers of etcd and NATS, on the example's HTTP lease server, and in a registry.
 local Candidate = require "support.candidate"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
+local Postgres = require "support.postgres"
 local probe = require "probe"
 local Proxy = require "support.proxy"
 local tempdir = require "support.tempdir"
@@ -34,7 +35,10 @@ local function store(measure, name, server, url, ttl, limits)
 end
 
 return function(measure)
-  local nats, etcd, http = Nats.start(), Etcd.start(), http_server()
+  local nats, etcd, http, postgres = Nats.start(), Etcd.start(), http_server(), Postgres.start()
+  store(measure, "registry 2 s", postgres,
+    postgres.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=that-of-the-bench", 2,
+    { "≤ 40", "≤ 120", "≤ 2100" })
   store(measure, "nats_kv 5 s", nats, nats.url .. "/BENCH", 5, { "≤ 40", "≤ 80", "≤ 5100" })
   store(measure, "http_lease 2 s", http, http.url, 2, { "≤ 1020", "≤ 80", "≤ 3100" })
   store(measure, "etcd 2 s", etcd, etcd.url, 2, { "≤ 40", "≤ 80", "≤ 3500" })
