@@ -62,7 +62,9 @@ function Redis.init(opts)
 end
 
 function Redis:ask(op)
-  self.item.claim = ("%.0f"):format(self.number)
+  if self.asked ~= self.number then -- refreshes bear the claim's
+    self.asked, self.item.claim = self.number, ("%.0f"):format(self.number)
+  end
   return self.leases[op](self.leases, self.item, self.timeout)
 end
 
