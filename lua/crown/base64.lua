@@ -24,17 +24,17 @@ function base64.encode(bytes)
   return table.concat(out)
 end
 
---- Decodes text.
--- @string text
--- @treturn string the bytes, or nil when it is no Base64
-function base64.decode(text)
+--- Decodes characters that stand for some bits each.
+-- @string text without padding
+-- @tparam table values what a character's byte stands for
+-- @number width bits of a character
+-- @treturn string the bytes, or nil where a character stands for nothing
+function base64.decode_bits(text, values, width)
   local out, bits, count = {}, 0, 0
   for i = 1, #text do
-    local byte = text:byte(i)
-    if byte == 61 then break end -- "="
-    local value = VALUES[byte]
+    local value = values[text:byte(i)]
     if not value then return nil end
-    bits, count = bits * 64 + value, count + 6
+    bits, count = bits * 2 ^ width + value, count + width
     if count >= 8 then
       count = count - 8
       out[#out + 1] = string.char(math.floor(bits / 2 ^ count) % 256)
@@ -42,6 +42,13 @@ function base64.decode(text)
     end
   end
   return table.concat(out)
+end
+
+--- Decodes text.
+-- @string text
+-- @treturn string the bytes, or nil when it is no Base64
+function base64.decode(text)
+  return base64.decode_bits(text:match "^[^=]*", VALUES, 6)
 end
 
 return base64

@@ -115,6 +115,15 @@ function url.read_query(query, into)
   for key, value in query:gmatch "([^&=]+)=([^&]*)" do into[url.decode(key)] = url.decode(value) end
 end
 
+--- Takes `host:port` apart, also where the host is an IPv6 address, with brackets or without.
+-- @string text
+-- @treturn string the host, or nil where it is no such thing
+-- @treturn number the port
+function url.address(text)
+  local host, port = text:match "^%[?(.-)%]?:(%d+)$"
+  return host, tonumber(port)
+end
+
 --- Reads `host:port,host:port`, with IPv6 addresses in brackets.
 -- @string text
 -- @number port of those that name none

@@ -7,6 +7,7 @@ local admin = require "crown.postgres.admin"
 local Node = require "crown.registry.node"
 local postgres_url = require "crown.postgres.url"
 local store_options = require "crown.store_options"
+local url = require "crown.url"
 local usage = require "crown.usage"
 
 local Registry = {}
@@ -47,24 +48,19 @@ local REQUIRED = {
   secret = "the same on all nodes",
 }
 
-local function split(address)
-  local host, port = address:match "^%[?(.-)%]?:(%d+)$"
-  return host, tonumber(port)
-end
-
 local function check(opts)
   local checked = postgres_url.options("registry", opts, RULES)
   for option, what in pairs(REQUIRED) do
     if not opts[option] then usage.error("oracle 'registry': %s: required: %s", option, what) end
   end
-  checked.host, checked.port = split(checked.listen)
+  checked.host, checked.port = url.address(checked.listen)
   if EVERYWHERE[checked.host] and not checked.advertise then
     usage.error("oracle 'registry': advertise: required, because %s does not tell the others where this node is",
       checked.listen)
   end
   if checked.host == "*" then checked.host = "0.0.0.0" end
   if checked.advertise and checked.advertise:find ":%d+$" then
-    checked.advertise, checked.advertised_port = split(checked.advertise)
+    checked.advertise, checked.advertised_port = url.address(checked.advertise)
   end
   return checked
 end

@@ -10,19 +10,11 @@ local login = {}
 
 local BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
+local VALUES = {}
+for i = 1, 32 do VALUES[BASE32:byte(i)] = i - 1 end
+
 local function decode_base32(text)
-  local out, bits, count = {}, 0, 0
-  for character in text:gmatch "." do
-    local value = BASE32:find(character, 1, true)
-    if not value then return nil end
-    bits, count = bits * 32 + value - 1, count + 5
-    if count >= 8 then
-      count = count - 8
-      out[#out + 1] = string.char(math.floor(bits / 2 ^ count) % 256)
-      bits = bits % 2 ^ count
-    end
-  end
-  return table.concat(out)
+  return base64.decode_bits(text, VALUES, 5)
 end
 
 local function encode_base32(bytes)

@@ -2,6 +2,7 @@
 -- statements, one for the notifications. Calls that come close together go out as one statement over arrays.
 -- @module crown.postgres.leases
 
+local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
 local tables = require "crown.postgres.tables"
 
@@ -106,20 +107,9 @@ function Leases.at(url, options)
   return self
 end
 
--- Notifications come over a connection of their own, so that nothing they do delays a refresh. Behind a pooler that
--- lends its connections out there are none: followers then claim when the lease ends.
+-- Without notifications followers claim when the lease ends.
 function Leases:listen(pooled)
-  if pooled then
-    if not self.told then
-      self.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: a released lease "
-        .. "is claimed when it would have expired" })
-    end
-    self.told = true
-    return
-  end
-  if self.listener then return end
-  self.listener = postgres.new(self.url, { timeout = self.timeout, background = true })
-  self.listener:listen(Leases.CHANNEL, function(payload)
+  notices.listen(self, pooled, "a released lease is claimed when it would have expired", Leases.CHANNEL, function(payload)
     local what, name = payload:match "^(%l+) (.*)$"
     for _, send in pairs(self.followers[name] or {}) do send(what) end
   end, function()
@@ -127,7 +117,6 @@ function Leases:listen(pooled)
       for _, send in pairs(members) do send "missed" end
     end
   end)
-  self.emit("monitor.started", { channel = Leases.CHANNEL })
 end
 
 --- Hands notifications about a lease to an election: "freed", "evict", or "missed" when some may have been lost.

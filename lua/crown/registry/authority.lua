@@ -2,7 +2,7 @@
 -- once enough members hold it *and* the store has confirmed that this leader still has the leader row.
 --
 -- What it needs of its surroundings (`effects`): `now()`; `acting()`, whether the term runs; `send(id, message)`;
--- `commit(seq, done)`: done(true), done(false) when the row is lost, done(nil, message) when that is not known; `soon(fn)`;
+-- `commit(seq, done)`: done(true), done(false) when the row is lost, done(nil) when that is not known; `soon(fn)`;
 -- `after(seconds, fn)`; `emit(event, fields)`.
 -- @module crown.registry.authority
 
@@ -14,13 +14,13 @@ local BATCH_BYTES = 200000 -- of changes in one frame
 local ABORTED = "the leader has changed meanwhile"
 
 --- Begins a term.
--- @tparam table options `me`, `epoch`, `replica`, `replicas` (members that must hold a write, the leader among them),
+-- @tparam table options `epoch`, `replica`, `replicas` (members that must hold a write, the leader among them),
 -- `replicate_timeout` seconds, `strict`, `most` names
 -- @tparam table members the member map
 -- @tparam table effects
 -- @treturn Authority
 function Authority.new(options, members, effects)
-  local self = setmetatable({ me = options.me, epoch = options.epoch, replica = options.replica, options = options,
+  local self = setmetatable({ epoch = options.epoch, replica = options.replica, options = options,
     effects = effects, streams = {}, pending = {}, first = 1, last = 0, seq = 0, sent = 0, batch = {}, bytes = 0, replicated = 0,
     committed = 0 }, Authority)
   options.replica.epoch = options.epoch
@@ -68,7 +68,7 @@ end
 
 local commit
 
-local function answered(self, seq, fine, problem)
+local function answered(self, seq, fine)
   self.committing = nil
   if self.over then return end
   if fine then
@@ -78,7 +78,6 @@ local function answered(self, seq, fine, problem)
   elseif fine == false then
     return self:close(ABORTED)
   end
-  self.problem = problem
   self.effects.after(COMMIT_RETRY, function() commit(self) end)
 end
 
@@ -87,7 +86,7 @@ commit = function(self)
   if self.over or self.committing or self.replicated <= self.committed then return end
   local seq = self.replicated
   self.committing = seq
-  self.effects.commit(seq, function(fine, problem) answered(self, seq, fine, problem) end)
+  self.effects.commit(seq, function(fine) answered(self, seq, fine) end)
 end
 
 -- How many members must hold a write, of those there are.

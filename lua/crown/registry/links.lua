@@ -8,6 +8,7 @@ local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
 local Outbox = require "crown.outbox"
 local tcp = require "crown.core.tcp"
+local url = require "crown.url"
 
 local Links = {}
 Links.__index = Links
@@ -89,9 +90,9 @@ local function read_answers(self, link)
 end
 
 local function dial_once(self, peer)
-  local host, port = peer.address:match "^%[?(.-)%]?:(%d+)$"
+  local host, port = url.address(peer.address)
   if not host then return nil, ("'%s' is no address"):format(peer.address) end
-  local stream, problem, code = tcp.connect(host, tonumber(port), { timeout = HANDSHAKE, tls = self.tls })
+  local stream, problem, code = tcp.connect(host, port, { timeout = HANDSHAKE, tls = self.tls })
   if not stream then return nil, problem, code end
   stream:set_timeout(HANDSHAKE)
   local fine

@@ -77,7 +77,7 @@ end
 -- The names are this member's now; the followers get them first, and from the same stream all that is written later.
 local function begin(self, view)
   local options = self.options
-  self.authority = Authority.new({ me = self.id, epoch = view.epoch, replica = self.replica, replicas = options.replicas,
+  self.authority = Authority.new({ epoch = view.epoch, replica = self.replica, replicas = options.replicas,
     replicate_timeout = options.replicate_timeout, strict = options.strict, most = options.most }, view.members,
     authority_effects(self, view.epoch))
   for id in pairs(self.linked) do self.authority:linked(id) end

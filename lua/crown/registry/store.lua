@@ -4,6 +4,7 @@
 -- @module crown.registry.store
 
 local core = require "crown.core"
+local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
 local tables = require "crown.postgres.tables"
 
@@ -159,22 +160,11 @@ function Store:ask(op, args)
   return ops[op](self, args)
 end
 
--- Behind a pooler that lends its connections out there are no notifications: members then hear of a change at their next
--- heartbeat.
 local function listen(self, pooled)
-  if self.listener or self.told_pooled then return end
-  if pooled then
-    self.told_pooled = true
-    self.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: a change of the registry is "
-      .. "seen at the next heartbeat" })
-    return
-  end
-  self.listener = postgres.new(self.url, { timeout = self.timeout, background = true })
-  self.listener:listen(Store.CHANNEL, function(payload)
+  notices.listen(self, pooled, "a change of the registry is seen at the next heartbeat", Store.CHANNEL, function(payload)
     local what, name = payload:match "^(%l+) (.*)$"
     if name == self.registry and (what == "changed" or what == "evict") then self.heard(what) end
   end, function() self.heard "changed" end)
-  self.emit("monitor.started", { channel = Store.CHANNEL })
 end
 
 local function set_up(self, bare, generation)
