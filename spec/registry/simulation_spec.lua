@@ -8,16 +8,14 @@ local Member = require "crown.registry.member"
 local Replica = require "crown.registry.replica"
 local World = require "support.registry_world"
 
-local SECONDS = 60
-
 local function breathe() crown.sleep(0) end
 
 describe("a registry in a virtual cluster", function()
-  for _, case in ipairs { { nodes = 3 }, { nodes = 3, strict = true }, { nodes = 5 }, { nodes = 5, strict = true } } do
+  for _, case in ipairs(World.CLUSTERS) do
     it(("of %d nodes%s has one leader and loses no name"):format(case.nodes, case.strict and ", strict," or ""), function()
       local terms, acknowledged = 0, 0
       for seed = 1, 10 do
-        local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(SECONDS, breathe)
+        local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(World.SECONDS, breathe)
         terms, acknowledged = terms + world.terms, acknowledged + world.acknowledged
       end
       assert.is_true(terms > 25)
@@ -50,7 +48,7 @@ describe("the simulation finds", function()
     module[name] = broken(whole)
     local found
     for seed = 1, 1500 do
-      local fine, problem = pcall(function() World.new { seed = seed, strict = true, faults = faults }:run(SECONDS, breathe) end)
+      local fine, problem = pcall(function() World.new { seed = seed, strict = true, faults = faults }:run(World.SECONDS, breathe) end)
       if not fine then
         found = problem
         break

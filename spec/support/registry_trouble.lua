@@ -49,7 +49,7 @@ end
 function trouble.heal(world)
   world.parted = {}
   for _, node in ipairs(world.nodes) do
-    node.cut, node.lossy = false, false
+    node.cut, node.lossy, node.slow = false, false, false
     world:thaw(node)
   end
 end
@@ -60,9 +60,28 @@ function faults.kill(world, node) world:kill(node, false) end
 
 function faults.kill_host(world, node) world:kill(node, true) end
 
+-- The leader, and as soon as another one acts that one too, and so on.
+function faults.kill_in_a_row(world)
+  local left = 3
+  local function look()
+    if world.quiet then return end
+    for _, node in ipairs(world.nodes) do
+      if world:acting(node) then
+        world:kill(node, world:chance(0.7))
+        left = left - 1
+      end
+    end
+    if left > 0 then world.clock:after(world.random() * 0.03, look) end
+  end
+  look()
+end
+
 function faults.cut(_, node) node.cut = true end
 
 function faults.lossy(_, node) node.lossy = true end
+
+-- A network that takes its time: what one member has long had is still on its way to another.
+function faults.slow(_, node) node.slow = true end
 
 function faults.stop(world, node)
   if node.dead then return end
@@ -108,7 +127,8 @@ end
 
 faults.heal = trouble.heal
 
-local ALL = { "late", "echo", "kill", "kill_host", "cut", "lossy", "stop", "part", "abdicate", "leave", "heal", "heal" }
+local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "stop", "part", "abdicate",
+  "leave", "heal", "heal" }
 
 --- Breaks something now and then.
 function trouble.begin(world)

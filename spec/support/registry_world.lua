@@ -1,6 +1,7 @@
 --- A virtual cluster around the real members of a registry: a clock, a network, a store and candidates that are all tables;
 -- a seed decides what goes wrong, and after each step the promises are looked at.
 local Clock = require "support.virtual_clock"
+local Dealt = require "support.dealt_pairs"
 local candidate = require "crown.registry.candidate"
 local elector = require "crown.registry.elector"
 local exchange = require "crown.registry.exchange"
@@ -14,13 +15,21 @@ World.__index = World
 local TTL, MARGIN, SNAPSHOT, REPLICATE = 5, 0.1, 1, 0.5
 local STEPS = 200 -- between two breaths
 
+--- The clusters that every seed is played with.
+World.CLUSTERS = { { nodes = 3 }, { nodes = 3, strict = true }, { nodes = 5 }, { nodes = 5, strict = true } }
+
+--- Seconds of trouble that show most of it.
+World.SECONDS = 60
+
 --- Throws the dice.
 function World.chance(world, part)
   return world.random() < part
 end
 
-local function latency(world)
-  return 0.0005 + world.random() * 0.003
+-- Of one way from a node, or to another one.
+local function latency(world, node, other)
+  local slow = node.slow or other and other.slow
+  return 0.0005 + world.random() * (slow and 0.3 or 0.003)
 end
 
 -- What a stopped process is told waits until it goes on.
@@ -33,7 +42,8 @@ local function deliver(node, fn)
   end
 end
 
--- --- the store, at the other end of a connection that can be cut
+-- --- the store, at the other end of a connection that can be cut: it takes the questions in their order, and the tasks that
+-- wait for the answers go on in any order
 
 local function ask(world, node, op, args, done)
   local answered = false
@@ -44,12 +54,13 @@ local function ask(world, node, op, args, done)
     deliver(node, function() done(unpack(results, 1, results.n)) end)
   end
   world.clock:after(TTL / 4, function() answer(nil, "timeout") end)
-  world.clock:after(latency(world), function()
+  node.asked_at = math.max(node.asked_at, world.clock.now + latency(world, node))
+  world.clock:after(node.asked_at - world.clock.now, function()
     if node.cut or node.dead or node.stopped then return end
     local result, notify = world.store:perform(op, args)
     if notify then world:notify() end
     if node.lossy and world:chance(0.3) then return end
-    world.clock:after(latency(world), function()
+    world.clock:after(latency(world, node), function()
       if not node.cut then answer(result) end
     end)
   end)
@@ -57,7 +68,7 @@ end
 
 function World:notify()
   for _, node in ipairs(self.nodes) do
-    self.clock:after(latency(self), function()
+    self.clock:after(latency(self, node), function()
       if not node.cut then deliver(node, function() node.member:wake() end) end
     end)
   end
@@ -97,13 +108,13 @@ local function send(world, a, id, message)
   local b = world.by_id[id]
   local link = b and a.out[b.name]
   if not link then return end
-  link.last = math.max(link.last, world.clock.now + latency(world))
+  link.last = math.max(link.last, world.clock.now + latency(world, a, b))
   world.clock:after(link.last - world.clock.now, function()
     if a.out[b.name] ~= link then return end
     if not reaches(world, a, b) then return link_drop(a, b) end
     local sender, member = a.member, b.member
     local function reply(answer)
-      link.back = math.max(link.back or 0, world.clock.now + latency(world))
+      link.back = math.max(link.back or 0, world.clock.now + latency(world, a, b))
       world.clock:after(link.back - world.clock.now, function()
         if a.out[b.name] ~= link or a.member ~= sender then return end
         if not reaches(world, a, b) then return link_drop(a, b) end
@@ -211,7 +222,7 @@ local function boot(world, node)
   node.starts = node.starts + 1
   node.start = {}
   node.dead, node.stopped, node.leading, node.calling = false, false, false, false
-  node.out, node.peers, node.waiting = {}, {}, {}
+  node.out, node.peers, node.waiting, node.asked_at = {}, {}, {}, 0
   node.member = Member.new({ registry = "r", node = node.name, runtime = node.name .. node.supervisor, address = node.name,
     ttl = TTL, replicas = 2, replicate_timeout = REPLICATE, snapshot_timeout = SNAPSHOT, strict = world.strict, most = 1e6 },
     effects_of(world, node, node.start))
@@ -251,7 +262,7 @@ function World.new(options)
   local state = options.seed * 2654435761 % 2 ^ 31 + 1
   local self = setmetatable({ clock = Clock.new(100), nodes = {}, by_id = {}, parted = {}, granted = {}, highest = 0,
     terms = 0, acknowledged = 0, tokens = 0, ledger = {}, undone = {}, events = {}, strict = options.strict,
-    faults = options.faults, seed = options.seed },
+    faults = options.faults, seed = options.seed, dealt = Dealt.new(options.seed) },
     World)
   function self.random()
     state = state * 16807 % 2147483647
@@ -277,13 +288,21 @@ function World:fail(what)
   error(("seed %d, at %.3f s: %s"):format(self.seed, self.clock.now, what), 0)
 end
 
-local function run_until(self, at, breathe)
-  local steps = 0
-  while self.clock.now < at do
-    self.clock:step()
-    steps = steps + 1
-    if breathe and steps % STEPS == 0 then breathe() end
+local function go_on(self, is_over, breathe)
+  local function some()
+    for _ = 1, STEPS do
+      if is_over() then return true end
+      self.clock:step()
+    end
   end
+  while not self.dealt:call(some) do
+    if breathe then breathe() end
+  end
+end
+
+local function run_for(self, seconds, breathe)
+  local at = self.clock.now + seconds
+  go_on(self, function() return self.clock.now >= at end, breathe)
 end
 
 local function check_end(self)
@@ -312,13 +331,17 @@ end
 -- @number steps
 -- @treturn boolean whether the change-over was still under way
 function World:kill_successor(steps)
-  run_until(self, self.clock.now + 10)
+  run_for(self, 10)
   local row = self.store.row
   local epoch, leaving = row.epoch, self.by_id[row.leader]
   leaving.leading, leaving.calling = false, true
   candidate.abdicate(leaving.member, true, function() self:kill(leaving, true) end)
-  while row.epoch == epoch do self.clock:step() end
-  for _ = 1, steps do self.clock:step() end
+  go_on(self, function() return row.epoch > epoch end)
+  local left = steps
+  go_on(self, function()
+    left = left - 1
+    return left < 0
+  end)
   local changing = elector.changing(row)
   if row.leader then self:kill(self.by_id[row.leader], true) end
   return changing
@@ -329,10 +352,10 @@ end
 -- @tparam[opt] function breathe called now and then, for a loop that has others to serve
 -- @raise what broke, and when
 function World:run(seconds, breathe)
-  run_until(self, self.clock.now + seconds, breathe)
+  run_for(self, seconds, breathe)
   self.quiet = true
   trouble.heal(self)
-  run_until(self, self.clock.now + 40, breathe)
+  run_for(self, 40, breathe)
   check_end(self)
   return self
 end

@@ -11,6 +11,9 @@ Authority.__index = Authority
 
 local COMMIT_RETRY = 0.05 -- seconds until the store is asked again
 local BATCH_BYTES = 200000 -- of changes in one frame
+-- Not even what the term begins with: it may hold more than was ever acknowledged, or other members may, so it has to be held
+-- and committed itself before an answer rests on it.
+local NOTHING = -1
 local ABORTED = "the leader has changed meanwhile"
 
 --- Begins a term.
@@ -21,8 +24,8 @@ local ABORTED = "the leader has changed meanwhile"
 -- @treturn Authority
 function Authority.new(options, members, effects)
   local self = setmetatable({ epoch = options.epoch, replica = options.replica, options = options,
-    effects = effects, streams = {}, pending = {}, first = 1, last = 0, seq = 0, sent = 0, batch = {}, bytes = 0, replicated = 0,
-    committed = 0 }, Authority)
+    effects = effects, streams = {}, pending = {}, first = 1, last = 0, seq = 0, sent = 0, batch = {}, bytes = 0,
+    replicated = NOTHING, committed = NOTHING }, Authority)
   options.replica.epoch = options.epoch
   options.replica.at = { epoch = options.epoch, seq = 0 }
   self:set_members(members)
@@ -101,7 +104,7 @@ local function advance(self)
   end
   table.sort(held, function(a, b) return a > b end)
   local others = needed(self) - 1
-  local reached = others == 0 and self.seq or held[others] or 0
+  local reached = others == 0 and self.seq or held[others] or NOTHING
   if others > 0 and held[others] then self.degraded = false end
   if reached > self.replicated then
     self.replicated = reached

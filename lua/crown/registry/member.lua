@@ -28,7 +28,7 @@ local JOIN_AGAIN = 1  -- seconds until a join that had no effect is repeated
 -- tell where it stands
 function Member.new(options, effects)
   local self = setmetatable({ options = options, effects = effects, id = elector.member_id(options.node, options.registry),
-    replica = Replica.new(), linked = {}, number = 0, timer = 0 }, Member)
+    replica = Replica.new(), linked = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
   self.own = OwnNames.new(self)
   return self
 end
@@ -60,6 +60,21 @@ local function set_links(self, view)
     if id ~= self.id then peers[id] = member.address end
   end
   self.effects.links(peers)
+end
+
+-- Asks for a view. The store takes the questions in their order, but their answers may overtake each other: the one to the
+-- later question says more.
+local function ask_view(self, op, args, done)
+  self.asked = self.asked + 1
+  local number = self.asked
+  self.effects.ask(op, args, function(view, problem)
+    if view and number < self.seen then
+      view = self.view
+    elseif view then
+      self.seen = number
+    end
+    done(view, problem)
+  end)
 end
 
 local function authority_effects(self, epoch)
@@ -184,7 +199,7 @@ function Member:wake()
     return
   end
   self.reading = true
-  self.effects.ask("read", {}, function(view)
+  ask_view(self, "read", {}, function(view)
     self.reading = false
     if self.over then return end
     if not view then return wake_in(self, ASK_AGAIN) end
@@ -199,7 +214,7 @@ end
 
 local function assume(self, epoch)
   self.ready = epoch -- the replica holds what this epoch begins with
-  self.effects.ask("assume", { id = self.id, token = self.token, epoch = epoch }, function(view)
+  ask_view(self, "assume", { id = self.id, token = self.token, epoch = epoch }, function(view)
     if self.over then return end
     self.changeover = nil
     if not view then return wake_in(self, ASK_AGAIN) end
@@ -238,7 +253,7 @@ function Member:heartbeat(done)
   done = done or function() end
   if not self.joined then return done(nil, self.refused or "not a member yet") end
   self.beaten = self.effects.now()
-  self.effects.ask("heartbeat", { id = self.id, token = self.token, ttl = self.options.ttl }, function(view, problem)
+  ask_view(self, "heartbeat", { id = self.id, token = self.token, ttl = self.options.ttl }, function(view, problem)
     if self.over then return done(nil, "over") end
     if view then
       self:see(view)
