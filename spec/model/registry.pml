@@ -64,6 +64,7 @@ byte granted_to[EPOCHS + 1];  /* which join token acted in an epoch */
 #define GONE(o) (member[o] != 0 && expired[o] && !(queue ?? [down, eval(o), eval(member[o])]))
 #define SOURCE(i, o) (o != i && LINK(i, o) && LINK(o, i) && HAS_ALL(o))
 #define BEHIND(i, o) (o != i && LINK(i, o) && !(stream[o] ?? [eval(authority[i]), eval(at_seq[i]), _]) && !(at_epoch[o] == authority[i] && at_seq[o] == at_seq[i]))
+#define FOLLOWS(i, o) (o != i && LINK(o, i) && at_epoch[o] == authority[i])
 #define LOST_BY_ALL (!HAS_ALL(0) && !HAS_ALL(1) && !HAS_ALL(2))
 #define CHOSEN(i) (store[i] && LEADS(i) && assumed < epoch)
 #ifdef BREAK_FENCE /* a leader that does not look at the row */
@@ -237,6 +238,18 @@ proctype Node(byte i) {
        :: held[i] == at_seq[i] -> acknowledged = acknowledged | holds[i]
        :: else -> skip
        fi }
+
+  :: d_step { authority[i] != 0 && CONFIRMS(i) && committed_epoch != epoch && WRITES > 0 &&
+         (FOLLOWS(i, 0) || FOLLOWS(i, 1) || FOLLOWS(i, 2)) -> /* what the term began with */
+       committed_epoch = epoch; committed = 0;
+       if
+       :: at_seq[i] == 0 -> acknowledged = acknowledged | holds[i]
+       :: else -> skip
+       fi }
+#ifdef BREAK_BASE /* a leader that says yes to a name that was there when it began, before that is committed */
+  :: d_step { acting[i] && authority[i] != 0 && at_seq[i] == 0 && (holds[i] & acknowledged) != holds[i] ->
+       acknowledged = acknowledged | holds[i] }
+#endif
 
   /* what goes wrong */
   :: d_step { faults < FAULTS && token[i] != 0 -> faults++; forget(i) }
