@@ -10,12 +10,12 @@
  * one. */
 #include <lauxlib.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "bind/bind.h"
 #include "host/host.h"
@@ -413,18 +413,12 @@ static int client_server_pid(lua_State *L)
 static int client_socket(lua_State *L)
 {
     const struct client *client = check_client(L);
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
+    struct address address = {.size = sizeof(address.storage)};
     int fd = client->client != NULL ? postgres_client_socket(client->client) : -1;
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+    if (fd < 0 || getsockname(fd, address_fill(&address), &address.size) < 0)
         return 0;
-    unsigned port = 0;
-    if (address.ss_family == AF_INET)
-        port = ntohs(((struct sockaddr_in *)&address)->sin_port);
-    if (address.ss_family == AF_INET6)
-        port = ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
     lua_pushinteger(L, fd);
-    lua_pushinteger(L, (lua_Integer)port);
+    lua_pushinteger(L, (lua_Integer)address_port(&address));
     return 2;
 }
 

@@ -1,12 +1,11 @@
 #include "http/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "http/microhttpd.h"
 
@@ -103,36 +102,20 @@ static void due(struct loop_deadline *timer)
     run((struct http_server *)((char *)timer - offsetof(struct http_server, timer)));
 }
 
-static int make_address(const char *address, unsigned port, struct sockaddr_storage *storage)
-{
-    struct sockaddr_in *v4 = (struct sockaddr_in *)storage;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)storage;
-    *storage = (struct sockaddr_storage){0};
-    if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)port);
-        return 0;
-    }
-    if (inet_pton(AF_INET6, address, &v6->sin6_addr) == 1) {
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons((uint16_t)port);
-        return 0;
-    }
-    return -1;
-}
-
 static int start(struct http_server *server, const char *address, unsigned port,
                  struct crown_error *err)
 {
-    struct sockaddr_storage bound;
-    if (make_address(address, port, &bound) < 0)
+    struct address bound;
+    if (!address_is_number(address) || address_parse(&bound, address, port) < 0)
         return error_set(err, ERROR_USAGE, "http: '%s' is no IP address", address);
-    unsigned flags = MHD_USE_EPOLL | (bound.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    unsigned flags =
+        MHD_USE_EPOLL | (address_plain(&bound)->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
     server->daemon = microhttpd.MHD_start_daemon(
-        flags, (uint16_t)port, NULL, NULL, requested, server, MHD_OPTION_SOCK_ADDR, &bound,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
+        flags, (uint16_t)port, NULL, NULL, requested, server, MHD_OPTION_SOCK_ADDR,
+        address_plain(&bound), MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
     if (server->daemon == NULL)
         return error_set_errno(err, errno, "http: listen on %s port %u", address, port);
     const union MHD_DaemonInfo *epoll =

@@ -1,7 +1,6 @@
 #include "net/resolve.h"
 
 #include <ares.h>
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 
 #include "base/clock.h"
 
-#define ADDRESSES_MAX 16
 #define SOCKETS_MAX 16
 #define TIMEOUT_MS 2000 /* of one try at one server; the caller's own deadline bounds the whole */
 #define TRIES 2
@@ -31,7 +29,7 @@ struct resolution {
     struct loop *loop;
     char host[256];
     uint16_t port;
-    struct address addresses[ADDRESSES_MAX];
+    struct address addresses[RESOLVE_MAX];
     size_t count;
     struct crown_error error;
 };
@@ -171,7 +169,7 @@ static void answer_job(struct loop_job *job)
 static void take_addresses(struct resolution *resolution, const struct ares_addrinfo *result)
 {
     for (const struct ares_addrinfo_node *node = result->nodes;
-         node != NULL && resolution->count < ADDRESSES_MAX; node = node->ai_next) {
+         node != NULL && resolution->count < RESOLVE_MAX; node = node->ai_next) {
         struct address *address = &resolution->addresses[resolution->count];
         if (node->ai_addrlen > sizeof(address->storage))
             continue;
@@ -184,37 +182,11 @@ static void take_addresses(struct resolution *resolution, const struct ares_addr
 /* RFC 6761, 6.3: this name is the loopback, whether or not /etc/hosts is there to say so. */
 static void add_loopback(struct resolution *resolution)
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET,
-                             .sin_port = htons(resolution->port),
-                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-                              .sin6_port = htons(resolution->port),
-                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    memcpy(&resolution->addresses[0].storage, &v4, sizeof(v4));
-    resolution->addresses[0].size = sizeof(v4);
-    memcpy(&resolution->addresses[1].storage, &v6, sizeof(v6));
-    resolution->addresses[1].size = sizeof(v6);
-    resolution->count = 2;
-}
-
-/* An address needs no asking; c-ares 1.18 asks the name servers for one of IPv4 all the same when
- * both families would do. */
-static bool take_numeric(struct resolution *resolution)
-{
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(resolution->port)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(resolution->port)};
-    struct address *address = &resolution->addresses[0];
-    if (inet_pton(AF_INET, resolution->host, &v4.sin_addr) == 1) {
-        memcpy(&address->storage, &v4, sizeof(v4));
-        address->size = sizeof(v4);
-    } else if (inet_pton(AF_INET6, resolution->host, &v6.sin6_addr) == 1) {
-        memcpy(&address->storage, &v6, sizeof(v6));
-        address->size = sizeof(v6);
-    } else {
-        return false;
-    }
-    resolution->count = 1;
-    return true;
+    const char *loopback[] = {"127.0.0.1", "::1"};
+    for (size_t i = 0; i < 2; i++)
+        if (address_parse(&resolution->addresses[resolution->count], loopback[i],
+                          resolution->port) == 0)
+            resolution->count++;
 }
 
 static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
@@ -254,10 +226,6 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     resolution->job.run = answer_job;
     resolution->port = (uint16_t)strtoul(port, NULL, 10);
     memcpy(resolution->host, host, strlen(host) + 1);
-    if (take_numeric(resolution)) {
-        loop_post(resolution->loop, &resolution->job);
-        return resolution;
-    }
     ares_getaddrinfo(resolver->channel, host, port, &hints, answered, resolution);
     arm(resolver);
     return resolution;

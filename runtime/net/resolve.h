@@ -7,18 +7,16 @@
 #define CROWN_NET_RESOLVE_H
 
 #include <stddef.h>
-#include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/error.h"
 #include "loop/loop.h"
 
 struct resolver;
 struct resolution;
 
-struct address {
-    struct sockaddr_storage storage;
-    socklen_t size;
-};
+/** The most addresses of a name that are tried. */
+#define RESOLVE_MAX 16
 
 /** Called once, from the loop; `count` is 0 and `err` filled when there is none. Not called after
  * resolution_cancel. */
@@ -32,6 +30,7 @@ void resolver_close(struct loop *loop);
 
 /**
  * Looks a name up, both families, in the order in which they should be tried.
+ * @param host a name; an address needs no asking, and c-ares 1.18 would ask for it all the same.
  * @param port a number as text.
  * @return the pending resolution, the callee's to cancel until `done` was called; NULL with `err`.
  */

@@ -1,12 +1,13 @@
 #include "net/tls.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/address.h"
 
 struct tls_context {
     SSL_CTX *ctx;
@@ -79,16 +80,10 @@ void tls_context_free(struct tls_context *context)
     free(context);
 }
 
-static bool is_address(const char *name)
-{
-    unsigned char bytes[16];
-    return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
-}
-
 static int expect(SSL *ssl, const char *name)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
-    if (is_address(name))
+    if (address_is_number(name))
         return X509_VERIFY_PARAM_set1_ip_asc(param, name);
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&

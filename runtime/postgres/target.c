@@ -1,10 +1,10 @@
 #include "postgres/target.h"
 
 #include "postgres/libpq.h"
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/log.h"
 
 /* A value that no sslmode has: libpq takes in all options, then stops at it, before any network.
@@ -118,11 +118,9 @@ void postgres_targets_free(struct postgres_targets *targets)
 
 bool postgres_target_needs_lookup(const struct postgres_target *target)
 {
-    struct in6_addr ignored;
     if (target->hostaddr != NULL || target->host == NULL)
         return false;
     if (target->host[0] == '/' || target->host[0] == '@')
         return false; /* a UNIX socket */
-    return inet_pton(AF_INET, target->host, &ignored) != 1 &&
-           inet_pton(AF_INET6, target->host, &ignored) != 1;
+    return !address_is_number(target->host);
 }

@@ -131,6 +131,28 @@ function Candidate:hurt_self(signal)
   ffi.C.kill(self.pid, SIGNALS[signal])
 end
 
+-- A thread on another core goes on until it has noticed.
+local function is_stopped(pid)
+  local tasks = io.popen(("cat /proc/%d/task/*/stat"):format(pid))
+  local states = tasks:read "*a"
+  tasks:close()
+  for state in states:gmatch "%) (%a) [%d-]+" do
+    if state ~= "T" then return false end
+  end
+  return true
+end
+
+--- Stops the process that was started, and waits until none of its threads runs.
+function Candidate:freeze()
+  self:hurt_self "STOP"
+  eventually(function() return is_stopped(self.pid) end, 5)
+end
+
+--- Lets it go on.
+function Candidate:thaw()
+  self:hurt_self "CONT"
+end
+
 --- Waits for the exit. @return the exit code, or 128 + the signal
 function Candidate:wait(seconds)
   local status = ffi.new "int[1]"

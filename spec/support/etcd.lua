@@ -57,8 +57,8 @@ function Etcd:ctl(...)
   return result.stdout
 end
 
-function Etcd:freeze() self.process:hurt_self "STOP" end
-function Etcd:thaw() self.process:hurt_self "CONT" end
+function Etcd:freeze() self.process:freeze() end
+function Etcd:thaw() self.process:thaw() end
 
 function Etcd:destroy()
   if self.process.code then return end

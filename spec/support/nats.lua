@@ -57,8 +57,8 @@ function Nats:wipe()
   assert(os.execute("rm -rf " .. self.dir .. "/data") == 0)
 end
 
-function Nats:freeze() self.process:hurt_self "STOP" end
-function Nats:thaw() self.process:hurt_self "CONT" end
+function Nats:freeze() self.process:freeze() end
+function Nats:thaw() self.process:thaw() end
 
 function Nats:destroy()
   if self.process.code then return end

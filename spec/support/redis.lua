@@ -46,8 +46,8 @@ function Redis:down()
 end
 
 --- Stops the process, or lets it go on.
-function Redis:freeze() self.process:hurt_self "STOP" end
-function Redis:thaw() self.process:hurt_self "CONT" end
+function Redis:freeze() self.process:freeze() end
+function Redis:thaw() self.process:thaw() end
 
 function Redis:destroy()
   if self.client then self.client:close() end

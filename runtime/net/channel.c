@@ -1,0 +1,134 @@
+#include "net/channel.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define USER_TIMEOUT_MS 20000 /* unacknowledged data: the other side is gone (tcp(7)) */
+
+void channel_open(struct channel *channel, int fd, const struct address *peer)
+{
+    int on = 1, timeout = USER_TIMEOUT_MS;
+    channel->fd = fd;
+    address_text(peer, channel->peer, sizeof(channel->peer));
+    /* UNIX sockets refuse these, and need none of them. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+}
+
+static ssize_t ssl_result(struct channel *channel, int result, struct crown_error *err)
+{
+    int saved = errno;
+    int why = SSL_get_error(channel->ssl, result);
+    channel->wants_write = why == SSL_ERROR_WANT_WRITE;
+    if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
+        return CHANNEL_LATER;
+    if (why == SSL_ERROR_ZERO_RETURN || (why == SSL_ERROR_SYSCALL && saved == 0))
+        return CHANNEL_END;
+    if (why == SSL_ERROR_SYSCALL)
+        (void)error_set_errno(err, saved, "TLS with %s", channel->peer);
+    else
+        (void)tls_error(channel->ssl, channel->peer, err);
+    return CHANNEL_BROKEN;
+}
+
+int channel_start_tls(struct channel *channel, const struct tls_context *tls, const char *host,
+                      struct crown_error *err)
+{
+    channel->ssl = tls_start(tls, channel->fd, host, err);
+    return channel->ssl != NULL ? 0 : -1;
+}
+
+int channel_handshake(struct channel *channel, struct crown_error *err)
+{
+    ERR_clear_error();
+    int result = SSL_do_handshake(channel->ssl);
+    if (result == 1)
+        return 1;
+    ssize_t outcome = ssl_result(channel, result, err);
+    if (outcome == CHANNEL_LATER)
+        return CHANNEL_LATER;
+    if (outcome == CHANNEL_END)
+        (void)error_set(err, ERROR_TLS, "TLS with %s: the other side broke off", channel->peer);
+    err->code = ERROR_TLS;
+    return CHANNEL_BROKEN;
+}
+
+ssize_t channel_receive(struct channel *channel, char *bytes, size_t size, struct crown_error *err)
+{
+    if (channel->short_io)
+        size = 1;
+    if (channel->ssl != NULL) {
+        ERR_clear_error();
+        int got = SSL_read(channel->ssl, bytes, (int)size);
+        return got > 0 ? got : ssl_result(channel, got, err);
+    }
+    ssize_t got = recv(channel->fd, bytes, size, 0);
+    if (got >= 0)
+        return got;
+    if (errno == EAGAIN || errno == EINTR)
+        return CHANNEL_LATER;
+    (void)error_set_errno(err, errno, "read from %s", channel->peer);
+    return CHANNEL_BROKEN;
+}
+
+static ssize_t send_plain(struct channel *channel, const char *bytes, size_t size,
+                          struct crown_error *err)
+{
+    ssize_t sent = send(channel->fd, bytes, size, MSG_NOSIGNAL);
+    if (sent >= 0)
+        return sent;
+    if (errno == EAGAIN || errno == EINTR)
+        return CHANNEL_LATER;
+    (void)error_set_errno(err, errno, "write to %s", channel->peer);
+    return CHANNEL_BROKEN;
+}
+
+static ssize_t send_tls(struct channel *channel, const char *bytes, size_t size,
+                        struct crown_error *err)
+{
+    ERR_clear_error();
+    int sent = SSL_write(channel->ssl, bytes, (int)size);
+    if (sent > 0)
+        return sent;
+    ssize_t result = ssl_result(channel, sent, err);
+    return result == CHANNEL_END ? CHANNEL_BROKEN : result;
+}
+
+ssize_t channel_send(struct channel *channel, const char *bytes, size_t size,
+                     struct crown_error *err)
+{
+    if (channel->short_io)
+        size = 1;
+    ssize_t sent = channel->ssl != NULL ? send_tls(channel, bytes, size, err)
+                                        : send_plain(channel, bytes, size, err);
+    if (sent == CHANNEL_BROKEN && err->code == ERROR_SYSTEM)
+        err->code = ERROR_CLOSED;
+    return sent;
+}
+
+void channel_farewell(struct channel *channel)
+{
+    if (channel->ssl != NULL)
+        (void)SSL_shutdown(channel->ssl); /* one way is enough */
+}
+
+void channel_shutdown(struct channel *channel)
+{
+    channel_farewell(channel);
+    (void)shutdown(channel->fd, SHUT_WR); /* gone already: the better */
+}
+
+void channel_close(struct channel *channel)
+{
+    SSL_free(channel->ssl);
+    channel->ssl = NULL;
+    if (channel->fd >= 0)
+        (void)close(channel->fd); /* what could not be sent is lost; the stream has said so */
+    channel->fd = -1;
+}
