@@ -1,12 +1,9 @@
 --- Failover on a real Postgres, and ten thousand leases in one runtime beside the same with one statement a lease.
-local crown = require "crown"
 local Postgres = require "support.postgres"
 local probe = require "probe"
-local Proxy = require "support.proxy"
 
 -- The same thousand refreshes a second, each a statement of its own, over one connection in pipeline mode.
 local SINGLE = [[
-local crown = require "crown"
 local client = assert(crown.postgres.connect(arg[2]))
 client:query "CREATE TABLE IF NOT EXISTS single (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
 client:query "INSERT INTO single SELECT 'e' || i, 'one', clock_timestamp() FROM generate_series(1, 10000) i"
@@ -38,26 +35,10 @@ local function failovers(measure, server)
     end)
   end
   local lease, advisory = rows "postgres", rows "postgres+advisory"
-  local tree = signal("KILL", "supervise", "runtime", "keeper", "warden")
-  lease("postgres_lease, SIGTERM, beyond the child's last tick", "≤ 25", signal "TERM", true)
-  lease("postgres_lease, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
-  lease("postgres_lease, tree SIGKILL", "≤ 2100", tree)
-  lease("postgres_lease, runtime SIGSTOP", "≤ 2100", signal("STOP", "runtime"))
-  local proxy
-  lease("postgres_lease, cut off without a reset", "≤ 2100", function()
-    local at = proxy:freeze()
-    crown.spawn(function()
-      crown.sleep(10)
-      proxy:destroy()
-    end)
-    return at
-  end, false, function()
-    proxy = Proxy.start(server.port)
-    return (server.url:gsub(":" .. server.port, ":" .. proxy.port))
-  end)
+  probe.store_rows(lease, "postgres_lease", { "≤ 25", "≤ 60", "≤ 2100" }, server, server.url)
   advisory("postgres_advisory, SIGTERM, beyond the child's last tick", "≤ 25", signal "TERM", true)
   advisory("postgres_advisory, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
-  advisory("postgres_advisory, tree SIGKILL", "≤ 50", tree)
+  advisory("postgres_advisory, tree SIGKILL", "≤ 50", signal("KILL", "supervise", "runtime", "keeper", "warden"))
 end
 
 local function scale(measure, server)

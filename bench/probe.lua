@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local Proxy = require "support.proxy"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
@@ -60,6 +61,27 @@ function probe.rows(measure, options)
     end)
     measure(name .. ": both ticking (worst of all so far)", "0", function() return worst end, 1)
   end
+end
+
+--- Rows for what can happen to a leader whose lease is in a store: it ends in order, parts of it are killed or stopped, or it
+-- is cut off from the store.
+-- @tparam function row of probe.rows
+-- @string name of the oracle
+-- @tparam table limits for the orderly end, for the runtime's death, and for whatever waits for the lease to end
+-- @tparam table server with its `port`
+-- @string url the candidates' way to it
+function probe.store_rows(row, name, limits, server, url)
+  local signal = probe.signal
+  row(name .. ", SIGTERM, beyond the child's last tick", limits[1], signal "TERM", true)
+  row(name .. ", runtime SIGKILL", limits[2], signal("KILL", "runtime"))
+  row(name .. ", tree SIGKILL", limits[3], signal("KILL", "supervise", "runtime", "keeper", "warden"))
+  row(name .. ", runtime SIGSTOP", limits[3], signal("STOP", "runtime"))
+  local proxies = {}
+  row(name .. ", cut off without a reset", limits[3], function() return proxies[#proxies]:freeze() end, false, function()
+    proxies[#proxies + 1] = Proxy.start(server.port)
+    return (url:gsub(":" .. server.port, ":" .. proxies[#proxies].port))
+  end)
+  for _, proxy in ipairs(proxies) do proxy:destroy() end
 end
 
 --- CPU seconds that a process has used.

@@ -2,7 +2,6 @@
 local crown = require "crown"
 local probe = require "probe"
 local rivals = require "rivals"
-local Proxy = require "support.proxy"
 local Redis = require "support.redis"
 local tempdir = require "support.tempdir"
 
@@ -32,24 +31,8 @@ end
 
 return function(measure)
   local server = Redis.start()
-  local signal = probe.signal
-  local row = probe.rows(measure, function() return { url = server.url } end)
-  row("redis, SIGTERM, beyond the child's last tick", "≤ 20", signal "TERM", true)
-  row("redis, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
-  row("redis, tree SIGKILL", "≤ 2100", signal("KILL", "supervise", "runtime", "keeper", "warden"))
-  row("redis, runtime SIGSTOP", "≤ 2100", signal("STOP", "runtime"))
-  local proxy
-  row("redis, cut off without a reset", "≤ 2100", function()
-    local at = proxy:freeze()
-    crown.spawn(function()
-      crown.sleep(10)
-      proxy:destroy()
-    end)
-    return at
-  end, false, function()
-    proxy = Proxy.start(server.port)
-    return (server.url:gsub(":" .. server.port, ":" .. proxy.port))
-  end)
+  probe.store_rows(probe.rows(measure, function() return { url = server.url } end), "redis", { "≤ 20", "≤ 60", "≤ 2100" }, server,
+    server.url)
   local result
   local function run()
     result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "redis"), args = { server.url, "70" }, settle = 40,

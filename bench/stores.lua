@@ -5,7 +5,6 @@ local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
 local Postgres = require "support.postgres"
 local probe = require "probe"
-local Proxy = require "support.proxy"
 local tempdir = require "support.tempdir"
 
 local function http_server()
@@ -17,20 +16,8 @@ local function http_server()
   return self
 end
 
--- Rows for one store. `limits`: SIGTERM, runtime SIGKILL, and whatever waits for the lease to end.
 local function store(measure, name, server, url, ttl, limits)
-  local signal = probe.signal
-  local row = probe.rows(measure, function() return { url = url, ttl = ttl } end)
-  row(name .. ", SIGTERM, beyond the child's last tick", limits[1], signal "TERM", true)
-  row(name .. ", runtime SIGKILL", limits[2], signal("KILL", "runtime"))
-  row(name .. ", tree SIGKILL", limits[3], signal("KILL", "supervise", "runtime", "keeper", "warden"))
-  row(name .. ", runtime SIGSTOP", limits[3], signal("STOP", "runtime"))
-  local proxies = {}
-  row(name .. ", cut off without a reset", limits[3], function() return proxies[#proxies]:freeze() end, false, function()
-    proxies[#proxies + 1] = Proxy.start(server.port)
-    return (url:gsub(":" .. server.port, ":" .. proxies[#proxies].port))
-  end)
-  for _, proxy in ipairs(proxies) do proxy:destroy() end
+  probe.store_rows(probe.rows(measure, function() return { url = url, ttl = ttl } end), name, limits, server, url)
   server:destroy()
 end
 

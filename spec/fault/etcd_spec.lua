@@ -10,6 +10,4 @@ takeover("a leader by etcd", {
   up = function() server:up() end,
 })
 
-describe("the server of these specs", function()
-  it("is stopped", function() server:destroy() end)
-end)
+teardown(function() server:destroy() end)

@@ -24,6 +24,4 @@ takeover("a leader by a lease over HTTP", {
   up = function() up(2) end,
 })
 
-describe("the server of these specs", function()
-  it("is stopped", function() server:destroy() end)
-end)
+teardown(function() server:destroy() end)

@@ -11,6 +11,4 @@ takeover("a leader by a lease in Redis", {
   up = function() server:up() end,
 })
 
-describe("the server of these specs", function()
-  it("is stopped", function() server:destroy() end)
-end)
+teardown(function() server:destroy() end)

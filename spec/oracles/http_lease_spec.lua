@@ -15,9 +15,7 @@ testing.conformance("http_lease", function()
   return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5 }, expires = true }
 end)
 
-describe("the server of the example", function()
-  it("is stopped", function() server:destroy() end)
-end)
+teardown(function() server:destroy() end)
 
 describe("the lease oracle over HTTP", function()
   local listener, answer, seen

@@ -8,6 +8,4 @@ testing.conformance("nats_kv", function()
   return { module = require "crown.oracles.nats_kv", options = { url = server.url .. "/SPEC", ttl = 1 }, expires = true }
 end)
 
-describe("the server of these specs", function()
-  it("is stopped", function() server:destroy() end)
-end)
+teardown(function() server:destroy() end)

@@ -155,14 +155,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
 
   it("evicts by a notification, and waits until the leader has stepped down", function()
     local one, two = candidate "one", candidate "two"
-    local epoch = one:claim()[4]
-    two:claim()
-    crown.spawn(function()
-      eventually(function() return one:message() == "evict" end)
-      assert.equal("evicted", one:call("handle_info", "evict")[1])
-      one:abdicate()
-    end)
-    assert.same({ node = "one", epoch = epoch }, advisory.evict({ url = server.url }, name))
+    one:gives_way(two, function() return advisory.evict({ url = server.url }, name) end)
     eventually(function() return two:message() == "locked" end)
     assert.equal("granted", two:call("handle_info", "locked")[1])
   end)

@@ -3,19 +3,12 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Pgbouncer = require "support.pgbouncer"
-local Postgres = require "support.postgres"
 local Registry = require "support.registry"
 local tempdir = require "support.tempdir"
 
 describe("members of a registry", function()
-  local server, cluster, name
-  setup(function() server = Postgres.start() end)
-  teardown(function() server:destroy() end)
-  before_each(function()
-    name = ("spec-%d"):format(math.random(1e9))
-    cluster = Registry.new { url = server.url, name = name }
-  end)
-  after_each(function() cluster:destroy() end)
+  local cluster, server, name
+  Registry.around(function(...) cluster, name, server = ... end)
 
   local function row()
     local found = server:sql("SELECT *, members::text AS members FROM crown_registry_v1 WHERE registry = $1", name)[1]

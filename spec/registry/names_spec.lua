@@ -4,18 +4,11 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
-local Postgres = require "support.postgres"
 local Registry = require "support.registry"
 
 describe("names in a registry", function()
-  local server, cluster, name
-  setup(function() server = Postgres.start() end)
-  teardown(function() server:destroy() end)
-  before_each(function()
-    name = ("spec-%d"):format(math.random(1e9))
-    cluster = Registry.new { url = server.url, name = name }
-  end)
-  after_each(function() cluster:destroy() end)
+  local cluster, name
+  Registry.around(function(...) cluster, name = ... end)
 
   local function leader_of(members)
     local leader = cluster:await(members)

@@ -1,5 +1,7 @@
 --- An oracle's state played by hand, without a runtime around it: one candidate, its verdicts and its messages.
+local assert = require "luassert"
 local core = require "crown.core"
+local eventually = require("crown.testing").eventually
 local oracle = require "crown.oracle"
 
 local Player = {}
@@ -44,6 +46,35 @@ function Player:emitted(name)
   for _, one in ipairs(self.events) do
     if one.event == name then return one.fields or {} end
   end
+end
+
+--- Leads while its server does not answer for a moment: not known is no loss, and has its time-out.
+-- @tparam table server with `freeze` and `thaw`
+function Player:outlasts(server)
+  local epoch = self:claim()[4]
+  server:freeze()
+  local at = core.now()
+  assert.equal("unknown", self:refresh()[1])
+  assert.is_true(core.now() - at < 2)
+  server:thaw()
+  eventually(function()
+    local verdict = self:refresh()
+    return verdict[1] == "granted" and verdict[4] == epoch
+  end)
+end
+
+--- Leads, and steps down when it is evicted.
+-- @tparam Player other waits meanwhile
+-- @tparam function evict returns what the oracle's evict did
+function Player:gives_way(other, evict)
+  local epoch = self:claim()[4]
+  other:claim()
+  core.spawn(function()
+    eventually(function() return self:message() == "evict" end)
+    assert.equal("evicted", self:call("handle_info", "evict")[1])
+    self:abdicate()
+  end)
+  assert.same({ node = "one", epoch = epoch }, evict())
 end
 
 return Player

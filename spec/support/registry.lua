@@ -1,7 +1,9 @@
 --- Real members of a registry, each a runtime of its own, told what to do over a control port.
+local busted = require "busted"
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require "crown.testing.eventually"
+local Postgres = require "support.postgres"
 local tempdir = require "support.tempdir"
 
 local Registry = {}
@@ -20,6 +22,20 @@ Member.__index = Member
 function Registry.new(options, network)
   local dir = tempdir()
   return setmetatable({ dir = dir, ticks = dir .. "/ticks", options = options, network = network, members = {} }, Registry)
+end
+
+--- Gives a describe block a Postgres, and each spec in it a registry of its own there.
+-- @tparam function take called before each spec with the cluster, the name of the registry, and the server
+function Registry.around(take)
+  local server, cluster
+  busted.setup(function() server = Postgres.start() end)
+  busted.teardown(function() server:destroy() end)
+  busted.before_each(function()
+    local name = ("spec-%d"):format(math.random(1e9))
+    cluster = Registry.new { url = server.url, name = name }
+    take(cluster, name, server)
+  end)
+  busted.after_each(function() cluster:destroy() end)
 end
 
 --- Starts a member.

@@ -8,20 +8,14 @@
 
 #include "base/clock.h"
 #include "election/state.h"
+#include "story.h"
 
 static struct election_config config(void)
 {
-    return (struct election_config){.retry_ns = NS_PER_S,
-                                    .call_timeout_ns = 5 * NS_PER_S,
-                                    .lost_timeout_ns = 5 * NS_PER_S,
-                                    .monitor_leader = true,
-                                    .has_child = true,
-                                    .has_follower_child = true,
-                                    .has_abdicate = true,
-                                    .restart_max = 3,
-                                    .restart_within_ns = 60 * NS_PER_S,
-                                    .restart_backoff_first_ns = 100 * NS_PER_MS,
-                                    .restart_backoff_most_ns = 5 * NS_PER_S};
+    struct election_config with = story_config();
+    with.has_follower_child = true;
+    with.restart_max = 3;
+    return with;
 }
 
 /* An election brought to a phase by ordinary events. */

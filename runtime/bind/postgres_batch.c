@@ -1,0 +1,102 @@
+#include "bind/postgres_batch.h"
+
+#include <lauxlib.h>
+
+#include "base/clock.h"
+#include "bind/bind.h"
+#include "bind/postgres_values.h"
+#include "lua/task.h"
+#include "postgres/batch.h"
+
+#define BATCH_TYPE "crown.postgres.batch"
+#define CALL_TYPE "crown.postgres.call"
+
+struct batch {
+    struct postgres_batch *batch;
+    int columns;
+};
+
+/* The batch keeps its client alive, and its calls keep both. */
+static void keep_alive(lua_State *L, int client, int batch)
+{
+    lua_createtable(L, 2, 0);
+    lua_pushvalue(L, client);
+    lua_rawseti(L, -2, 1);
+    lua_pushvalue(L, batch);
+    lua_rawseti(L, -2, 2);
+    lua_setfenv(L, batch);
+}
+
+int pg_batch_new(lua_State *L, struct postgres_client *client)
+{
+    const char *sql = luaL_checkstring(L, 2);
+    int columns = luaL_checkint(L, 3);
+    luaL_argcheck(L, columns >= 1 && columns <= POSTGRES_BATCH_COLUMNS, 3, "1 to 8 columns");
+    struct batch *batch = lua_newuserdata(L, sizeof(*batch));
+    *batch = (struct batch){.columns = columns};
+    luaL_getmetatable(L, BATCH_TYPE);
+    lua_setmetatable(L, -2);
+    keep_alive(L, 1, lua_gettop(L));
+    batch->batch = postgres_batch_new(client, sql, columns);
+    if (batch->batch == NULL)
+        return luaL_error(L, "out of memory");
+    return 1;
+}
+
+static int push_part(lua_State *L, struct op *op)
+{
+    const struct postgres_call *call =
+        (struct postgres_call *)((char *)op - offsetof(struct postgres_call, op));
+    if (call->error.code != ERROR_NONE)
+        return push_error(L, &call->error);
+    lua_pushboolean(L, call->row >= 0);
+    if (call->row < 0)
+        return 1;
+    int columns = postgres_result_columns(call->result);
+    for (int column = 1; column < columns; column++)
+        pg_push_value(L, call->result, call->row, column);
+    return columns;
+}
+
+static int batch_call(lua_State *L)
+{
+    struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
+    const char *values[PG_VALUES_MAX] = {NULL};
+    char numbers[PG_VALUES_MAX][PG_NUMBER_SIZE];
+    int64_t window_ns = pg_time_at(L, 2), timeout_ns = pg_time_at(L, 3);
+    int count = pg_read_values(L, 4, values, numbers);
+    if (count != batch->columns)
+        return luaL_error(L, "%d values expected, not %d", batch->columns, count);
+    for (int i = 0; i < count; i++)
+        luaL_argcheck(L, values[i] != NULL, 4 + i, "a batch knows no NULL");
+    struct postgres_call **handle = (struct postgres_call **)pg_push_handle(L, CALL_TYPE, 1);
+    *handle = postgres_batch_call(batch->batch, values, window_ns, timeout_ns);
+    if (*handle == NULL)
+        return luaL_error(L, "out of memory");
+    task_keep(L, -1);
+    return task_wait(L, &(*handle)->op, TIME_NEVER, push_part);
+}
+
+static int batch_gc(lua_State *L)
+{
+    struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
+    postgres_batch_free(batch->batch);
+    batch->batch = NULL;
+    return 0;
+}
+
+static int call_gc(lua_State *L)
+{
+    struct postgres_call **handle = luaL_checkudata(L, 1, CALL_TYPE);
+    postgres_call_free(*handle);
+    *handle = NULL;
+    return 0;
+}
+
+void pg_batch_make_types(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"call", batch_call}, {NULL, NULL}};
+    static const luaL_Reg none[] = {{NULL, NULL}};
+    bind_make_type(L, BATCH_TYPE, methods, batch_gc);
+    bind_make_type(L, CALL_TYPE, none, call_gc);
+}

@@ -1,0 +1,91 @@
+#include "bind/postgres_values.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define INTEGER_EXACT 9007199254740992LL /* 2^53: beyond it a Lua number skips integers */
+
+int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)[PG_NUMBER_SIZE])
+{
+    int count = lua_gettop(L) - first + 1;
+    if (count > PG_VALUES_MAX)
+        return luaL_error(L, "at most %d values", PG_VALUES_MAX);
+    for (int i = 0; i < count; i++) {
+        int index = first + i;
+        switch (lua_type(L, index)) {
+        case LUA_TNIL:
+            values[i] = NULL;
+            break;
+        case LUA_TBOOLEAN:
+            values[i] = lua_toboolean(L, index) ? "t" : "f";
+            break;
+        case LUA_TNUMBER:
+            (void)snprintf(numbers[i], PG_NUMBER_SIZE, "%.17g", lua_tonumber(L, index));
+            values[i] = numbers[i];
+            break;
+        default:
+            values[i] = luaL_checkstring(L, index);
+            luaL_argcheck(L, strlen(values[i]) == lua_objlen(L, index), index,
+                          "a text for Postgres holds no zero byte");
+        }
+    }
+    return count > 0 ? count : 0;
+}
+
+void pg_push_value(lua_State *L, const struct pg_result *result, int row, int column)
+{
+    size_t size = 0;
+    const char *text = postgres_result_text(result, row, column, &size);
+    enum postgres_type type = postgres_result_type(result, column);
+    if (text == NULL) {
+        lua_pushnil(L);
+        return;
+    }
+    if (type == POSTGRES_BOOLEAN) {
+        lua_pushboolean(L, text[0] == 't');
+        return;
+    }
+    long long integer = type == POSTGRES_INTEGER ? strtoll(text, NULL, 10) : 0;
+    if (type == POSTGRES_NUMBER)
+        lua_pushnumber(L, strtod(text, NULL));
+    else if (type == POSTGRES_INTEGER && llabs(integer) <= INTEGER_EXACT)
+        lua_pushnumber(L, (lua_Number)integer);
+    else
+        lua_pushlstring(L, text, size);
+}
+
+void pg_push_rows(lua_State *L, const struct pg_result *result)
+{
+    int rows = postgres_result_rows(result), columns = postgres_result_columns(result);
+    lua_createtable(L, rows, 1);
+    for (int row = 0; row < rows; row++) {
+        lua_createtable(L, 0, columns);
+        for (int column = 0; column < columns; column++) {
+            pg_push_value(L, result, row, column);
+            lua_setfield(L, -2, postgres_result_name(result, column));
+        }
+        lua_rawseti(L, -2, row + 1);
+    }
+    lua_pushnumber(L, (lua_Number)postgres_result_touched(result));
+    lua_setfield(L, -2, "affected");
+}
+
+void **pg_push_handle(lua_State *L, const char *type, int depends_on)
+{
+    void **handle = lua_newuserdata(L, sizeof(*handle));
+    *handle = NULL;
+    luaL_getmetatable(L, type);
+    lua_setmetatable(L, -2);
+    lua_getfenv(L, depends_on);
+    lua_setfenv(L, -2);
+    return handle;
+}
+
+int64_t pg_time_at(lua_State *L, int index)
+{
+    return clock_ns_from_seconds(luaL_checknumber(L, index));
+}

@@ -1,0 +1,224 @@
+/* What the options change: pauses before acting, claims only when told, what becomes of a term when
+ * its child ends.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "election/state.h"
+#include "story.h"
+
+static enum election_phase phase_of(const struct story *story)
+{
+    return election_look(&story->election).phase;
+}
+
+static void child_ends(struct story *story, bool failed)
+{
+    story_feed(story, (struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
+                                              .child = {.failed = failed}});
+}
+
+static void lead_with_policy(struct story *story, enum election_restart policy)
+{
+    struct election_config with = story_config();
+    with.restart = policy;
+    story_lead(story, &with);
+}
+
+static void a_pause_after_the_grant_holds_the_child_back(void **state)
+{
+    struct story story;
+    struct election_config with = story_config();
+    (void)state;
+    with.cool_down_ns = NS_PER_S;
+    story_begin(&story, &with);
+    story_grant(&story, 1);
+    int64_t granted = story.now;
+    assert_int_equal(phase_of(&story), ELECTION_COOLING);
+    assert_non_null(story_find(&story, ELECTION_ACTION_SET_DEADLINE));
+    assert_null(story_find(&story, ELECTION_ACTION_START_CHILD));
+    assert_false(election_look(&story.election).acting);
+    story_wait(&story);
+    assert_int_equal(story.now - granted, NS_PER_S);
+    assert_int_equal(phase_of(&story), ELECTION_LEADING);
+    assert_non_null(story_find(&story, ELECTION_ACTION_START_CHILD));
+    assert_non_null(story_find(&story, ELECTION_ACTION_RUN_WON));
+}
+
+static void a_term_that_is_lost_in_the_pause_never_acts(void **state)
+{
+    struct story story;
+    struct election_config with = story_config();
+    (void)state;
+    with.cool_down_ns = 5 * NS_PER_S; /* the first refresh comes before */
+    story_begin(&story, &with);
+    story_grant(&story, 1);
+    story_wait(&story);
+    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_REFRESH));
+    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                               .denial = {.expires_ns = STORY_TTL, .epoch = 2}});
+    assert_null(story_find(&story, ELECTION_ACTION_RUN_WON));
+    assert_null(story_find(&story, ELECTION_ACTION_RUN_LOST));
+    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+}
+
+static void who_does_not_watch_the_leader_claims_when_told(void **state)
+{
+    struct story story;
+    struct election_config with = story_config();
+    (void)state;
+    with.monitor_leader = false;
+    story_begin(&story, &with);
+    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                               .denial = {.expires_ns = 3 * NS_PER_S}});
+    assert_int_equal(story.election.armed_ns, TIME_NEVER);
+    story_feed_type(&story, ELECTION_EVENT_MESSAGE);
+    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_INFO));
+    story_grant(&story, 1);
+    assert_int_equal(phase_of(&story), ELECTION_LEADING);
+}
+
+static void a_permanent_child_is_restarted_after_success_too(void **state)
+{
+    struct story story;
+    (void)state;
+    lead_with_policy(&story, ELECTION_RESTART_PERMANENT);
+    child_ends(&story, false);
+    story_wait(&story);
+    assert_non_null(story_find(&story, ELECTION_ACTION_START_CHILD));
+}
+
+static void a_transient_child_is_restarted_only_when_it_failed(void **state)
+{
+    struct story story;
+    (void)state;
+    lead_with_policy(&story, ELECTION_RESTART_TRANSIENT);
+    child_ends(&story, true);
+    story_wait(&story);
+    assert_non_null(story_find(&story, ELECTION_ACTION_START_CHILD));
+    child_ends(&story, false);
+    assert_int_equal(phase_of(&story), ELECTION_LEADING); /* its work is done */
+    assert_int_equal(story.election.child.start_at_ns, TIME_NEVER);
+}
+
+static void a_temporary_childs_failure_ends_the_term(void **state)
+{
+    struct story story;
+    (void)state;
+    lead_with_policy(&story, ELECTION_RESTART_TEMPORARY);
+    child_ends(&story, false);
+    assert_int_equal(phase_of(&story), ELECTION_LEADING);
+    lead_with_policy(&story, ELECTION_RESTART_TEMPORARY);
+    child_ends(&story, true);
+    assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
+}
+
+static void a_child_that_cannot_be_started_is_not_tried_again(void **state)
+{
+    struct story story;
+    (void)state;
+    lead_with_policy(&story, ELECTION_RESTART_PERMANENT);
+    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
+                                               .child = {.failed = true, .unstartable = true}});
+    assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
+}
+
+static void an_election_for_one_child_ends_with_it(void **state)
+{
+    struct story story;
+    (void)state;
+    lead_with_policy(&story, ELECTION_RESTART_FINISH);
+    child_ends(&story, false);
+    assert_true(election_look(&story.election).ending);
+    story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
+    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
+    story_feed_type(&story, ELECTION_EVENT_RELEASED);
+    assert_non_null(story_find(&story, ELECTION_ACTION_FINISH));
+}
+
+/* The lease is lost, and the child is told to go; whether it did decides what follows. */
+static void lose(struct story *story, bool kept)
+{
+    story_wait(story);
+    story_feed(story, (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                              .denial = {.expires_ns = STORY_TTL, .epoch = 2}});
+    assert_non_null(story_find(story, ELECTION_ACTION_STOP_CHILD));
+    story_feed(story,
+               (struct election_event){.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = kept}});
+    story_feed_type(story, ELECTION_EVENT_LOST_DONE);
+}
+
+static void an_election_for_one_child_goes_on_while_that_lives(void **state)
+{
+    struct story story;
+    (void)state;
+    lead_with_policy(&story, ELECTION_RESTART_FINISH);
+    lose(&story, true);
+    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+    assert_false(election_look(&story.election).ending);
+    lead_with_policy(&story, ELECTION_RESTART_FINISH);
+    lose(&story, false);
+    assert_int_equal(phase_of(&story), ELECTION_FINISHED);
+}
+
+static void who_has_let_go_lets_the_others_hear_of_it_first(void **state)
+{
+    struct story story;
+    struct election_config with = story_config();
+    (void)state;
+    story_lead(&story, &with);
+    story_feed_type(&story, ELECTION_EVENT_ABDICATE);
+    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
+    story_feed_type(&story, ELECTION_EVENT_RELEASED);
+    int64_t let_go = story.now;
+    /* Its own release comes back to it as news. */
+    story_feed_type(&story, ELECTION_EVENT_MESSAGE);
+    assert_null(story_find(&story, ELECTION_ACTION_CALL_INFO));
+    assert_null(story_find(&story, ELECTION_ACTION_CALL_CLAIM));
+    story_wait(&story);
+    assert_true(story.now > let_go);
+    assert_true(story_find(&story, ELECTION_ACTION_CALL_INFO) != NULL ||
+                story_find(&story, ELECTION_ACTION_CALL_CLAIM) != NULL);
+}
+
+static void a_followers_child_that_fails_is_tried_again_later(void **state)
+{
+    struct story story;
+    struct election_config with = story_config();
+    (void)state;
+    with.has_follower_child = true;
+    with.restart_max = 0;
+    story_begin(&story, &with);
+    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                               .denial = {.expires_ns = 100 * STORY_TTL}});
+    child_ends(&story, true);
+    int64_t ended = story.now;
+    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+    story_wait(&story);
+    assert_int_equal(story.now - ended, with.restart_within_ns);
+    assert_int_equal(story_find(&story, ELECTION_ACTION_START_CHILD)->role, ELECTION_ROLE_FOLLOWER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pause_after_the_grant_holds_the_child_back),
+        cmocka_unit_test(a_term_that_is_lost_in_the_pause_never_acts),
+        cmocka_unit_test(who_does_not_watch_the_leader_claims_when_told),
+        cmocka_unit_test(a_permanent_child_is_restarted_after_success_too),
+        cmocka_unit_test(a_transient_child_is_restarted_only_when_it_failed),
+        cmocka_unit_test(a_temporary_childs_failure_ends_the_term),
+        cmocka_unit_test(a_child_that_cannot_be_started_is_not_tried_again),
+        cmocka_unit_test(an_election_for_one_child_ends_with_it),
+        cmocka_unit_test(an_election_for_one_child_goes_on_while_that_lives),
+        cmocka_unit_test(who_has_let_go_lets_the_others_hear_of_it_first),
+        cmocka_unit_test(a_followers_child_that_fails_is_tried_again_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
