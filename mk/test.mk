@@ -15,6 +15,14 @@ $(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/embedded.o $$(call test_objects,$$
 $(BUILD)/ticker: $(BUILD)/spec/support/ticker.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
 
+$(BUILD)/wrong_clock.so: spec/support/wrong_clock.c
+	@echo "  LD    $@"; mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
+
+# What the specs start besides the program.
+HELPERS := $(BUILD)/ticker $(BUILD)/wrong_clock.so
+.PHONY: test-helpers
+test-helpers: $(HELPERS)
+
 BUSTED = CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) busted --lua=$(abspath $(PROGRAM))
 
 .PHONY: test
@@ -26,11 +34,11 @@ test-c: packages-test $(C_TESTS) ## run the C unit tests
 	@set -e; for t in $(C_TESTS); do echo "== $$t"; $$t; done
 
 .PHONY: test-spec
-test-spec: packages-test all $(BUILD)/ticker ## run the specs on the program itself
+test-spec: packages-test all test-helpers ## run the specs on the program itself
 	$(BUSTED) --run=default
 
 .PHONY: test-fault
-test-fault: packages-test all $(BUILD)/ticker ## kill, stop and cut off real leaders
+test-fault: packages-test all test-helpers ## kill, stop and cut off real leaders
 	$(BUSTED) --run=fault
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -40,11 +48,11 @@ test-asan: packages-test packages-check ## C tests and specs under ASan and UBSa
 	  CFLAGS='$(SANITIZE)' test-c test-spec
 
 .PHONY: test-gc
-test-gc: packages-test all $(BUILD)/ticker ## specs with a full collection before each resume
+test-gc: packages-test all test-helpers ## specs with a full collection before each resume
 	CROWN_TORTURE=gc $(BUSTED) --run=default
 
 .PHONY: test-short
-test-short: packages-test all $(BUILD)/ticker ## specs with sockets that move one byte at a time
+test-short: packages-test all test-helpers ## specs with sockets that move one byte at a time
 	CROWN_TORTURE=short $(BUSTED) --run=default spec/runtime
 
 .PHONY: test-valgrind

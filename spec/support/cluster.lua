@@ -30,7 +30,8 @@ local function write(path, text)
 end
 
 --- Makes a cluster.
--- @tparam table options `oracle` "file" or "lease", or `url`; `mode` of the ticker, `ttl`, `app` source, `port` of a proxy
+-- @tparam table options `oracle` "file" or "lease", or `url`; `mode` of the ticker, `ttl`, `app` source, `port` of a proxy;
+-- `env`: the environments of members, by node
 function Cluster.new(options)
   local self = setmetatable({ dir = tempdir(), options = options, members = {} }, Cluster)
   self.ticks = self.dir .. "/ticks"
@@ -60,8 +61,9 @@ function Cluster:join(node, url)
   else
     args = { self.dir .. "/app.lua", self.dir .. "/locks", ticker, self.ticks, self.options.mode or "plain" }
   end
-  local member = Candidate.start { args = args, node = node, log = ("%s/%s.log"):format(self.dir, node),
-    env = { TTL = self.options.ttl or 2 } }
+  local env = { TTL = self.options.ttl or 2 }
+  for key, value in pairs(self.options.env and self.options.env[node] or {}) do env[key] = value end
+  local member = Candidate.start { args = args, node = node, log = ("%s/%s.log"):format(self.dir, node), env = env }
   self.members[#self.members + 1] = member
   return member
 end

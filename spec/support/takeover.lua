@@ -4,11 +4,13 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Proxy = require "support.proxy"
 local ticks = require "support.ticks"
+local WrongClock = require "support.wrong_clock"
 
 -- busted's own, which a spec's environment has; this module's has not.
 local assert = require "luassert"
 local busted = require "busted"
 
+local HOUR = 3600
 local ALL = { "supervise", "runtime", "keeper", "warden" }
 
 --- Describes them.
@@ -74,6 +76,24 @@ return function(title, store)
       local url = through_proxy()
       local term = fails_over(function() proxy:signal(9) end, url)
       assert.equal("two", term.node)
+    end)
+
+    it("leaves no overlap, and leads on, when wall clocks are hours apart and jump", function()
+      local ahead, behind = WrongClock.new(3 * HOUR), WrongClock.new(-3 * HOUR)
+      cluster.options.env = { one = ahead:environment(), two = behind:environment() }
+      cluster.options.env.one.CROWN_LOG_LEVEL = "debug" -- tells of each refresh
+      local term = fails_over(function(one)
+        for _, jump in ipairs { -5 * HOUR, 9 * HOUR } do
+          ahead:set(jump)
+          local _, refreshed = one:output():gsub("leadership.refreshed", "")
+          eventually(function() return select(2, one:output():gsub("leadership.refreshed", "")) > refreshed + 1 end)
+          assert.is_true(ahead:has_written(one:output()))
+        end
+        assert.equal(1, #ticks.terms(cluster.ticks))
+        one:hurt("KILL", unpack(ALL))
+      end)
+      assert.equal("two", term.node)
+      assert.is_true(behind:has_written(cluster.members[2]:output()))
     end)
 
     if store.drop then
