@@ -8,6 +8,8 @@ local claim_number = require "crown.claim_number"
 
 local Lease = {}
 
+local FIRST_LEAST = 0.1 -- of the delay, until the first refresh
+
 local function denied(self, held)
   local left = held.left and math.max(0, held.left)
   if (held.distrust or 0) > 0 then
@@ -23,13 +25,19 @@ local function granted(self, epoch)
   return true, self.delay, self.grant
 end
 
+-- Leases that were won at once, by a runtime that starts or after a store that was away, are not refreshed at once for ever.
+local function first_delay(self)
+  return self.delay * (FIRST_LEAST + (1 - FIRST_LEAST) * math.random())
+end
+
 local function claim(self)
   self.number = claim_number(self.number)
   local epoch, second, code = self:ask "claim"
   if epoch == nil then return nil, second, code end
   if not epoch then return denied(self, second) end
   self.leading = true
-  return granted(self, epoch)
+  local fine, _, grant = granted(self, epoch)
+  return fine, first_delay(self), grant
 end
 
 local function refresh(self)

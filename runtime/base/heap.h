@@ -1,5 +1,5 @@
 /**
- * An intrusive min-heap of instants: a pointer array that grows, elements that know their place.
+ * An intrusive min-heap of instants: an array that grows, elements that know their place.
  */
 #ifndef CROWN_BASE_HEAP_H
 #define CROWN_BASE_HEAP_H
@@ -12,8 +12,14 @@ struct heap_node {
     size_t place; /* 1-based; 0 while in no heap */
 };
 
+/* A key stands beside its node, so that comparing touches no node. */
+struct heap_slot {
+    int64_t key;
+    struct heap_node *node;
+};
+
 struct heap {
-    struct heap_node **nodes;
+    struct heap_slot *slots;
     size_t count, room;
 };
 

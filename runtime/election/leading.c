@@ -5,6 +5,17 @@
 #include "election/internal.h"
 
 #define UNCERTAIN_FIRST_NS (100 * NS_PER_MS)
+#define GRID_MOST_NS (250 * NS_PER_MS)
+#define GRID_PART 40 /* of the refresh delay */
+
+/* Never later than asked, and a little earlier where that lets the process wake once for many
+ * elections. */
+static int64_t refresh_at(int64_t sent_ns, int64_t refresh_ns)
+{
+    int64_t grid = earlier(refresh_ns / GRID_PART, GRID_MOST_NS);
+    int64_t at_ns = clock_add_ns(sent_ns, refresh_ns);
+    return refresh_ns == TIME_NEVER || grid == 0 ? at_ns : at_ns - at_ns % grid;
+}
 
 bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns)
 {
@@ -14,7 +25,7 @@ bool lease_take(struct step *step, const struct election_schedule *schedule, int
     if (step->now >= stop_at_ns)
         return false;
     election->schedule = *schedule;
-    election->refresh_at_ns = clock_add_ns(sent_ns, schedule->refresh_ns);
+    election->refresh_at_ns = refresh_at(sent_ns, schedule->refresh_ns);
     election->stop_at_ns = stop_at_ns;
     election->kill_at_ns = clock_add_ns(sent_ns, schedule->kill_at_ns);
     election->deadline_ns = clock_add_ns(sent_ns, schedule->deadline_ns);

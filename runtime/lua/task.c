@@ -35,8 +35,9 @@ struct task {
     bool dropped;   /* while it was running: it ends at its next wait */
 };
 
-#define IDLE_THREADS                                                                               \
-    64 /* kept for the next tasks: most are short, and a new thread costs more than they do */
+/* Kept for the next tasks: most are short, a new thread costs more than they do, and many run at
+ * once where elections are many. */
+#define IDLE_THREADS 512
 
 static const char threads_key; /* its address is the registry key of the table of threads */
 

@@ -39,9 +39,22 @@ describe("the lease oracle on Postgres", function()
   end)
 
   it("refreshes at a third of the TTL by default", function()
-    assert.equal(10, candidate("one"):claim()[2])
+    local one = candidate "one"
+    one:claim()
+    assert.equal(10, one:refresh()[2])
     local short = Player.new(lease, { name = name .. "-b", url = server.url, duration = 12 })
-    assert.equal(4, short:claim()[2])
+    short:claim()
+    assert.equal(4, short:refresh()[2])
+  end)
+
+  it("spreads the first refreshes of leases that were won together", function()
+    local least, most = math.huge, 0
+    for i = 1, 20 do
+      local delay = Player.new(lease, { name = name .. "-" .. i, url = server.url, ttl = 30 }):claim()[2]
+      least, most = math.min(least, delay), math.max(most, delay)
+    end
+    assert.is_true(least >= 1 and most <= 10)
+    assert.is_true(most - least > 2)
   end)
 
   it("frees at once on abdicate, keeps the row and its epoch, and wakes the followers", function()

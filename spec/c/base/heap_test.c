@@ -39,7 +39,7 @@ static void assert_matches(const struct heap *heap, const struct heap_node *node
     assert_non_null(top);
     assert_int_equal(top->key, least);
     for (size_t place = 1; place <= heap->count; place++)
-        assert_int_equal(heap->nodes[place - 1]->place, place);
+        assert_int_equal(heap->slots[place - 1].node->place, place);
 }
 
 static void the_top_is_the_least_whatever_is_inserted_moved_or_removed(void **state)
