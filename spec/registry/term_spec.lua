@@ -54,6 +54,7 @@ describe("a leader at the beginning of its term", function()
     term:held("r@b", EPOCH, 0)
     commits[1].done(false)
     assert.is_string(told.result.retry)
+    assert.is_string(ask({ node = "c" }).result.retry)
   end)
 end)
 

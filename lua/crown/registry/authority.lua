@@ -191,7 +191,7 @@ function write.unregister(self, from, op)
 end
 
 local function refusal(self, from, op)
-  if self.closing or not self.effects.acting() then return "the leader is not acting" end
+  if self.over or self.closing or not self.effects.acting() then return "the leader is not acting" end
   local member = self.members[from]
   if not member or member.token ~= op.token then return "the leader does not know this member yet" end
   if is_minority(self) then
