@@ -118,11 +118,12 @@ function faults.late(world, node)
   world:notify()
 end
 
--- What a leader of an earlier epoch has sent, and a slow network delivers now.
-function faults.echo(world, node)
-  if node.dead or node.stopped or world.store.row.epoch < 2 then return end
-  assert(exchange.receive(node.member, "r@nobody", { kind = "snapshot", epoch = world.store.row.epoch - 1, seq = 0, part = 1,
-    parts = 1, names = {} }, function() end))
+-- What a leader sent in an epoch that this node knows to be over, and a slow network delivers now.
+function faults.echo(_, node)
+  local known = node.member.replica and node.member.replica.epoch or 0
+  if node.dead or node.stopped or known < 2 then return end
+  assert(exchange.receive(node.member, "r@nobody", { kind = "snapshot", epoch = known - 1, seq = 0, part = 1, parts = 1,
+    names = {} }, function() end))
 end
 
 faults.heal = trouble.heal
