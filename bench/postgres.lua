@@ -4,6 +4,7 @@ local probe = require "probe"
 
 -- The same thousand refreshes a second, each a statement of its own, over one connection in pipeline mode.
 local SINGLE = [[
+local crown = require "crown"
 local client = assert(crown.postgres.connect(arg[2]))
 client:query "CREATE TABLE IF NOT EXISTS single (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
 client:query "INSERT INTO single SELECT 'e' || i, 'one', clock_timestamp() FROM generate_series(1, 10000) i"
@@ -38,7 +39,7 @@ local function failovers(measure, server)
   probe.store_rows(lease, "postgres_lease", { "≤ 25", "≤ 60", "≤ 2100" }, server, server.url)
   advisory("postgres_advisory, SIGTERM, beyond the child's last tick", "≤ 25", signal "TERM", true)
   advisory("postgres_advisory, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
-  advisory("postgres_advisory, tree SIGKILL", "≤ 50", signal("KILL", "supervise", "runtime", "keeper", "warden"))
+  advisory("postgres_advisory, tree SIGKILL", "≤ 50", probe.kill_tree)
 end
 
 local function scale(measure, server)

@@ -48,6 +48,9 @@ function probe.signal(name, ...)
   end
 end
 
+--- A fault: everything but the child.
+probe.kill_tree = probe.signal("KILL", "supervise", "runtime", "keeper", "warden")
+
 --- Rows for one fault: the time, and the worst overlap of all faults so far.
 -- @tparam function measure
 -- @tparam function options makes the cluster's
@@ -74,7 +77,7 @@ function probe.store_rows(row, name, limits, server, url)
   local signal = probe.signal
   row(name .. ", SIGTERM, beyond the child's last tick", limits[1], signal "TERM", true)
   row(name .. ", runtime SIGKILL", limits[2], signal("KILL", "runtime"))
-  row(name .. ", tree SIGKILL", limits[3], signal("KILL", "supervise", "runtime", "keeper", "warden"))
+  row(name .. ", tree SIGKILL", limits[3], probe.kill_tree)
   row(name .. ", runtime SIGSTOP", limits[3], signal("STOP", "runtime"))
   local proxies = {}
   row(name .. ", cut off without a reset", limits[3], function() return proxies[#proxies]:freeze() end, false, function()

@@ -20,9 +20,9 @@ local function denied(self, held)
 end
 
 -- One table a term: thousands of refreshes a second make none.
-local function granted(self, epoch)
+local function granted(self, epoch, delay)
   if not self.grant or self.grant.epoch ~= epoch then self.grant = { ttl = self.ttl, epoch = epoch } end
-  return true, self.delay, self.grant
+  return true, delay, self.grant
 end
 
 -- Leases that were won at once, by a runtime that starts or after a store that was away, are not refreshed at once for ever.
@@ -36,15 +36,14 @@ local function claim(self)
   if epoch == nil then return nil, second, code end
   if not epoch then return denied(self, second) end
   self.leading = true
-  local fine, _, grant = granted(self, epoch)
-  return fine, first_delay(self), grant
+  return granted(self, epoch, first_delay(self))
 end
 
 local function refresh(self)
   local epoch, second, code = self:ask "refresh"
   if epoch == nil then return nil, second, code end
   if epoch and second then return false, { evicted = true } end
-  if epoch then return granted(self, epoch) end
+  if epoch then return granted(self, epoch, self.delay) end
   self.leading = false
   if not second.mine then return false, { amnesia = true, expires_in = self.ttl } end -- there is none any more
   return denied(self, second)

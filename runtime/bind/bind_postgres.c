@@ -288,7 +288,8 @@ static int postgres_open(lua_State *L)
     const char *url = luaL_checkstring(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
     struct postgres_client_options options = {.url = url};
-    double connect_timeout = number_field(L, 2, "connect_timeout", 5);
+    lua_getfield(L, 2, "connect_timeout");
+    double connect_timeout = luaL_optnumber(L, -1, 5);
     const char *label = text_field(L, 2, "label");
     options.connect_timeout_ns = clock_ns_from_seconds(connect_timeout);
     options.silence_ns = clock_ns_from_seconds(number_field(L, 2, "silence", connect_timeout));

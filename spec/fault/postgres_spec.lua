@@ -18,4 +18,7 @@ end
 takeover("a leader by a lease in Postgres", store "postgres")
 takeover("a leader by an advisory lock in Postgres", store "postgres+advisory")
 
-teardown(function() server:destroy() end)
+teardown(function()
+  server:destroy()
+  assert.is_not_nil(server.process.code)
+end)

@@ -291,4 +291,7 @@ on_hosts("a registry whose network is parted", function()
   end
 end)
 
-teardown(function() server:destroy() end)
+teardown(function()
+  server:destroy()
+  assert.is_not_nil(server.process.code)
+end)

@@ -17,4 +17,7 @@ testing.conformance("registry", function()
     secret = "a secret of the specs", ttl = 2 } }
 end)
 
-teardown(function() server:destroy() end)
+teardown(function()
+  server:destroy()
+  assert.is_not_nil(server.process.code)
+end)
