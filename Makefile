@@ -9,7 +9,7 @@ PROGRAM ?= crown-lua
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 
 # runtime/main.c is the program's; every folder is a layer: runtime/LAYERS.
-FOLDERS := base election process loop net postgres http lua host bind
+FOLDERS := base election process loop net postgres http lua telemetry child candidate host bind
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -fPIE -pthread -MMD -MP \

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
-#include "host/fresh.h"
 #include "host/host.h"
+#include "host/leader_file.h"
 #include "process/supervisor.h"
 #include "process/title.h"
 

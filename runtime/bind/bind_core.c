@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bind/bind.h"
+#include "child/ids.h"
 #include "host/host.h"
-#include "host/ids.h"
 #include "host/script.h"
 #include "lua/task.h"
 

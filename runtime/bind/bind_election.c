@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "bind/bind.h"
 #include "bind/fields.h"
-#include "host/driver.h"
+#include "candidate/candidate.h"
+#include "candidate/candidates.h"
 #include "host/host.h"
-#include "host/registry.h"
-#include "host/telemetry.h"
+#include "telemetry/telemetry.h"
 
 #define ELECTION_TYPE "crown.election"
 #define CALL_TIMEOUT_DEFAULT 10.0

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
-#include "host/child_options.h"
-#include "host/driver.h"
-#include "host/exec.h"
+#include "candidate/candidate.h"
+#include "child/exec.h"
+#include "child/options.h"
 #include "host/host.h"
 #include "lua/task.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bind/bind.h"
-#include "host/fresh.h"
+#include "host/leader_file.h"
 
 /* replace(path, text) -> true, or nil, message: atomically, and durably, by a temporary file beside
  * it. */

@@ -19,9 +19,9 @@
 #include "bind/postgres_batch.h"
 #include "bind/postgres_values.h"
 #include "host/host.h"
-#include "host/telemetry.h"
 #include "lua/task.h"
 #include "postgres/client.h"
+#include "telemetry/telemetry.h"
 
 #define CLIENT_TYPE "crown.postgres.client"
 #define REQUEST_TYPE "crown.postgres.request"

@@ -1,8 +1,8 @@
 /**
  * THE CORE: may this candidate lead? A pure state machine. It has no clock, does no IO, knows no
  * Lua and allocates nothing: events go in, each with the instant it happened; a list of actions
- * comes out, to be carried out in order. Only host/driver.c executes them in production; the
- * simulation in spec/sim executes them in a virtual cluster.
+ * comes out, to be carried out in order. Only candidate/candidate.c executes them in production;
+ * the simulation in spec/sim executes them in a virtual cluster.
  *
  * The promises it keeps (numbers as in docs/safety.md):
  *  1  a leader acts only up to `deadline` = when the request was sent + TTL - margin;

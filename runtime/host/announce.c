@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "host/driver.h"
+#include "candidate/candidate.h"
+#include "candidate/candidates.h"
 #include "host/host.h"
-#include "host/notify.h"
-#include "host/registry.h"
 #include "process/title.h"
+#include "telemetry/notify.h"
 
 struct leading {
     char text[400];

@@ -13,16 +13,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "candidate/candidate.h"
+#include "candidate/candidates.h"
+#include "candidate/deadmen.h"
+#include "candidate/journal.h"
+#include "child/child.h"
 #include "host/announce.h"
-#include "host/deadmen.h"
-#include "host/driver.h"
-#include "host/journal.h"
-#include "host/notify.h"
-#include "host/process.h"
-#include "host/registry.h"
 #include "host/script.h"
-#include "host/telemetry.h"
 #include "net/resolve.h"
+#include "telemetry/notify.h"
+#include "telemetry/telemetry.h"
 
 #define NODE_MAX 256
 #define TOKEN_MAX 64

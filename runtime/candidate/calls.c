@@ -1,13 +1,13 @@
 /* Oracle calls and handlers: each is a task that runs `object:perform(kind, …)`; its verdict
  * becomes an event. */
-#include "host/candidate.h"
+#include "candidate/internal.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "candidate/candidates.h"
 #include "host/host.h"
-#include "host/registry.h"
 
 static const char *const call_names[] = {
     [CALL_CLAIM] = "claim",

@@ -1,6 +1,6 @@
 /* Signal mode: a command that lives from term to term, told by SIGUSR1 that it leads and by SIGUSR2
  * that it does not any more. To the core its child ends with the term; here it only steps aside. */
-#include "host/candidate.h"
+#include "candidate/internal.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * What happened, told once to everybody who listens: the log, the Lua subscribers of crown.on, and
  * the counters that metrics show. Event names and fields: docs/events.md.
  */
-#ifndef CROWN_HOST_TELEMETRY_H
-#define CROWN_HOST_TELEMETRY_H
+#ifndef CROWN_TELEMETRY_TELEMETRY_H
+#define CROWN_TELEMETRY_TELEMETRY_H
 
 #include <lua.h>
 #include <stdbool.h>

@@ -3,16 +3,16 @@
  * feeds it events. Actions become oracle calls and handlers (tasks), children (keepers), timers and
  * telemetry; results, messages, deaths and instants become events.
  */
-#ifndef CROWN_HOST_DRIVER_H
-#define CROWN_HOST_DRIVER_H
+#ifndef CROWN_CANDIDATE_CANDIDATE_H
+#define CROWN_CANDIDATE_CANDIDATE_H
 
 #include <lua.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "child/options.h"
 #include "election/election.h"
-#include "host/child_options.h"
 #include "lua/task.h"
 
 struct host;

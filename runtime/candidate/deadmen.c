@@ -1,9 +1,9 @@
-#include "host/deadmen.h"
+#include "candidate/deadmen.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "host/candidate.h"
+#include "candidate/internal.h"
 #include "process/deadman.h"
 
 struct deadmen {

@@ -2,8 +2,8 @@
  * What the user said about a child, as plain data: validated in Lua, kept by the candidate, and
  * turned into a child_spec at each start, with the election's environment.
  */
-#ifndef CROWN_HOST_CHILD_OPTIONS_H
-#define CROWN_HOST_CHILD_OPTIONS_H
+#ifndef CROWN_CHILD_OPTIONS_H
+#define CROWN_CHILD_OPTIONS_H
 
 #include <lua.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "host/fresh.h"
+#include "host/leader_file.h"
 
 #include <fcntl.h>
 #include <math.h>

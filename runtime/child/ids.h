@@ -2,8 +2,8 @@
  * Users and groups by name. Looked up when an app is validated, never when a child starts: a lookup
  * may wait.
  */
-#ifndef CROWN_HOST_IDS_H
-#define CROWN_HOST_IDS_H
+#ifndef CROWN_CHILD_IDS_H
+#define CROWN_CHILD_IDS_H
 
 #include <sys/types.h>
 

@@ -2,8 +2,8 @@
  * crown.exec: a command run to its end under a keeper, its output collected. Inside a term it ends
  * with the term: the keeper has the term's deadline.
  */
-#ifndef CROWN_HOST_EXEC_H
-#define CROWN_HOST_EXEC_H
+#ifndef CROWN_CHILD_EXEC_H
+#define CROWN_CHILD_EXEC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "host/telemetry.h"
+#include "telemetry/telemetry.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "host/driver.h"
+#include "candidate/candidate.h"
 #include "host/host.h"
 
 #define COMMON_FIELDS 7

@@ -1,8 +1,8 @@
 /**
  * The elections of this runtime, by name.
  */
-#ifndef CROWN_HOST_REGISTRY_H
-#define CROWN_HOST_REGISTRY_H
+#ifndef CROWN_CANDIDATE_CANDIDATES_H
+#define CROWN_CANDIDATE_CANDIDATES_H
 
 #include <stdbool.h>
 

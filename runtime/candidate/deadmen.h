@@ -4,8 +4,8 @@
  * is well has cut that Lua long before (at the term's kill instant), so the timer ends only one
  * that hangs or is stopped.
  */
-#ifndef CROWN_HOST_DEADMEN_H
-#define CROWN_HOST_DEADMEN_H
+#ifndef CROWN_CANDIDATE_DEADMEN_H
+#define CROWN_CANDIDATE_DEADMEN_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "host/capture.h"
+#include "child/capture.h"
 
 #include <errno.h>
 #include <fcntl.h>

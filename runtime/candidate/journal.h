@@ -4,8 +4,8 @@
  * happened. An open-addressed table of 16-byte slots (hash of the name, epoch); nothing else is
  * ever stored.
  */
-#ifndef CROWN_HOST_JOURNAL_H
-#define CROWN_HOST_JOURNAL_H
+#ifndef CROWN_CANDIDATE_JOURNAL_H
+#define CROWN_CANDIDATE_JOURNAL_H
 
 #include <stdint.h>
 

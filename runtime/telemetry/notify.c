@@ -1,4 +1,4 @@
-#include "host/notify.h"
+#include "telemetry/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

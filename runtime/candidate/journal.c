@@ -1,4 +1,4 @@
-#include "host/journal.h"
+#include "candidate/journal.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "host/child_options.h"
+#include "child/options.h"
 
 #include <lauxlib.h>
 #include <signal.h>

@@ -1,18 +1,18 @@
 /**
- * The inside of a candidate, shared by driver.c (events and actions), calls.c (oracle calls and
- * handlers) and child.c (the process it runs). Nobody else includes this.
+ * The inside of a candidate, shared by candidate.c (events and actions), calls.c (oracle calls and
+ * handlers) and workload.c (the process it runs). Nobody else includes this.
  */
-#ifndef CROWN_HOST_CANDIDATE_H
-#define CROWN_HOST_CANDIDATE_H
+#ifndef CROWN_CANDIDATE_INTERNAL_H
+#define CROWN_CANDIDATE_INTERNAL_H
 
 #include "base/clock.h"
 #include "base/heap.h"
+#include "candidate/candidate.h"
+#include "child/capture.h"
+#include "child/child.h"
 #include "election/state.h"
-#include "host/capture.h"
-#include "host/driver.h"
-#include "host/process.h"
-#include "host/telemetry.h"
 #include "lua/task.h"
+#include "telemetry/telemetry.h"
 
 #define CANDIDATE_MAX_MESSAGES                                                                     \
     1024                        /* waiting for handle_info; more means that nobody handles them */
@@ -84,7 +84,7 @@ struct candidate_queue {
     unsigned count;
 };
 
-/* driver.c */
+/* candidate.c */
 void candidate_feed(struct candidate *candidate, const struct election_event *event);
 void candidate_feed_type(struct candidate *candidate, enum election_event_type type);
 
@@ -97,7 +97,7 @@ void calls_lost(struct candidate *candidate, enum election_reason reason);
 void calls_lost_over(struct candidate *candidate);
 void calls_free(struct candidate *candidate);
 
-/* child.c */
+/* workload.c */
 void child_start(struct candidate *candidate, const struct election_action *action);
 void child_stop(struct candidate *candidate, int64_t kill_at_ns);
 void child_set_deadline(struct candidate *candidate, const struct election_action *action);
@@ -106,7 +106,7 @@ void child_free(struct candidate *candidate);
 const struct child_options *child_options_of(const struct candidate *candidate,
                                              const struct candidate_child *child);
 
-/* standing.c: commands in signal mode. */
+/* signal_mode.c: commands in signal mode. */
 bool standing_take_up(struct candidate *candidate, const struct election_action *action);
 void standing_tell(struct candidate_child *child, int signal);
 bool standing_leave(struct candidate *candidate, int64_t kill_at_ns);

@@ -2,8 +2,8 @@
  * Whether a file that `crown-lua file` writes says that this host leads. For lines of a crontab, so
  * without Lua and without a store.
  */
-#ifndef CROWN_HOST_FRESH_H
-#define CROWN_HOST_FRESH_H
+#ifndef CROWN_HOST_LEADER_FILE_H
+#define CROWN_HOST_LEADER_FILE_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "host/exec.h"
+#include "child/exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/capture.h"
+#include "child/capture.h"
+#include "child/child.h"
 #include "host/host.h"
-#include "host/process.h"
 
 struct exec_output {
     struct capture capture;

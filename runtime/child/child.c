@@ -1,4 +1,4 @@
-#include "host/process.h"
+#include "child/child.h"
 
 #include <signal.h>
 

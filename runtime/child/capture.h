@@ -2,8 +2,8 @@
  * Reads what a process writes: a pipe whose far end goes to the process, whole for crown.exec or
  * line by line for the log.
  */
-#ifndef CROWN_HOST_CAPTURE_H
-#define CROWN_HOST_CAPTURE_H
+#ifndef CROWN_CHILD_CAPTURE_H
+#define CROWN_CHILD_CAPTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

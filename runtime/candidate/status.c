@@ -1,7 +1,7 @@
 /* What a candidate shows of itself. */
 #include <math.h>
 
-#include "host/candidate.h"
+#include "candidate/internal.h"
 #include "host/host.h"
 
 bool candidate_finished(const struct candidate *candidate)

@@ -2,8 +2,8 @@
  * A process under a keeper, as the runtime sees it: a leader's or follower's child, or a command of
  * crown.exec. Starts it, watches the keeper's line on the loop, and reports what the keeper says.
  */
-#ifndef CROWN_HOST_PROCESS_H
-#define CROWN_HOST_PROCESS_H
+#ifndef CROWN_CHILD_CHILD_H
+#define CROWN_CHILD_CHILD_H
 
 #include <stdbool.h>
 #include <stdint.h>

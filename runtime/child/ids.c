@@ -1,4 +1,4 @@
-#include "host/ids.h"
+#include "child/ids.h"
 
 #include <grp.h>
 #include <pwd.h>

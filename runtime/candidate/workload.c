@@ -1,5 +1,5 @@
 /* The child that a candidate runs: the leader's or the follower's, one at a time. */
-#include "host/candidate.h"
+#include "candidate/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

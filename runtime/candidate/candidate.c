@@ -1,17 +1,17 @@
-#include "host/driver.h"
+#include "candidate/candidate.h"
 
 #include <assert.h>
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "candidate/candidates.h"
+#include "candidate/deadmen.h"
+#include "candidate/internal.h"
+#include "candidate/journal.h"
+#include "child/exec.h"
 #include "host/announce.h"
-#include "host/candidate.h"
-#include "host/deadmen.h"
-#include "host/exec.h"
 #include "host/host.h"
-#include "host/journal.h"
-#include "host/registry.h"
 
 static void timer_fired(struct loop_deadline *timer)
 {

@@ -1,11 +1,11 @@
-#include "host/registry.h"
+#include "candidate/candidates.h"
 
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/candidate.h"
+#include "candidate/internal.h"
 
 struct registry {
     void *by_name; /* tsearch(3) tree of candidates */

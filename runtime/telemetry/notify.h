@@ -2,8 +2,8 @@
  * What a service manager wants to know, by the protocol of sd_notify(3): a datagram to
  * $NOTIFY_SOCKET. Nothing happens where there is none.
  */
-#ifndef CROWN_HOST_NOTIFY_H
-#define CROWN_HOST_NOTIFY_H
+#ifndef CROWN_TELEMETRY_NOTIFY_H
+#define CROWN_TELEMETRY_NOTIFY_H
 
 #include <stdint.h>
 
