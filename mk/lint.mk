@@ -7,8 +7,8 @@ LUA_FILES := $(shell find lua spec bench tools -name '*.lua' 2>/dev/null)
 lint: packages-lint layers lint-format lint-lua lint-c lint-docs ## all checks of style, layers and code
 
 .PHONY: layers
-layers: ## check that folders include only what runtime/LAYERS allows
-	@tools/check-layers.sh
+layers: ## check that folders use only what runtime/LAYERS and lua/LAYERS allow
+	@tools/check-layers.sh && tools/check-lua-layers.sh
 
 .PHONY: lint-format
 lint-format: packages-lint

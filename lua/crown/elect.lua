@@ -1,17 +1,17 @@
 --- Declares an election: validates every option, then hands plain data to the C side.
 -- @module crown.elect
 
-local child = require "crown.child"
+local child = require "crown.election.child"
 local control = require "crown.control"
 local core = require "crown.core"
 local elections = require "crown.core.election"
-local handlers = require "crown.handlers"
-local options = require "crown.options"
-local oracle = require "crown.oracle"
-local schema = require "crown.schema"
-local settings = require "crown.settings"
-local Term = require "crown.term"
-local usage = require "crown.usage"
+local handlers = require "crown.election.handlers"
+local options = require "crown.election.options"
+local oracle = require "crown.election.contract"
+local schema = require "crown.check.schema"
+local settings = require "crown.election.settings"
+local Term = require "crown.election.term"
+local usage = require "crown.check.usage"
 
 --- An election, as crown.elect returns it.
 -- @type Election

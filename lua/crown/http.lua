@@ -1,7 +1,7 @@
 --- HTTP for oracles and handlers: `crown.http`.
 -- @module crown.http
 
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local request = require "crown.core.http_request"
 
 local http = {}

@@ -6,7 +6,7 @@ local core = require "crown.core"
 
 local crown = {
   elect = require "crown.elect",
-  on = require("crown.events").on,
+  on = require("crown.election.events").on,
   sleep = core.sleep,
   spawn = core.spawn,
   now = core.now,
@@ -21,7 +21,7 @@ local crown = {
   node = core.node(),
   token = core.token,
   version = core.version,
-  IGNORE = require("crown.oracle").IGNORE,
+  IGNORE = require("crown.election.contract").IGNORE,
   log = {},
 }
 

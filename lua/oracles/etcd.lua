@@ -3,11 +3,11 @@
 -- URL: `etcd://host:2379,host:2379/PREFIX?ttl=10`. See docs/oracle-etcd.md.
 -- @module crown.oracles.etcd
 
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local Client = require "crown.etcd.client"
 local core = require "crown.core"
-local eviction = require "crown.eviction"
-local store_options = require "crown.store_options"
+local eviction = require "crown.oracle.eviction"
+local store_options = require "crown.oracle.options"
 
 local Etcd = {}
 Etcd.__index = Etcd

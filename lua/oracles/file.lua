@@ -4,11 +4,11 @@
 -- @module crown.oracles.file
 
 local core = require "crown.core"
-local directory = require "crown.directory"
-local eviction = require "crown.eviction"
+local directory = require "crown.control.directory"
+local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
-local read_file = require "crown.read_file"
+local read_file = require "crown.text.read_file"
 local watch_file = require "crown.core.watch_file"
 
 local File = {}

@@ -2,10 +2,10 @@
 -- See docs/oracle-http.md.
 -- @module crown.oracles.http_lease
 
-local claim_number = require "crown.claim_number"
+local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local http = require "crown.http"
-local store_options = require "crown.store_options"
+local store_options = require "crown.oracle.options"
 
 local Lease = {}
 Lease.__index = Lease

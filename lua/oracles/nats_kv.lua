@@ -4,8 +4,8 @@
 
 local Bucket = require "crown.nats.bucket"
 local core = require "crown.core"
-local eviction = require "crown.eviction"
-local store_options = require "crown.store_options"
+local eviction = require "crown.oracle.eviction"
+local store_options = require "crown.oracle.options"
 
 local Nats = {}
 Nats.__index = Nats

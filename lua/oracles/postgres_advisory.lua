@@ -8,7 +8,7 @@ local core = require "crown.core"
 local holder = require "crown.postgres.holder"
 local postgres_url = require "crown.postgres.url"
 local Session = require "crown.postgres.advisory"
-local store_options = require "crown.store_options"
+local store_options = require "crown.oracle.options"
 
 local Advisory = {}
 Advisory.__index = Advisory

@@ -5,10 +5,10 @@
 
 local admin = require "crown.postgres.admin"
 local holder = require "crown.postgres.holder"
-local lease = require "crown.lease"
+local lease = require "crown.oracle.lease"
 local Leases = require "crown.postgres.leases"
 local postgres_url = require "crown.postgres.url"
-local store_options = require "crown.store_options"
+local store_options = require "crown.oracle.options"
 
 local Lease = lease.oracle {}
 Lease.__index = Lease

@@ -3,10 +3,10 @@
 -- @module crown.oracles.redis
 
 local admin = require "crown.redis.admin"
-local Lease = require "crown.lease"
+local Lease = require "crown.oracle.lease"
 local Leases = require "crown.redis.leases"
 local Quorum = require "crown.redis.quorum"
-local store_options = require "crown.store_options"
+local store_options = require "crown.oracle.options"
 
 local Redis = Lease.oracle {}
 Redis.__index = Redis

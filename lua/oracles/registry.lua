@@ -6,9 +6,9 @@
 local admin = require "crown.postgres.admin"
 local Node = require "crown.registry.node"
 local postgres_url = require "crown.postgres.url"
-local store_options = require "crown.store_options"
-local url = require "crown.url"
-local usage = require "crown.usage"
+local store_options = require "crown.oracle.options"
+local url = require "crown.text.url"
+local usage = require "crown.check.usage"
 
 local Registry = {}
 Registry.__index = Registry

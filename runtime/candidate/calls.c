@@ -114,7 +114,7 @@ static void report_failure(struct candidate *candidate, const char *message)
     report_error(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind], message);
 }
 
-/* The verdict that lua/crown/oracle.lua made of what the oracle returned. */
+/* The verdict that lua/crown/election/contract.lua made of what the oracle returned. */
 static void read_verdict(struct candidate *candidate, lua_State *L, int nresults,
                          struct election_event *event)
 {

@@ -62,7 +62,7 @@ static int push_command(lua_State *L)
 {
     const struct host_config *config = host_config(lua_touserdata(L, 1));
     lua_getglobal(L, "require");
-    lua_pushstring(L, config->lua_child ? "crown.child_main" : "crown.command");
+    lua_pushstring(L, config->lua_child ? "crown.election.child_main" : "crown.command");
     lua_call(L, 1, 1);
     lua_getfield(L, -1, "main");
     lua_createtable(L, config->argc, 0);

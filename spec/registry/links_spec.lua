@@ -1,6 +1,6 @@
 -- The links between members: who may talk, and what becomes of those who talk nonsense.
 local authority = require "support.authority"
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"

@@ -1,5 +1,5 @@
 -- Names, with real runtimes and a real Postgres.
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"

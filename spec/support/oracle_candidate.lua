@@ -2,7 +2,7 @@
 local assert = require "luassert"
 local core = require "crown.core"
 local eventually = require("crown.testing").eventually
-local oracle = require "crown.oracle"
+local oracle = require "crown.election.contract"
 
 local Player = {}
 Player.__index = Player

@@ -2,7 +2,7 @@
 -- @module crown.command.abdicate
 
 local control = require "crown.control"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local abdicate = {
   summary = "make this host's leader of an election step down and let the others try",

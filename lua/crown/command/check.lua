@@ -3,8 +3,8 @@
 
 local app = require "crown.command.app"
 local core = require "crown.core"
-local settings = require "crown.settings"
-local usage = require "crown.usage"
+local settings = require "crown.election.settings"
+local usage = require "crown.check.usage"
 
 local check = {
   summary = "load an app and validate it; campaign for nothing",

@@ -2,7 +2,7 @@
 -- `value` is a switch. Both `--name VALUE` and `--name=VALUE` do.
 -- @module crown.command.cli
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local cli = {}
 

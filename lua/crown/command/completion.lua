@@ -1,7 +1,7 @@
 --- Shell completion, made of the same tables that help shows.
 -- @module crown.command.completion
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local completion = {
   summary = "print a completion script for bash, zsh or fish",

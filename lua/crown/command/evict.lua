@@ -3,9 +3,9 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
-local options = require "crown.options"
+local options = require "crown.election.options"
 local store = require "crown.command.store"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local evict = {
   summary = "make the current leader of an election step down",

@@ -3,10 +3,10 @@
 
 local core = require "crown.core"
 local elect = require "crown.elect"
-local events = require "crown.events"
+local events = require "crown.election.events"
 local files = require "crown.core.files"
-local read_file = require "crown.read_file"
-local usage = require "crown.usage"
+local read_file = require "crown.text.read_file"
+local usage = require "crown.check.usage"
 
 local file = {
   summary = "keep a file present and fresh on exactly one candidate",

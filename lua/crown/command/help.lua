@@ -1,7 +1,7 @@
 --- Help that teaches: what there is, and what to try first.
 -- @module crown.command.help
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local help = {
   summary = "say what there is: crown-lua help COMMAND",

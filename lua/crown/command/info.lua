@@ -3,10 +3,10 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
-local json = require "crown.command.json"
+local json = require "crown.text.json"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 local watch = require "crown.command.watch"
 
 local info = {

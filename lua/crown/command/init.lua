@@ -4,9 +4,9 @@
 
 local cli = require "crown.command.cli"
 local core = require "crown.core"
-local settings = require "crown.settings"
-local usage = require "crown.usage"
-local url = require "crown.url"
+local settings = require "crown.election.settings"
+local usage = require "crown.check.usage"
+local url = require "crown.text.url"
 
 local command = {}
 

@@ -2,7 +2,7 @@
 -- @module crown.command.log_level
 
 local control = require "crown.control"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local log_level = {
   summary = "change the log level of your runtimes on this host",

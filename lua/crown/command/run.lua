@@ -3,8 +3,8 @@
 
 local core = require "crown.core"
 local elect = require "crown.elect"
-local events = require "crown.events"
-local usage = require "crown.usage"
+local events = require "crown.election.events"
+local usage = require "crown.check.usage"
 
 local run = {
   summary = "run a command on exactly one candidate, as long as that one leads",

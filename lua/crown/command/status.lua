@@ -3,7 +3,7 @@
 
 local console = require "crown.core.console"
 local control = require "crown.control"
-local json = require "crown.command.json"
+local json = require "crown.text.json"
 local tables = require "crown.command.tables"
 local watch = require "crown.command.watch"
 

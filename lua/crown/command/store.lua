@@ -2,9 +2,9 @@
 -- @module crown.command.store
 
 local core = require "crown.core"
-local oracle = require "crown.oracle"
-local settings = require "crown.settings"
-local usage = require "crown.usage"
+local oracle = require "crown.election.contract"
+local settings = require "crown.election.settings"
+local usage = require "crown.check.usage"
 
 local store = {}
 

@@ -2,10 +2,10 @@
 -- gateway has them.
 -- @module crown.etcd.client
 
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local http = require "crown.http"
-local url = require "crown.url"
+local url = require "crown.text.url"
 
 local Client = {}
 Client.__index = Client

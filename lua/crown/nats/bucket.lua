@@ -2,11 +2,11 @@
 -- One connection for all elections of this runtime in the same bucket.
 -- @module crown.nats.bucket
 
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local Connection = require "crown.nats.connection"
 local core = require "crown.core"
 local nats_url = require "crown.nats.url"
-local Reconnecting = require "crown.reconnecting"
+local Reconnecting = require "crown.link.reconnecting"
 
 local Bucket = {}
 Bucket.__index = Bucket

@@ -3,7 +3,7 @@
 
 local core = require "crown.core"
 local login = require "crown.nats.login"
-local Outbox = require "crown.outbox"
+local Outbox = require "crown.link.outbox"
 local promise = require "crown.core.promise"
 local tcp = require "crown.core.tcp"
 

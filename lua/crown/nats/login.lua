@@ -1,10 +1,10 @@
 --- What a NATS client says of itself: user and password, token, nkey, or a credentials file.
 -- @module crown.nats.login
 
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
-local read_file = require "crown.read_file"
+local read_file = require "crown.text.read_file"
 
 local login = {}
 

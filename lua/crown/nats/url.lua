@@ -1,7 +1,7 @@
 --- NATS URLs: `nats://user:password@host:port,host:port/BUCKET`, `tls://` for TLS; `nats://token@host` with a token.
 -- @module crown.nats.url
 
-local url = require "crown.url"
+local url = require "crown.text.url"
 
 local nats_url = {}
 

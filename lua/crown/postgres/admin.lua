@@ -1,7 +1,7 @@
 --- What `crown-lua info` and `evict` ask of the tables.
 -- @module crown.postgres.admin
 
-local eviction = require "crown.eviction"
+local eviction = require "crown.oracle.eviction"
 local holder = require "crown.postgres.holder"
 local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"

@@ -1,9 +1,9 @@
 --- Postgres URLs, and the options of the oracles that take them.
 -- @module crown.postgres.url
 
-local schema = require "crown.schema"
-local store_options = require "crown.store_options"
-local url = require "crown.url"
+local schema = require "crown.check.schema"
+local store_options = require "crown.oracle.options"
+local url = require "crown.text.url"
 
 local postgres_url = {}
 

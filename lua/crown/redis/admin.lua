@@ -1,7 +1,7 @@
 --- What `crown-lua info` and `evict` ask of the keys.
 -- @module crown.redis.admin
 
-local eviction = require "crown.eviction"
+local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
 

@@ -2,7 +2,7 @@
 -- @module crown.redis.client
 
 local Connection = require "crown.redis.connection"
-local Reconnecting = require "crown.reconnecting"
+local Reconnecting = require "crown.link.reconnecting"
 local redis_url = require "crown.redis.url"
 local sentinel = require "crown.redis.sentinel"
 

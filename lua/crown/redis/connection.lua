@@ -3,7 +3,7 @@
 -- @module crown.redis.connection
 
 local core = require "crown.core"
-local Outbox = require "crown.outbox"
+local Outbox = require "crown.link.outbox"
 local promise = require "crown.core.promise"
 local resp = require "crown.core.resp"
 local tcp = require "crown.core.tcp"

@@ -2,7 +2,7 @@
 -- `redis+sentinel://host:port,host:port/MASTER`.
 -- @module crown.redis.url
 
-local url = require "crown.url"
+local url = require "crown.text.url"
 
 local redis_url = {}
 

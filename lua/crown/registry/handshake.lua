@@ -3,7 +3,7 @@
 -- later challenge, and what one side says cannot be turned against it. The secret itself never goes over the line.
 -- @module crown.registry.handshake
 
-local base64 = require "crown.base64"
+local base64 = require "crown.text.base64"
 local crypto = require "crown.core.crypto"
 local frames = require "crown.registry.frames"
 

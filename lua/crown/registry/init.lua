@@ -6,7 +6,7 @@ local elector = require "crown.registry.elector"
 local elect = require "crown.elect"
 local messages = require "crown.registry.messages"
 local Node = require "crown.registry.node"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local registry = {}
 

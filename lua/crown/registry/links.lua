@@ -6,9 +6,9 @@
 local core = require "crown.core"
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
-local Outbox = require "crown.outbox"
+local Outbox = require "crown.link.outbox"
 local tcp = require "crown.core.tcp"
-local url = require "crown.url"
+local url = require "crown.text.url"
 
 local Links = {}
 Links.__index = Links

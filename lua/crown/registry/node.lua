@@ -2,7 +2,7 @@
 -- @module crown.registry.node
 
 local candidate = require "crown.registry.candidate"
-local claim_number = require "crown.claim_number"
+local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local exchange = require "crown.registry.exchange"

@@ -2,7 +2,7 @@
 -- other, each with its own token.
 -- @module crown.testing.conformance
 
-local oracle = require "crown.oracle"
+local oracle = require "crown.election.contract"
 local core = require "crown.core"
 local eventually = require "crown.testing.eventually"
 

@@ -1,7 +1,7 @@
 --- The last changes of leadership, for the status page.
 -- @module crown.web.history
 
-local events = require "crown.events"
+local events = require "crown.election.events"
 
 local history = {}
 

@@ -5,10 +5,10 @@ local core = require "crown.core"
 local elections = require "crown.core.election"
 local history = require "crown.web.history"
 local http = require "crown.core.http"
-local json = require "crown.command.json"
+local json = require "crown.text.json"
 local metrics = require "crown.web.metrics"
 local page = require "crown.web.page"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local web = {}
 

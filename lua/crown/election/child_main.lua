@@ -1,5 +1,5 @@
 --- The main function of a Lua module that runs as a child process: `{ lua = "module" }`.
--- @module crown.child_main
+-- @module crown.election.child_main
 
 local child_main = {}
 

@@ -1,9 +1,9 @@
 --- Subscriptions to what happens: docs/events.md.
--- @module crown.events
+-- @module crown.election.events
 
 local core = require "crown.core"
 local elections = require "crown.core.election"
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local events = {}
 local subscribers = {}

@@ -1,5 +1,5 @@
 --- JSON for programs, in which a list stays a list when it is empty: lua-cjson 2.1 writes an empty table as an object.
--- @module crown.command.json
+-- @module crown.text.json
 
 local core = require "crown.core"
 

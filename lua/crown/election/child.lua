@@ -1,10 +1,10 @@
 --- A child as the user says it, made into what the C side starts.
--- @module crown.child
+-- @module crown.election.child
 
 local core = require "crown.core"
-local options = require "crown.options"
-local schema = require "crown.schema"
-local usage = require "crown.usage"
+local options = require "crown.election.options"
+local schema = require "crown.check.schema"
+local usage = require "crown.check.usage"
 
 local child = {}
 

@@ -1,4 +1,4 @@
-local store_options = require "crown.store_options"
+local store_options = require "crown.oracle.options"
 
 describe("an oracle's options", function()
   local RULES = { url = { type = "string", required = true }, ttl = { type = "number" } }

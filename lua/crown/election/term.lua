@@ -1,5 +1,5 @@
 --- A term: one unbroken period of leading. Handlers get it from `won`.
--- @classmod crown.term
+-- @classmod crown.election.term
 
 local Term = {}
 Term.__index = Term

@@ -1,6 +1,6 @@
 --- Writes for one connection: what is written in one turn goes out at once, by one task; what comes while it writes goes out
 -- with its next write. Several tasks may write: none is interrupted between two halves of a change.
--- @module crown.outbox
+-- @module crown.link.outbox
 
 local core = require "crown.core"
 

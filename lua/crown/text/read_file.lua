@@ -1,5 +1,5 @@
 --- Reads a whole file.
--- @module crown.read_file
+-- @module crown.text.read_file
 
 --- Reads.
 -- @string path

@@ -2,9 +2,9 @@
 -- A schema maps option names to rules: `{ type = "number"|"string"|"boolean"|"table"|"function"|"any", required =,
 -- least =, above =, most =, integer =, values =, match =, default =, check = function(value) → problem or nil }`;
 -- `type` may be a list of types.
--- @module crown.schema
+-- @module crown.check.schema
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local schema = {}
 

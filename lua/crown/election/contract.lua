@@ -1,8 +1,8 @@
 --- Finds an oracle, checks it, and makes what its functions return into verdicts that the C side reads.
--- @module crown.oracle
+-- @module crown.election.contract
 
-local url = require "crown.url"
-local usage = require "crown.usage"
+local url = require "crown.text.url"
+local usage = require "crown.check.usage"
 
 local oracle = {}
 

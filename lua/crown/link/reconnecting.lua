@@ -1,5 +1,5 @@
 --- One connection to a store, made anew when it breaks: with backoff and jitter, told once and not at every try.
--- @module crown.reconnecting
+-- @module crown.link.reconnecting
 
 local core = require "crown.core"
 local elections = require "crown.core.election"

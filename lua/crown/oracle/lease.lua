@@ -2,9 +2,9 @@
 -- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
 -- and returns the epoch and whether the leader was evicted; or false and who holds the lease, `{ node =, held =, left =,
 -- distrust =, mine = }`, times in seconds; or nil, message, code.
--- @module crown.lease
+-- @module crown.oracle.lease
 
-local claim_number = require "crown.claim_number"
+local claim_number = require "crown.oracle.claim_number"
 
 local Lease = {}
 

@@ -1,6 +1,6 @@
 --- The directory of this user's runtimes on this host: locks of the embedded oracle, and the sockets of
 -- `crown-lua status`.
--- @module crown.directory
+-- @module crown.control.directory
 
 local core = require "crown.core"
 

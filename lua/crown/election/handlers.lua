@@ -1,7 +1,7 @@
 --- The won, lost and campaign handlers: a module's name or a table, with or without a state of their own.
--- @module crown.handlers
+-- @module crown.election.handlers
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local handlers = {}
 local KNOWN = { "init", "won", "lost", "campaign" }

@@ -1,7 +1,7 @@
 --- Oracle URLs: `scheme:path` or `scheme://user:password@host:port/path?option=value`.
--- @module crown.url
+-- @module crown.text.url
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local url = {}
 

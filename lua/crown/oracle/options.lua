@@ -1,8 +1,8 @@
 --- How the oracles on a store read their options.
--- @module crown.store_options
+-- @module crown.oracle.options
 
-local schema = require "crown.schema"
-local url = require "crown.url"
+local schema = require "crown.check.schema"
+local url = require "crown.text.url"
 
 local store_options = {}
 

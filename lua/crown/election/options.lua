@@ -1,7 +1,7 @@
---- The options of crown.elect, as schemas (see crown.schema).
--- @module crown.options
+--- The options of crown.elect, as schemas (see crown.check.schema).
+-- @module crown.election.options
 
-local usage = require "crown.usage"
+local usage = require "crown.check.usage"
 
 local options = {}
 

@@ -1,5 +1,5 @@
 --- What the command line and the environment say for the whole runtime.
--- @module crown.settings
+-- @module crown.election.settings
 
 local settings = {
   oracle = os.getenv "CROWN_ORACLE" or "file:", -- of elections that name none

@@ -3,7 +3,7 @@
 -- @module crown.control
 
 local core = require "crown.core"
-local directory = require "crown.directory"
+local directory = require "crown.control.directory"
 local elections = require "crown.core.election"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
