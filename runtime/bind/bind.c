@@ -52,5 +52,5 @@ void bind_make_type(lua_State *L, const char *name, const struct luaL_Reg *metho
 
 struct host *check_host(lua_State *L)
 {
-    return lua_host_owner(lua_host_of(L));
+    return lua_vm_owner(lua_vm_of(L));
 }

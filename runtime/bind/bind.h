@@ -14,7 +14,7 @@
 
 struct host;
 
-/** All modules, ended by {NULL, NULL}; for lua_host_new. */
+/** All modules, ended by {NULL, NULL}; for lua_vm_new. */
 extern const struct lua_module bind_modules[];
 
 /** Pushes nil, message, code. @return 3. */

@@ -20,7 +20,7 @@
 /* now() -> seconds on a clock that never jumps and counts suspend. */
 static int core_now(lua_State *L)
 {
-    lua_pushnumber(L, clock_seconds_from_ns(loop_now(lua_host_loop(lua_host_of(L)))));
+    lua_pushnumber(L, clock_seconds_from_ns(loop_now(lua_vm_loop(lua_vm_of(L)))));
     return 1;
 }
 
@@ -28,7 +28,7 @@ static int core_now(lua_State *L)
 static int core_sleep(lua_State *L)
 {
     int64_t ns = clock_ns_from_seconds(luaL_checknumber(L, 1));
-    return task_wait(L, NULL, clock_add_ns(loop_now(lua_host_loop(lua_host_of(L))), ns), NULL);
+    return task_wait(L, NULL, clock_add_ns(loop_now(lua_vm_loop(lua_vm_of(L))), ns), NULL);
 }
 
 /* spawn(fn, …) -> task, or nil, message where the term is over. */
@@ -40,7 +40,7 @@ static int core_spawn(lua_State *L)
     luaL_getmetatable(L, TASK_TYPE);
     lua_setmetatable(L, -2);
     lua_insert(L, 1);
-    struct task *task = task_spawn(lua_host_of(L), L, lua_gettop(L) - 2, NULL, NULL, NULL);
+    struct task *task = task_spawn(lua_vm_of(L), L, lua_gettop(L) - 2, NULL, NULL, NULL);
     if (task == NULL) {
         lua_pushnil(L);
         lua_pushliteral(L, "the term is over");
@@ -54,9 +54,9 @@ static int core_spawn(lua_State *L)
 /* detach(fn, …): a task that belongs to nobody's term or call: for what elections share. */
 static int core_detach(lua_State *L)
 {
-    struct lua_host *host = lua_host_of(L);
+    struct lua_vm *host = lua_vm_of(L);
     luaL_checktype(L, 1, LUA_TFUNCTION);
-    (void)task_spawn(host, L, lua_gettop(L) - 1, task_host_scope(host), NULL,
+    (void)task_spawn(host, L, lua_gettop(L) - 1, task_vm_scope(host), NULL,
                      NULL); /* a host that ends starts nothing */
     return 0;
 }

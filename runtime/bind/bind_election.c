@@ -212,7 +212,7 @@ static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
 {
     if (at_ns == TIME_NEVER)
         return;
-    int64_t left_ns = at_ns - loop_now(lua_host_loop(lua_host_of(L)));
+    int64_t left_ns = at_ns - loop_now(lua_vm_loop(lua_vm_of(L)));
     lua_pushnumber(L, left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0);
     lua_setfield(L, -2, key);
 }
@@ -239,7 +239,7 @@ static void push_status(lua_State *L, const struct candidate *candidate)
     set_seconds(L, "expires_in", status.expires_at_ns);
     set_seconds(L, "next_claim_in", status.view.next_claim_ns);
     lua_pushnumber(
-        L, clock_seconds_from_ns(loop_now(lua_host_loop(lua_host_of(L))) - status.view.since_ns));
+        L, clock_seconds_from_ns(loop_now(lua_vm_loop(lua_vm_of(L))) - status.view.since_ns));
     lua_setfield(L, -2, "since");
     lua_pushnumber(L, (lua_Number)status.view.terms);
     lua_setfield(L, -2, "terms");
@@ -313,7 +313,7 @@ static int election_is_leader(lua_State *L)
     struct candidate_status status;
     candidate_status(check_candidate(L), &status);
     lua_pushboolean(L, status.view.acting &&
-                           loop_now(lua_host_loop(lua_host_of(L))) < status.view.deadline_ns);
+                           loop_now(lua_vm_loop(lua_vm_of(L))) < status.view.deadline_ns);
     return 1;
 }
 

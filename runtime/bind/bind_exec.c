@@ -125,7 +125,7 @@ static int core_exec(lua_State *L)
     task_keep(L, -1);
     /* The wait goes by the loop's clock, which a spec may have moved; the keeper by the kernel's.
      */
-    int64_t now_ns = loop_now(lua_host_loop(lua_host_of(L)));
+    int64_t now_ns = loop_now(lua_vm_loop(lua_vm_of(L)));
     return task_wait(L, op, clock_add_ns(now_ns, timeout_ns), push_result);
 }
 

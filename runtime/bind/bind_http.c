@@ -54,11 +54,11 @@ static int http_serve(lua_State *L)
     luaL_checktype(L, 3, LUA_TFUNCTION);
     luaL_argcheck(L, port >= 0 && port <= 65535, 2, "a port");
     struct served *served = lua_newuserdata(L, sizeof(*served));
-    *served = (struct served){.L = lua_host_state(lua_host_of(L))};
+    *served = (struct served){.L = lua_vm_state(lua_vm_of(L))};
     luaL_getmetatable(L, SERVER_TYPE);
     lua_setmetatable(L, -2);
-    served->server = http_server_open(lua_host_loop(lua_host_of(L)), address, (unsigned)port,
-                                      handle, served, &err);
+    served->server =
+        http_server_open(lua_vm_loop(lua_vm_of(L)), address, (unsigned)port, handle, served, &err);
     if (served->server == NULL)
         return push_error(L, &err);
     lua_pushvalue(L, 3);

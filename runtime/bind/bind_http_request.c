@@ -92,7 +92,7 @@ static int http_request(lua_State *L)
         .most = (size_t)number_field(L, 1, "most", MOST_DEFAULT),
     };
     luaL_argcheck(L, options.url != NULL, 1, "url expected");
-    asked->request = http_request_start(lua_host_loop(lua_host_of(L)), &options, &err);
+    asked->request = http_request_start(lua_vm_loop(lua_vm_of(L)), &options, &err);
     if (asked->request == NULL)
         return push_error(L, &err);
     if (options.stream) {
@@ -130,7 +130,7 @@ static int push_line(lua_State *L, struct op *op)
 static int stream_line(lua_State *L)
 {
     struct asked *asked = check_asked(L);
-    struct loop *loop = lua_host_loop(lua_host_of(L));
+    struct loop *loop = lua_vm_loop(lua_vm_of(L));
     int64_t until_ns =
         clock_add_ns(loop_now(loop), clock_ns_from_seconds(luaL_optnumber(L, 2, TIMEOUT_DEFAULT)));
     struct op now = {.context = asked};
@@ -174,7 +174,7 @@ static int asked_gc(lua_State *L)
 /* Goes last: after every request. */
 static int guard_gc(lua_State *L)
 {
-    http_requests_close(lua_host_loop(lua_host_of(L)));
+    http_requests_close(lua_vm_loop(lua_vm_of(L)));
     return 0;
 }
 

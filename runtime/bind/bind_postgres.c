@@ -14,6 +14,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "bind/bind.h"
 #include "bind/fields.h"
 #include "bind/postgres_batch.h"
@@ -58,7 +59,7 @@ static void keep_alive(lua_State *L, int object)
 /* The kind and its values become a task, once on_event is beneath them. */
 static void tell(struct client *client, const char *kind, const char *first, const char *second)
 {
-    lua_State *L = lua_host_state(host_lua(client->host));
+    lua_State *L = lua_vm_state(host_lua(client->host));
     if (client->on_event == LUA_NOREF)
         return;
     lua_rawgeti(L, LUA_REGISTRYINDEX, client->on_event);
@@ -112,8 +113,7 @@ static void closed(void *context, uint64_t generation, const struct crown_error 
 
 static int push_answer(lua_State *L, struct op *op)
 {
-    struct postgres_request *request =
-        (struct postgres_request *)((char *)op - offsetof(struct postgres_request, op));
+    struct postgres_request *request = container_of(op, struct postgres_request, op);
     if (request->error.code != ERROR_NONE) {
         (void)push_error(L, &request->error);
         if (request->sqlstate[0] != '\0') {
@@ -134,7 +134,7 @@ static int ask(lua_State *L, struct client *client, const char *sql, int64_t tim
 {
     struct postgres_request **handle =
         (struct postgres_request **)pg_push_handle(L, REQUEST_TYPE, 1);
-    *handle = postgres_request_new(lua_host_loop(lua_host_of(L)), sql, values, count);
+    *handle = postgres_request_new(lua_vm_loop(lua_vm_of(L)), sql, values, count);
     if (*handle == NULL)
         return luaL_error(L, "out of memory");
     (*handle)->timeout_ns = timeout_ns;
@@ -307,7 +307,7 @@ static int postgres_open(lua_State *L)
                                                   .connected = connected,
                                                   .closed = closed,
                                                   .context = client};
-    client->client = postgres_client_new(lua_host_loop(lua_host_of(L)), &options, &events, &err);
+    client->client = postgres_client_new(lua_vm_loop(lua_vm_of(L)), &options, &events, &err);
     if (client->client == NULL)
         return push_error(L, &err);
     lua_getfield(L, 2, "on_event");

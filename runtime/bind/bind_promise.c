@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "bind/bind.h"
 #include "host/host.h"
 #include "lua/task.h"
@@ -25,12 +26,12 @@ static struct promise *check_promise(lua_State *L)
 
 static void cancelled(struct op *op)
 {
-    ((struct promise *)((char *)op - offsetof(struct promise, op)))->waiting = false;
+    (container_of(op, struct promise, op))->waiting = false;
 }
 
 static int push_values(lua_State *L, struct op *op)
 {
-    struct promise *promise = (struct promise *)((char *)op - offsetof(struct promise, op));
+    struct promise *promise = container_of(op, struct promise, op);
     promise->waiting = false;
     if (promise->count == 0)
         return 0;
@@ -57,7 +58,7 @@ static int promise_new(lua_State *L)
 static int promise_wait(lua_State *L)
 {
     struct promise *promise = check_promise(L);
-    struct loop *loop = lua_host_loop(lua_host_of(L));
+    struct loop *loop = lua_vm_loop(lua_vm_of(L));
     int64_t until_ns =
         lua_isnoneornil(L, 2)
             ? TIME_NEVER

@@ -32,7 +32,7 @@ struct connection {
 struct tcp_listener {
     struct listener *listener; /* NULL once closed */
     struct tls_context *tls;
-    struct lua_host *host;
+    struct lua_vm *host;
     struct task_scope *scope;
     bool background; /* the program may end while it listens */
     int function;    /* registry reference */
@@ -41,7 +41,7 @@ struct tcp_listener {
 
 static int64_t now_ns(lua_State *L)
 {
-    return loop_now(lua_host_loop(lua_host_of(L)));
+    return loop_now(lua_vm_loop(lua_vm_of(L)));
 }
 
 static struct connection *check_connection(lua_State *L)
@@ -132,7 +132,7 @@ static int tcp_connect(lua_State *L)
         lua_settop(L, 4);
     }
     connection->stream =
-        stream_connect(lua_host_loop(lua_host_of(L)), host, port, connection->tls, &err);
+        stream_connect(lua_vm_loop(lua_vm_of(L)), host, port, connection->tls, &err);
     if (connection->stream == NULL)
         return push_error(L, &err);
     struct op *op = stream_open_op(connection->stream);
@@ -314,15 +314,15 @@ static void listener_release(lua_State *L, struct tcp_listener *listener)
     luaL_unref(L, LUA_REGISTRYINDEX, listener->function);
     luaL_unref(L, LUA_REGISTRYINDEX, listener->self);
     if (!listener->background)
-        host_release(lua_host_owner(listener->host));
+        host_release(lua_vm_owner(listener->host));
 }
 
 static void connection_accepted(void *context, int fd)
 {
     struct tcp_listener *listener = context;
     struct crown_error err;
-    lua_State *L = lua_host_state(listener->host);
-    struct stream *stream = stream_adopt(lua_host_loop(listener->host), fd, listener->tls, &err);
+    lua_State *L = lua_vm_state(listener->host);
+    struct stream *stream = stream_adopt(lua_vm_loop(listener->host), fd, listener->tls, &err);
     if (stream == NULL)
         return;
     lua_rawgeti(L, LUA_REGISTRYINDEX, listener->function);
@@ -339,7 +339,7 @@ static int tcp_listen(lua_State *L)
     luaL_checktype(L, 3, LUA_TFUNCTION);
     lua_settop(L, 4);
     struct tcp_listener *listener = lua_newuserdata(L, sizeof(*listener));
-    *listener = (struct tcp_listener){.host = lua_host_of(L)};
+    *listener = (struct tcp_listener){.host = lua_vm_of(L)};
     luaL_getmetatable(L, LISTENER_TYPE);
     lua_setmetatable(L, -2);
     if (lua_istable(L, 4)) {
@@ -355,14 +355,14 @@ static int tcp_listen(lua_State *L)
     }
     struct task *task = task_running(L);
     listener->scope = task != NULL && !listener->background ? task_scope_of(task) : NULL;
-    listener->listener = listener_open(lua_host_loop(listener->host), host, (unsigned)port,
+    listener->listener = listener_open(lua_vm_loop(listener->host), host, (unsigned)port,
                                        connection_accepted, listener, &err);
     if (listener->listener == NULL) {
         tls_context_free(listener->tls);
         return push_error(L, &err);
     }
     if (!listener->background)
-        host_hold(lua_host_owner(listener->host));
+        host_hold(lua_vm_owner(listener->host));
     lua_pushvalue(L, 3);
     listener->function = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushvalue(L, -1);

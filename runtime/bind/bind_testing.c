@@ -2,6 +2,7 @@
 #include <lauxlib.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "bind/bind.h"
 #include "loop/loop.h"
 #include "lua/task.h"
@@ -9,7 +10,7 @@
 /* clock_virtual(on): freezes the clock of this runtime, or lets it run again. */
 static int clock_virtual(lua_State *L)
 {
-    loop_set_virtual(lua_host_loop(lua_host_of(L)), lua_toboolean(L, 1));
+    loop_set_virtual(lua_vm_loop(lua_vm_of(L)), lua_toboolean(L, 1));
     return 0;
 }
 
@@ -22,14 +23,14 @@ struct advance {
 /* From the run queue, not from inside the task that asks: the loop resumes tasks one at a time. */
 static void advance_run(struct loop_job *job)
 {
-    struct advance *advance = (struct advance *)((char *)job - offsetof(struct advance, job));
+    struct advance *advance = container_of(job, struct advance, job);
     loop_advance(advance->op.loop, advance->ns);
     op_complete(&advance->op);
 }
 
 static void advance_cancelled(struct op *op)
 {
-    struct advance *advance = (struct advance *)((char *)op - offsetof(struct advance, op));
+    struct advance *advance = container_of(op, struct advance, op);
     loop_unpost(op->loop, &advance->job);
 }
 
@@ -38,7 +39,7 @@ static void advance_cancelled(struct op *op)
 static int clock_advance(lua_State *L)
 {
     int64_t ns = clock_ns_from_seconds(luaL_checknumber(L, 1));
-    struct loop *loop = lua_host_loop(lua_host_of(L));
+    struct loop *loop = lua_vm_loop(lua_vm_of(L));
     struct advance *advance = lua_newuserdata(L, sizeof(*advance));
     *advance = (struct advance){.job = {.run = advance_run}, .ns = ns};
     op_init(&advance->op, loop, advance_cancelled);

@@ -10,6 +10,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "bind/bind.h"
 #include "loop/loop.h"
 #include "lua/task.h"
@@ -23,7 +24,7 @@
  */
 struct file_watch {
     struct loop_watch watch;
-    struct lua_host *host;
+    struct lua_vm *host;
     struct task_scope *scope;
     char *name;   /* of the file in its directory */
     int function; /* registry reference */
@@ -43,7 +44,7 @@ static const char *event_name(uint32_t mask)
 
 static void watch_close(struct file_watch *watch)
 {
-    lua_State *L = lua_host_state(watch->host);
+    lua_State *L = lua_vm_state(watch->host);
     if (watch->name == NULL)
         return;
     int fd = watch->watch.fd;
@@ -57,7 +58,7 @@ static void watch_close(struct file_watch *watch)
 
 static void tell(struct file_watch *watch, const char *event)
 {
-    lua_State *L = lua_host_state(watch->host);
+    lua_State *L = lua_vm_state(watch->host);
     lua_rawgeti(L, LUA_REGISTRYINDEX, watch->function);
     lua_pushstring(L, event);
     (void)task_spawn(watch->host, L, 1, watch->scope, NULL,
@@ -66,8 +67,7 @@ static void tell(struct file_watch *watch, const char *event)
 
 static void watch_ready(struct loop_watch *loop_watch, unsigned events)
 {
-    struct file_watch *watch =
-        (struct file_watch *)((char *)loop_watch - offsetof(struct file_watch, watch));
+    struct file_watch *watch = container_of(loop_watch, struct file_watch, watch);
     char buffer[8192] __attribute__((aligned(__alignof__(struct inotify_event))));
     const char *last = NULL;
     (void)events;
@@ -114,7 +114,7 @@ static int watch_file(lua_State *L)
     memcpy(path, given, length + 1);
     memcpy(copy, given, length + 1);
     struct file_watch *watch = lua_newuserdata(L, sizeof(*watch));
-    *watch = (struct file_watch){.host = lua_host_of(L)};
+    *watch = (struct file_watch){.host = lua_vm_of(L)};
     luaL_getmetatable(L, WATCH_TYPE);
     lua_setmetatable(L, -2);
     int fd = open_watch(dirname(path), &err);
@@ -130,7 +130,7 @@ static int watch_file(lua_State *L)
     lua_pushvalue(L, -1);
     watch->self = luaL_ref(L, LUA_REGISTRYINDEX);
     watch->watch.ready = watch_ready;
-    loop_watch(lua_host_loop(watch->host), &watch->watch, fd, LOOP_READ);
+    loop_watch(lua_vm_loop(watch->host), &watch->watch, fd, LOOP_READ);
     return 1;
 }
 

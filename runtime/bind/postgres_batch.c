@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "bind/bind.h"
 #include "bind/postgres_values.h"
 #include "lua/task.h"
@@ -45,8 +46,7 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
 
 static int push_part(lua_State *L, struct op *op)
 {
-    const struct postgres_call *call =
-        (struct postgres_call *)((char *)op - offsetof(struct postgres_call, op));
+    const struct postgres_call *call = container_of(op, struct postgres_call, op);
     if (call->error.code != ERROR_NONE)
         return push_error(L, &call->error);
     lua_pushboolean(L, call->row >= 0);

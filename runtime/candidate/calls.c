@@ -28,7 +28,7 @@ static const char *const function_names[] = {
  */
 static lua_State *push_perform(struct candidate *candidate, const char *kind)
 {
-    lua_State *L = lua_host_state(host_lua(candidate->host));
+    lua_State *L = lua_vm_state(host_lua(candidate->host));
     lua_rawgeti(L, LUA_REGISTRYINDEX, candidate->object);
     lua_getfield(L, -1, "perform");
     lua_insert(L, -2);
@@ -322,7 +322,7 @@ void calls_lost_over(struct candidate *candidate)
 
 void calls_free(struct candidate *candidate)
 {
-    lua_State *L = lua_host_state(host_lua(candidate->host));
+    lua_State *L = lua_vm_state(host_lua(candidate->host));
     task_scope_close(&candidate->calls);
     task_scope_close(&candidate->term);
     candidate->call = NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "candidate/candidates.h"
 #include "candidate/deadmen.h"
 #include "candidate/internal.h"
@@ -15,8 +16,7 @@
 
 static void timer_fired(struct loop_deadline *timer)
 {
-    candidate_feed_type((struct candidate *)((char *)timer - offsetof(struct candidate, timer)),
-                        ELECTION_EVENT_TIMER);
+    candidate_feed_type(container_of(timer, struct candidate, timer), ELECTION_EVENT_TIMER);
 }
 
 /* The core tells what happened to leadership; who leads now is known here. */
@@ -136,7 +136,7 @@ static void candidate_finish(struct candidate *candidate)
     telemetry_emit(host_telemetry(candidate->host), candidate, TELEMETRY_PROCESS_TERMINATING, NULL,
                    0);
     registry_remove(host_registry(candidate->host), candidate);
-    lua_State *L = lua_host_state(host_lua(candidate->host));
+    lua_State *L = lua_vm_state(host_lua(candidate->host));
     luaL_unref(L, LUA_REGISTRYINDEX, candidate->object);
     candidate->object = LUA_NOREF;
     if (candidate->started)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "candidate/internal.h"
 
 struct registry {
@@ -15,7 +16,7 @@ struct registry {
 
 static struct candidate *of_node(struct list_node *node)
 {
-    return (struct candidate *)((char *)node - offsetof(struct candidate, link));
+    return container_of(node, struct candidate, link);
 }
 
 static int compare(const void *a, const void *b)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "host/host.h"
 
@@ -57,8 +58,7 @@ static void give_up(struct candidate_child *child)
 
 static void look(struct loop_deadline *timer)
 {
-    struct candidate_child *child =
-        (struct candidate_child *)((char *)timer - offsetof(struct candidate_child, signal_timer));
+    struct candidate_child *child = container_of(timer, struct candidate_child, signal_timer);
     struct loop *loop = host_loop(child->candidate->host);
     if (child->signal == 0 || child->exited)
         return;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "host/host.h"
 
 #define EXIT_NOT_FOUND 127
@@ -119,8 +120,7 @@ static void child_gone(struct candidate_child *child, const struct wire_message 
 
 static void child_event(struct process *process, const struct wire_message *message)
 {
-    struct candidate_child *child =
-        (struct candidate_child *)((char *)process - offsetof(struct candidate_child, process));
+    struct candidate_child *child = container_of(process, struct candidate_child, process);
     struct candidate *candidate = child->candidate;
     struct log_field fields[4];
     switch ((enum wire_type)message->type) {

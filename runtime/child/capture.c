@@ -1,4 +1,5 @@
 #include "child/capture.h"
+#include "base/container.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ static bool capture_read(struct capture *capture, bool *ended)
 /* One chunk a turn: a child that writes without end must not hold up the loop. */
 static void capture_ready(struct loop_watch *watch, unsigned events)
 {
-    struct capture *capture = (struct capture *)((char *)watch - offsetof(struct capture, watch));
+    struct capture *capture = container_of(watch, struct capture, watch);
     bool ended = false;
     (void)events;
     (void)capture_read(capture, &ended);

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "host/host.h"
 
@@ -16,7 +17,7 @@ static void process_gone(struct process *process, const struct wire_message *mes
 
 static void process_ready(struct loop_watch *watch, unsigned events)
 {
-    struct process *process = (struct process *)((char *)watch - offsetof(struct process, watch));
+    struct process *process = container_of(watch, struct process, watch);
     (void)events;
     for (;;) {
         struct wire_message message;
@@ -83,7 +84,7 @@ bool process_keeper_failed(struct host *host, const struct wire_message *message
 {
     list_each(node, host_processes(host))
     {
-        struct process *process = (struct process *)((char *)node - offsetof(struct process, link));
+        struct process *process = container_of(node, struct process, link);
         if (process->keeper.id != message->id)
             continue;
         struct wire_message gone = *message;

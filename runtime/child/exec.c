@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "child/capture.h"
 #include "child/child.h"
 #include "host/host.h"
@@ -44,8 +45,7 @@ static void exec_destroy(struct exec *exec)
  * block. */
 static size_t collect(struct capture *capture, const char *bytes, size_t size)
 {
-    struct exec_output *output =
-        (struct exec_output *)((char *)capture - offsetof(struct exec_output, capture));
+    struct exec_output *output = container_of(capture, struct exec_output, capture);
     struct exec *exec = capture->context;
     size_t keep = size < EXEC_OUTPUT_MAX - output->size ? size : EXEC_OUTPUT_MAX - output->size;
     if (output->size + keep > output->room) {
@@ -87,7 +87,7 @@ static void exec_gone(struct exec *exec, const struct wire_message *message)
 
 static void exec_event(struct process *process, const struct wire_message *message)
 {
-    struct exec *exec = (struct exec *)((char *)process - offsetof(struct exec, process));
+    struct exec *exec = container_of(process, struct exec, process);
     switch ((enum wire_type)message->type) {
     case WIRE_STARTED:
         exec->result.started = true;
@@ -161,7 +161,7 @@ done:
  * but the command must not run on until then. */
 static void exec_cancelled(struct op *op)
 {
-    struct exec *exec = (struct exec *)((char *)op - offsetof(struct exec, op));
+    struct exec *exec = container_of(op, struct exec, op);
     process_stop(&exec->process, clock_boottime_ns());
 }
 
@@ -200,7 +200,7 @@ void exec_set_deadlines(struct list *siblings, int64_t stop_at_ns, int64_t kill_
 {
     list_each(node, siblings)
     {
-        struct exec *exec = (struct exec *)((char *)node - offsetof(struct exec, sibling));
+        struct exec *exec = container_of(node, struct exec, sibling);
         process_set_deadline(&exec->process, stop_at_ns, kill_at_ns, deadline_ns);
     }
 }

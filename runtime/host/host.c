@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "candidate/candidate.h"
@@ -33,7 +34,7 @@
 struct host {
     const struct host_config *config;
     struct loop *loop;
-    struct lua_host *lua;
+    struct lua_vm *lua;
     struct link *link;
     struct loop_watch link_watch;
     struct list processes;
@@ -124,7 +125,7 @@ static void stop(struct host *host, int signal)
 
 static void read_link(struct loop_watch *watch, unsigned events)
 {
-    struct host *host = (struct host *)((char *)watch - offsetof(struct host, link_watch));
+    struct host *host = container_of(watch, struct host, link_watch);
     struct wire_message message;
     struct crown_error err = {0};
     int got;
@@ -192,7 +193,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     host->telemetry = telemetry_new(host);
     if (host->deadmen == NULL || host->registry == NULL || host->telemetry == NULL)
         return -1;
-    host->lua = lua_host_new(host->loop, host->config->modules, host, err);
+    host->lua = lua_vm_new(host->loop, host->config->modules, host, err);
     if (host->lua == NULL)
         return -1;
     loop_on_turn(host->loop, turned, host);
@@ -206,7 +207,7 @@ static void close_host(struct host *host)
     if (host->link != NULL)
         arm(host, false);
     registry_free(host->registry);
-    lua_host_free(host->lua);
+    lua_vm_free(host->lua);
     telemetry_free(host->telemetry);
     deadmen_free(host->deadmen);
     journal_close(host->journal);
@@ -235,7 +236,7 @@ static void tell_restart(struct host *host)
  * worth the time for a few. */
 static void tidy_up(const struct host *host)
 {
-    lua_State *L = lua_host_state(host->lua);
+    lua_State *L = lua_vm_state(host->lua);
     if (lua_gc(L, LUA_GCCOUNT, 0) > TIDY_FROM_KB)
         (void)lua_gc(L, LUA_GCCOLLECT, 0);
 }
@@ -282,7 +283,7 @@ struct loop *host_loop(const struct host *host)
     return host->loop;
 }
 
-struct lua_host *host_lua(const struct host *host)
+struct lua_vm *host_lua(const struct host *host)
 {
     return host->lua;
 }

@@ -36,7 +36,7 @@ struct host_config {
 int host_run(int supervisor_fd, int journal_fd, void *context);
 
 struct loop *host_loop(const struct host *host);
-struct lua_host *host_lua(const struct host *host);
+struct lua_vm *host_lua(const struct host *host);
 struct link *host_link(const struct host *host);
 struct list *host_processes(struct host *host);
 struct registry *host_registry(const struct host *host);

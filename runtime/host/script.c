@@ -114,7 +114,7 @@ static void main_done(struct task *task, enum task_outcome outcome, int nresults
 
 void script_start(struct host *host, void (*ended)(int code, void *context), void *context)
 {
-    lua_State *L = lua_host_state(host_lua(host));
+    lua_State *L = lua_vm_state(host_lua(host));
     int base = lua_gettop(L);
     lua_pushcfunction(L, push_command);
     lua_pushlightuserdata(L, host);

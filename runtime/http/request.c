@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "http/curl.h"
@@ -87,8 +88,7 @@ static void act(struct transfers *transfers, curl_socket_t fd, int events)
 
 static void socket_ready(struct loop_watch *watch, unsigned events)
 {
-    const struct socket_watch *socket =
-        (struct socket_watch *)((char *)watch - offsetof(struct socket_watch, watch));
+    const struct socket_watch *socket = container_of(watch, struct socket_watch, watch);
     act(socket->transfers, watch->fd,
         ((events & LOOP_READ) != 0 ? CURL_CSELECT_IN : 0) |
             ((events & LOOP_WRITE) != 0 ? CURL_CSELECT_OUT : 0));
@@ -122,8 +122,7 @@ static int socket_wanted(CURL *easy, curl_socket_t fd, int what, void *context, 
 
 static void timer_due(struct loop_deadline *timer)
 {
-    act((struct transfers *)((char *)timer - offsetof(struct transfers, timer)),
-        CURL_SOCKET_TIMEOUT, 0);
+    act(container_of(timer, struct transfers, timer), CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int timer_wanted(CURLM *multi, long timeout_ms, void *context)
@@ -387,7 +386,7 @@ void http_requests_close(struct loop *loop)
     struct list_node *next;
     for (struct list_node *node = list_first(&transfers->requests); node != NULL; node = next) {
         next = list_next(&transfers->requests, node);
-        detach((struct http_request *)((char *)node - offsetof(struct http_request, link)));
+        detach(container_of(node, struct http_request, link));
     }
     (void)curl.curl_multi_cleanup(transfers->multi); /* sockets are given back by socket_wanted */
     loop_at_cancel(loop, &transfers->timer);

@@ -7,6 +7,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "http/microhttpd.h"
 
 #define CONNECTIONS_MAX 64u
@@ -94,12 +95,12 @@ static void run(struct http_server *server)
 static void ready(struct loop_watch *watch, unsigned events)
 {
     (void)events;
-    run((struct http_server *)((char *)watch - offsetof(struct http_server, watch)));
+    run(container_of(watch, struct http_server, watch));
 }
 
 static void due(struct loop_deadline *timer)
 {
-    run((struct http_server *)((char *)timer - offsetof(struct http_server, timer)));
+    run(container_of(timer, struct http_server, timer));
 }
 
 static int start(struct http_server *server, const char *address, unsigned port,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 
 /* Jobs posted by jobs run in the same turn, but only so many: IO must get its turn as well. */
 #define JOBS_A_TURN 4096u
@@ -49,7 +50,7 @@ int64_t loop_now(const struct loop *loop)
 
 static struct loop_deadline *of_node(struct heap_node *node)
 {
-    return (struct loop_deadline *)((char *)node - offsetof(struct loop_deadline, node));
+    return container_of(node, struct loop_deadline, node);
 }
 
 static void arm_timer(struct loop *loop)
@@ -90,7 +91,7 @@ static bool drain_jobs(struct loop *loop)
         struct list_node *node = list_first(&loop->jobs);
         if (node == NULL)
             break;
-        struct loop_job *job = (struct loop_job *)((char *)node - offsetof(struct loop_job, link));
+        struct loop_job *job = container_of(node, struct loop_job, link);
         loop_unpost(loop, job);
         job->run(job);
         any = true;
@@ -244,7 +245,7 @@ void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline)
 
 static void io_ready(struct ev_loop *ev, ev_io *io, int events)
 {
-    struct watcher *watcher = (struct watcher *)((char *)io - offsetof(struct watcher, io));
+    struct watcher *watcher = container_of(io, struct watcher, io);
     (void)ev;
     unsigned happened = (events & EV_READ ? LOOP_READ : 0) | (events & EV_WRITE ? LOOP_WRITE : 0);
     watcher->watch->ready(watcher->watch, happened);

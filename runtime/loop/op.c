@@ -1,10 +1,11 @@
 #include "loop/op.h"
+#include "base/container.h"
 
 #include <stddef.h>
 
 static void run(struct loop_job *job)
 {
-    struct op *op = (struct op *)((char *)job - offsetof(struct op, job));
+    struct op *op = container_of(job, struct op, job);
     void (*wake)(struct op * op) = op->wake;
     if (wake == NULL)
         return;

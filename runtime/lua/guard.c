@@ -7,31 +7,31 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "lua/host_state.h"
+#include "lua/vm_state.h"
 
 #define SLICE_NS (20 * NS_PER_MS) /* preempted between one and two of them */
 #define OVERLONG_TICKS 25         /* half a second without being able to yield: an error */
 #define GUARD_SIGNAL (SIGRTMIN + 3)
 
 /* A signal handler has no other way to find it. */
-static struct lua_host *guarded_host;
+static struct lua_vm *guarded_vm;
 
 static void hook(lua_State *L, lua_Debug *where)
 {
-    struct lua_host *host = guarded_host;
+    struct lua_vm *vm = guarded_vm;
     (void)where;
-    if (host == NULL || host->running == NULL)
+    if (vm == NULL || vm->running == NULL)
         return;
-    if (L == task_thread(host->running) && lua_isyieldable(L)) {
+    if (L == task_thread(vm->running) && lua_isyieldable(L)) {
         (void)lua_sethook(L, NULL, 0, 0);
-        host->preempting = 0;
-        host->overlong = 0;
-        host->preempted = true;
+        vm->preempting = 0;
+        vm->overlong = 0;
+        vm->preempted = true;
         (void)lua_yield(L, 0);
         return;
     }
     /* It stays armed, or a pcall around the error would go on for ever. */
-    if (host->overlong >= OVERLONG_TICKS)
+    if (vm->overlong >= OVERLONG_TICKS)
         luaL_error(L, "ran for half a second without a wait where it cannot be interrupted "
                       "(inside table.sort, string.gsub, or a coroutine of its own)");
 }
@@ -39,23 +39,23 @@ static void hook(lua_State *L, lua_Debug *where)
 /* The thread has used up another slice of CPU time. */
 static void tick(int signal)
 {
-    struct lua_host *host = guarded_host;
+    struct lua_vm *vm = guarded_vm;
     (void)signal;
-    if (host == NULL || host->running == NULL)
+    if (vm == NULL || vm->running == NULL)
         return;
-    if (host->ticked != host->resumes) {
-        host->ticked = host->resumes; /* this resume began within the slice */
+    if (vm->ticked != vm->resumes) {
+        vm->ticked = vm->resumes; /* this resume began within the slice */
         return;
     }
-    host->overlong = host->overlong + 1;
-    if (host->preempting)
+    vm->overlong = vm->overlong + 1;
+    if (vm->preempting)
         return;
-    host->preempting = 1;
+    vm->preempting = 1;
     /* Count hooks alone may yield: the manual of lua_yield. */
-    (void)lua_sethook(host->L, hook, LUA_MASKCOUNT, 1);
+    (void)lua_sethook(vm->L, hook, LUA_MASKCOUNT, 1);
 }
 
-int guard_open(struct lua_host *host, struct crown_error *err)
+int guard_open(struct lua_vm *vm, struct crown_error *err)
 {
     struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = GUARD_SIGNAL};
@@ -63,36 +63,36 @@ int guard_open(struct lua_host *host, struct crown_error *err)
     /* CPU time of this thread: an idle runtime gets no signal, and a starved host preempts nobody.
      */
     if (sigaction(GUARD_SIGNAL, &action, NULL) < 0 ||
-        timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &host->slice_timer) < 0 ||
-        timer_settime(host->slice_timer, 0, &period, NULL) < 0)
+        timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &vm->slice_timer) < 0 ||
+        timer_settime(vm->slice_timer, 0, &period, NULL) < 0)
         return error_set_errno(err, errno, "guard the loop against Lua that never waits");
-    guarded_host = host;
-    host->guarded = true;
+    guarded_vm = vm;
+    vm->guarded = true;
     return 0;
 }
 
-void guard_close(struct lua_host *host)
+void guard_close(struct lua_vm *vm)
 {
-    if (!host->guarded)
+    if (!vm->guarded)
         return;
-    guarded_host = NULL;
-    host->guarded = false;
-    (void)timer_delete(host->slice_timer); /* fails for wrong arguments only */
+    guarded_vm = NULL;
+    vm->guarded = false;
+    (void)timer_delete(vm->slice_timer); /* fails for wrong arguments only */
 }
 
-void guard_enter(struct lua_host *host)
+void guard_enter(struct lua_vm *vm)
 {
-    host->resumes = host->resumes + 1;
-    host->preempted = false;
+    vm->resumes = vm->resumes + 1;
+    vm->preempted = false;
 }
 
-void guard_leave(struct lua_host *host)
+void guard_leave(struct lua_vm *vm)
 {
-    host->overlong = 0;
-    if (!host->preempting)
+    vm->overlong = 0;
+    if (!vm->preempting)
         return;
-    host->preempting = 0;
-    (void)lua_sethook(host->L, NULL, 0, 0);
+    vm->preempting = 0;
+    (void)lua_sethook(vm->L, NULL, 0, 0);
 }
 
 static int refuse_sethook(lua_State *L)

@@ -12,16 +12,16 @@
 
 #include "base/error.h"
 
-struct lua_host;
+struct lua_vm;
 
-/** @return 0, or -1 with `err`. One host a process: the timer's signal finds it through a static.
+/** @return 0, or -1 with `err`. One vm a process: the timer's signal finds it through a static.
  */
-int guard_open(struct lua_host *host, struct crown_error *err);
-void guard_close(struct lua_host *host);
+int guard_open(struct lua_vm *vm, struct crown_error *err);
+void guard_close(struct lua_vm *vm);
 
 /** Around each resume. */
-void guard_enter(struct lua_host *host);
-void guard_leave(struct lua_host *host);
+void guard_enter(struct lua_vm *vm);
+void guard_leave(struct lua_vm *vm);
 
 /** Makes debug.sethook raise: the hook of this state is the guard's. */
 void guard_replace_sethook(lua_State *L);

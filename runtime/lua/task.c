@@ -7,17 +7,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "lua/guard.h"
-#include "lua/host_state.h"
+#include "lua/vm_state.h"
 
 #define SLOW_SLICES 7 /* of about 30 ms: worth a word in the log */
 
 struct task {
-    struct lua_host *host;
+    struct lua_vm *vm;
     lua_State *thread; /* anchored in the table of threads under this struct's address */
     struct task_scope *scope;
-    struct list_node link;       /* in the host */
+    struct list_node link;       /* in the vm */
     struct list_node scope_link; /* in the scope */
     struct loop_job job;         /* to be resumed */
     struct loop_deadline deadline;
@@ -41,11 +42,11 @@ struct task {
 
 static const char threads_key; /* its address is the registry key of the table of threads */
 
-void task_open(struct lua_host *host)
+void task_open(struct lua_vm *vm)
 {
-    lua_State *L = host->L;
+    lua_State *L = vm->L;
     const char *torture = getenv("CROWN_TORTURE");
-    host->collect = torture != NULL && strcmp(torture, "gc") == 0;
+    vm->collect = torture != NULL && strcmp(torture, "gc") == 0;
     lua_pushlightuserdata(L, (void *)&threads_key);
     lua_newtable(L);
     lua_rawset(L, LUA_REGISTRYINDEX);
@@ -63,13 +64,13 @@ static void anchor(lua_State *L, struct task *task)
 }
 
 /* Pushes a thread for a new task: one that is idle, or a new one. */
-static lua_State *push_thread(lua_State *L, struct lua_host *host)
+static lua_State *push_thread(lua_State *L, struct lua_vm *vm)
 {
-    if (host->idle_count == 0)
+    if (vm->idle_count == 0)
         return lua_newthread(L);
     lua_pushlightuserdata(L, (void *)&threads_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_rawgeti(L, -1, (int)host->idle_count--);
+    lua_rawgeti(L, -1, (int)vm->idle_count--);
     lua_remove(L, -2);
     return lua_tothread(L, -1);
 }
@@ -77,16 +78,16 @@ static lua_State *push_thread(lua_State *L, struct lua_host *host)
 /* Keeps the thread of a task that ended well. */
 static void keep_thread(struct task *task)
 {
-    struct lua_host *host = task->host;
-    lua_State *L = host->L;
-    if (!task->returned || host->idle_count == IDLE_THREADS)
+    struct lua_vm *vm = task->vm;
+    lua_State *L = vm->L;
+    if (!task->returned || vm->idle_count == IDLE_THREADS)
         return;
     lua_settop(task->thread, 0);
     lua_pushlightuserdata(L, (void *)&threads_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
     lua_pushlightuserdata(L, task);
     lua_rawget(L, -2);
-    lua_rawseti(L, -2, (int)++host->idle_count);
+    lua_rawseti(L, -2, (int)++vm->idle_count);
     lua_pop(L, 1);
 }
 
@@ -99,31 +100,31 @@ void task_scope_init(struct task_scope *scope)
 
 static void release_kept(struct task *task)
 {
-    luaL_unref(task->host->L, LUA_REGISTRYINDEX, task->kept);
+    luaL_unref(task->vm->L, LUA_REGISTRYINDEX, task->kept);
     task->kept = LUA_NOREF;
 }
 
 static void task_free(struct task *task)
 {
-    struct lua_host *host = task->host;
+    struct lua_vm *vm = task->vm;
     if (task->op != NULL)
         op_cancel(task->op);
-    loop_at_cancel(host->loop, &task->deadline);
-    loop_unpost(host->loop, &task->job);
+    loop_at_cancel(vm->loop, &task->deadline);
+    loop_unpost(vm->loop, &task->job);
     list_remove(&task->link);
     list_remove(&task->scope_link);
     if (task->handle != NULL)
         *task->handle = NULL;
     keep_thread(task);
     release_kept(task);
-    lua_pushnil(host->L);
-    anchor(host->L, task);
+    lua_pushnil(vm->L);
+    anchor(vm->L, task);
     free(task);
 }
 
 void task_drop(struct task *task)
 {
-    if (task == task->host->running)
+    if (task == task->vm->running)
         task->dropped = true;
     else
         task_free(task);
@@ -134,19 +135,19 @@ void task_scope_close(struct task_scope *scope)
     struct list_node *next;
     scope->closed = true;
     for (struct list_node *node = list_first(&scope->tasks); node != NULL; node = next) {
-        struct task *task = (struct task *)((char *)node - offsetof(struct task, scope_link));
+        struct task *task = container_of(node, struct task, scope_link);
         next = list_next(&scope->tasks, node);
         task_drop(task);
     }
 }
 
-void task_drop_all(struct lua_host *host)
+void task_drop_all(struct lua_vm *vm)
 {
     struct list_node *next;
-    host->running = NULL;
-    for (struct list_node *node = list_first(&host->tasks); node != NULL; node = next) {
-        next = list_next(&host->tasks, node);
-        task_free((struct task *)((char *)node - offsetof(struct task, link)));
+    vm->running = NULL;
+    for (struct list_node *node = list_first(&vm->tasks); node != NULL; node = next) {
+        next = list_next(&vm->tasks, node);
+        task_free(container_of(node, struct task, link));
     }
 }
 
@@ -184,7 +185,7 @@ static int push_results(struct task *task)
     struct op *op = task->op;
     task->op = NULL;
     task->waiting = false;
-    loop_at_cancel(task->host->loop, &task->deadline);
+    loop_at_cancel(task->vm->loop, &task->deadline);
     if (task->cancelled) {
         push_failure(task->thread, "cancelled", "cancelled");
         return 3;
@@ -212,26 +213,26 @@ static void warn_slow(struct task *task)
 /* The only place that resumes Lua. */
 static void task_resume(struct task *task)
 {
-    struct lua_host *host = task->host;
+    struct lua_vm *vm = task->vm;
     int nargs = task->nargs;
     task->nargs = 0;
-    assert(host->running == NULL);
+    assert(vm->running == NULL);
     if (task->waiting)
         nargs = push_results(task);
     release_kept(task);
-    if (host->collect)
-        (void)lua_gc(host->L, LUA_GCCOLLECT, 0);
-    host->running = task;
-    guard_enter(host);
+    if (vm->collect)
+        (void)lua_gc(vm->L, LUA_GCCOLLECT, 0);
+    vm->running = task;
+    guard_enter(vm);
     int status = lua_resume(task->thread, nargs);
-    guard_leave(host);
-    host->running = NULL;
+    guard_leave(vm);
+    vm->running = NULL;
     if (task->dropped) {
         task->op = NULL; /* task_wait has cancelled it already */
         task_free(task);
-    } else if (status == LUA_YIELD && host->preempted) {
+    } else if (status == LUA_YIELD && vm->preempted) {
         warn_slow(task);
-        loop_defer(host->loop, &task->job);
+        loop_defer(vm->loop, &task->job);
     } else if (status == LUA_YIELD && task->waiting) {
         task->slices = 0;
     } else if (status == LUA_YIELD) {
@@ -253,7 +254,7 @@ static void task_resume(struct task *task)
 
 static void task_run(struct loop_job *job)
 {
-    task_resume((struct task *)((char *)job - offsetof(struct task, job)));
+    task_resume(container_of(job, struct task, job));
 }
 
 /* The op is done; we are on the run queue already. */
@@ -264,24 +265,24 @@ static void task_woken(struct op *op)
 
 static void task_due(struct loop_deadline *deadline)
 {
-    struct task *task = (struct task *)((char *)deadline - offsetof(struct task, deadline));
+    struct task *task = container_of(deadline, struct task, deadline);
     task->timed_out = true;
     if (task->op != NULL)
         op_cancel(task->op);
-    loop_post(task->host->loop, &task->job);
+    loop_post(task->vm->loop, &task->job);
 }
 
-struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struct task_scope *scope,
+struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct task_scope *scope,
                         task_done *done, void *context)
 {
     if (scope == NULL)
-        scope = host->running != NULL ? host->running->scope : &host->scope;
+        scope = vm->running != NULL ? vm->running->scope : &vm->scope;
     struct task *task = scope->closed ? NULL : calloc(1, sizeof(*task));
     if (task == NULL) {
         lua_pop(from, nargs + 1);
         return NULL;
     }
-    task->host = host;
+    task->vm = vm;
     task->scope = scope;
     task->done = done;
     task->context = context;
@@ -289,18 +290,18 @@ struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struc
     task->job.run = task_run;
     task->deadline.fire = task_due;
     task->kept = LUA_NOREF;
-    task->thread = push_thread(from, host);
+    task->thread = push_thread(from, vm);
     anchor(from, task);
     lua_xmove(from, task->thread, nargs + 1);
-    list_append(&host->tasks, &task->link);
+    list_append(&vm->tasks, &task->link);
     list_append(&scope->tasks, &task->scope_link);
-    loop_post(host->loop, &task->job);
+    loop_post(vm->loop, &task->job);
     return task;
 }
 
 void task_keep(lua_State *L, int index)
 {
-    struct task *task = lua_host_of(L)->running;
+    struct task *task = lua_vm_of(L)->running;
     if (task == NULL || L != task->thread)
         return; /* task_wait is about to refuse */
     release_kept(task);
@@ -310,8 +311,8 @@ void task_keep(lua_State *L, int index)
 
 int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push)
 {
-    struct lua_host *host = lua_host_of(L);
-    struct task *task = host->running;
+    struct lua_vm *vm = lua_vm_of(L);
+    struct task *task = vm->running;
     const char *refusal = NULL;
     if (task == NULL)
         refusal = "this has to wait, which only a task can: call it from crown.spawn";
@@ -340,7 +341,7 @@ int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push)
         op->wake = task_woken;
         op->waiter = task;
     }
-    loop_at(host->loop, &task->deadline, until_ns);
+    loop_at(vm->loop, &task->deadline, until_ns);
     return lua_yield(L, 0);
 }
 
@@ -353,12 +354,12 @@ void task_cancel(struct task *task)
         return;
     if (task->op != NULL)
         op_cancel(task->op);
-    loop_post(task->host->loop, &task->job);
+    loop_post(task->vm->loop, &task->job);
 }
 
 struct task *task_running(lua_State *L)
 {
-    return lua_host_of(L)->running;
+    return lua_vm_of(L)->running;
 }
 
 lua_State *task_state(struct task *task)
@@ -371,9 +372,9 @@ lua_State *task_thread(const struct task *task)
     return task->thread;
 }
 
-struct task_scope *task_host_scope(struct lua_host *host)
+struct task_scope *task_vm_scope(struct lua_vm *vm)
 {
-    return &host->scope;
+    return &vm->scope;
 }
 
 struct task_scope *task_scope_of(struct task *task)

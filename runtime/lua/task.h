@@ -14,7 +14,7 @@
 #include "base/list.h"
 #include "loop/op.h"
 
-struct lua_host; /* lua/vm.h */
+struct lua_vm; /* lua/vm.h */
 struct task;
 
 enum task_outcome {
@@ -43,12 +43,12 @@ void task_scope_close(struct task_scope *scope);
 /**
  * Makes a task of the function and `nargs` arguments on top of `from` (pops them) and queues it; it
  * first runs from the run queue. Raises nothing.
- * @param scope may be NULL: the scope of the task that runs now, else the host's own scope.
+ * @param scope may be NULL: the scope of the task that runs now, else the vm's own scope.
  * @param done may be NULL: then an error is logged with its traceback.
- * @return the task, or NULL when the scope is closed or memory is out. Owned by the host; valid
+ * @return the task, or NULL when the scope is closed or memory is out. Owned by the vm; valid
  * until `done` was called, or until dropped.
  */
-struct task *task_spawn(struct lua_host *host, lua_State *from, int nargs, struct task_scope *scope,
+struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct task_scope *scope,
                         task_done *done, void *context);
 
 /** Pushes the results of a completed operation. @return how many. */
@@ -78,13 +78,13 @@ void task_cancel(struct task *task);
  * no clean-up. */
 void task_drop(struct task *task);
 
-/** @return the task that is running on L's host right now, or NULL. */
+/** @return the task that is running on L's vm right now, or NULL. */
 struct task *task_running(lua_State *L);
 lua_State *task_state(struct task *task);
 struct task_scope *task_scope_of(struct task *task);
 
-/** @return the scope of what lives as long as the host. */
-struct task_scope *task_host_scope(struct lua_host *host);
+/** @return the scope of what lives as long as the vm. */
+struct task_scope *task_vm_scope(struct lua_vm *vm);
 
 /** `*handle` becomes NULL when the task ends; NULL: nobody has a handle any more. */
 void task_set_handle(struct task *task, struct task **handle);

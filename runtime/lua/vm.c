@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "lua/embedded.h"
 #include "lua/guard.h"
-#include "lua/host_state.h"
 #include "lua/task.h"
+#include "lua/vm_state.h"
 
 #if LUA_VERSION_NUM != 501 || !defined(LUAJIT_VERSION)
 #error "crown-lua needs the headers of LuaJIT 2.1"
@@ -20,7 +20,7 @@
 
 #define EXIT_PANIC 70 /* EX_SOFTWARE of sysexits.h */
 
-static const char host_key; /* its address is the registry key */
+static const char vm_key; /* its address is the registry key */
 
 /* Memory is out, or an error escaped every protected call: end, and be restarted. */
 static int panic(lua_State *L)
@@ -91,65 +91,65 @@ static int open_world(lua_State *L)
     return 0;
 }
 
-struct lua_host *lua_host_new(struct loop *loop, const struct lua_module *modules, void *owner,
-                              struct crown_error *err)
+struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, void *owner,
+                          struct crown_error *err)
 {
-    struct lua_host *host = calloc(1, sizeof(*host));
-    if (host != NULL)
-        host->L = luaL_newstate();
-    if (host == NULL || host->L == NULL) {
-        free(host);
+    struct lua_vm *vm = calloc(1, sizeof(*vm));
+    if (vm != NULL)
+        vm->L = luaL_newstate();
+    if (vm == NULL || vm->L == NULL) {
+        free(vm);
         (void)error_set(err, ERROR_MEMORY, "make the Lua state: out of memory");
         return NULL;
     }
-    host->loop = loop;
-    host->owner = owner;
-    list_init(&host->tasks);
-    task_scope_init(&host->scope);
-    (void)lua_atpanic(host->L, panic);
-    lua_pushlightuserdata(host->L, (void *)&host_key);
-    lua_pushlightuserdata(host->L, host);
-    lua_rawset(host->L, LUA_REGISTRYINDEX);
-    task_open(host);
-    if (lua_cpcall(host->L, open_world, (void *)modules) != 0 || guard_open(host, err) < 0) {
+    vm->loop = loop;
+    vm->owner = owner;
+    list_init(&vm->tasks);
+    task_scope_init(&vm->scope);
+    (void)lua_atpanic(vm->L, panic);
+    lua_pushlightuserdata(vm->L, (void *)&vm_key);
+    lua_pushlightuserdata(vm->L, vm);
+    lua_rawset(vm->L, LUA_REGISTRYINDEX);
+    task_open(vm);
+    if (lua_cpcall(vm->L, open_world, (void *)modules) != 0 || guard_open(vm, err) < 0) {
         if (err->code == ERROR_NONE)
-            (void)error_set(err, ERROR_SYSTEM, "open the Lua world: %s", lua_tostring(host->L, -1));
-        lua_host_free(host);
+            (void)error_set(err, ERROR_SYSTEM, "open the Lua world: %s", lua_tostring(vm->L, -1));
+        lua_vm_free(vm);
         return NULL;
     }
-    return host;
+    return vm;
 }
 
-void lua_host_free(struct lua_host *host)
+void lua_vm_free(struct lua_vm *vm)
 {
-    if (host == NULL)
+    if (vm == NULL)
         return;
-    guard_close(host);
-    task_drop_all(host);
-    lua_close(host->L);
-    free(host);
+    guard_close(vm);
+    task_drop_all(vm);
+    lua_close(vm->L);
+    free(vm);
 }
 
-lua_State *lua_host_state(struct lua_host *host)
+lua_State *lua_vm_state(struct lua_vm *vm)
 {
-    return host->L;
+    return vm->L;
 }
 
-struct loop *lua_host_loop(struct lua_host *host)
+struct loop *lua_vm_loop(struct lua_vm *vm)
 {
-    return host->loop;
+    return vm->loop;
 }
 
-void *lua_host_owner(struct lua_host *host)
+void *lua_vm_owner(struct lua_vm *vm)
 {
-    return host->owner;
+    return vm->owner;
 }
 
-struct lua_host *lua_host_of(lua_State *L)
+struct lua_vm *lua_vm_of(lua_State *L)
 {
-    lua_pushlightuserdata(L, (void *)&host_key);
+    lua_pushlightuserdata(L, (void *)&vm_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
-    struct lua_host *host = lua_touserdata(L, -1);
+    struct lua_vm *vm = lua_touserdata(L, -1);
     lua_pop(L, 1);
-    return host;
+    return vm;
 }

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "loop/loop.h"
 
-struct lua_host;
+struct lua_vm;
 
 /** One C table of bindings: `open` pushes it. */
 struct lua_module {
@@ -22,18 +22,18 @@ struct lua_module {
 /**
  * Makes the state. `modules` (ended by {NULL, NULL}) go to package.preload; embedded Lua modules
  * are found after the path ("a module of the same name on the path wins").
- * @param owner whatever the host wants bindings to reach (struct host *): lua_host_owner.
+ * @param owner what bindings are to reach (struct host *): lua_vm_owner.
  * @return NULL with `err`.
  */
-struct lua_host *lua_host_new(struct loop *loop, const struct lua_module *modules, void *owner,
-                              struct crown_error *err);
+struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, void *owner,
+                          struct crown_error *err);
 
 /** Drops all tasks, then closes the state. */
-void lua_host_free(struct lua_host *host);
+void lua_vm_free(struct lua_vm *vm);
 
-lua_State *lua_host_state(struct lua_host *host);
-struct loop *lua_host_loop(struct lua_host *host);
-void *lua_host_owner(struct lua_host *host);
-struct lua_host *lua_host_of(lua_State *L);
+lua_State *lua_vm_state(struct lua_vm *vm);
+struct loop *lua_vm_loop(struct lua_vm *vm);
+void *lua_vm_owner(struct lua_vm *vm);
+struct lua_vm *lua_vm_of(lua_State *L);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "net/resolve.h"
 
 struct dial {
@@ -73,7 +74,7 @@ static void try_next(struct dial *dial)
 
 static void ready(struct loop_watch *watch, unsigned events)
 {
-    struct dial *dial = (struct dial *)((char *)watch - offsetof(struct dial, watch));
+    struct dial *dial = container_of(watch, struct dial, watch);
     int error = 0;
     socklen_t size = sizeof(error);
     (void)events;
@@ -101,7 +102,7 @@ static void found(void *context, const struct address *addresses, size_t count,
 
 static void start_job(struct loop_job *job)
 {
-    try_next((struct dial *)((char *)job - offsetof(struct dial, job)));
+    try_next(container_of(job, struct dial, job));
 }
 
 static int look_up(struct dial *dial, const char *host, const char *port, struct crown_error *err)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/container.h"
 
 #define BACKLOG 128
 
@@ -18,8 +19,7 @@ struct listener {
 
 static void listener_ready(struct loop_watch *watch, unsigned events)
 {
-    struct listener *listener =
-        (struct listener *)((char *)watch - offsetof(struct listener, watch));
+    struct listener *listener = container_of(watch, struct listener, watch);
     (void)events;
     /* One a turn: the others wait in the kernel, and the callee may close us. */
     int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 
 #define SOCKETS_MAX 16
 #define TIMEOUT_MS 2000 /* of one try at one server; the caller's own deadline bounds the whole */
@@ -50,8 +51,7 @@ static void arm(struct resolver *resolver)
 
 static void timer_due(struct loop_deadline *timer)
 {
-    struct resolver *resolver =
-        (struct resolver *)((char *)timer - offsetof(struct resolver, timer));
+    struct resolver *resolver = container_of(timer, struct resolver, timer);
     ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     arm(resolver);
 }
@@ -158,8 +158,7 @@ void resolver_close(struct loop *loop)
 
 static void answer_job(struct loop_job *job)
 {
-    struct resolution *resolution =
-        (struct resolution *)((char *)job - offsetof(struct resolution, job));
+    struct resolution *resolution = container_of(job, struct resolution, job);
     if (resolution->done != NULL)
         resolution->done(resolution->context, resolution->addresses, resolution->count,
                          &resolution->error);

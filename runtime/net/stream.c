@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/container.h"
 #include "net/channel.h"
 #include "net/dial.h"
 
@@ -156,7 +157,7 @@ static void dial_done(void *context, int fd, const struct address *address,
 
 static void stream_ready(struct loop_watch *watch, unsigned events)
 {
-    struct stream *stream = (struct stream *)((char *)watch - offsetof(struct stream, watch));
+    struct stream *stream = container_of(watch, struct stream, watch);
     (void)events;
     if (stream->state == STREAM_HANDSHAKING)
         handshake(stream);
@@ -191,21 +192,21 @@ static void update(struct stream *stream)
 
 static void read_cancelled(struct op *op)
 {
-    struct stream *stream = (struct stream *)((char *)op - offsetof(struct stream, read_op));
+    struct stream *stream = container_of(op, struct stream, read_op);
     stream->reading = false; /* the bytes stay */
     update(stream);
 }
 
 static void write_cancelled(struct op *op)
 {
-    struct stream *stream = (struct stream *)((char *)op - offsetof(struct stream, write_op));
+    struct stream *stream = container_of(op, struct stream, write_op);
     stream->writing = false; /* what is queued is still sent: half a message would spoil the line */
 }
 
 /* Nobody waits for it any more: nobody is going to use it. */
 static void open_cancelled(struct op *op)
 {
-    struct stream *stream = (struct stream *)((char *)op - offsetof(struct stream, open_op));
+    struct stream *stream = container_of(op, struct stream, open_op);
     set_failed(stream);
 }
 

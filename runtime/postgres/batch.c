@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/list.h"
 
 /* Calls that go out, or went out, together; it lives until its last call was freed. */
@@ -64,8 +65,7 @@ static void fail(struct postgres_group *group, const struct crown_error *err)
 {
     while (!list_empty(&group->calls)) {
         struct list_node *node = list_first(&group->calls);
-        complete((struct postgres_call *)((char *)node - offsetof(struct postgres_call, link)), -1,
-                 err);
+        complete(container_of(node, struct postgres_call, link), -1, err);
     }
 }
 
@@ -90,8 +90,7 @@ static void hand_out(struct postgres_group *group)
     }
     while (!list_empty(&group->calls)) {
         struct list_node *node = list_first(&group->calls);
-        struct postgres_call *call =
-            (struct postgres_call *)((char *)node - offsetof(struct postgres_call, link));
+        struct postgres_call *call = container_of(node, struct postgres_call, link);
         complete(call, rows[call->place], NULL);
     }
 }
@@ -147,7 +146,7 @@ static void send(struct postgres_batch *batch)
 
 static void due(struct loop_deadline *deadline)
 {
-    send((struct postgres_batch *)((char *)deadline - offsetof(struct postgres_batch, due)));
+    send(container_of(deadline, struct postgres_batch, due));
 }
 
 /* An element of an array literal: quoted, with quotes and backslashes escaped (Postgres manual,
@@ -199,7 +198,7 @@ static struct postgres_group *open_group(struct postgres_batch *batch, uint64_t 
 
 static void cancel(struct op *op)
 {
-    list_remove(&((struct postgres_call *)((char *)op - offsetof(struct postgres_call, op)))->link);
+    list_remove(&(container_of(op, struct postgres_call, op))->link);
 }
 
 struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const char *const *values,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/list.h"
 #include "base/random.h"
 #include "postgres/connect.h"
@@ -62,9 +63,7 @@ static void fail_queue(struct postgres_client *client, const struct crown_error 
 {
     while (!list_empty(&client->queue)) {
         struct list_node *node = list_first(&client->queue);
-        postgres_request_fail(
-            (struct postgres_request *)((char *)node - offsetof(struct postgres_request, link)),
-            err);
+        postgres_request_fail(container_of(node, struct postgres_request, link), err);
     }
 }
 
@@ -151,9 +150,7 @@ static void send_queue(struct postgres_client *client)
     while (!list_empty(&client->queue) && client->session != NULL && client->admitted) {
         struct list_node *node = list_first(&client->queue);
         list_remove(node);
-        postgres_client_send(
-            client,
-            (struct postgres_request *)((char *)node - offsetof(struct postgres_request, link)));
+        postgres_client_send(client, container_of(node, struct postgres_request, link));
     }
 }
 
@@ -230,8 +227,7 @@ static void connect_now(struct postgres_client *client)
 
 static void retry_due(struct loop_deadline *retry)
 {
-    struct postgres_client *client =
-        (struct postgres_client *)((char *)retry - offsetof(struct postgres_client, retry));
+    struct postgres_client *client = container_of(retry, struct postgres_client, retry);
     if (is_needed(client))
         connect_now(client);
 }
@@ -241,8 +237,7 @@ static void retry_due(struct loop_deadline *retry)
 /* One time for the whole queue: what waits for a connection waits for the same one. */
 static void patience_over(struct loop_deadline *patience)
 {
-    struct postgres_client *client =
-        (struct postgres_client *)((char *)patience - offsetof(struct postgres_client, patience));
+    struct postgres_client *client = container_of(patience, struct postgres_client, patience);
     struct crown_error err = client->last_error;
     if (err.code == ERROR_NONE)
         (void)error_set(&err, ERROR_TIMEOUT, "postgres: no connection in the time allowed");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "net/resolve.h"
 #include "postgres/target.h"
@@ -152,8 +153,7 @@ static void poll_step(struct postgres_connect *c)
 static void ready(struct loop_watch *watch, unsigned events)
 {
     (void)events;
-    poll_step(
-        (struct postgres_connect *)((char *)watch - offsetof(struct postgres_connect, watch)));
+    poll_step(container_of(watch, struct postgres_connect, watch));
 }
 
 static const char *shown_host(const struct postgres_connect *c)
@@ -164,8 +164,7 @@ static const char *shown_host(const struct postgres_connect *c)
 
 static void overdue(struct loop_deadline *deadline)
 {
-    struct postgres_connect *c =
-        (struct postgres_connect *)((char *)deadline - offsetof(struct postgres_connect, deadline));
+    struct postgres_connect *c = container_of(deadline, struct postgres_connect, deadline);
     (void)error_set(&c->error, ERROR_TIMEOUT, "connect to %s: no answer within %.3g s",
                     shown_host(c), (double)c->timeout_ns / (double)NS_PER_S);
     resolution_cancel(c->resolution);
@@ -228,7 +227,7 @@ static void try_target(struct postgres_connect *c)
 /* From the run queue, so that `done` never comes before the caller has its handle. */
 static void begin(struct loop_job *job)
 {
-    try_target((struct postgres_connect *)((char *)job - offsetof(struct postgres_connect, begin)));
+    try_target(container_of(job, struct postgres_connect, begin));
 }
 
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "postgres/session.h"
 
 /* The types' own numbers, the same in every server: pg_type.dat of the Postgres sources. */
@@ -11,8 +12,7 @@ enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_FLOAT4 = 
 
 static void cancel(struct op *op)
 {
-    struct postgres_request *request =
-        (struct postgres_request *)((char *)op - offsetof(struct postgres_request, op));
+    struct postgres_request *request = container_of(op, struct postgres_request, op);
     list_remove(&request->link);
     if (request->slot != NULL)
         postgres_slot_abandon(request->slot);

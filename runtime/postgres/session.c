@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/list.h"
 #include "postgres/target.h"
 
@@ -73,8 +74,7 @@ static void break_off_libpq(struct postgres_session *session)
 
 static void tell_closed(struct loop_job *job)
 {
-    struct postgres_session *session =
-        (struct postgres_session *)((char *)job - offsetof(struct postgres_session, closing));
+    struct postgres_session *session = container_of(job, struct postgres_session, closing);
     session->events.closed(session->events.context, &session->error);
 }
 
@@ -165,8 +165,7 @@ static void flush(struct postgres_session *session)
 
 static void ready(struct loop_watch *watch, unsigned events)
 {
-    struct postgres_session *session =
-        (struct postgres_session *)((char *)watch - offsetof(struct postgres_session, watch));
+    struct postgres_session *session = container_of(watch, struct postgres_session, watch);
     bool alive = (events & LOOP_READ) == 0 || libpq.PQconsumeInput(session->conn) == 1;
     take_answers(session);
     take_notifications(session);
@@ -180,8 +179,7 @@ static void ready(struct loop_watch *watch, unsigned events)
 
 static void overdue(struct loop_deadline *deadline)
 {
-    struct postgres_slot *slot =
-        (struct postgres_slot *)((char *)deadline - offsetof(struct postgres_slot, deadline));
+    struct postgres_slot *slot = container_of(deadline, struct postgres_slot, deadline);
     struct postgres_session *session = slot->session;
     struct crown_error err;
     (void)error_set(&err, ERROR_TIMEOUT, "postgres: no answer within %.3g s",

@@ -94,7 +94,7 @@ static void push_field(lua_State *L, const struct log_field *field)
 static void tell_sink(struct telemetry *telemetry, const char *event,
                       const struct log_field *fields, unsigned count)
 {
-    lua_State *L = lua_host_state(host_lua(telemetry->host));
+    lua_State *L = lua_vm_state(host_lua(telemetry->host));
     lua_rawgeti(L, LUA_REGISTRYINDEX, telemetry->sink);
     lua_pushstring(L, event);
     lua_createtable(L, 0, (int)count + 1);

@@ -1,8 +1,8 @@
 /**
- * The inside of a Lua host, shared by vm.c, task.c and guard.c. Nobody else includes this.
+ * The inside of a Lua vm, shared by vm.c, task.c and guard.c. Nobody else includes this.
  */
-#ifndef CROWN_LUA_HOST_STATE_H
-#define CROWN_LUA_HOST_STATE_H
+#ifndef CROWN_LUA_VM_STATE_H
+#define CROWN_LUA_VM_STATE_H
 
 #include <signal.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "lua/task.h"
 #include "lua/vm.h"
 
-struct lua_host {
+struct lua_vm {
     lua_State *L;
     struct loop *loop;
     void *owner;
@@ -32,8 +32,8 @@ struct lua_host {
 };
 
 /* task.c */
-void task_open(struct lua_host *host);
-void task_drop_all(struct lua_host *host);
+void task_open(struct lua_vm *vm);
+void task_drop_all(struct lua_vm *vm);
 lua_State *task_thread(const struct task *task);
 
 #endif
