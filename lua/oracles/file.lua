@@ -9,6 +9,7 @@ local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
 local read_file = require "crown.text.read_file"
+local usage = require "crown.check.usage"
 local watch_file = require "crown.core.watch_file"
 
 local File = {}
@@ -21,7 +22,11 @@ local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 
 local function directory_of(opts)
   local dir = opts.dir or opts.path
-  return dir and dir ~= "" and dir or directory()
+  if not dir or dir == "" then return directory() end
+  if dir:sub(1, 1) ~= "/" then
+    usage.error("file:%s is relative to the working directory: write file:%s/%s", dir, os.getenv "PWD" or "", dir)
+  end
+  return dir
 end
 
 local function decode(text)

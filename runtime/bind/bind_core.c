@@ -228,6 +228,16 @@ static int core_user_ids(lua_State *L)
     return 3;
 }
 
+/* home() -> the user's home directory as the accounts have it, or nothing. */
+static int core_home(lua_State *L)
+{
+    const char *home = ids_home();
+    if (home == NULL)
+        return 0;
+    lua_pushstring(L, home);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"now", core_now},
     {"sleep", core_sleep},
@@ -243,6 +253,7 @@ static const luaL_Reg functions[] = {
     {"node", core_node},
     {"heartbeat", core_heartbeat},
     {"user_ids", core_user_ids},
+    {"home", core_home},
     {NULL, NULL},
 };
 

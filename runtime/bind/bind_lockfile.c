@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,22 +31,37 @@ static int *check_lock(lua_State *L)
     return fd;
 }
 
+/* Who may open a lock can keep everybody from leading: its owner alone, or those who share a
+ * group's directory. The umask has no say. */
+static mode_t mode_beside(const char *path)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    struct stat info;
+    (void)snprintf(directory, sizeof(directory), "%.*s",
+                   slash == NULL ? 1 : (int)(slash - path + 1), slash == NULL ? "." : path);
+    return stat(directory, &info) == 0 && (info.st_mode & S_IWGRP) != 0 ? 0660 : 0600;
+}
+
 /* open(path) -> lock file, created (true: it was not there), or nil, message. Never follows a
  * symbolic link. */
 static int lockfile_open(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
+    const mode_t mode = mode_beside(path);
     int *fd = lua_newuserdata(L, sizeof(*fd));
     *fd = -1;
     luaL_getmetatable(L, LOCKFILE_TYPE);
     lua_setmetatable(L, -2);
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-    *fd = open(path, flags | O_EXCL, 0644);
+    *fd = open(path, flags | O_EXCL, 0600);
     bool created = *fd >= 0;
     if (!created && errno == EEXIST)
-        *fd = open(path, flags, 0644);
+        *fd = open(path, flags, 0600);
     if (*fd < 0)
         return push_errno(L, "open the lock file", path);
+    if (created && fchmod(*fd, mode) < 0)
+        return push_errno(L, "set the mode of the lock file", path);
     lua_pushboolean(L, created);
     return 2;
 }
@@ -164,14 +181,27 @@ static int refuse(lua_State *L, const char *path, const char *why)
     return push_error(L, &err);
 }
 
-/* directory(path) -> true: it is there (made, with mode 0700, where its parent is) and fit for
+/* Makes a directory, and those above it that are not there either, for this user alone. */
+static int make_directory(const char *path)
+{
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT || slash == NULL || slash == path ||
+        snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path) >= (int)sizeof(parent))
+        return -1;
+    return make_directory(parent) < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ? -1 : 0;
+}
+
+/* directory(path) -> true: it is there (made, with mode 0700, and so are its parents) and fit for
  * locks; or nil, message. */
 static int lockfile_directory(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     struct stat info;
     struct statfs system;
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if (make_directory(path) < 0)
         return push_errno(L, "make the directory", path);
     if (lstat(path, &info) < 0 || statfs(path, &system) < 0)
         return push_errno(L, "look at the directory", path);
@@ -188,10 +218,14 @@ static int lockfile_directory(lua_State *L)
                         path, network);
         return 2;
     }
-    if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0)
+    if (info.st_uid != geteuid() && info.st_uid != 0)
         return refuse(L, path,
-                      "may be written by everybody and has no sticky bit: anybody could "
-                      "take the lock away (chmod o-w)");
+                      "belongs to another user, who could take the lock away: name one of your "
+                      "own or of root's");
+    if ((info.st_mode & S_IWOTH) != 0)
+        return refuse(L, path,
+                      "may be written by everybody: anybody could take the lock, or take it away "
+                      "(chmod o-w)");
     if (access(path, W_OK | X_OK) < 0)
         return push_errno(L, "write to the directory", path);
     lua_pushboolean(L, 1);

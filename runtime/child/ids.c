@@ -50,3 +50,9 @@ int ids_lookup(const char *user, const char *group, struct ids *ids, struct crow
     ids->gid = entry != NULL ? entry->gr_gid : (gid_t)number;
     return 0;
 }
+
+const char *ids_home(void)
+{
+    const struct passwd *entry = getpwuid(geteuid()); // NOLINT(concurrency-mt-unsafe)
+    return entry != NULL ? entry->pw_dir : NULL;
+}

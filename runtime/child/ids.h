@@ -25,4 +25,8 @@ struct ids {
  */
 int ids_lookup(const char *user, const char *group, struct ids *ids, struct crown_error *err);
 
+/** @return the home directory of this process's user as the accounts have it, whatever $HOME says;
+ * NULL where there is no such account. Valid until the next look-up. */
+const char *ids_home(void);
+
 #endif

@@ -15,7 +15,7 @@ describe("on this host", function()
 
   local function start(name, node, env)
     env = env or {}
-    env.XDG_RUNTIME_DIR = dir
+    env.CROWN_DIRECTORY = dir
     local one = Candidate.start { args = { "run", "--log-level", "warn", name, "sleep", "60" }, node = node or "one",
       log = tempdir() .. "/log", env = env }
     started[#started + 1] = one
@@ -24,7 +24,7 @@ describe("on this host", function()
   end
 
   local function call(...)
-    return run({ ... }, { env = { XDG_RUNTIME_DIR = dir } })
+    return run({ ... }, { env = { CROWN_DIRECTORY = dir } })
   end
 
   local function elections()
@@ -57,9 +57,9 @@ describe("on this host", function()
 
   it("the socket is the owner's alone", function()
     start "first"
-    local listing = crown.exec({ "find", dir .. "/crown-lua", "-name", "runtime-*.sock" }).stdout
+    local listing = crown.exec({ "find", dir, "-name", "runtime-*.sock" }).stdout
     assert.matches("runtime%-%d+%.sock\n$", listing)
-    assert.equal("700\n", crown.exec({ "stat", "-c", "%a", dir .. "/crown-lua" }).stdout)
+    assert.equal("700\n", crown.exec({ "stat", "-c", "%a", dir }).stdout)
     local path = listing:match "[^\n]+"
     local as_nobody = crown.exec { "runuser", "-u", "nobody", "--", "sh", "-c",
       ("echo '{\"ask\":\"status\"}' | socat - UNIX:%s"):format(path) }
@@ -68,7 +68,7 @@ describe("on this host", function()
 
   it("the socket survives nonsense", function()
     start "first"
-    local path = crown.exec({ "find", dir .. "/crown-lua", "-name", "runtime-*.sock" }).stdout:match "[^\n]+"
+    local path = crown.exec({ "find", dir, "-name", "runtime-*.sock" }).stdout:match "[^\n]+"
     for _, text in ipairs { "", "x", "[]", "{}", '{"ask":"nothing"}', '{"ask":7}', ("["):rep(1000), ("x"):rep(100000) } do
       local connection = assert(crown.tcp.connect("unix:" .. path, 0))
       connection:write(text .. "\n")

@@ -87,7 +87,8 @@ describe("the file oracle", function()
   end)
 
   for _, case in ipairs {
-    { "that everybody may write to", function(path) os.execute("chmod 777 " .. path) end, "no sticky bit" },
+    { "that everybody may write to", function(path) os.execute("chmod 777 " .. path) end, "chmod o%-w" },
+    { "that everybody may write to, with the sticky bit", function(path) os.execute("chmod 1777 " .. path) end, "chmod o%-w" },
     { "that is a link", function(path) os.execute(("rmdir %s && ln -s /tmp %s"):format(path, path)) end, "symbolic link" },
     { "that is a file", function(path) os.execute(("rmdir %s && touch %s"):format(path, path)) end, "not a directory" },
   } do
@@ -100,7 +101,7 @@ describe("the file oracle", function()
   end
 
   it("says that the disk is full, and leads as soon as it is not", function()
-    local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", "size=4k", "none", dir }
+    local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "none", dir }
     if not mounted or mounted.code ~= 0 then return pending "only root can mount a small disk" end
     write(dir .. "/filler", ("x"):rep(4096))
     local one = candidate(dir, "one", messages)

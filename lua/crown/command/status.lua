@@ -15,8 +15,8 @@ local status = {
     { name = "watch", help = "show it again every second, in place" },
   },
   help = [[
-Asks each runtime of this user by its socket in $XDG_RUNTIME_DIR/crown-lua (for root
-/run/crown-lua, else /tmp/crown-lua-UID). Exit code 1 when there is none.]],
+Asks each runtime of this user by its socket in $CROWN_DIRECTORY (for root
+/var/lib/crown-lua, else ~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none.]],
 }
 
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }

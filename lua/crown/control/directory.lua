@@ -1,17 +1,26 @@
 --- The directory of this user's runtimes on this host: locks of the embedded oracle, and the sockets of
--- `crown-lua status`.
+-- `crown-lua status`. It depends on the user alone, not on how the program was started, so that a login shell, cron, `sudo -u`
+-- and a unit elect among each other; it is on a disk, where epochs outlive a reboot, and no cleaner empties it.
 -- @module crown.control.directory
 
 local core = require "crown.core"
+local files = require "crown.core.files"
+local usage = require "crown.check.usage"
 
 --- Where it is; it need not be there yet.
--- @treturn string `$XDG_RUNTIME_DIR/crown-lua`, for root `/run/crown-lua`, else `/tmp/crown-lua-UID`
+-- @treturn string `$CROWN_DIRECTORY`; else for root `/var/lib/crown-lua`, for others `.local/state/crown-lua` in their home
+-- directory, or `/var/tmp/crown-lua-UID` where they have none
 local function directory()
+  local named = os.getenv "CROWN_DIRECTORY"
+  if named and named ~= "" then
+    if named:sub(1, 1) ~= "/" then usage.error("CROWN_DIRECTORY: '%s' is not an absolute path", named) end
+    return named
+  end
   local uid = core.user_ids()
-  local runtime = os.getenv "XDG_RUNTIME_DIR"
-  if runtime and runtime ~= "" then return runtime .. "/crown-lua" end
-  if uid == 0 then return "/run/crown-lua" end
-  return ("/tmp/crown-lua-%d"):format(uid)
+  if uid == 0 then return "/var/lib/crown-lua" end
+  local home = core.home()
+  if home and home ~= "/" and files.kind(home) == "directory" then return home .. "/.local/state/crown-lua" end
+  return ("/var/tmp/crown-lua-%d"):format(uid)
 end
 
 return directory

@@ -8,6 +8,7 @@ local elections = require "crown.core.election"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
 local tcp = require "crown.core.tcp"
+local usage = require "crown.check.usage"
 
 local control = {}
 
@@ -41,8 +42,11 @@ local function answer(connection)
   connection:close()
 end
 
-local function path_of(pid)
-  return ("%s/runtime-%d.sock"):format(directory(), pid)
+-- Where the units of the service manager have their runtimes: tools/systemd. Root sees them too.
+local UNITS = "/var/lib/private/crown-lua-units"
+
+local function path_of(pid, dir)
+  return ("%s/runtime-%d.sock"):format(dir, pid)
 end
 
 -- The file goes with the Lua state; a runtime that was killed leaves it to whoever looks next.
@@ -57,7 +61,7 @@ function control.open()
   if listener ~= nil then return end
   listener = false
   local dir = directory()
-  local path = path_of(core.pid)
+  local path = path_of(core.pid, dir)
   local fit, problem = lockfile.directory(dir)
   if fit then
     os.remove(path) -- of a process that bore this pid before
@@ -70,6 +74,11 @@ end
 local function ask(path, request)
   local connection, problem, code = tcp.connect("unix:" .. path, 0, { timeout = TIMEOUT })
   if not connection then return nil, problem, code end
+  local uid, own = connection:uid(), core.user_ids()
+  if uid ~= own and uid ~= 0 and own ~= 0 then
+    connection:close()
+    return nil, "the socket is another user's"
+  end
   connection:set_timeout(TIMEOUT)
   connection:write(core.json.encode(request) .. "\n")
   local line
@@ -93,25 +102,35 @@ local function ask_whole(path, request)
   return reply, problem
 end
 
---- Asks every runtime of this user on this host.
--- @tparam table request `ask` ("status", "abdicate", "log-level") and what that takes
--- @treturn table an array of answers; of a runtime that does not answer `{ pid =, error = }`
-function control.ask_all(request)
-  local found = {}
-  for _, name in ipairs(files.list(directory()) or {}) do
+-- Adds the answers of the runtimes that have their sockets in a directory.
+local function ask_in(dir, request, found)
+  for _, name in ipairs(files.list(dir) or {}) do
     local pid = tonumber(name:match "^runtime%-(%d+)%.sock$")
     if pid and pid ~= core.pid then
-      local reply, problem = ask_whole(path_of(pid), request)
+      local reply, problem = ask_whole(path_of(pid, dir), request)
       if reply then
         reply.pid = pid
         found[#found + 1] = reply
       elseif files.kind("/proc/" .. pid) then
         found[#found + 1] = { pid = pid, error = problem }
       else
-        os.remove(path_of(pid)) -- of a runtime that was killed
+        os.remove(path_of(pid, dir)) -- of a runtime that was killed
       end
     end
   end
+end
+
+--- Asks every runtime of this user on this host; for root those of the service manager's units too.
+-- @tparam table request `ask` ("status", "abdicate", "log-level") and what that takes
+-- @treturn table an array of answers; of a runtime that does not answer `{ pid =, error = }`
+-- @raise a usage error when the directory is not fit to be trusted
+function control.ask_all(request)
+  local found, dir = {}, directory()
+  local fit, problem = true, nil
+  if files.kind(dir) then fit, problem = lockfile.directory(dir) end
+  if not fit then usage.error("%s", problem) end
+  ask_in(dir, request, found)
+  if core.user_ids() == 0 and dir ~= UNITS then ask_in(UNITS, request, found) end
   table.sort(found, function(a, b) return a.pid < b.pid end)
   return found
 end

@@ -1,0 +1,94 @@
+-- Where the embedded oracle of this host elects when nobody names a directory: one place for one user, whoever starts the program,
+-- and never a place that somebody else has prepared.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+local program = os.getenv "CROWN_LUA" or "./crown-lua"
+local NOBODY = 65534
+
+local function shell(text, ...)
+  local result = assert(crown.exec { "sh", "-c", text:format(...) })
+  assert(result.code == 0, result.stderr)
+  return (result.stdout:gsub("\n$", ""))
+end
+
+describe("the default directory", function()
+  local dir, started
+
+  before_each(function() dir, started = tempdir(), {} end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function is_root()
+    return shell "id -u" == "0"
+  end
+
+  -- The program as another user's: in a place that this user may read, with nothing of our environment but what is given.
+  local function as_nobody(env, ...)
+    shell("chmod 755 %s; test -e %s/program || install -m 755 %s %s/program", dir, dir, program, dir)
+    local words = { "setpriv", "--reuid", tostring(NOBODY), "--regid", tostring(NOBODY), "--clear-groups", "env", "-i",
+      "PATH=" .. os.getenv "PATH" }
+    for key, value in pairs(env) do words[#words + 1] = key .. "=" .. value end
+    words[#words + 1] = dir .. "/program"
+    for _, word in ipairs { ... } do words[#words + 1] = word end
+    return words
+  end
+
+  it("is the same from a login shell, from cron and from sudo -u", function()
+    if not is_root() then return pending "only root can start a program as another user" end
+    local name = "directory-" .. dir:match "[^-]+$"
+    shell("mkdir -m 700 %s/runtime %s/home && chown %d %s/runtime %s/home", dir, dir, NOBODY, dir, dir)
+    local login = as_nobody({ XDG_RUNTIME_DIR = dir .. "/runtime", HOME = dir .. "/home" }, "run", name, "sh", "-c",
+      "echo leads; exec sleep 60")
+    local one = Candidate.start { program = "/usr/bin/" .. table.remove(login, 1), args = login, node = "one", log = dir .. "/log" }
+    started[1] = one
+    eventually(function() return one:output():find "leads" end, 10)
+    local cron = assert(crown.exec(as_nobody({}, "run", "--once", name, "echo", "leads too")))
+    assert.equal("", cron.stdout)
+    assert.matches("is led by", cron.stderr)
+    assert.equal(1, cron.code)
+  end)
+
+  it("is CROWN_DIRECTORY where that is set, as an absolute path", function()
+    local env = { CROWN_DIRECTORY = dir .. "/here" }
+    assert.equal(0, run({ "run", "named", "true" }, { env = env }).code)
+    assert.equal("700", shell("stat -c %%a %s/here", dir))
+    assert.matches("named", run({ "info" }, { env = env }).stdout)
+    local refused = run({ "run", "named", "true" }, { env = { CROWN_DIRECTORY = "here" } })
+    assert.equal(2, refused.code)
+    assert.matches("CROWN_DIRECTORY: 'here' is not an absolute path", refused.stderr)
+  end)
+
+  it("is refused when it belongs to somebody else", function()
+    if not is_root() then return pending "only root can give a directory away" end
+    shell("mkdir %s/theirs && chown %d %s/theirs", dir, NOBODY, dir)
+    local result = run({ "run", "x", "true" }, { env = { CROWN_DIRECTORY = dir .. "/theirs" } })
+    assert.equal(2, result.code)
+    assert.matches("belongs to another user", result.stderr)
+    result = run({ "status" }, { env = { CROWN_DIRECTORY = dir .. "/theirs" } })
+    assert.equal(2, result.code)
+    assert.matches("belongs to another user", result.stderr)
+  end)
+
+  it("holds locks that nobody else may open, unless the directory is a group's", function()
+    local umask = "umask 022; "
+    shell(umask .. "CROWN_DIRECTORY=%s/mine %s run x true", dir, program)
+    assert.equal("600", shell("stat -c %%a %s/mine/x.lock", dir))
+    shell("mkdir %s/group && chmod 2770 %s/group", dir, dir)
+    shell(umask .. "%s run --oracle file:%s/group x true", program, dir)
+    assert.equal("660", shell("stat -c %%a %s/group/x.lock", dir))
+  end)
+
+  it("refuses a relative path, which would be another election in every working directory", function()
+    for _, words in ipairs { { "run", "--oracle", "file:locks", "x", "true" }, { "info", "--oracle", "file:locks" },
+      { "evict", "--force", "--oracle", "file:locks", "x" } } do
+      local result = run(words)
+      assert.are_not.equal(0, result.code)
+      assert.matches("file:locks is relative to the working directory: write file:/", result.stderr)
+    end
+  end)
+end)
