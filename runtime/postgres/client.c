@@ -127,12 +127,13 @@ static void session_closed(void *context, const struct crown_error *err)
 {
     struct postgres_client *client = context;
     uint64_t generation = client->generation;
+    const struct crown_error why = *err; /* the session's own, which ends here */
     client->lost_in_transaction = postgres_session_in_transaction(client->session);
     postgres_session_free(client->session);
     client->session = NULL;
     client->generation = 0;
-    tell_broken(client, err);
-    client->events.closed(client->events.context, generation, err);
+    tell_broken(client, &why);
+    client->events.closed(client->events.context, generation, &why);
     if (!client->admitted)
         connect_later(client); /* it does not even get through its setup: no haste */
     else if (is_needed(client))

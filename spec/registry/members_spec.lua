@@ -4,6 +4,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Pgbouncer = require "support.pgbouncer"
 local Registry = require "support.registry"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 
 describe("members of a registry", function()
@@ -178,7 +179,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     local a, b = cluster:join_all { "a", "b" }
     local leader, epoch = a:ask "leader"
     local url = server.url:gsub("^postgres", "registry+postgres")
-    local result = crown.exec({ "./crown-lua", "evict", "--oracle", url, "--force", name }, { timeout = 20 })
+    local result = run { "evict", "--oracle", url, "--force", name }
     assert.equal(0, result.code, result.stderr)
     local next_leader, next_epoch = cluster:await { a, b }
     assert.not_equal(leader, next_leader)
@@ -203,7 +204,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
   it("are shown by info", function()
     cluster:join_all { "a" }
     local url = server.url:gsub("^postgres", "registry+postgres")
-    local result = crown.exec({ "./crown-lua", "info", "--oracle", url, "--json", name }, { timeout = 20 })
+    local result = run { "info", "--oracle", url, "--json", name }
     local shown = crown.json.decode(result.stdout)
     assert.equal("a", (shown.elections[1].leader or shown.elections[1].node))
   end)
@@ -225,7 +226,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
 local crown = require "crown"
 crown.elect { name = "x", oracle = { "registry", %s } }]]):format(options))
       file:close()
-      local result = crown.exec({ "./crown-lua", "check", path }, { timeout = 10 })
+      local result = run { "check", path }
       return result.code, result.stdout .. result.stderr
     end
     local FINE = [[url = "postgres://x/y", listen = "127.0.0.1:0", secret = "0123456789abcdef"]]
