@@ -174,14 +174,14 @@ static int core_redact(lua_State *L)
 /* exit(code): ends the runtime in order, without waiting for anything. */
 static int core_exit(lua_State *L)
 {
-    host_exit(check_host(L), luaL_optint(L, 1, 0));
+    lifetime_exit(&check_host(L)->lifetime, luaL_optint(L, 1, 0));
     return 0;
 }
 
 /* exit_code(code): for when the last election has ended. */
 static int core_exit_code(lua_State *L)
 {
-    host_set_code(check_host(L), luaL_checkint(L, 1));
+    lifetime_set_code(&check_host(L)->lifetime, luaL_checkint(L, 1));
     return 0;
 }
 
@@ -191,7 +191,7 @@ static int core_load_script(lua_State *L)
 {
     int position = luaL_checkint(L, 1);
     lua_settop(L, 0);
-    return script_load(L, check_host(L), position);
+    return script_load(L, check_host(L)->config, position);
 }
 
 /* node([name]) -> this candidate's name; sets it first where one is given. */
@@ -200,14 +200,14 @@ static int core_node(lua_State *L)
     struct host *host = check_host(L);
     if (!lua_isnoneornil(L, 1))
         host_set_node(host, luaL_checkstring(L, 1));
-    lua_pushstring(L, host_node(host));
+    lua_pushstring(L, host->node);
     return 1;
 }
 
 /* heartbeat(seconds): how long the runtime may be silent before it is restarted. */
 static int core_heartbeat(lua_State *L)
 {
-    host_set_heartbeat(check_host(L), clock_ns_from_seconds(luaL_checknumber(L, 1)));
+    heartbeat_set_silence(&check_host(L)->heartbeat, clock_ns_from_seconds(luaL_checknumber(L, 1)));
     return 0;
 }
 
@@ -268,7 +268,7 @@ static void seed_random(lua_State *L)
 {
     lua_getglobal(L, "math");
     lua_getfield(L, -1, "randomseed");
-    lua_pushnumber(L, (lua_Number)(host_random(check_host(L)) >> 11));
+    lua_pushnumber(L, (lua_Number)(random_next(&check_host(L)->random) >> 11));
     lua_call(L, 1, 0);
     lua_pop(L, 1);
 }
@@ -281,9 +281,9 @@ int bind_open_core(lua_State *L)
     luaL_register(L, NULL, functions);
     lua_pushstring(L, CROWN_VERSION);
     lua_setfield(L, -2, "version");
-    lua_pushstring(L, host_token(check_host(L)));
+    lua_pushstring(L, check_host(L)->token);
     lua_setfield(L, -2, "token");
-    lua_pushboolean(L, host_config(check_host(L))->lua_child);
+    lua_pushboolean(L, check_host(L)->config->lua_child);
     lua_setfield(L, -2, "lua_child");
     lua_pushnumber(L, getpid());
     lua_setfield(L, -2, "pid");

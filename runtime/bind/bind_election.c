@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "bind/child_options.h"
 #include "bind/fields.h"
 #include "candidate/candidate.h"
-#include "candidate/candidates.h"
 #include "host/host.h"
 #include "telemetry/telemetry.h"
 
@@ -79,7 +79,7 @@ static void read_timing(lua_State *L, int index, struct election_timing *timing)
 {
     timing->lease_ns = time_field(L, index, "lease", 0);
     timing->stop_timeout_ns = time_field(L, index, "stop_timeout", 0);
-    timing->real_time = host_real_time(check_host(L));
+    timing->real_time = check_host(L)->real_time;
     timing->namespaced = field_is(L, index, "child", "isolation", "pidns");
 }
 
@@ -96,7 +96,7 @@ static void read_config(lua_State *L, int index, struct election_config *config)
     lua_pop(L, 1);
     config->has_abdicate = flag_field(L, index, "has_abdicate");
     config->leaves = flag_field(L, index, "leaves");
-    config->seed = host_random(check_host(L));
+    config->seed = random_next(&check_host(L)->random);
     read_restart(L, index, config);
 }
 
@@ -151,7 +151,7 @@ static int election_new(lua_State *L)
     config.election.has_follower_child = config.follower_child != NULL;
     struct crown_error err = {0};
     lua_pushvalue(L, 1);
-    *handle = candidate_new(check_host(L), L, &config, &err);
+    *handle = candidate_new(&check_host(L)->env, L, &config, &err);
     if (*handle == NULL)
         return push_error(L, &err);
     /* Anchored with the object: an election that nobody holds any more goes on. */
@@ -281,7 +281,7 @@ static int election_all(lua_State *L)
 {
     struct page page = {.L = L, .skip = luaL_optint(L, 1, 0), .left = luaL_optint(L, 2, INT_MAX)};
     lua_newtable(L);
-    registry_each(host_registry(check_host(L)), add_status, &page);
+    candidates_each(check_host(L)->env.candidates, add_status, &page);
     return 1;
 }
 
@@ -289,7 +289,7 @@ static int election_all(lua_State *L)
 static int election_abdicate_by_name(lua_State *L)
 {
     struct candidate *candidate =
-        registry_find(host_registry(check_host(L)), luaL_checkstring(L, 1));
+        candidates_find(check_host(L)->env.candidates, luaL_checkstring(L, 1));
     if (candidate != NULL)
         candidate_abdicate(candidate);
     lua_pushboolean(L, candidate != NULL);
@@ -299,7 +299,7 @@ static int election_abdicate_by_name(lua_State *L)
 /* election.counts() -> how often each event happened. */
 static int election_counts(lua_State *L)
 {
-    const struct telemetry *telemetry = host_telemetry(check_host(L));
+    const struct telemetry *telemetry = check_host(L)->env.telemetry;
     lua_createtable(L, 0, TELEMETRY_EVENT_COUNT);
     for (int event = 0; event < TELEMETRY_EVENT_COUNT; event++) {
         lua_pushnumber(L, (lua_Number)telemetry_count(telemetry, (enum telemetry_event)event));
@@ -335,13 +335,13 @@ static int election_on_event(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TFUNCTION);
     lua_settop(L, 1);
-    telemetry_set_sink(host_telemetry(check_host(L)), L);
+    telemetry_set_sink(check_host(L)->env.telemetry, L);
     return 0;
 }
 
 static int election_want(lua_State *L)
 {
-    lua_pushboolean(L, telemetry_want(host_telemetry(check_host(L)), luaL_checkstring(L, 1)));
+    lua_pushboolean(L, telemetry_want(check_host(L)->env.telemetry, luaL_checkstring(L, 1)));
     return 1;
 }
 
@@ -375,8 +375,9 @@ static int election_emit(lua_State *L)
             else if (lua_type(L, -1) == LUA_TSTRING)
                 fields[count++] = log_string(lua_tostring(L, -2), lua_tostring(L, -1));
         }
-    lua_pushboolean(L, telemetry_emit_named(host_telemetry(check_host(L)), handle ? *handle : NULL,
-                                            name, fields, count));
+    lua_pushboolean(L, telemetry_emit_named(check_host(L)->env.telemetry,
+                                            handle != NULL ? candidate_source(*handle) : NULL, name,
+                                            fields, count));
     return 1;
 }
 

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
-#include "candidate/candidate.h"
+#include "bind/child_options.h"
+#include "candidate/term.h"
 #include "child/exec.h"
-#include "child/options.h"
 #include "host/host.h"
 #include "lua/task.h"
 
@@ -79,7 +79,7 @@ static struct child_options *read_options(lua_State *L)
 static struct list *siblings_of(lua_State *L, struct child_spec *spec)
 {
     struct task *task = task_running(L);
-    return task != NULL ? candidate_adopt_exec(task_scope_of(task), spec) : NULL;
+    return task != NULL ? term_adopt_exec(task_scope_of(task), spec) : NULL;
 }
 
 static int core_exec(lua_State *L)
@@ -115,8 +115,9 @@ static int core_exec(lua_State *L)
     if (environment == NULL)
         (void)error_set(&err, ERROR_MEMORY, "run %s: out of memory", options->argv[0]);
     else
-        *handle = exec_start(check_host(L), &spec, siblings_of(L, &spec), input, input_size, &err);
-    child_environment_free(environment);
+        *handle = exec_start(&check_host(L)->children, &spec, siblings_of(L, &spec), input,
+                             input_size, &err);
+    strings_free(environment);
     child_options_free(options);
     if (*handle == NULL)
         return push_error(L, &err);

@@ -59,14 +59,14 @@ static void keep_alive(lua_State *L, int object)
 /* The kind and its values become a task, once on_event is beneath them. */
 static void tell(struct client *client, const char *kind, const char *first, const char *second)
 {
-    lua_State *L = lua_vm_state(host_lua(client->host));
+    lua_State *L = lua_vm_state(client->host->env.lua);
     if (client->on_event == LUA_NOREF)
         return;
     lua_rawgeti(L, LUA_REGISTRYINDEX, client->on_event);
     lua_pushstring(L, kind);
     lua_pushstring(L, first);
     lua_pushstring(L, second);
-    (void)task_spawn(host_lua(client->host), L, 3, NULL, NULL, NULL);
+    (void)task_spawn(client->host->env.lua, L, 3, NULL, NULL, NULL);
 }
 
 static void state_changed(void *context, bool connected, const char *where,
@@ -79,7 +79,7 @@ static void state_changed(void *context, bool connected, const char *where,
         log_string("store", client->label),
         connected ? log_string("server", where) : log_string("error", err->message),
     };
-    telemetry_emit(host_telemetry(client->host), NULL,
+    telemetry_emit(client->host->env.telemetry, NULL,
                    connected ? TELEMETRY_ORACLE_CONNECTED : TELEMETRY_ORACLE_DISCONNECTED, fields,
                    2);
 }
@@ -262,13 +262,13 @@ static int client_socket(lua_State *L)
 /* While held, the runtime does not end for want of elections: somebody waits for notifications. */
 static int client_hold(lua_State *L)
 {
-    host_hold(check_client(L)->host);
+    lifetime_hold(&check_client(L)->host->lifetime);
     return 0;
 }
 
 static int client_release(lua_State *L)
 {
-    host_release(check_client(L)->host);
+    lifetime_release(&check_client(L)->host->lifetime);
     return 0;
 }
 

@@ -304,6 +304,11 @@ static int connection_gc(lua_State *L)
     return 0;
 }
 
+static struct host *owner(const struct tcp_listener *listener)
+{
+    return lua_vm_owner(listener->host);
+}
+
 static void listener_release(lua_State *L, struct tcp_listener *listener)
 {
     if (listener->listener == NULL)
@@ -314,7 +319,7 @@ static void listener_release(lua_State *L, struct tcp_listener *listener)
     luaL_unref(L, LUA_REGISTRYINDEX, listener->function);
     luaL_unref(L, LUA_REGISTRYINDEX, listener->self);
     if (!listener->background)
-        host_release(lua_vm_owner(listener->host));
+        lifetime_release(&owner(listener)->lifetime);
 }
 
 static void connection_accepted(void *context, int fd)
@@ -362,7 +367,7 @@ static int tcp_listen(lua_State *L)
         return push_error(L, &err);
     }
     if (!listener->background)
-        host_hold(lua_vm_owner(listener->host));
+        lifetime_hold(&owner(listener)->lifetime);
     lua_pushvalue(L, 3);
     listener->function = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushvalue(L, -1);

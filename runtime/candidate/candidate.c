@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "base/container.h"
-#include "candidate/candidates.h"
 #include "candidate/deadmen.h"
-#include "candidate/internal.h"
+#include "candidate/feed.h"
+#include "candidate/handlers.h"
 #include "candidate/journal.h"
-#include "child/exec.h"
-#include "host/announce.h"
-#include "host/host.h"
+#include "candidate/oracle_call.h"
+#include "candidate/signal_mode.h"
+#include "candidate/state.h"
+#include "candidate/workload.h"
+#include "lua/vm.h"
 
 static void timer_fired(struct loop_deadline *timer)
 {
@@ -40,86 +42,66 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
     if (action->notice == ELECTION_NOTICE_CLAIMED)
-        journal_set(host_journal(candidate->host), candidate->name, action->epoch);
+        journal_set(candidate->env->journal, candidate->name, action->epoch);
     if (action->notice == ELECTION_NOTICE_LOST)
-        journal_set(host_journal(candidate->host), candidate->name, 0);
+        journal_set(candidate->env->journal, candidate->name, 0);
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
     if (action->notice == ELECTION_NOTICE_CLAIMED || action->notice == ELECTION_NOTICE_LOST)
-        announce_status(candidate->host);
-    struct telemetry *telemetry = host_telemetry(candidate->host);
+        candidate->env->changed(candidate->env);
+    struct telemetry *telemetry = candidate->env->telemetry;
     if (asked)
-        telemetry_emit_at(telemetry, LOG_INFO, candidate, events[action->notice], fields, count);
+        telemetry_emit_at(telemetry, LOG_INFO, &candidate->source, events[action->notice], fields,
+                          count);
     else
-        telemetry_emit(telemetry, candidate, events[action->notice], fields, count);
-}
-
-static void set_deadline(struct candidate *candidate, const struct election_action *action)
-{
-    /* The keeper first: it is what stops the child when this process hangs a moment later. */
-    child_set_deadline(candidate, action);
-    exec_set_deadlines(&candidate->execs, action->stop_at_ns, action->kill_at_ns,
-                       action->deadline_ns);
-    candidate->deadman_ns = candidate->has_won ? action->deadline_ns : TIME_NEVER;
-    deadmen_update(host_deadmen(candidate->host), candidate);
-}
-
-static void clear_deadline(struct candidate *candidate)
-{
-    candidate->deadman_ns = TIME_NEVER;
-    deadmen_update(host_deadmen(candidate->host), candidate);
+        telemetry_emit(telemetry, &candidate->source, events[action->notice], fields, count);
 }
 
 static void carry_out(struct candidate *candidate, const struct election_action *action)
 {
     switch (action->type) {
-    case ELECTION_ACTION_CALL_CLAIM:
-        calls_oracle(candidate, CALL_CLAIM, action);
-        break;
-    case ELECTION_ACTION_CALL_REFRESH:
-        calls_oracle(candidate, CALL_REFRESH, action);
-        break;
-    case ELECTION_ACTION_CALL_INFO:
-        calls_oracle(candidate, CALL_INFO, action);
-        break;
     case ELECTION_ACTION_CALL_ABDICATE:
-        calls_lost_over(candidate);
-        calls_oracle(candidate, CALL_ABDICATE, action);
+        handlers_lost_over(candidate);
+        oracle_call(candidate, action);
+        break;
+    case ELECTION_ACTION_CALL_CLAIM:
+    case ELECTION_ACTION_CALL_REFRESH:
+    case ELECTION_ACTION_CALL_INFO:
+        oracle_call(candidate, action);
         break;
     case ELECTION_ACTION_CANCEL_CALL:
-        calls_cancel(candidate);
+        oracle_call_cancel(candidate);
         break;
     case ELECTION_ACTION_ARM_TIMER:
-        loop_at(host_loop(candidate->host), &candidate->timer, action->at_ns);
+        loop_at(candidate->env->loop, &candidate->timer, action->at_ns);
         break;
     case ELECTION_ACTION_SET_DEADLINE:
-        set_deadline(candidate, action);
+        term_set_instants(candidate, action);
         break;
     case ELECTION_ACTION_CLEAR_DEADLINE:
-        calls_lost_over(candidate);
-        clear_deadline(candidate);
+        handlers_lost_over(candidate);
+        term_clear_instants(candidate);
         break;
     case ELECTION_ACTION_START_CHILD:
-        child_start(candidate, action);
+        workload_start(candidate, action);
         break;
     case ELECTION_ACTION_STOP_CHILD:
-        child_stop(candidate, action->kill_at_ns);
+        workload_stop(candidate, action->kill_at_ns);
         break;
     case ELECTION_ACTION_CANCEL_TASKS:
-        candidate->won = NULL;
-        task_scope_close(&candidate->term);
+        term_cancel_tasks(candidate);
         break;
     case ELECTION_ACTION_RUN_WON:
-        calls_won(candidate, action->epoch);
+        term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
-        calls_lost(candidate, action->reason);
+        handlers_lost(candidate, action->reason);
         break;
     case ELECTION_ACTION_EMIT:
         emit_notice(candidate, action);
         break;
     case ELECTION_ACTION_FINISH:
-        calls_lost_over(candidate);
+        handlers_lost_over(candidate);
         candidate->finished = true;
         break;
     case ELECTION_ACTION_COUNT:
@@ -128,59 +110,41 @@ static void carry_out(struct candidate *candidate, const struct election_action 
 }
 
 /* Frees what a finished election holds of the outside; the struct lives on while Lua knows it. */
-static void candidate_finish(struct candidate *candidate)
+static void finish(struct candidate *candidate)
 {
-    loop_at_cancel(host_loop(candidate->host), &candidate->timer);
-    clear_deadline(candidate);
-    calls_free(candidate);
-    telemetry_emit(host_telemetry(candidate->host), candidate, TELEMETRY_PROCESS_TERMINATING, NULL,
-                   0);
-    registry_remove(host_registry(candidate->host), candidate);
-    lua_State *L = lua_vm_state(host_lua(candidate->host));
+    loop_at_cancel(candidate->env->loop, &candidate->timer);
+    term_clear_instants(candidate);
+    task_scope_close(&candidate->calls);
+    term_cancel_tasks(candidate);
+    candidate->call = candidate->lost = NULL;
+    mailbox_clear(&candidate->mailbox, lua_vm_state(candidate->env->lua));
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_TERMINATING,
+                   NULL, 0);
+    candidates_remove(candidate->env->candidates, candidate);
+    lua_State *L = lua_vm_state(candidate->env->lua);
     luaL_unref(L, LUA_REGISTRYINDEX, candidate->object);
     candidate->object = LUA_NOREF;
     if (candidate->started)
-        host_release(candidate->host);
+        candidate->env->hold(candidate->env, false);
 }
 
-void candidate_feed(struct candidate *candidate, const struct election_event *event)
+static const struct candidate_hands hands = {.carry_out = carry_out, .finish = finish};
+
+static void describe(const struct telemetry_source *source, struct telemetry_subject *subject)
 {
-    if (candidate->finished)
-        return;
-    if (candidate->queue != NULL) {
-        /* An action failed at once, or ended something that was running: its event waits its turn.
-         */
-        assert(candidate->queue->count < CANDIDATE_MAX_EVENTS);
-        candidate->queue->events[candidate->queue->count++] = *event;
-        return;
-    }
-    struct candidate_queue queue = {.count = 0};
-    struct election_event next = *event;
-    /* Taken back before we return. */
-    /* cppcheck-suppress autoVariables */
-    candidate->queue = &queue;
-    for (unsigned done = 0;; done++) {
-        struct election_actions actions;
-        next.at_ns = loop_now(host_loop(candidate->host));
-        election_step(&candidate->election, &next, &actions);
-        for (unsigned i = 0; i < actions.count; i++)
-            carry_out(candidate, &actions.item[i]);
-        if (done == queue.count)
-            break;
-        next = queue.events[done];
-    }
-    candidate->queue = NULL;
-    if (candidate->finished)
-        candidate_finish(candidate);
+    const struct candidate *candidate = container_of(source, struct candidate, source);
+    struct candidate_status status;
+    candidate_status(candidate, &status);
+    *subject = (struct telemetry_subject){
+        .name = candidate->name,
+        .phase = candidate_phase_name(status.view.phase),
+        .oracle = candidate->oracle,
+        .leader = status.leader,
+        .epoch = status.leader_epoch != 0 ? status.leader_epoch : status.view.epoch,
+    };
 }
 
-void candidate_feed_type(struct candidate *candidate, enum election_event_type type)
-{
-    const struct election_event event = {.type = type};
-    candidate_feed(candidate, &event);
-}
-
-struct candidate *candidate_new(struct host *host, lua_State *L,
+struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
                                 const struct candidate_config *config, struct crown_error *err)
 {
     struct candidate *candidate = calloc(1, sizeof(*candidate));
@@ -200,18 +164,19 @@ struct candidate *candidate_new(struct host *host, lua_State *L,
     }
     if (election_init(&candidate->election, &config->election, err) < 0)
         goto fail;
-    candidate->host = host;
+    candidate->env = env;
     candidate->has_won = config->has_won;
     candidate->has_lost = config->has_lost;
     candidate->has_campaign = config->has_campaign;
     candidate->hold_fd = -1;
     candidate->leader_expires_ns = TIME_NEVER;
-    candidate->deadman_ns = TIME_NEVER;
     candidate->timer.fire = timer_fired;
+    candidate->hands = &hands;
+    candidate->source.describe = describe;
     list_init(&candidate->execs);
     task_scope_init(&candidate->calls);
     task_scope_init(&candidate->term);
-    if (registry_add(host_registry(host), candidate, err) < 0)
+    if (candidates_add(env->candidates, candidate, err) < 0)
         goto fail;
     candidate->object = luaL_ref(L, LUA_REGISTRYINDEX);
     return candidate;
@@ -227,8 +192,8 @@ void candidate_close(struct candidate *candidate)
     if (candidate->finished)
         return;
     candidate->finished = true;
-    candidate_finish(candidate);
-    child_free(candidate);
+    finish(candidate);
+    workload_let_go(candidate);
 }
 
 void candidate_free(struct candidate *candidate)
@@ -239,7 +204,6 @@ void candidate_free(struct candidate *candidate)
         candidate_close(candidate);
     child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
-    free(candidate->messages);
     free(candidate->leader);
     free(candidate->failure);
     free(candidate->oracle);
@@ -251,17 +215,17 @@ void candidate_free(struct candidate *candidate)
  * claim. */
 static void report_dead_runtime(struct candidate *candidate)
 {
-    uint64_t epoch = journal_get(host_journal(candidate->host), candidate->name);
+    uint64_t epoch = journal_get(candidate->env->journal, candidate->name);
     if (epoch == 0)
         return;
-    journal_set(host_journal(candidate->host), candidate->name, 0);
+    journal_set(candidate->env->journal, candidate->name, 0);
     const struct log_field fields[] = {
         log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED)),
         log_integer("lost_epoch", (int64_t)epoch),
     };
-    telemetry_emit(host_telemetry(candidate->host), candidate, TELEMETRY_LEADERSHIP_LOST, fields,
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST, fields,
                    2);
-    calls_lost(candidate, ELECTION_REASON_RUNTIME_DIED);
+    handlers_lost(candidate, ELECTION_REASON_RUNTIME_DIED);
 }
 
 void candidate_start(struct candidate *candidate)
@@ -269,9 +233,9 @@ void candidate_start(struct candidate *candidate)
     if (candidate->started)
         return;
     candidate->started = true;
-    host_hold(candidate->host);
-    telemetry_emit(host_telemetry(candidate->host), candidate, TELEMETRY_PROCESS_INITIALIZED, NULL,
-                   0);
+    candidate->env->hold(candidate->env, true);
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_INITIALIZED,
+                   NULL, 0);
     report_dead_runtime(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_START);
 }
@@ -284,7 +248,29 @@ void candidate_abdicate(struct candidate *candidate)
 void candidate_stop(struct candidate *candidate)
 {
     candidate->asked_to_stop = true;
-    if (standing_stop(candidate))
+    if (signal_mode_stop(candidate))
         return;
     candidate_feed_type(candidate, ELECTION_EVENT_STOP);
+}
+
+bool candidate_send(struct candidate *candidate, lua_State *L)
+{
+    if (candidate->finished) {
+        lua_pop(L, 1);
+        return false;
+    }
+    if (!mailbox_put(&candidate->mailbox, L))
+        return false;
+    candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);
+    return true;
+}
+
+bool candidate_signal_child(struct candidate *candidate, int signal)
+{
+    return workload_signal(candidate, signal);
+}
+
+const struct telemetry_source *candidate_source(const struct candidate *candidate)
+{
+    return &candidate->source;
 }

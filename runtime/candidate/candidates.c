@@ -1,91 +1,77 @@
 #include "candidate/candidates.h"
 
+#include <assert.h>
 #include <search.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/container.h"
-#include "candidate/internal.h"
+#include "candidate/state.h"
 
-struct registry {
-    void *by_name; /* tsearch(3) tree of candidates */
-    struct list candidates;
+struct candidates {
+    void *by_name; /* tsearch(3) tree */
+    struct list list;
     unsigned count;
 };
-
-static struct candidate *of_node(struct list_node *node)
-{
-    return container_of(node, struct candidate, link);
-}
 
 static int compare(const void *a, const void *b)
 {
     return strcmp(((const struct candidate *)a)->name, ((const struct candidate *)b)->name);
 }
 
-struct registry *registry_new(void)
+struct candidates *candidates_new(void)
 {
-    struct registry *registry = calloc(1, sizeof(*registry));
-    if (registry != NULL)
-        list_init(&registry->candidates);
-    return registry;
+    struct candidates *candidates = calloc(1, sizeof(*candidates));
+    if (candidates != NULL)
+        list_init(&candidates->list);
+    return candidates;
 }
 
-void registry_free(struct registry *registry)
+void candidates_free(struct candidates *candidates)
 {
-    if (registry == NULL)
-        return;
-    while (registry->count > 0)
-        candidate_close(of_node(list_first(&registry->candidates)));
-    free(registry);
+    assert(candidates == NULL || candidates->count == 0);
+    free(candidates);
 }
 
-int registry_add(struct registry *registry, struct candidate *candidate, struct crown_error *err)
+int candidates_add(struct candidates *candidates, struct candidate *candidate,
+                   struct crown_error *err)
 {
-    struct candidate **found = tsearch(candidate, &registry->by_name, compare);
+    struct candidate **found = tsearch(candidate, &candidates->by_name, compare);
     if (found == NULL)
         return error_set(err, ERROR_MEMORY, "elect '%s': out of memory", candidate->name);
     if (*found != candidate)
         return error_set(err, ERROR_USAGE, "name: there is already an election '%s' here",
                          candidate->name);
-    list_append(&registry->candidates, &candidate->link);
-    registry->count++;
+    list_append(&candidates->list, &candidate->link);
+    candidates->count++;
     return 0;
 }
 
-void registry_remove(struct registry *registry, struct candidate *candidate)
+void candidates_remove(struct candidates *candidates, struct candidate *candidate)
 {
-    (void)tdelete(candidate, &registry->by_name, compare); /* it is there: registry_add put it */
+    (void)tdelete(candidate, &candidates->by_name, compare); /* it is there: candidates_add */
     list_remove(&candidate->link);
-    registry->count--;
+    candidates->count--;
 }
 
-struct candidate *registry_find(const struct registry *registry, const char *name)
+struct candidate *candidates_find(const struct candidates *candidates, const char *name)
 {
     const struct candidate key = {.name = (char *)name};
-    struct candidate **found = tfind(&key, &registry->by_name, compare);
+    struct candidate **found = tfind(&key, &candidates->by_name, compare);
     return found != NULL ? *found : NULL;
 }
 
-unsigned registry_count(const struct registry *registry)
+unsigned candidates_count(const struct candidates *candidates)
 {
-    return registry->count;
+    return candidates->count;
 }
 
-void registry_stop_all(struct registry *registry)
+void candidates_each(const struct candidates *candidates,
+                     void (*visit)(struct candidate *candidate, void *context), void *context)
 {
-    /* Stopping may finish an election at once, which takes it out of the list: so remember the
-     * next. */
     struct list_node *next;
-    for (struct list_node *node = list_first(&registry->candidates); node != NULL; node = next) {
-        next = list_next(&registry->candidates, node);
-        candidate_stop(of_node(node));
+    for (struct list_node *node = list_first(&candidates->list); node != NULL; node = next) {
+        next = list_next(&candidates->list, node);
+        visit(container_of(node, struct candidate, link), context);
     }
-}
-
-void registry_each(const struct registry *registry,
-                   void (*visit)(struct candidate *candidate, void *context), void *context)
-{
-    list_each(node, &registry->candidates) visit(of_node(node), context);
 }

@@ -9,24 +9,23 @@
 #include "base/error.h"
 
 struct candidate;
-struct registry;
+struct candidates;
 
-struct registry *registry_new(void);
-/** Frees the registry; whatever is still in it is closed first, without a word to the stores. */
-void registry_free(struct registry *registry);
+/** @return NULL when memory is out. */
+struct candidates *candidates_new(void);
+/** Frees the table, which must be empty. */
+void candidates_free(struct candidates *candidates);
 
 /** @return 0, or -1 with ERROR_USAGE where the name is taken. */
-int registry_add(struct registry *registry, struct candidate *candidate, struct crown_error *err);
-void registry_remove(struct registry *registry, struct candidate *candidate);
-struct candidate *registry_find(const struct registry *registry, const char *name);
-unsigned registry_count(const struct registry *registry);
+int candidates_add(struct candidates *candidates, struct candidate *candidate,
+                   struct crown_error *err);
+void candidates_remove(struct candidates *candidates, struct candidate *candidate);
+struct candidate *candidates_find(const struct candidates *candidates, const char *name);
+unsigned candidates_count(const struct candidates *candidates);
 
-/** Stops every election in order; each finishes by itself when its child is gone and its lease
- * released. */
-void registry_stop_all(struct registry *registry);
-
-/** Calls `visit` for each election in the order of their making; it must not add or remove any. */
-void registry_each(const struct registry *registry,
-                   void (*visit)(struct candidate *candidate, void *context), void *context);
+/** Calls `visit` for each election in the order of their making; it may remove the one it is given,
+ * and no other. */
+void candidates_each(const struct candidates *candidates,
+                     void (*visit)(struct candidate *candidate, void *context), void *context);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "candidate/internal.h"
 #include "process/deadman.h"
 
 struct deadmen {
@@ -37,15 +36,15 @@ void deadmen_free(struct deadmen *deadmen)
     free(deadmen);
 }
 
-void deadmen_update(struct deadmen *deadmen, struct candidate *candidate)
+void deadmen_set(struct deadmen *deadmen, struct heap_node *term, int64_t at_ns)
 {
-    if (candidate->deadman_ns == TIME_NEVER)
-        heap_remove(&deadmen->heap, &candidate->deadman_node);
-    else if (heap_set(&deadmen->heap, &candidate->deadman_node, candidate->deadman_ns) < 0)
+    if (at_ns == TIME_NEVER)
+        heap_remove(&deadmen->heap, term);
+    else if (heap_set(&deadmen->heap, term, at_ns) < 0)
         abort(); /* better restarted than without the promise */
     struct heap_node *top = heap_top(&deadmen->heap);
-    int64_t at_ns = top != NULL ? top->key : TIME_NEVER;
-    if (at_ns != deadmen->armed_ns)
-        deadman_set(deadmen->timer, at_ns);
-    deadmen->armed_ns = at_ns;
+    int64_t earliest_ns = top != NULL ? top->key : TIME_NEVER;
+    if (earliest_ns != deadmen->armed_ns)
+        deadman_set(deadmen->timer, earliest_ns);
+    deadmen->armed_ns = earliest_ns;
 }

@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 
-struct candidate;
 struct deadmen;
 
 /** @return NULL with `err`. */
 struct deadmen *deadmen_new(struct crown_error *err);
 void deadmen_free(struct deadmen *deadmen);
 
-/** Takes over `candidate->deadman_ns`; TIME_NEVER takes the candidate out. O(log n), at most one
- * system call. */
-void deadmen_update(struct deadmen *deadmen, struct candidate *candidate);
+/** Sets the instant of one term, or takes it out with TIME_NEVER. O(log n), at most one system
+ * call. @param term embedded in its owner, all zero before first use. */
+void deadmen_set(struct deadmen *deadmen, struct heap_node *term, int64_t at_ns);
 
 #endif

@@ -1,15 +1,14 @@
-/* Signal mode: a command that lives from term to term, told by SIGUSR1 that it leads and by SIGUSR2
- * that it does not any more. To the core its child ends with the term; here it only steps aside. */
-#include "candidate/internal.h"
+#include "candidate/signal_mode.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/container.h"
 #include "base/log.h"
-#include "host/host.h"
+#include "candidate/env.h"
+#include "candidate/feed.h"
+#include "candidate/state.h"
 
 #define HANDLER_WAIT_NS (5 * NS_PER_S)
 /* A shell runs the traps of signals that came together in the order of their numbers, when its
@@ -49,97 +48,85 @@ static bool is_deadly(pid_t pid, int signal)
     return (ignored & shell) == shell || (read_mask(pid, "SigCgt:") & bit_of(signal)) == 0;
 }
 
-static void give_up(struct candidate_child *child)
+static void give_up(struct workload *workload)
 {
     log_warn("%s: the command has no handler for %s, which would end it: not sent",
-             child->candidate->name, child->signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
-    child->signal = 0;
+             workload->candidate->name, workload->signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+    workload->signal = 0;
 }
 
 static void look(struct loop_deadline *timer)
 {
-    struct candidate_child *child = container_of(timer, struct candidate_child, signal_timer);
-    struct loop *loop = host_loop(child->candidate->host);
-    if (child->signal == 0 || child->exited)
+    struct workload *workload = container_of(timer, struct workload, signal_timer);
+    struct loop *loop = workload->candidate->env->loop;
+    if (workload->signal == 0 || workload->exited)
         return;
-    if (child->signal == SIGUSR1 && loop_now(loop) < child->settled_ns) {
-        loop_at(loop, timer, child->settled_ns);
+    if (workload->signal == SIGUSR1 && loop_now(loop) < workload->settled_ns) {
+        loop_at(loop, timer, workload->settled_ns);
         return;
     }
-    if (!is_deadly(child->process.pid, child->signal)) {
-        process_signal(&child->process, child->signal);
-        child->signal = 0;
-    } else if (loop_now(loop) >= child->signal_until_ns) {
-        give_up(child);
+    if (!is_deadly(workload->child.pid, workload->signal)) {
+        child_signal(&workload->child, workload->signal);
+        workload->signal = 0;
+    } else if (loop_now(loop) >= workload->signal_until_ns) {
+        give_up(workload);
     } else {
         loop_at(loop, timer, clock_add_ns(loop_now(loop), HANDLER_LOOK_NS));
     }
 }
 
-/* Sends a signal as soon as the command has a handler for it, so that it never kills one that has
- * none. A later signal takes the place of one that still waits. */
-void standing_tell(struct candidate_child *child, int signal)
+void signal_mode_tell(struct workload *workload, int signal)
 {
-    int64_t now = loop_now(host_loop(child->candidate->host));
+    int64_t now = loop_now(workload->candidate->env->loop);
     if (signal == SIGUSR2)
-        child->settled_ns = clock_add_ns(now, SETTLE_NS);
-    child->signal = signal;
-    child->signal_until_ns =
-        clock_add_ns(now > child->settled_ns ? now : child->settled_ns, HANDLER_WAIT_NS);
-    child->signal_timer.fire = look;
-    look(&child->signal_timer);
+        workload->settled_ns = clock_add_ns(now, SETTLE_NS);
+    workload->signal = signal;
+    workload->signal_until_ns =
+        clock_add_ns(now > workload->settled_ns ? now : workload->settled_ns, HANDLER_WAIT_NS);
+    workload->signal_timer.fire = look;
+    look(&workload->signal_timer);
 }
 
-/* A new term. @return whether there is a command that lives on from an earlier one. */
-bool standing_take_up(struct candidate *candidate, const struct election_action *action)
+bool signal_mode_take_up(struct candidate *candidate)
 {
-    if (candidate->standing == NULL || action->role != ELECTION_ROLE_LEADER)
+    if (candidate->standing == NULL)
         return false;
-    candidate->child = candidate->standing;
+    candidate->workload = candidate->standing;
     candidate->standing = NULL;
-    candidate->child->stop_requested = false;
-    child_set_deadline(candidate, action);
-    standing_tell(candidate->child, SIGUSR1);
-    candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
+    candidate->workload->stop_requested = false;
     return true;
 }
 
-/* A term's end.
- * @return false when the command is to be stopped instead: not in signal mode, or the election
- * ends. */
-bool standing_leave(struct candidate *candidate, int64_t kill_at_ns)
+bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
 {
-    struct candidate_child *child = candidate->child;
-    const struct child_options *options = child_options_of(candidate, child);
+    struct workload *workload = candidate->workload;
+    const struct child_options *options = workload_options(workload);
     const struct election *election = &candidate->election;
-    if (!options->signalled || child->role != ELECTION_ROLE_LEADER || election->stop)
+    if (!options->signalled || workload->role != ELECTION_ROLE_LEADER || election->stop)
         return false;
-    standing_tell(child, SIGUSR2);
+    signal_mode_tell(workload, SIGUSR2);
     if (options->fence && election->ours) {
         /* The lease is about to be released: the fence has to come down before. */
-        process_set_deadline(&child->process, TIME_NEVER, kill_at_ns, kill_at_ns);
+        child_set_deadline(&workload->child, TIME_NEVER, kill_at_ns, kill_at_ns);
         return true;
     }
-    process_set_deadline(&child->process, TIME_NEVER,
-                         options->fence ? election->kill_at_ns : TIME_NEVER,
-                         options->fence ? election->deadline_ns : TIME_NEVER);
-    candidate->standing = child;
-    candidate->child = NULL;
+    child_set_deadline(&workload->child, TIME_NEVER,
+                       options->fence ? election->kill_at_ns : TIME_NEVER,
+                       options->fence ? election->deadline_ns : TIME_NEVER);
+    candidate->standing = workload;
+    candidate->workload = NULL;
     const struct election_event gone = {.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = true}};
     candidate_feed(candidate, &gone);
     return true;
 }
 
-/* The command ended between two terms. */
-void standing_gone(struct candidate *candidate)
+void signal_mode_gone(struct candidate *candidate)
 {
     if (candidate->asked_to_stop || candidate->election.config.restart == ELECTION_RESTART_FINISH)
         candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
-/* The election is to end. @return whether a command has to end first: then standing_gone goes on.
- */
-bool standing_stop(struct candidate *candidate)
+bool signal_mode_stop(struct candidate *candidate)
 {
     const struct election *election = &candidate->election;
     if (candidate->standing == NULL || candidate->standing->exited)
@@ -147,7 +134,7 @@ bool standing_stop(struct candidate *candidate)
     candidate->standing->stop_requested = true;
     int64_t patience_ns =
         election->schedule.stop_timeout_ns > 0 ? election->schedule.stop_timeout_ns : 5 * NS_PER_S;
-    process_stop(&candidate->standing->process,
-                 clock_add_ns(loop_now(host_loop(candidate->host)), patience_ns));
+    child_stop(&candidate->standing->child,
+               clock_add_ns(loop_now(candidate->env->loop), patience_ns));
     return true;
 }

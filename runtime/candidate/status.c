@@ -1,8 +1,9 @@
-/* What a candidate shows of itself. */
+#include "candidate/status.h"
+
 #include <math.h>
 
-#include "candidate/internal.h"
-#include "host/host.h"
+#include "candidate/env.h"
+#include "candidate/state.h"
 
 bool candidate_finished(const struct candidate *candidate)
 {
@@ -23,12 +24,12 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
 {
     status->view = election_look(&candidate->election);
     bool holding = status->view.phase == ELECTION_LEADING || status->view.phase == ELECTION_COOLING;
-    status->leader = holding ? host_node(candidate->host) : candidate->leader;
+    status->leader = holding ? candidate->env->node : candidate->leader;
     status->leader_epoch = holding ? status->view.epoch : candidate->leader_epoch;
     status->expires_at_ns = holding ? status->view.deadline_ns : candidate->leader_expires_ns;
-    status->child_pid = candidate->child != NULL ? candidate->child->process.pid : 0;
+    status->child_pid = candidate->workload != NULL ? candidate->workload->child.pid : 0;
     status->child_is_leader =
-        candidate->child != NULL && candidate->child->role == ELECTION_ROLE_LEADER;
+        candidate->workload != NULL && candidate->workload->role == ELECTION_ROLE_LEADER;
 }
 
 double candidate_term_remaining(const struct candidate *candidate, uint64_t epoch)
@@ -38,20 +39,8 @@ double candidate_term_remaining(const struct candidate *candidate, uint64_t epoc
         return 0;
     if (view.deadline_ns == TIME_NEVER)
         return INFINITY;
-    int64_t left_ns = view.deadline_ns - loop_now(host_loop(candidate->host));
+    int64_t left_ns = view.deadline_ns - loop_now(candidate->env->loop);
     return left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0;
-}
-
-struct list *candidate_adopt_exec(const struct task_scope *scope, struct child_spec *spec)
-{
-    struct candidate *candidate = scope != NULL ? scope->owner : NULL;
-    if (candidate == NULL)
-        return NULL;
-    struct election_view view = election_look(&candidate->election);
-    spec->stop_at_ns = view.stop_at_ns;
-    spec->kill_at_ns = view.kill_at_ns;
-    spec->deadline_ns = view.deadline_ns;
-    return &candidate->execs;
 }
 
 const char *candidate_phase_name(enum election_phase phase)

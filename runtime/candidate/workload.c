@@ -1,192 +1,122 @@
-/* The child that a candidate runs: the leader's or the follower's, one at a time. */
-#include "candidate/internal.h"
+#include "candidate/workload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/container.h"
-#include "host/host.h"
+#include "candidate/env.h"
+#include "candidate/signal_mode.h"
+#include "candidate/state.h"
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_EXECUTABLE 126
-
-static const char *const stream_names[] = {"stdin", "stdout", "stderr"};
 
 static const char *role_name(enum election_role role)
 {
     return role == ELECTION_ROLE_LEADER ? "leader" : "follower";
 }
 
-const struct child_options *child_options_of(const struct candidate *candidate,
-                                             const struct candidate_child *child)
-{
-    return candidate->child_options[child->role];
-}
-
-static void emit(const struct candidate_child *child, enum telemetry_event event,
+static void emit(const struct workload *workload, enum telemetry_event event,
                  struct log_field *fields, unsigned count)
 {
-    const struct candidate *candidate = child->candidate;
-    fields[count++] = log_string("role", role_name(child->role));
-    if (child->process.pid != 0)
-        fields[count++] = log_integer("pid", child->process.pid);
+    const struct candidate *candidate = workload->candidate;
+    fields[count++] = log_string("role", role_name(workload->role));
+    if (workload->child.pid != 0)
+        fields[count++] = log_integer("pid", workload->child.pid);
     /* A command whose end is the program's needs no warning of it. */
-    if (child->exited && child_options_of(candidate, child)->decides)
-        telemetry_emit_at(host_telemetry(candidate->host), LOG_INFO, candidate, event, fields,
+    if (workload->exited && workload_options(workload)->decides)
+        telemetry_emit_at(candidate->env->telemetry, LOG_INFO, &candidate->source, event, fields,
                           count);
     else
-        telemetry_emit(host_telemetry(candidate->host), candidate, event, fields, count);
+        telemetry_emit(candidate->env->telemetry, &candidate->source, event, fields, count);
 }
 
-/* Each line that the child writes is a line of the log. */
-static size_t log_line(struct capture *capture, const char *bytes, size_t size)
+static void emit_exit(const struct workload *workload, enum telemetry_event event)
 {
-    const struct candidate_child *child = capture->context;
-    size_t taken = 0;
-    while (taken < size) {
-        const char *start = bytes + taken;
-        const char *end = memchr(start, '\n', size - taken);
-        if (end == NULL && (capture->open && size < CAPTURE_CHUNK))
-            break;
-        size_t length = end != NULL ? (size_t)(end - start) : size - taken;
-        char line[CAPTURE_CHUNK + 1];
-        memcpy(line, start, length);
-        line[length] = '\0';
-        const struct log_field fields[] = {
-            log_string("name", child->candidate->name),
-            log_string("stream", stream_names[capture - child->capture]),
-        };
-        log_event(LOG_INFO, line, fields, 2);
-        taken += end != NULL ? length + 1 : length;
-    }
-    return taken;
-}
-
-static void emit_exit(const struct candidate_child *child, enum telemetry_event event)
-{
-    int status = child->status;
+    int status = workload->status;
     struct log_field fields[4];
     unsigned count = 0;
     if (WIFEXITED(status))
         fields[count++] = log_integer("code", WEXITSTATUS(status));
     else if (WIFSIGNALED(status))
         fields[count++] = log_integer("signal", WTERMSIG(status));
-    emit(child, event, fields, count);
+    emit(workload, event, fields, count);
 }
 
 /* As a shell says it: 127 not found, 126 not to be executed, 128 + the signal. */
-static int exit_code(const struct candidate_child *child)
+static int exit_code(const struct workload *workload)
 {
-    if (child->unstartable)
-        return child->status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-    return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) : WEXITSTATUS(child->status);
+    if (workload->unstartable)
+        return workload->status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return WIFSIGNALED(workload->status) ? 128 + WTERMSIG(workload->status)
+                                         : WEXITSTATUS(workload->status);
 }
 
-static void child_gone(struct candidate_child *child, const struct wire_message *message)
+static void workload_gone(struct workload *workload, const struct wire_message *message)
 {
-    struct candidate *candidate = child->candidate;
-    if (!child->exited && !child->unstartable)
-        child->status = message->status;
-    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
-        capture_finish(&child->capture[stream]);
-    if (!child->unstartable)
-        emit_exit(child, TELEMETRY_CHILD_STOPPED);
-    if (child_options_of(candidate, child)->decides)
-        host_set_code(candidate->host, exit_code(child));
-    loop_at_cancel(host_loop(candidate->host), &child->signal_timer);
+    struct candidate *candidate = workload->candidate;
+    if (!workload->exited && !workload->unstartable)
+        workload->status = message->status;
+    streams_finish(&workload->streams);
+    if (!workload->unstartable)
+        emit_exit(workload, TELEMETRY_CHILD_STOPPED);
+    if (workload_options(workload)->decides)
+        candidate->env->exit_code(candidate->env, exit_code(workload));
+    loop_at_cancel(candidate->env->loop, &workload->signal_timer);
     const struct election_event event = {
         .type = ELECTION_EVENT_CHILD_GONE,
-        .child = {.failed = child->status != 0 || child->unstartable,
-                  .unstartable = child->unstartable},
+        .child = {.failed = workload->status != 0 || workload->unstartable,
+                  .unstartable = workload->unstartable},
     };
-    bool standing = candidate->standing == child;
+    bool standing = candidate->standing == workload;
     if (standing)
         candidate->standing = NULL;
     else
-        candidate->child = NULL;
-    free(child);
+        candidate->workload = NULL;
+    free(workload);
     if (standing)
-        standing_gone(candidate);
+        signal_mode_gone(candidate);
     else
         candidate_feed(candidate, &event);
 }
 
-static void child_event(struct process *process, const struct wire_message *message)
+static void workload_event(struct child *child, const struct wire_message *message)
 {
-    struct candidate_child *child = container_of(process, struct candidate_child, process);
-    struct candidate *candidate = child->candidate;
+    struct workload *workload = container_of(child, struct workload, child);
+    struct candidate *candidate = workload->candidate;
     struct log_field fields[4];
     switch ((enum wire_type)message->type) {
     case WIRE_STARTED:
-        emit(child, TELEMETRY_CHILD_STARTED, fields, 0);
-        if (child_options_of(candidate, child)->signalled && candidate->child == child)
-            standing_tell(child, SIGUSR1);
+        emit(workload, TELEMETRY_CHILD_STARTED, fields, 0);
+        if (workload_options(workload)->signalled && candidate->workload == workload)
+            signal_mode_tell(workload, SIGUSR1);
         candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
         break;
     case WIRE_START_FAILED:
-        child->unstartable = true;
-        child->status = message->error;
+        workload->unstartable = true;
+        workload->status = message->error;
         fields[0] = log_string("error", message->text);
-        emit(child, TELEMETRY_CHILD_EXITED, fields, 1);
+        emit(workload, TELEMETRY_CHILD_EXITED, fields, 1);
         break;
     case WIRE_EXITED:
-        child->exited = true;
-        child->status = message->status;
-        if (!child->stop_requested)
-            emit_exit(child, TELEMETRY_CHILD_EXITED);
+        workload->exited = true;
+        workload->status = message->status;
+        if (!workload->stop_requested)
+            emit_exit(workload, TELEMETRY_CHILD_EXITED);
         break;
     case WIRE_KILLED:
-        emit(child, TELEMETRY_CHILD_KILLED, fields, 0);
+        emit(workload, TELEMETRY_CHILD_KILLED, fields, 0);
         break;
     case WIRE_GONE:
-        child_gone(child, message);
+        workload_gone(workload, message);
         break;
     default:
         break;
     }
-}
-
-/* Opens what the child's streams need. Fills `close_fds` with what is ours to close after the
- * start. */
-static int open_streams(struct candidate *candidate, const struct child_options *options,
-                        struct child_spec *spec, int *close_fds, unsigned *close_count,
-                        struct crown_error *err)
-{
-    for (int stream = 0; stream < 3; stream++) {
-        int fd = -1;
-        switch (options->output[stream]) {
-        case CHILD_OUTPUT_INHERIT:
-            spec->stdio[stream] = CHILD_STDIO_INHERIT;
-            continue;
-        case CHILD_OUTPUT_NULL:
-            spec->stdio[stream] = CHILD_STDIO_NULL;
-            continue;
-        case CHILD_OUTPUT_LOG:
-            fd = capture_open(&candidate->child->capture[stream], host_loop(candidate->host),
-                              log_line, candidate->child, err);
-            break;
-        case CHILD_OUTPUT_PATH:
-            fd = open(options->path[stream],
-                      (stream == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND) | O_CLOEXEC, 0666);
-            if (fd < 0)
-                (void)error_set_errno(err, errno, "open %s for the child's %s",
-                                      options->path[stream], stream_names[stream]);
-            break;
-        }
-        if (fd < 0)
-            return -1;
-        spec->stdio[stream] = CHILD_STDIO_FD;
-        spec->stdio_fd[stream] = fd;
-        close_fds[(*close_count)++] = fd;
-    }
-    return 0;
 }
 
 static char **make_environment(struct candidate *candidate, const struct child_options *options,
@@ -194,7 +124,7 @@ static char **make_environment(struct candidate *candidate, const struct child_o
 {
     char election[160], node[300], role_text[32], epoch_text[48];
     (void)snprintf(election, sizeof(election), "CROWN_ELECTION=%s", candidate->name);
-    (void)snprintf(node, sizeof(node), "CROWN_NODE=%s", host_node(candidate->host));
+    (void)snprintf(node, sizeof(node), "CROWN_NODE=%s", candidate->env->node);
     (void)snprintf(role_text, sizeof(role_text), "CROWN_ROLE=%s", role_name(role));
     (void)snprintf(epoch_text, sizeof(epoch_text), "CROWN_EPOCH=%" PRIu64, epoch);
     const char *const extra[] = {election, node, role_text, epoch_text, NULL};
@@ -236,30 +166,37 @@ static int start(struct candidate *candidate, const struct child_options *option
     /* A command that lives on after the term must not keep its lock. */
     if (candidate->hold_fd >= 0 && action->role == ELECTION_ROLE_LEADER && is_killed(options))
         spec.hold_fd[spec.hold_count++] = candidate->hold_fd;
-    int close_fds[3];
-    unsigned close_count = 0;
-    int result = open_streams(candidate, options, &spec, close_fds, &close_count, err);
+    struct workload *workload = candidate->workload;
+    int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
+                              &spec, err);
     if (result == 0)
-        result = process_start(&candidate->child->process, candidate->host, &spec, err);
-    for (unsigned i = 0; i < close_count; i++)
-        (void)close(close_fds[i]); /* the process has its own copy */
-    child_environment_free(environment);
+        result = child_start(&workload->child, candidate->env->children, &spec, err);
+    streams_hand_over(&spec);
+    strings_free(environment);
     return result;
 }
 
-void child_start(struct candidate *candidate, const struct election_action *action)
+/* The same command, a new term: it is told, and its child need not start. */
+static void take_up(struct candidate *candidate, const struct election_action *action)
 {
-    if (standing_take_up(candidate, action))
+    workload_set_instants(candidate, action);
+    signal_mode_tell(candidate->workload, SIGUSR1);
+    candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
+}
+
+void workload_start(struct candidate *candidate, const struct election_action *action)
+{
+    if (action->role == ELECTION_ROLE_LEADER && signal_mode_take_up(candidate)) {
+        take_up(candidate, action);
         return;
-    struct candidate_child *child = calloc(1, sizeof(*child));
+    }
+    struct workload *workload = calloc(1, sizeof(*workload));
     struct crown_error err = {0};
-    if (child != NULL) {
-        candidate->child = child;
-        child->candidate = candidate;
-        child->role = action->role;
-        child->process.event = child_event;
-        for (int stream = 0; stream < 3; stream++)
-            child->capture[stream].context = child;
+    if (workload != NULL) {
+        candidate->workload = workload;
+        workload->candidate = candidate;
+        workload->role = action->role;
+        workload->child.event = workload_event;
         if (start(candidate, candidate->child_options[action->role], action, &err) == 0)
             return;
     } else {
@@ -267,62 +204,56 @@ void child_start(struct candidate *candidate, const struct election_action *acti
     }
     const struct log_field fields[] = {log_string("error", err.message),
                                        log_string("role", role_name(action->role))};
-    telemetry_emit(host_telemetry(candidate->host), candidate, TELEMETRY_CHILD_EXITED, fields, 2);
-    child_free(candidate);
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_EXITED, fields,
+                   2);
+    workload_let_go(candidate);
     const struct election_event event = {.type = ELECTION_EVENT_CHILD_GONE,
                                          .child = {.failed = true, .unstartable = true}};
     candidate_feed(candidate, &event);
 }
 
-void child_stop(struct candidate *candidate, int64_t kill_at_ns)
+void workload_stop(struct candidate *candidate, int64_t kill_at_ns)
 {
-    if (candidate->child == NULL)
+    if (candidate->workload == NULL)
         return;
-    candidate->child->stop_requested = true;
-    if (standing_leave(candidate, kill_at_ns))
+    candidate->workload->stop_requested = true;
+    if (signal_mode_leave(candidate, kill_at_ns))
         return;
-    process_stop(&candidate->child->process, kill_at_ns);
+    child_stop(&candidate->workload->child, kill_at_ns);
 }
 
-void child_set_deadline(struct candidate *candidate, const struct election_action *action)
+void workload_set_instants(struct candidate *candidate, const struct election_action *action)
 {
-    struct candidate_child *child = candidate->child;
-    if (child == NULL || child->role != ELECTION_ROLE_LEADER)
+    struct workload *workload = candidate->workload;
+    if (workload == NULL || workload->role != ELECTION_ROLE_LEADER)
         return;
-    bool killed = is_killed(child_options_of(candidate, child));
-    process_set_deadline(&child->process, action->stop_at_ns,
-                         killed ? action->kill_at_ns : TIME_NEVER,
-                         killed ? action->deadline_ns : TIME_NEVER);
+    bool killed = is_killed(workload_options(workload));
+    child_set_deadline(&workload->child, action->stop_at_ns,
+                       killed ? action->kill_at_ns : TIME_NEVER,
+                       killed ? action->deadline_ns : TIME_NEVER);
 }
 
-/* Only for a child that never started, or when the whole runtime goes down: its keepers then kill.
- */
-static void drop(struct candidate_child *child)
+bool workload_signal(struct candidate *candidate, int signal)
 {
-    if (child == NULL)
-        return;
-    loop_at_cancel(host_loop(child->candidate->host), &child->signal_timer);
-    if (child->process.active) {
-        loop_unwatch(&child->process.watch);
-        list_remove(&child->process.link);
-        keeper_link_close(&child->process.keeper);
-    }
-    for (int stream = 0; stream < 3; stream++)
-        capture_finish(&child->capture[stream]);
-    free(child);
-}
-
-void child_free(struct candidate *candidate)
-{
-    drop(candidate->child);
-    drop(candidate->standing);
-    candidate->child = candidate->standing = NULL;
-}
-
-bool candidate_signal_child(struct candidate *candidate, int signal)
-{
-    if (candidate->child == NULL || candidate->child->process.pid == 0)
+    if (candidate->workload == NULL || candidate->workload->child.pid == 0)
         return false;
-    process_signal(&candidate->child->process, signal);
+    child_signal(&candidate->workload->child, signal);
     return true;
+}
+
+static void let_go(struct workload *workload)
+{
+    if (workload == NULL)
+        return;
+    loop_at_cancel(workload->candidate->env->loop, &workload->signal_timer);
+    child_let_go(&workload->child);
+    streams_finish(&workload->streams);
+    free(workload);
+}
+
+void workload_let_go(struct candidate *candidate)
+{
+    let_go(candidate->workload);
+    let_go(candidate->standing);
+    candidate->workload = candidate->standing = NULL;
 }

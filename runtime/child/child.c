@@ -4,101 +4,104 @@
 
 #include "base/container.h"
 #include "base/log.h"
-#include "host/host.h"
 
-static void process_gone(struct process *process, const struct wire_message *message)
+void child_let_go(struct child *child)
 {
-    loop_unwatch(&process->watch);
-    keeper_link_close(&process->keeper);
-    list_remove(&process->link);
-    process->active = false;
-    process->event(process, message);
+    if (!child->active)
+        return;
+    loop_unwatch(&child->watch);
+    keeper_link_close(&child->member.keeper);
+    list_remove(&child->member.node);
+    child->active = false;
 }
 
-static void process_ready(struct loop_watch *watch, unsigned events)
+static void child_gone(struct child *child, const struct wire_message *message)
 {
-    struct process *process = container_of(watch, struct process, watch);
+    child_let_go(child);
+    child->event(child, message);
+}
+
+static void child_ready(struct loop_watch *watch, unsigned events)
+{
+    struct child *child = container_of(watch, struct child, watch);
     (void)events;
     for (;;) {
         struct wire_message message;
         struct crown_error err = {0};
-        int received = keeper_link_receive(&process->keeper, &message, &err);
+        int received = keeper_link_receive(&child->member.keeper, &message, &err);
         if (received == 0)
             return;
         if (received < 0) {
             /* The keeper was killed. Its tree is not known to be gone until the supervisor, which
              * adopts what is left of it, says so with KEEPER_FAILED. */
-            loop_unwatch(&process->watch);
+            loop_unwatch(&child->watch);
             return;
         }
         if (message.type == WIRE_GONE) {
-            process_gone(process, &message);
+            child_gone(child, &message);
             return;
         }
         if (message.type == WIRE_STARTED)
-            process->pid = message.pid;
-        process->event(process, &message);
+            child->pid = message.pid;
+        child->event(child, &message);
     }
 }
 
-int process_start(struct process *process, struct host *host, const struct child_spec *spec,
-                  struct crown_error *err)
+static void keeper_failed(struct children_member *member, const struct wire_message *message)
 {
-    process->host = host;
-    process->pid = 0;
-    if (link_start_child(host_link(host), spec, &process->keeper, err) < 0)
+    struct child *child = container_of(member, struct child, member);
+    struct wire_message gone = *message;
+    gone.type = WIRE_GONE;
+    if (message->error != 0) {
+        /* No keeper could be forked at all. */
+        struct wire_message failed = *message;
+        failed.type = WIRE_START_FAILED;
+        child->event(child, &failed);
+    } else {
+        gone.status = SIGKILL;
+    }
+    child_gone(child, &gone);
+}
+
+int child_start(struct child *child, struct children *children, const struct child_spec *spec,
+                struct crown_error *err)
+{
+    child->children = children;
+    child->pid = 0;
+    if (link_start_child(children->link, spec, &child->member.keeper, err) < 0)
         return -1;
-    process->active = true;
-    list_append(host_processes(host), &process->link);
-    process->watch.ready = process_ready;
-    loop_watch(host_loop(host), &process->watch, process->keeper.fd, LOOP_READ);
+    child->active = true;
+    child->member.keeper_failed = keeper_failed;
+    list_append(&children->list, &child->member.node);
+    child->watch.ready = child_ready;
+    loop_watch(children->loop, &child->watch, child->member.keeper.fd, LOOP_READ);
     return 0;
 }
 
-void process_set_deadline(struct process *process, int64_t stop_at_ns, int64_t kill_at_ns,
-                          int64_t deadline_ns)
+static bool has_keeper(const struct child *child)
+{
+    return child->active && child->member.keeper.fd >= 0;
+}
+
+void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at_ns,
+                        int64_t deadline_ns)
 {
     struct crown_error err;
-    if (process->active && process->keeper.fd >= 0 &&
-        keeper_link_set_deadline(&process->keeper, stop_at_ns, kill_at_ns, deadline_ns, &err) < 0)
+    if (has_keeper(child) && keeper_link_set_deadline(&child->member.keeper, stop_at_ns, kill_at_ns,
+                                                      deadline_ns, &err) < 0)
         log_debug("tell the keeper its deadline: %s", err.message);
 }
 
-void process_stop(struct process *process, int64_t kill_at_ns)
+void child_stop(struct child *child, int64_t kill_at_ns)
 {
     struct crown_error err;
-    if (process->active && process->keeper.fd >= 0 &&
-        keeper_link_stop(&process->keeper, kill_at_ns, &err) < 0)
+    if (has_keeper(child) && keeper_link_stop(&child->member.keeper, kill_at_ns, &err) < 0)
         log_debug("tell the keeper to stop: %s", err.message);
 }
 
-void process_signal(struct process *process, int signal)
+void child_signal(struct child *child, int signal)
 {
     struct crown_error err;
-    if (process->active && process->keeper.fd >= 0 &&
-        keeper_link_signal(&process->keeper, signal, &err) < 0)
+    if (has_keeper(child) && keeper_link_signal(&child->member.keeper, signal, &err) < 0)
         log_debug("tell the keeper to signal: %s", err.message);
-}
-
-bool process_keeper_failed(struct host *host, const struct wire_message *message)
-{
-    list_each(node, host_processes(host))
-    {
-        struct process *process = container_of(node, struct process, link);
-        if (process->keeper.id != message->id)
-            continue;
-        struct wire_message gone = *message;
-        gone.type = WIRE_GONE;
-        if (message->error != 0) {
-            /* No keeper could be forked at all. */
-            struct wire_message failed = *message;
-            failed.type = WIRE_START_FAILED;
-            process->event(process, &failed);
-        } else {
-            gone.status = SIGKILL;
-        }
-        process_gone(process, &gone);
-        return true;
-    }
-    return false;
 }

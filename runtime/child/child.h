@@ -1,5 +1,5 @@
 /**
- * A process under a keeper, as the runtime sees it: a leader's or follower's child, or a command of
+ * A process under a keeper, as the runtime sees it: a leader's or follower's command, or one of
  * crown.exec. Starts it, watches the keeper's line on the loop, and reports what the keeper says.
  */
 #ifndef CROWN_CHILD_CHILD_H
@@ -9,30 +9,27 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/list.h"
+#include "child/children.h"
 #include "loop/loop.h"
 #include "process/child_spec.h"
-#include "process/link.h"
 
-struct host;
-struct process;
+struct child;
 
 /**
  * Called for STARTED, START_FAILED, EXITED, KILLED and GONE, in the keeper's order. GONE is always
  * the last, also when the keeper itself was killed: then it comes when the supervisor has killed
- * what was left. After it the process may be started again, or freed, by the callee.
+ * what was left. After it the child may be started again, or freed, by the callee.
  */
-typedef void process_event(struct process *process, const struct wire_message *message);
+typedef void child_event(struct child *child, const struct wire_message *message);
 
 /** Embed it; zero-initialise before first use. */
-struct process {
-    process_event *event;
-    struct host *host;
-    struct keeper_link keeper;
+struct child {
+    child_event *event;
+    struct children *children;
+    struct children_member member;
     struct loop_watch watch;
-    struct list_node link; /* among the host's processes */
-    pid_t pid;             /* 0 until STARTED */
-    bool active;           /* from process_start until GONE */
+    pid_t pid;   /* 0 until STARTED */
+    bool active; /* from child_start until GONE */
 };
 
 /**
@@ -40,18 +37,19 @@ struct process {
  * @param spec may be freed after the call; its descriptors stay the caller's.
  * @return 0, or -1 with `err`: then no event follows.
  */
-int process_start(struct process *process, struct host *host, const struct child_spec *spec,
-                  struct crown_error *err);
+int child_start(struct child *child, struct children *children, const struct child_spec *spec,
+                struct crown_error *err);
 
 /** New instants for stop signal, SIGKILL and deadline. Errors mean the keeper is gone, and GONE
  * follows. */
-void process_set_deadline(struct process *process, int64_t stop_at_ns, int64_t kill_at_ns,
-                          int64_t deadline_ns);
+void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at_ns,
+                        int64_t deadline_ns);
 /** Stop signal now, SIGKILL to the tree at `kill_at_ns`. */
-void process_stop(struct process *process, int64_t kill_at_ns);
-void process_signal(struct process *process, int signal);
+void child_stop(struct child *child, int64_t kill_at_ns);
+void child_signal(struct child *child, int signal);
 
-/** For the host: what the supervisor said of keeper `id`. @return false when no process has it. */
-bool process_keeper_failed(struct host *host, const struct wire_message *message);
+/** Hears no more of it, without a GONE: for when the whole runtime goes down, and its keepers kill.
+ */
+void child_let_go(struct child *child);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/container.h"
 #include "child/capture.h"
 #include "child/child.h"
-#include "host/host.h"
 
 struct exec_output {
     struct capture capture;
@@ -22,8 +21,7 @@ struct exec_output {
 };
 
 struct exec {
-    struct host *host;
-    struct process process;
+    struct child child;
     struct list_node sibling; /* among the executions of a term */
     struct exec_output output[2];
     struct exec_result result;
@@ -85,9 +83,9 @@ static void exec_gone(struct exec *exec, const struct wire_message *message)
     op_complete(&exec->op);
 }
 
-static void exec_event(struct process *process, const struct wire_message *message)
+static void exec_event(struct child *child, const struct wire_message *message)
 {
-    struct exec *exec = container_of(process, struct exec, process);
+    struct exec *exec = container_of(child, struct exec, child);
     switch ((enum wire_type)message->type) {
     case WIRE_STARTED:
         exec->result.started = true;
@@ -130,8 +128,8 @@ static int open_input(const char *input, size_t size, struct crown_error *err)
     return fd;
 }
 
-static int start(struct exec *exec, struct child_spec *spec, const char *input, size_t size,
-                 struct crown_error *err)
+static int start(struct exec *exec, struct children *children, struct child_spec *spec,
+                 const char *input, size_t size, struct crown_error *err)
 {
     int fds[3] = {-1, -1, -1};
     int result = -1;
@@ -142,14 +140,13 @@ static int start(struct exec *exec, struct child_spec *spec, const char *input, 
             return -1;
     }
     for (int i = 0; i < 2; i++) {
-        fds[i + 1] =
-            capture_open(&exec->output[i].capture, host_loop(exec->host), collect, exec, err);
+        fds[i + 1] = capture_open(&exec->output[i].capture, children->loop, collect, exec, err);
         if (fds[i + 1] < 0)
             goto done;
         spec->stdio[i + 1] = CHILD_STDIO_FD;
     }
     memcpy(spec->stdio_fd, fds, sizeof(fds));
-    result = process_start(&exec->process, exec->host, spec, err);
+    result = child_start(&exec->child, children, spec, err);
 done:
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
@@ -162,10 +159,10 @@ done:
 static void exec_cancelled(struct op *op)
 {
     struct exec *exec = container_of(op, struct exec, op);
-    process_stop(&exec->process, clock_boottime_ns());
+    child_stop(&exec->child, clock_boottime_ns());
 }
 
-struct exec *exec_start(struct host *host, struct child_spec *spec, struct list *siblings,
+struct exec *exec_start(struct children *children, struct child_spec *spec, struct list *siblings,
                         const char *input, size_t size, struct crown_error *err)
 {
     struct exec *exec = calloc(1, sizeof(*exec));
@@ -173,10 +170,9 @@ struct exec *exec_start(struct host *host, struct child_spec *spec, struct list 
         (void)error_set(err, ERROR_MEMORY, "run %s: out of memory", spec->argv[0]);
         return NULL;
     }
-    exec->host = host;
-    exec->process.event = exec_event;
-    op_init(&exec->op, host_loop(host), exec_cancelled);
-    if (start(exec, spec, input, size, err) < 0) {
+    exec->child.event = exec_event;
+    op_init(&exec->op, children->loop, exec_cancelled);
+    if (start(exec, children, spec, input, size, err) < 0) {
         exec_destroy(exec);
         return NULL;
     }
@@ -201,7 +197,7 @@ void exec_set_deadlines(struct list *siblings, int64_t stop_at_ns, int64_t kill_
     list_each(node, siblings)
     {
         struct exec *exec = container_of(node, struct exec, sibling);
-        process_set_deadline(&exec->process, stop_at_ns, kill_at_ns, deadline_ns);
+        child_set_deadline(&exec->child, stop_at_ns, kill_at_ns, deadline_ns);
     }
 }
 
@@ -209,11 +205,11 @@ void exec_free(struct exec *exec)
 {
     if (exec == NULL)
         return;
-    if (!exec->process.active) {
+    if (!exec->child.active) {
         exec_destroy(exec);
         return;
     }
     exec->abandoned = true;
     op_cancel(&exec->op);
-    process_stop(&exec->process, clock_boottime_ns());
+    child_stop(&exec->child, clock_boottime_ns());
 }

@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/list.h"
+#include "child/children.h"
 #include "loop/op.h"
 #include "process/child_spec.h"
 
-struct host;
 struct exec;
 
 /** Bytes of stdout and of stderr kept; what is more is dropped, and `truncated` says so. */
@@ -35,7 +35,7 @@ struct exec_result {
  * @param input what the command reads, or NULL for nothing; copied.
  * @return the execution, whose op completes when the whole tree is gone; or NULL with `err`.
  */
-struct exec *exec_start(struct host *host, struct child_spec *spec, struct list *siblings,
+struct exec *exec_start(struct children *children, struct child_spec *spec, struct list *siblings,
                         const char *input, size_t size, struct crown_error *err);
 struct op *exec_op(struct exec *exec);
 const struct exec_result *exec_result(const struct exec *exec);

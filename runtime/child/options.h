@@ -1,15 +1,13 @@
 /**
- * What the user said about a child, as plain data: validated in Lua, kept by the candidate, and
- * turned into a child_spec at each start, with the election's environment.
+ * What the user said about a child, as plain data: validated in Lua, read by the bindings, kept by
+ * the candidate, and turned into a child_spec at each start, with the election's environment.
  */
 #ifndef CROWN_CHILD_OPTIONS_H
 #define CROWN_CHILD_OPTIONS_H
 
-#include <lua.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "process/child_spec.h"
 
 enum child_output {
@@ -40,22 +38,17 @@ struct child_options {
     bool decides;   /* its exit code is the program's */
 };
 
-/**
- * Reads the table at `index` (`argv`, `env`, `cwd`, `uid`, `gid`, `groups`, `stdin`, `stdout`,
- * `stderr`, `stop_signal`, `isolation`, `terminal`, `escalate`, `signalled`, `fence`, `decides`).
- * May raise for what the Lua side must have checked.
- * @return options for child_options_free, or NULL when memory is out.
- */
-struct child_options *child_options_read(lua_State *L, int index);
+/** Frees a NULL-terminated array of strings that were allocated one by one. */
+void strings_free(char **strings);
+
 void child_options_free(struct child_options *options);
 
 /**
  * Makes the environment of a child: the runtime's own, less what is not the child's business
  * (CROWN_ORACLE may hold a password), plus the options' additions, plus `extra` (NULL-terminated
  * "KEY=value").
- * @return a NULL-terminated array for child_environment_free, or NULL when memory is out.
+ * @return a NULL-terminated array for strings_free, or NULL when memory is out.
  */
 char **child_environment(const struct child_options *options, const char *const *extra);
-void child_environment_free(char **environment);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "candidate/candidate.h"
-#include "candidate/candidates.h"
-#include "host/host.h"
+#include "loop/loop.h"
+#include "process/link.h"
 #include "process/title.h"
 #include "telemetry/notify.h"
 
@@ -33,7 +33,7 @@ static void add_led(struct candidate *candidate, void *context)
 /* One runtime a process. */
 static struct {
     struct loop_job job;
-    struct host *host;
+    const struct candidate_env *env;
 } announcement;
 
 static void tell_status(struct loop_job *job)
@@ -41,20 +41,20 @@ static void tell_status(struct loop_job *job)
     (void)job;
     struct leading leading = {.length = 0};
     char text[512];
-    registry_each(host_registry(announcement.host), add_led, &leading);
+    candidates_each(announcement.env->candidates, add_led, &leading);
     (void)snprintf(text, sizeof(text), "STATUS=leads %u of %u elections%s%s%s", leading.led,
                    leading.all, leading.led > 0 ? ": " : "", leading.text,
                    leading.led > 3 ? ", …" : "");
     notify_send(text);
 }
 
-void announce_status(struct host *host)
+void announce_status(struct candidate_env *env)
 {
     if (getenv("NOTIFY_SOCKET") == NULL)
         return;
-    announcement.host = host;
+    announcement.env = env;
     announcement.job.run = tell_status;
-    loop_post(host_loop(host), &announcement.job);
+    loop_post(env->loop, &announcement.job);
 }
 
 struct title {
@@ -72,14 +72,14 @@ static void add_name(struct candidate *candidate, void *context)
                              "%s%.60s", title->length > 0 ? " " : "", candidate_name(candidate));
 }
 
-void announce_title(struct host *host)
+void announce_title(const struct candidate_env *env, struct link *link)
 {
     struct title title = {.length = 0};
     struct crown_error err;
-    registry_each(host_registry(host), add_name, &title);
+    candidates_each(env->candidates, add_name, &title);
     if (title.count > 3)
         (void)snprintf(title.text, sizeof(title.text), "%u elections", title.count);
     title_set("crown-runtime", title.text);
-    if (link_fd(host_link(host)) >= 0 && link_title(host_link(host), title.text, &err) < 0)
+    if (link_fd(link) >= 0 && link_title(link, title.text, &err) < 0)
         log_debug("%s", err.message);
 }

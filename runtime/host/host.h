@@ -5,25 +5,35 @@
 #define CROWN_HOST_HOST_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "base/error.h"
-#include "base/list.h"
-#include "loop/loop.h"
-#include "lua/vm.h"
-#include "process/link.h"
+#include "base/random.h"
+#include "candidate/env.h"
+#include "child/children.h"
+#include "host/config.h"
+#include "host/heartbeat.h"
+#include "host/lifetime.h"
 
-struct host;
-struct deadmen;
-struct journal;
-struct registry;
-struct telemetry;
+#define HOST_NODE_SIZE 256
+#define HOST_TOKEN_SIZE 64
 
-struct host_config {
-    int argc;
-    char **argv;
-    const struct lua_module *modules; /* the C tables: bind/bind.h */
-    bool lua_child; /* a Lua module as a child process: no supervisor, no elections */
+/** What the bindings reach through lua_vm_owner. */
+struct host {
+    const struct host_config *config;
+    struct candidate_env env;
+    struct lifetime lifetime;
+    struct heartbeat heartbeat;
+    struct children children;
+    struct random random;
+    char node[HOST_NODE_SIZE];   /* this candidate's name, by default the host's */
+    char token[HOST_TOKEN_SIZE]; /* random, new for each start of the supervisor */
+    bool real_time;              /* whether keepers run at real-time priority */
+
+    /* host.c alone */
+    struct link *link;
+    struct loop_watch link_watch;
+    unsigned restarts;
+    int last_status;
+    bool stopping;
 };
 
 /**
@@ -35,38 +45,6 @@ struct host_config {
  */
 int host_run(int supervisor_fd, int journal_fd, void *context);
 
-struct loop *host_loop(const struct host *host);
-struct lua_vm *host_lua(const struct host *host);
-struct link *host_link(const struct host *host);
-struct list *host_processes(struct host *host);
-struct registry *host_registry(const struct host *host);
-struct telemetry *host_telemetry(const struct host *host);
-struct journal *host_journal(const struct host *host);
-struct deadmen *host_deadmen(const struct host *host);
-const struct host_config *host_config(const struct host *host);
-
-/** This candidate's name, by default the host's. */
-const char *host_node(const struct host *host);
 void host_set_node(struct host *host, const char *node);
-/** A random value, new for each start of the supervisor. */
-const char *host_token(const struct host *host);
-/** Whether keepers run at real-time priority. */
-bool host_real_time(const struct host *host);
-uint64_t host_random(struct host *host);
-
-/** How long the runtime may be silent before the supervisor restarts it; 0: for ever. Before the
- * first election. */
-void host_set_heartbeat(struct host *host, int64_t silence_ns);
-
-/** Something keeps the loop running (an election); released when it ends. */
-void host_hold(struct host *host);
-void host_release(struct host *host);
-
-/** Ends the runtime with this code, in order but without waiting for anything. The first call
- * counts. */
-void host_exit(struct host *host, int code);
-
-/** The exit code for when the last election has ended; 0 unless set. */
-void host_set_code(struct host *host, int code);
 
 #endif

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/host.h"
+#include "host/config.h"
 #include "lua/task.h"
+#include "lua/vm.h"
 
 #define EXIT_USAGE 2
 
@@ -44,9 +45,8 @@ static void raise_usage(lua_State *L)
     (void)lua_error(L);
 }
 
-int script_load(lua_State *L, struct host *host, int first)
+int script_load(lua_State *L, const struct host_config *config, int first)
 {
-    const struct host_config *config = host_config(host);
     const char *path = config->argv[first];
     app_loaded = true;
     set_arg(L, config, first);
@@ -60,7 +60,7 @@ int script_load(lua_State *L, struct host *host, int first)
 
 static int push_command(lua_State *L)
 {
-    const struct host_config *config = host_config(lua_touserdata(L, 1));
+    const struct host_config *config = lua_touserdata(L, 1);
     lua_getglobal(L, "require");
     lua_pushstring(L, config->lua_child ? "crown.election.child_main" : "crown.command");
     lua_call(L, 1, 1);
@@ -112,12 +112,13 @@ static void main_done(struct task *task, enum task_outcome outcome, int nresults
     ended(code, ended_context);
 }
 
-void script_start(struct host *host, void (*ended)(int code, void *context), void *context)
+void script_start(struct lua_vm *lua, const struct host_config *config,
+                  void (*ended)(int code, void *context), void *context)
 {
-    lua_State *L = lua_vm_state(host_lua(host));
+    lua_State *L = lua_vm_state(lua);
     int base = lua_gettop(L);
     lua_pushcfunction(L, push_command);
-    lua_pushlightuserdata(L, host);
+    lua_pushlightuserdata(L, (void *)config);
     struct script *script = malloc(sizeof(*script));
     if (script == NULL || lua_pcall(L, 1, LUA_MULTRET, 0) != 0) {
         free(script);
@@ -127,7 +128,7 @@ void script_start(struct host *host, void (*ended)(int code, void *context), voi
     }
     *script = (struct script){ended, context};
     int nargs = lua_gettop(L) - base - 1;
-    if (task_spawn(host_lua(host), L, nargs, NULL, main_done, script) == NULL) {
+    if (task_spawn(lua, L, nargs, NULL, main_done, script) == NULL) {
         free(script);
         ended(1, context);
     }

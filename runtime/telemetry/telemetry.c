@@ -6,8 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "candidate/candidate.h"
-#include "host/host.h"
+#include "lua/vm.h"
 
 #define COMMON_FIELDS 7
 #define MAX_FIELDS 16
@@ -20,19 +19,20 @@ static const struct {
     TELEMETRY_EVENTS(TELEMETRY_ROW)};
 
 struct telemetry {
-    struct host *host;
-    int sink; /* registry reference of a Lua function, or LUA_NOREF */
+    const char *node;
+    lua_State *L; /* the main one, once there is a sink */
+    int sink;     /* registry reference of a Lua function, or LUA_NOREF */
     bool wanted[TELEMETRY_EVENT_COUNT];
     bool wanted_own; /* events that only an oracle knows */
     uint64_t counts[TELEMETRY_EVENT_COUNT];
 };
 
-struct telemetry *telemetry_new(struct host *host)
+struct telemetry *telemetry_new(const char *node)
 {
     struct telemetry *telemetry = calloc(1, sizeof(*telemetry));
     if (telemetry == NULL)
         return NULL;
-    telemetry->host = host;
+    telemetry->node = node;
     telemetry->sink = LUA_NOREF;
     return telemetry;
 }
@@ -51,24 +51,24 @@ static double wall_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / (double)NS_PER_S;
 }
 
-static unsigned common_fields(const struct host *host, const struct candidate *candidate,
-                              struct log_field *fields)
+static unsigned common_fields(const struct telemetry *telemetry,
+                              const struct telemetry_source *source, struct log_field *fields)
 {
+    struct telemetry_subject subject = {.name = NULL};
     unsigned count = 0;
-    if (candidate == NULL) {
-        fields[count++] = log_string("node", host_node(host));
-        return count;
-    }
-    struct candidate_status status;
-    candidate_status(candidate, &status);
-    fields[count++] = log_string("name", candidate_name(candidate));
-    fields[count++] = log_string("node", host_node(host));
-    fields[count++] = log_string("phase", candidate_phase_name(status.view.phase));
-    fields[count++] = log_string("oracle", candidate_oracle(candidate));
-    if (status.leader != NULL)
-        fields[count++] = log_string("leader", status.leader);
-    uint64_t epoch = status.leader_epoch != 0 ? status.leader_epoch : status.view.epoch;
-    fields[count++] = log_integer("epoch", (int64_t)epoch);
+    if (source != NULL)
+        source->describe(source, &subject);
+    if (subject.name != NULL)
+        fields[count++] = log_string("name", subject.name);
+    fields[count++] = log_string("node", telemetry->node);
+    if (subject.phase != NULL)
+        fields[count++] = log_string("phase", subject.phase);
+    if (subject.oracle != NULL)
+        fields[count++] = log_string("oracle", subject.oracle);
+    if (subject.leader != NULL)
+        fields[count++] = log_string("leader", subject.leader);
+    if (source != NULL)
+        fields[count++] = log_integer("epoch", (int64_t)subject.epoch);
     return count;
 }
 
@@ -94,7 +94,7 @@ static void push_field(lua_State *L, const struct log_field *field)
 static void tell_sink(struct telemetry *telemetry, const char *event,
                       const struct log_field *fields, unsigned count)
 {
-    lua_State *L = lua_vm_state(host_lua(telemetry->host));
+    lua_State *L = telemetry->L;
     lua_rawgeti(L, LUA_REGISTRYINDEX, telemetry->sink);
     lua_pushstring(L, event);
     lua_createtable(L, 0, (int)count + 1);
@@ -108,14 +108,14 @@ static void tell_sink(struct telemetry *telemetry, const char *event,
     }
 }
 
-void telemetry_emit(struct telemetry *telemetry, const struct candidate *candidate,
+void telemetry_emit(struct telemetry *telemetry, const struct telemetry_source *source,
                     enum telemetry_event event, const struct log_field *fields, unsigned count)
 {
-    telemetry_emit_at(telemetry, events[event].level, candidate, event, fields, count);
+    telemetry_emit_at(telemetry, events[event].level, source, event, fields, count);
 }
 
 void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
-                       const struct candidate *candidate, enum telemetry_event event,
+                       const struct telemetry_source *source, enum telemetry_event event,
                        const struct log_field *fields, unsigned count)
 {
     telemetry->counts[event]++;
@@ -123,7 +123,7 @@ void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
     if (!wanted && !log_enabled(level, events[event].name))
         return;
     struct log_field all[COMMON_FIELDS + MAX_FIELDS];
-    unsigned total = common_fields(telemetry->host, candidate, all);
+    unsigned total = common_fields(telemetry, source, all);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
     log_event(level, events[event].name, all, total);
@@ -147,11 +147,11 @@ static enum telemetry_event find_event(const char *name)
 
 /* An oracle may have events of its own, such as oracle.oban.query_error: told by name, at the level
  * of a warning. */
-static void emit_own(struct telemetry *telemetry, const struct candidate *candidate,
+static void emit_own(struct telemetry *telemetry, const struct telemetry_source *source,
                      const char *name, const struct log_field *fields, unsigned count)
 {
     struct log_field all[COMMON_FIELDS + MAX_FIELDS];
-    unsigned total = common_fields(telemetry->host, candidate, all);
+    unsigned total = common_fields(telemetry, source, all);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
     log_event(LOG_WARN, name, all, total);
@@ -159,14 +159,14 @@ static void emit_own(struct telemetry *telemetry, const struct candidate *candid
         tell_sink(telemetry, name, all, total);
 }
 
-bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *candidate,
+bool telemetry_emit_named(struct telemetry *telemetry, const struct telemetry_source *source,
                           const char *name, const struct log_field *fields, unsigned count)
 {
     enum telemetry_event event = find_event(name);
     if (event < TELEMETRY_EVENT_COUNT)
-        telemetry_emit(telemetry, candidate, event, fields, count);
+        telemetry_emit(telemetry, source, event, fields, count);
     else if (is_own(name))
-        emit_own(telemetry, candidate, name, fields, count);
+        emit_own(telemetry, source, name, fields, count);
     else
         return false;
     return true;
@@ -175,6 +175,7 @@ bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *c
 void telemetry_set_sink(struct telemetry *telemetry, lua_State *L)
 {
     luaL_unref(L, LUA_REGISTRYINDEX, telemetry->sink);
+    telemetry->L = lua_vm_state(lua_vm_of(L));
     telemetry->sink = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 

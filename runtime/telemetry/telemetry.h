@@ -11,8 +11,6 @@
 
 #include "base/log.h"
 
-struct host;
-struct candidate;
 struct telemetry;
 
 /** Event, its name, and the level at which the default logger shows it. */
@@ -45,24 +43,36 @@ struct telemetry;
 #define TELEMETRY_ENUM(name, text, level) TELEMETRY_##name,
 enum telemetry_event { TELEMETRY_EVENTS(TELEMETRY_ENUM) TELEMETRY_EVENT_COUNT };
 
-struct telemetry *telemetry_new(struct host *host);
+/** Whom an event is about. NULL and 0: not known, and not told. */
+struct telemetry_subject {
+    const char *name, *phase, *oracle, *leader;
+    uint64_t epoch;
+};
+
+/** What can be a subject. Embed it; it is asked only when somebody hears of the event. */
+struct telemetry_source {
+    void (*describe)(const struct telemetry_source *source, struct telemetry_subject *subject);
+};
+
+/** @param node this candidate's name, read at each event. @return NULL when memory is out. */
+struct telemetry *telemetry_new(const char *node);
 void telemetry_free(struct telemetry *telemetry);
 
 /**
  * Tells an event: to the log at its level, and to the Lua sink where somebody subscribed. Every
  * event bears name, node, phase, oracle, leader, epoch and time, besides its own fields.
- * @param candidate NULL for events of the whole runtime.
+ * @param source NULL for events of the whole runtime.
  */
-void telemetry_emit(struct telemetry *telemetry, const struct candidate *candidate,
+void telemetry_emit(struct telemetry *telemetry, const struct telemetry_source *source,
                     enum telemetry_event event, const struct log_field *fields, unsigned count);
 
 /** The same at another level than the event's own: a loss that the user asked for is no warning. */
 void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
-                       const struct candidate *candidate, enum telemetry_event event,
+                       const struct telemetry_source *source, enum telemetry_event event,
                        const struct log_field *fields, unsigned count);
 
 /** Emits an event by its name, as Lua oracles do. @return false when there is no such event. */
-bool telemetry_emit_named(struct telemetry *telemetry, const struct candidate *candidate,
+bool telemetry_emit_named(struct telemetry *telemetry, const struct telemetry_source *source,
                           const char *name, const struct log_field *fields, unsigned count);
 
 /** The function on top of L (popped) becomes the sink: sink(name, fields), called from the loop;

@@ -1,0 +1,37 @@
+/**
+ * What is handed in: all that a candidate knows of the process it lives in. host/ fills it, every
+ * candidate of the runtime holds the same one.
+ */
+#ifndef CROWN_CANDIDATE_ENV_H
+#define CROWN_CANDIDATE_ENV_H
+
+#include <stdbool.h>
+
+struct candidates;
+struct children;
+struct deadmen;
+struct journal;
+struct loop;
+struct lua_vm;
+struct telemetry;
+
+struct candidate_env {
+    struct loop *loop;
+    struct lua_vm *lua;
+    struct children *children;
+    struct telemetry *telemetry;
+    struct journal *journal;
+    struct deadmen *deadmen;
+    struct candidates *candidates;
+    const char *node; /* this candidate's name */
+
+    /** The runtime does not end while an election holds it; each `true` is followed by a `false`.
+     */
+    void (*hold)(struct candidate_env *env, bool on);
+    /** Leadership was won or lost here: who is told of it hears soon. */
+    void (*changed)(struct candidate_env *env);
+    /** The program's exit code, for when the last election has ended. */
+    void (*exit_code)(struct candidate_env *env, int code);
+};
+
+#endif

@@ -1,0 +1,24 @@
+/**
+ * Where the pure core meets the world: events go in, and the core's actions are handed on, in
+ * order, to whoever carries them out.
+ */
+#ifndef CROWN_CANDIDATE_FEED_H
+#define CROWN_CANDIDATE_FEED_H
+
+#include "election/election.h"
+
+struct candidate;
+
+/** What the core's actions are handed to: candidate.c. */
+struct candidate_hands {
+    void (*carry_out)(struct candidate *candidate, const struct election_action *action);
+    /** Once, when the core has said FINISH and everything before it is carried out. */
+    void (*finish)(struct candidate *candidate);
+};
+
+/** Steps the core; `event->at_ns` is set here. May be called while actions are carried out: then
+ * the event waits its turn. */
+void candidate_feed(struct candidate *candidate, const struct election_event *event);
+void candidate_feed_type(struct candidate *candidate, enum election_event_type type);
+
+#endif

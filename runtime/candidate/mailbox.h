@@ -1,0 +1,27 @@
+/**
+ * Messages that wait for handle_info: a ring of Lua values.
+ */
+#ifndef CROWN_CANDIDATE_MAILBOX_H
+#define CROWN_CANDIDATE_MAILBOX_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+#define MAILBOX_MAX 1024 /* more means that nobody handles them */
+
+/** Embed it; all zero is an empty one. */
+struct mailbox {
+    int *references; /* a ring, which grows as it is needed */
+    unsigned first, count, room;
+};
+
+/** Takes the value on top of L (popped). @return false when the mailbox is full. */
+bool mailbox_put(struct mailbox *mailbox, lua_State *L);
+
+/** Pushes the oldest message, or nil. */
+void mailbox_take(struct mailbox *mailbox, lua_State *L);
+
+/** Lets go of all messages, and of the memory. */
+void mailbox_clear(struct mailbox *mailbox, lua_State *L);
+
+#endif

@@ -1,0 +1,188 @@
+#include "candidate/oracle_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "candidate/env.h"
+#include "candidate/feed.h"
+#include "candidate/handlers.h"
+#include "candidate/perform.h"
+#include "candidate/state.h"
+#include "lua/vm.h"
+
+static const char *const call_names[] = {
+    [CALL_CLAIM] = "claim",
+    [CALL_REFRESH] = "refresh",
+    [CALL_INFO] = "info",
+    [CALL_ABDICATE] = "abdicate",
+};
+
+/* The functions as the user wrote them, for messages. */
+static const char *const function_names[] = {
+    [CALL_CLAIM] = "claim",
+    [CALL_REFRESH] = "refresh",
+    [CALL_INFO] = "handle_info",
+    [CALL_ABDICATE] = "abdicate",
+};
+
+static int64_t seconds_at(lua_State *L, int index, int64_t otherwise)
+{
+    return lua_type(L, index) == LUA_TNUMBER ? clock_ns_from_seconds(lua_tonumber(L, index))
+                                             : otherwise;
+}
+
+static uint64_t epoch_at(lua_State *L, int index)
+{
+    lua_Number epoch = lua_tonumber(L, index);
+    return epoch >= 1 && epoch < 9007199254740992.0 ? (uint64_t)epoch : 0;
+}
+
+static void remember_leader(struct candidate *candidate, const char *node, uint64_t epoch,
+                            int64_t expires_ns)
+{
+    if (node == NULL || candidate->leader == NULL || strcmp(node, candidate->leader) != 0) {
+        free(candidate->leader);
+        candidate->leader = node != NULL ? strdup(node) : NULL;
+    }
+    candidate->leader_epoch = epoch;
+    candidate->leader_expires_ns =
+        expires_ns >= 0 ? clock_add_ns(loop_now(candidate->env->loop), expires_ns) : TIME_NEVER;
+}
+
+/* granted, refresh, ttl, epoch, hold: five values from index `first`. */
+static void read_grant(struct candidate *candidate, lua_State *L, int first,
+                       struct election_event *event)
+{
+    event->type = ELECTION_EVENT_GRANTED;
+    event->grant.refresh_ns = seconds_at(L, first + 1, TIME_NEVER);
+    event->grant.ttl_ns = seconds_at(L, first + 2, 0);
+    event->grant.epoch = epoch_at(L, first + 3);
+    candidate->hold_fd =
+        lua_type(L, first + 4) == LUA_TNUMBER ? (int)lua_tonumber(L, first + 4) : -1;
+    remember_leader(candidate, candidate->env->node, event->grant.epoch, -1);
+}
+
+/* denied, expires_in, node, epoch, amnesia, retry_in: six values from index `first`. */
+static void read_denial(struct candidate *candidate, lua_State *L, int first,
+                        struct election_event *event)
+{
+    event->type = ELECTION_EVENT_DENIED;
+    event->denial.expires_ns = seconds_at(L, first + 1, -1);
+    event->denial.epoch = epoch_at(L, first + 3);
+    event->denial.amnesia = lua_toboolean(L, first + 4);
+    event->denial.retry_ns = seconds_at(L, first + 5, 0);
+    remember_leader(candidate, lua_tostring(L, first + 2), event->denial.epoch,
+                    event->denial.expires_ns);
+}
+
+/* The store has answered: the next failure is a new one. */
+static void forget_failure(struct candidate *candidate)
+{
+    free(candidate->failure);
+    candidate->failure = NULL;
+}
+
+/* An outage is told when it begins and when its reason changes, not at every try. */
+static void report_failure(struct candidate *candidate, const char *message)
+{
+    if (candidate->failure != NULL && message != NULL && strcmp(candidate->failure, message) == 0)
+        return;
+    forget_failure(candidate);
+    candidate->failure = message != NULL ? strdup(message) : NULL;
+    perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind],
+                   message);
+}
+
+/* The verdict that lua/crown/election/contract.lua made of what the oracle returned. */
+static void read_verdict(struct candidate *candidate, lua_State *L, int nresults,
+                         struct election_event *event)
+{
+    int first = lua_gettop(L) - nresults + 1;
+    const char *verdict = nresults > 0 ? lua_tostring(L, first) : NULL;
+    lua_settop(L, first + 5); /* what was not returned reads as nil */
+    if (verdict != NULL && strcmp(verdict, "granted") == 0) {
+        read_grant(candidate, L, first, event);
+    } else if (verdict != NULL && strcmp(verdict, "denied") == 0) {
+        read_denial(candidate, L, first, event);
+    } else if (verdict != NULL && strcmp(verdict, "evicted") == 0) {
+        event->type = ELECTION_EVENT_EVICTED;
+    } else if (verdict != NULL && strcmp(verdict, "nothing") == 0) {
+        event->type = ELECTION_EVENT_NOTHING;
+    } else {
+        event->type = ELECTION_EVENT_UNKNOWN;
+        report_failure(candidate, lua_tostring(L, first + 1));
+        return;
+    }
+    if (event->type != ELECTION_EVENT_NOTHING)
+        forget_failure(candidate);
+}
+
+static void call_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
+{
+    struct candidate *candidate = context;
+    struct election_event event = {.type = ELECTION_EVENT_UNKNOWN,
+                                   .attempt = candidate->call_attempt};
+    lua_State *L = task_state(task);
+    enum candidate_call kind = candidate->call_kind;
+    candidate->call = NULL;
+    if (outcome == TASK_FAILED)
+        perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function_names[kind],
+                       lua_tostring(L, -1));
+    else if (outcome == TASK_DONE && kind != CALL_ABDICATE)
+        read_verdict(candidate, L, nresults, &event);
+    if (kind == CALL_ABDICATE)
+        event.type = ELECTION_EVENT_RELEASED;
+    candidate_feed(candidate, &event);
+}
+
+static enum candidate_call kind_of(const struct election_action *action)
+{
+    switch (action->type) {
+    case ELECTION_ACTION_CALL_CLAIM:
+        return CALL_CLAIM;
+    case ELECTION_ACTION_CALL_REFRESH:
+        return CALL_REFRESH;
+    case ELECTION_ACTION_CALL_INFO:
+        return CALL_INFO;
+    default:
+        return CALL_ABDICATE;
+    }
+}
+
+void oracle_call(struct candidate *candidate, const struct election_action *action)
+{
+    enum candidate_call kind = kind_of(action);
+    if (kind == CALL_CLAIM || kind == CALL_REFRESH)
+        handlers_campaign(candidate);
+    lua_State *L = perform_push(candidate, call_names[kind]);
+    int more = 0;
+    if (kind == CALL_INFO) {
+        mailbox_take(&candidate->mailbox, L);
+        more++;
+    } else if (kind == CALL_ABDICATE) {
+        lua_pushboolean(L, election_look(&candidate->election).ending);
+        more++;
+    }
+    candidate->call_kind = kind;
+    candidate->call_attempt = action->attempt;
+    candidate->call_until_ns = action->until_ns;
+    candidate->call = perform_spawn(candidate, more, &candidate->calls, call_done);
+    if (candidate->call == NULL) {
+        const struct election_event event = {.type = kind == CALL_ABDICATE ? ELECTION_EVENT_RELEASED
+                                                                           : ELECTION_EVENT_UNKNOWN,
+                                             .attempt = action->attempt};
+        candidate_feed(candidate, &event);
+    }
+}
+
+void oracle_call_cancel(struct candidate *candidate)
+{
+    if (candidate->call == NULL)
+        return;
+    if (loop_now(candidate->env->loop) >=
+        candidate->call_until_ns) /* else it is the user who stops us */
+        perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind],
+                       "no answer in the time allowed");
+    task_drop(candidate->call);
+    candidate->call = NULL;
+}

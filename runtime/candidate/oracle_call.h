@@ -1,0 +1,17 @@
+/**
+ * Oracle calls, one at a time: each is a task that runs `object:perform(kind, …)`; its verdict
+ * becomes an event.
+ */
+#ifndef CROWN_CANDIDATE_ORACLE_CALL_H
+#define CROWN_CANDIDATE_ORACLE_CALL_H
+
+#include "election/election.h"
+
+struct candidate;
+
+/** @param action one of CALL_CLAIM, CALL_REFRESH, CALL_INFO, CALL_ABDICATE. */
+void oracle_call(struct candidate *candidate, const struct election_action *action);
+/** Drops the call under way, and tells so where its time was up. */
+void oracle_call_cancel(struct candidate *candidate);
+
+#endif

@@ -1,0 +1,84 @@
+#include "child/streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static const char *const stream_names[] = {"stdin", "stdout", "stderr"};
+
+/* Each line that the command writes is a line of the log. */
+static size_t log_line(struct capture *capture, const char *bytes, size_t size)
+{
+    const struct streams *streams = capture->context;
+    size_t taken = 0;
+    while (taken < size) {
+        const char *start = bytes + taken;
+        const char *end = memchr(start, '\n', size - taken);
+        if (end == NULL && (capture->open && size < CAPTURE_CHUNK))
+            break;
+        size_t length = end != NULL ? (size_t)(end - start) : size - taken;
+        char line[CAPTURE_CHUNK + 1];
+        memcpy(line, start, length);
+        line[length] = '\0';
+        const struct log_field fields[] = {
+            log_string("name", streams->name),
+            log_string("stream", stream_names[capture - streams->capture]),
+        };
+        log_event(LOG_INFO, line, fields, 2);
+        taken += end != NULL ? length + 1 : length;
+    }
+    return taken;
+}
+
+static int open_path(int stream, const char *path, struct crown_error *err)
+{
+    int fd = open(path, (stream == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND) | O_CLOEXEC, 0666);
+    return fd >= 0 ? fd
+                   : error_set_errno(err, errno, "open %s for the child's %s", path,
+                                     stream_names[stream]);
+}
+
+int streams_open(struct streams *streams, struct loop *loop, const char *name,
+                 const struct child_options *options, struct child_spec *spec,
+                 struct crown_error *err)
+{
+    streams->name = name;
+    for (int stream = 0; stream < 3; stream++) {
+        int fd = -1;
+        switch (options->output[stream]) {
+        case CHILD_OUTPUT_INHERIT:
+            spec->stdio[stream] = CHILD_STDIO_INHERIT;
+            continue;
+        case CHILD_OUTPUT_NULL:
+            spec->stdio[stream] = CHILD_STDIO_NULL;
+            continue;
+        case CHILD_OUTPUT_LOG:
+            fd = capture_open(&streams->capture[stream], loop, log_line, streams, err);
+            break;
+        case CHILD_OUTPUT_PATH:
+            fd = open_path(stream, options->path[stream], err);
+            break;
+        }
+        if (fd < 0)
+            return -1;
+        spec->stdio[stream] = CHILD_STDIO_FD;
+        spec->stdio_fd[stream] = fd;
+    }
+    return 0;
+}
+
+void streams_hand_over(struct child_spec *spec)
+{
+    for (int stream = 0; stream < 3; stream++)
+        if (spec->stdio[stream] == CHILD_STDIO_FD)
+            (void)close(spec->stdio_fd[stream]); /* the process has its own copy */
+}
+
+void streams_finish(struct streams *streams)
+{
+    for (int stream = 0; stream < 3; stream++)
+        capture_finish(&streams->capture[stream]);
+}
