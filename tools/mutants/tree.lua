@@ -1,0 +1,78 @@
+--- A copy of the tree that mutants are applied to. It is kept, so that only what changed is built again.
+local ffi = require "ffi"
+local list = require "mutants.list"
+
+ffi.cdef [[
+struct mutants_time { long s, ns; };
+int clock_gettime(int clock, struct mutants_time *);
+]]
+
+local tree = { DIR = "build-mutants/tree" }
+
+local BUILD = "make -s --no-print-directory -j2 CFLAGS='-O1 -g -w' "
+local time = ffi.new "struct mutants_time"
+
+--- Seconds on a clock that only rises.
+function tree.now()
+  ffi.C.clock_gettime(1, time)
+  return tonumber(time.s) + tonumber(time.ns) / 1e9
+end
+
+local function quoted(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- A file of the copy.
+function tree.read(path)
+  return list.read(tree.DIR .. "/" .. path)
+end
+
+--- Runs a shell command in the copy. @return the exit code, its output, the seconds it took
+function tree.run(command, seconds)
+  local log, started = "build-mutants/log", tree.now()
+  local status = os.execute(("cd %s && timeout -k 2 %d sh -c %s >../log 2>&1 </dev/null")
+    :format(tree.DIR, seconds, quoted(command)))
+  return status / 256, list.read(log) or "", tree.now() - started
+end
+
+function tree.write(path, text)
+  local file = assert(io.open(tree.DIR .. "/" .. path, "wb"))
+  assert(file:write(text))
+  assert(file:close())
+end
+
+local function lines_of(command)
+  local pipe, found = io.popen(command), {}
+  for line in pipe:lines() do found[#found + 1] = line end
+  pipe:close()
+  return found
+end
+
+--- Makes the copy the same as the working tree, touching only files that differ. @return a digest of all of it
+function tree.sync()
+  os.execute("mkdir -p " .. tree.DIR)
+  local wanted = {}
+  for _, path in ipairs(lines_of "git ls-files -co --exclude-standard") do
+    local text = list.read(path)
+    if text then
+      wanted[path] = true
+      if list.read(tree.DIR .. "/" .. path) ~= text then
+        os.execute(("mkdir -p %s && cp -p %s %s && touch %s"):format(quoted(tree.DIR .. "/" .. (path:match "^(.*)/" or "")),
+          quoted(path), quoted(tree.DIR .. "/" .. path), quoted(tree.DIR .. "/" .. path)))
+      end
+    end
+  end
+  for _, path in ipairs(lines_of("cd " .. tree.DIR .. " && find . -type f -not -path './build/*' -not -name crown-lua")) do
+    if not wanted[path:sub(3)] then os.remove(tree.DIR .. "/" .. path) end
+  end
+  return lines_of("cd " .. tree.DIR
+    .. " && find . -type f -not -path './build/*' -not -name crown-lua -print0 | sort -z | xargs -0 sha1sum | sha1sum")[1]
+end
+
+--- Builds what a test needs. @return true, or nil and the compiler's words
+function tree.build(targets)
+  local code, output = tree.run(BUILD .. table.concat(targets, " "), 300)
+  return code == 0 or nil, output
+end
+
+return tree

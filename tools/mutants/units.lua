@@ -1,0 +1,54 @@
+--- Runs one unit of tests on the copy of the tree and tells which test failed.
+local tree = require "mutants.tree"
+
+local units = {}
+
+local MOST_SECONDS = 300
+
+local function c_targets(folder)
+  local pipe, targets = io.popen("cd " .. tree.DIR .. " && ls spec/c/" .. folder .. "/*_test.c"), {}
+  for path in pipe:lines() do targets[#targets + 1] = "build/" .. path:gsub("%.c$", "") end
+  pipe:close()
+  return targets
+end
+
+-- What a unit's words mean: what to build, what to run, how its output names the first failure.
+local function plan(unit)
+  local kind, rest = unit:match "^([^:/]+)[:/](.*)$"
+  if kind == "c" then
+    local test = rest:match "^[^/]+/(.+)$"
+    local targets = test and { "build/spec/c/" .. rest } or c_targets(rest)
+    return targets, "for t in " .. table.concat(targets, " ") .. "; do echo \"== $t\"; tools/alone.sh $t || exit 1; done"
+  elseif kind == "simulate" then
+    return { "build/simulate" }, "build/simulate --seeds " .. rest
+  elseif kind == "registry" then
+    return { "crown-lua" }, ("seq 1 100 %s | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 100"):format(rest)
+  end
+  local path, filter = unit:match "^(%S+) ?(.*)$"
+  local words = filter ~= "" and (" --filter='" .. filter:gsub("'", "'\\''") .. "'") or ""
+  return { "crown-lua", "test-helpers" }, "CROWN_LUA=$PWD/crown-lua CROWN_TICKER=$PWD/build/ticker tools/alone.sh busted "
+    .. "--lua=$PWD/crown-lua --run=default --no-keep-going -o TAP " .. path .. words
+end
+
+local function first_failure(output)
+  local failed = output:match "%[  FAILED  %] ([%w_]+)\n" or output:match "not ok %d+ %- ([^\n]*)"
+    or output:match "(seed [^\n]*)" or output:match "(Assertion [^\n]*)"
+  return failed or output:match "([^\n]*)\n?$"
+end
+
+--- Builds for a unit. @return true, or nil and why not
+function units.build(unit)
+  return tree.build((plan(unit)))
+end
+
+--- Runs a unit. @return "passed", "failed" or "hung"; the name of the first test that failed; seconds
+function units.run(unit, seconds)
+  local _, command = plan(unit)
+  local code, output, took = tree.run(command, seconds or MOST_SECONDS)
+  if code == 0 and (output:find "\nok 1 " or output:find "^ok 1 " or not unit:find "_spec") then return "passed", nil, took end
+  if code == 0 then return "failed", "no test ran", took end
+  if code == 124 or code == 137 then return "hung", "it does not end", took end
+  return "failed", first_failure(output), took
+end
+
+return units
