@@ -137,31 +137,54 @@ static void copy_redacted(char copy[LINE_MAX_BYTES], const char *text)
     log_redact(copy);
 }
 
+/* @return how many bytes a control character at `text` takes, 0 when there is none: what a terminal
+ * might obey, of ASCII or of the second block, U+0080 to U+009F (ECMA-48), as UTF-8. */
+static size_t control_length(const char *text)
+{
+    const unsigned char first = (unsigned char)text[0];
+    if (first < 0x20 || first == 0x7f)
+        return 1;
+    const unsigned char second = (unsigned char)text[1];
+    return first == 0xc2 && second >= 0x80 && second <= 0x9f ? 2 : 0;
+}
+
 /* Quoted as JSON wants it, which logfmt reads too. */
 static void append_quoted(struct line *line, const char *text)
 {
     append_text(line, "\"");
     for (; *text != '\0'; text++) {
         unsigned char byte = (unsigned char)*text;
+        size_t control = control_length(text);
         char escape[8];
         if (byte == '"' || byte == '\\')
             (void)snprintf(escape, sizeof(escape), "\\%c", byte);
         else if (byte == '\n')
             (void)snprintf(escape, sizeof(escape), "\\n");
-        else if (byte < 0x20 || byte == 0x7f)
-            (void)snprintf(escape, sizeof(escape), "\\u%04x", byte);
+        else if (control > 0)
+            (void)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)text[control - 1]);
         else {
             append(line, text, 1);
             continue;
         }
         append_text(line, escape);
+        text += control > 1 ? control - 1 : 0;
     }
     append_text(line, "\"");
 }
 
+static bool is_word(const char *text)
+{
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++)
+        if (strchr(" \"=\\", *text) != NULL || control_length(text) > 0)
+            return false;
+    return true;
+}
+
 static void append_word(struct line *line, const char *text)
 {
-    if (*text != '\0' && text[strcspn(text, " \"=\\\t\n\r\x7f")] == '\0')
+    if (is_word(text))
         append_text(line, text);
     else
         append_quoted(line, text);
@@ -215,8 +238,11 @@ static void write_text(struct line *line, enum log_level level, const char *mess
     static const char *const padded[] = {" debug ", " info  ", " warn  ", " error "};
     append_time(line, true);
     append_text(line, padded[level]);
-    for (; *message != '\0'; message++)
-        append(line, (unsigned char)*message < 0x20 && *message != '\t' ? " " : message, 1);
+    for (; *message != '\0'; message++) {
+        size_t control = *message == '\t' ? 0 : control_length(message);
+        append(line, control > 0 ? " " : message, 1);
+        message += control > 1 ? control - 1 : 0;
+    }
     for (size_t i = 0; i < count; i++) {
         append_text(line, " ");
         append_text(line, fields[i].key);

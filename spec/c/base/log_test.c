@@ -98,6 +98,29 @@ static void json_escapes_what_json_must(void **state)
                         "\\\"quoted\\\"\\u0001\",\"count\":3,\"never\":null,\"on\":false}\n");
 }
 
+/* ESC, and its twin in the second control block as UTF-8 has it (ECMA-48): a stranger's words must
+ * not reach the terminal as commands. */
+static void nothing_that_a_terminal_obeys_is_written(void **state)
+{
+    (void)state;
+    const struct log_field fields[] = {log_string("node", "a\x1b[31m"),
+                                       log_string("peer", "b\xc2\x9b"
+                                                          "0m")};
+    for (int format = LOG_TEXT; format <= LOG_JSON; format++) {
+        log_set_format((enum log_format)format);
+        log_event(LOG_INFO,
+                  "said \x1b]0;x\x07 and \xc2\x9d"
+                  "0;y",
+                  fields, 2);
+        const char *line = written();
+        assert_null(strchr(line, '\x1b'));
+        assert_null(strstr(line, "\xc2\x9b"));
+        assert_null(strstr(line, "\xc2\x9d"));
+        assert_non_null(strstr(line, "a\\u001b[31m"));
+        assert_non_null(strstr(line, "b\\u009b0m"));
+    }
+}
+
 static void a_line_too_long_is_cut_and_still_ends(void **state)
 {
     (void)state;
@@ -229,6 +252,7 @@ int main(void)
         LOG_TEST(a_message_stays_on_one_line),
         LOG_TEST(logfmt_quotes_what_is_no_word),
         LOG_TEST(json_escapes_what_json_must),
+        LOG_TEST(nothing_that_a_terminal_obeys_is_written),
         LOG_TEST(a_line_too_long_is_cut_and_still_ends),
         LOG_TEST(less_than_the_level_is_not_written),
         LOG_TEST(the_longest_prefix_sets_the_level),
