@@ -39,7 +39,7 @@ describe("the command", function()
   end)
 
   it("suggests the option that was meant", function()
-    refused({ "--orcale", "file:x", "info" }, "did you mean 'oracle'")
+    refused({ "--orcale", "file:x", "info" }, "did you mean '%-%-oracle'")
   end)
 
   it("names an app that is not there", function()

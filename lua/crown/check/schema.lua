@@ -21,7 +21,11 @@ local function type_words(wanted)
   return type(wanted) == "table" and table.concat(wanted, " or ") or wanted
 end
 
-local function range_problem(value, rule)
+--- What is wrong with a number by a rule's `integer`, `least`, `above` and `most`.
+-- @number value
+-- @tparam table rule
+-- @treturn string words to follow the number's name, or nil
+function schema.range_problem(value, rule)
   if value ~= value then return "is not a number" end
   if rule.integer and value % 1 ~= 0 then return "must be a whole number" end
   if rule.least and value < rule.least then return ("must be at least %g"):format(rule.least) end
@@ -34,7 +38,7 @@ local function value_problem(value, rule)
     return ("must be a %s, not a %s"):format(type_words(rule.type), type(value))
   end
   if type(value) == "number" then
-    local problem = range_problem(value, rule)
+    local problem = schema.range_problem(value, rule)
     if problem then return problem end
   end
   if rule.values and type(value) == "string" then

@@ -7,6 +7,7 @@ local usage = require "crown.check.usage"
 local abdicate = {
   summary = "make this host's leader of an election step down and let the others try",
   usage = "crown-lua abdicate NAME",
+  most_words = 1,
   help = [[
 Talks to the runtimes of this user on this host, as status does; `crown-lua evict` talks to the
 store instead. Exit code 1 when no runtime here takes part in NAME.]],

@@ -1,7 +1,8 @@
 --- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help = }`; one without
--- `value` is a switch. Both `--name VALUE` and `--name=VALUE` do.
+-- `value` is a switch. `number` is true or a rule of bounds (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
 -- @module crown.command.cli
 
+local schema = require "crown.check.schema"
 local usage = require "crown.check.usage"
 
 local cli = {}
@@ -18,6 +19,8 @@ local function convert(option, label, text)
   if option.number then
     local number = tonumber(text)
     if not number then usage.error("%s: '%s' is not a number", label, text) end
+    local problem = schema.range_problem(number, option.number)
+    if problem then usage.error("%s %s", label, problem) end
     return number
   end
   for _, value in ipairs(option.values or {}) do
@@ -36,7 +39,9 @@ local function read_option(argv, at, known, options)
   name = name or argv[at]:match "^%-%-(.+)$" or (argv[at] == "-h" and "help")
   local option = name and known[name]
   if not option then
-    usage.error("unknown option '%s'%s", argv[at], usage.suggest(name or argv[at], usage.names(known)))
+    local dashed = {}
+    for one in pairs(known) do dashed[#dashed + 1] = "--" .. one end
+    usage.error("unknown option '%s'%s", argv[at], usage.suggest("--" .. (name or argv[at]), dashed))
   end
   if not option.value then
     if value then usage.error("--%s takes no value", name) end
@@ -81,8 +86,8 @@ end
 -- @tparam table argv the words
 -- @number at where to begin
 -- @tparam table common options of every verb
--- @tparam table verb its `options`, and `command_at`: which word is the first of a command of the user's, whose options
--- are its own
+-- @tparam table verb its `name`, `options`, `most_words` it takes, and `command_at`: which word is the first of a command of
+-- the user's, whose options are its own
 -- @tparam table given what stood before the verb
 -- @treturn table the options by name
 -- @treturn table the other words
@@ -101,6 +106,8 @@ function cli.parse_verb(argv, at, common, verb, given)
       at = at + 1
     end
   end
+  local surplus = verb.most_words and words[verb.most_words + 1]
+  if surplus then usage.error("%s: '%s' is one word too many: %s", verb.name, surplus, verb.usage) end
   return options, words
 end
 

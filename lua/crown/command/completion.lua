@@ -6,6 +6,7 @@ local usage = require "crown.check.usage"
 local completion = {
   summary = "print a completion script for bash, zsh or fish",
   usage = "crown-lua completion bash|zsh|fish",
+  most_words = 1,
   help = [[
   bash   source <(crown-lua completion bash)
   zsh    crown-lua completion zsh > "${fpath[1]}/_crown-lua"

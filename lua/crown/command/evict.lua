@@ -4,15 +4,18 @@
 local console = require "crown.core.console"
 local core = require "crown.core"
 local options = require "crown.election.options"
+local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local usage = require "crown.check.usage"
 
 local evict = {
   summary = "make the current leader of an election step down",
   usage = "crown-lua evict [OPTIONS] NAME [--force]",
+  most_words = 1,
   options = {
     { name = "force", help = "do not ask" },
-    { name = "wait", value = "SECONDS", number = true, help = "how long to wait for the leader to go, and for the next (10)" },
+    { name = "wait", value = "SECONDS", number = { least = 0, most = 86400 },
+      help = "how long to wait for the leader to go, and for the next (10)" },
   },
   help = [[
 The leader stops its child, calls `lost` and releases, in this order; then somebody, perhaps
@@ -42,7 +45,7 @@ local function say_who_leads(list, opts, name, epoch, seconds)
   repeat
     local election = find(list, opts, name)
     if election and election.node and (election.epoch or 0) > epoch then
-      print(("'%s' is led by %s now (epoch %d)"):format(name, election.node, election.epoch))
+      print(("'%s' is led by %s now (epoch %d)"):format(name, printable(election.node), election.epoch))
       return
     end
     core.sleep(PAUSE)
@@ -60,7 +63,7 @@ function evict.run(opts, words)
   oracle_options.wait = opts.wait
   local evicted, problem = ask(oracle_options, name)
   if not evicted then return store.unreachable("evict", problem) end
-  print(("evicted %s from '%s' (epoch %d)"):format(evicted.node or "the leader", name, evicted.epoch or 0))
+  print(("evicted %s from '%s' (epoch %d)"):format(printable(evicted.node or "the leader"), name, evicted.epoch or 0))
   if module.list then say_who_leads(module.list, oracle_options, name, evicted.epoch or 0, opts.wait or WAIT) end
   return 0
 end

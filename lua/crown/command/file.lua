@@ -11,10 +11,12 @@ local usage = require "crown.check.usage"
 local file = {
   summary = "keep a file present and fresh on exactly one candidate",
   usage = "crown-lua file [OPTIONS] FILE NAME\n  crown-lua file --check FILE [--max-age SECONDS]",
+  most_words = 2,
   campaigns = true,
   options = {
     { name = "check", help = "exit code 0 when FILE is there and has not expired, else 1; needs no store" },
-    { name = "max-age", value = "SECONDS", number = true, help = "for a FILE that names no expiry (60)" },
+    { name = "max-age", value = "SECONDS", number = { least = 0, most = 31536000 },
+      help = "for a FILE that names no expiry (60)" },
   },
   help = [[
 While NAME is led here, FILE holds {"timestamp", "count", "election", "node", "epoch", "expires_at"}

@@ -6,6 +6,7 @@ local usage = require "crown.check.usage"
 local help = {
   summary = "say what there is: crown-lua help COMMAND",
   usage = "crown-lua help [COMMAND]",
+  most_words = 1,
   options = { { name = "man", help = "as a manual page: crown-lua help --man [COMMAND | crown-lua.3] | man -l -" } },
   help = "Without COMMAND: the list of commands and the options that all of them take.",
 }

@@ -4,6 +4,7 @@
 local console = require "crown.core.console"
 local core = require "crown.core"
 local json = require "crown.text.json"
+local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
 local usage = require "crown.check.usage"
@@ -12,6 +13,7 @@ local watch = require "crown.command.watch"
 local info = {
   summary = "elections known to the oracle, their leaders, epochs, time left",
   usage = "crown-lua info [OPTIONS] [REGEX] [--json]",
+  most_words = 1,
   options = {
     { name = "json", help = "for programs" },
     { name = "watch", help = "show it again every second, in place" },
@@ -64,9 +66,9 @@ end
 local function for_people(word, opts, found, health)
   local text = { ("%-11s%s"):format("Oracle", core.redact(opts.url or word)) }
   if health.ttl then text[#text + 1] = ("%-11s%g s"):format("TTL", health.ttl) end
-  for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], fact[2]) end
+  for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], printable(tostring(fact[2]))) end
   text[#text + 1] = ("%-11s%d"):format("Elections", #found)
-  for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. warning end
+  for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. printable(warning) end
   local rows = {}
   for i, election in ipairs(found) do
     rows[i] = { election.name, election.node or "-", ("%d"):format(election.epoch or 0), seconds(election.expires_in) }

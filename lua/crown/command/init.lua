@@ -4,6 +4,7 @@
 
 local cli = require "crown.command.cli"
 local core = require "crown.core"
+local election_options = require "crown.election.options"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 local url = require "crown.text.url"
@@ -19,14 +20,15 @@ command.common = {
   { name = "oracle", value = "URL", env = "CROWN_ORACLE",
     help = "who decides; without it the embedded one: file: in a directory of your own" },
   { name = "node", value = "NAME", env = "CROWN_NODE", help = "this candidate's name; the host's by default" },
-  { name = "ttl", value = "SECONDS", number = true, help = "the lease's length, for oracles that name none" },
+  { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 },
+    help = "the lease's length, for oracles that name none" },
   { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
     help = "debug, info, warn or error" },
   { name = "log-format", value = "FORMAT", env = "CROWN_LOG_FORMAT", values = { "text", "logfmt", "json" },
     help = "text, logfmt or json" },
   { name = "log-filter", value = "LIST", env = "CROWN_LOG_FILTER",
     help = "levels by the beginning of a message: leadership=debug,child=error" },
-  { name = "heartbeat", value = "SECONDS", number = true, env = "CROWN_HEARTBEAT",
+  { name = "heartbeat", value = "SECONDS", number = { least = 0.5, most = 3600 }, env = "CROWN_HEARTBEAT",
     help = "restart a runtime that is silent for so long (2)" },
   { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP",
     help = "serve metrics, health and a status page; loopback unless ADDR says otherwise" },
@@ -46,16 +48,17 @@ function command.apply(options)
   local set, problem = core.log_setup { level = options["log-level"], format = options["log-format"],
     filter = options["log-filter"] }
   if not set then usage.error("%s", problem) end
-  if options.node then core.node(options.node) end
+  if options.node then
+    local wrong = election_options.node_problem(options.node)
+    if wrong then usage.error("node: %s", wrong) end
+    core.node(options.node)
+  end
   if options.heartbeat then core.heartbeat(options.heartbeat) end
   if options.oracle then
     if url.is(options.oracle) then url.parse(options.oracle) end
     settings.oracle = options.oracle
   end
-  if options.ttl then
-    if options.ttl <= 0 then usage.error("--ttl: must be more than 0") end
-    settings.ttl = options.ttl
-  end
+  settings.ttl = options.ttl or settings.ttl
 end
 
 --- The module of a verb: log-level is in log_level.lua.
@@ -109,6 +112,7 @@ function command.main(argv)
   end
   local verb = command.module(word)
   local words
+  verb.name = word
   options, words = cli.parse_verb(argv, at + 1, command.common, verb, options)
   if options.help then return require("crown.command.help").run({}, { word }) end
   options["log-level"] = options["log-level"] or verb.log_level

@@ -7,6 +7,7 @@ local usage = require "crown.check.usage"
 local log_level = {
   summary = "change the log level of your runtimes on this host",
   usage = "crown-lua log-level debug|info|warn|error",
+  most_words = 1,
   help = "Talks to the runtimes of this user on this host, as status does.",
 }
 

@@ -4,6 +4,7 @@
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
+local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
 local run = {
@@ -18,9 +19,10 @@ local run = {
     { name = "follower", value = "COMMAND", help = "with --terminate: what sh(1) runs while somebody else leads" },
     { name = "restart", value = "POLICY", values = { "permanent", "transient", "temporary" },
       help = "keep campaigning when the command ends: permanent, transient or temporary" },
-    { name = "stop-timeout", value = "SECONDS", number = true, help = "from the first stop signal to KILL" },
+    { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
+      help = "from the first stop signal to KILL" },
     { name = "once", help = "give up with exit code 1 when somebody else leads" },
-    { name = "wait", value = "SECONDS", number = true, help = "with --once: try for so long first" },
+    { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 }, help = "with --once: try for so long first" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace" },
   },
   help = [[
@@ -56,7 +58,7 @@ local function check(options, words)
 end
 
 local function give_up(election, code, text)
-  io.stderr:write(("crown-lua: run: %s\n"):format(text))
+  io.stderr:write(("crown-lua: run: %s\n"):format(printable(text)))
   core.exit_code(code)
   election:stop()
 end

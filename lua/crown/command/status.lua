@@ -10,6 +10,7 @@ local watch = require "crown.command.watch"
 local status = {
   summary = "the elections of your runtimes on this host",
   usage = "crown-lua status [--json] [--watch]",
+  most_words = 0,
   options = {
     { name = "json", help = "for programs" },
     { name = "watch", help = "show it again every second, in place" },

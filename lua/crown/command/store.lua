@@ -3,6 +3,7 @@
 
 local core = require "crown.core"
 local oracle = require "crown.election.contract"
+local printable = require "crown.text.printable"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
@@ -31,7 +32,7 @@ end
 -- @string reason the oracle's
 -- @treturn number the exit code
 function store.unreachable(verb, reason)
-  io.stderr:write(("crown-lua: %s: %s\n"):format(verb, core.redact(tostring(reason))))
+  io.stderr:write(("crown-lua: %s: %s\n"):format(verb, printable(core.redact(tostring(reason)))))
   return store.UNREACHABLE
 end
 

@@ -2,6 +2,7 @@
 -- @module crown.command.tables
 
 local console = require "crown.core.console"
+local printable = require "crown.text.printable"
 
 local tables = {}
 
@@ -88,10 +89,13 @@ end
 
 --- Lays out a table with a heading: with lines and as wide as the terminal where there is one, else plain columns.
 -- @tparam table heading the columns' names
--- @tparam table rows arrays of strings
+-- @tparam table rows arrays of strings; control characters in them are made visible
 -- @tparam[opt] number columns of the terminal; nil: none
 -- @treturn string the text
 function tables.text(heading, rows, columns)
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do row[i] = printable(cell) end
+  end
   if not columns then return plain(heading, rows) end
   local widths, lines = measure(heading, rows), charset()
   if fit(widths, columns) then

@@ -6,17 +6,19 @@ local core = require "crown.core"
 
 local EVERY = 1 -- seconds
 
---- Shows a text every second, in place on a terminal, one after the other elsewhere; ends with the first failure.
+--- Shows a text every second, in place on a terminal, one after the other elsewhere; ends with the first
+-- failure, or with its reader.
 -- @tparam function make → the text, or nil and an exit code
 -- @treturn number the exit code
 local function watch(make)
+  io.stdout:setvbuf "full" -- so that io.flush is what writes, and says whether it could
   while true do
     local text, code = make()
     if not text then return code end
     if console.columns(1) then io.write "\27[H" end
     -- Each line's rest is cleared, then all below: nothing flickers.
     io.write(console.columns(1) and text:gsub("\n", "\27[K\n") .. "\27[J" or text)
-    io.flush()
+    if not io.flush() then return 0 end -- nobody reads any more
     core.sleep(EVERY)
   end
 end

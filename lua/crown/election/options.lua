@@ -1,6 +1,7 @@
 --- The options of crown.elect, as schemas (see crown.check.schema).
 -- @module crown.election.options
 
+local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
 local options = {}
@@ -24,6 +25,14 @@ end
 
 local function check_name(name)
   if #name > 128 then return "must have at most 128 characters" end
+end
+
+--- What is wrong with a node's name: it is shown in tables and logs, and written into every store.
+-- @string name
+-- @treturn string words, or nil
+function options.node_problem(name)
+  if #name < 1 or #name > 255 then return "a name has 1 to 255 bytes" end
+  if name ~= printable(name) then return "a name has no control characters" end
 end
 
 local function check_signal(signal)

@@ -1,0 +1,66 @@
+-- What the command line refuses, and what it never does to a terminal.
+local crown = require "crown"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+local program = os.getenv "CROWN_LUA" or "./crown-lua"
+
+-- One clear line on stderr and exit code 2.
+local function refused(args, pattern, env)
+  local result = run(args, { env = env })
+  assert.equal(2, result.code, table.concat(args, " ") .. ": " .. result.stderr)
+  assert.matches(pattern, result.stderr)
+  assert.equal(1, select(2, result.stderr:gsub("\n", "")))
+end
+
+describe("the command line", function()
+  for label, case in pairs {
+    ["a heartbeat of nothing"] = { { "--heartbeat", "0", "status" }, "%-%-heartbeat must be at least 0%.5" },
+    ["a heartbeat too short for any host"] = { { "--heartbeat", "0.001", "status" }, "%-%-heartbeat must be at least 0%.5" },
+    ["a number that is none"] = { { "--heartbeat", "nan", "status" }, "%-%-heartbeat is not a number" },
+    ["a time without an end"] = { { "run", "--once", "--wait", "inf", "x", "true" }, "%-%-wait must be at most" },
+    ["a wait that is no number"] = { { "run", "--once", "--wait", "nan", "x", "true" }, "%-%-wait is not a number" },
+    ["a wait before now"] = { { "evict", "--force", "--wait", "-1", "x" }, "%-%-wait must be at least 0" },
+    ["a TTL of nothing"] = { { "--ttl", "0", "info" }, "%-%-ttl must be more than 0" },
+    ["a negative age"] = { { "file", "--max-age", "-3", "/tmp/x", "x" }, "%-%-max%-age must be at least 0" },
+    ["words that nobody asked for"] = { { "status", "everything" }, "status: 'everything' is one word too many" },
+    ["two expressions"] = { { "info", "a", "b" }, "info: 'b' is one word too many" },
+    ["two elections to evict"] = { { "evict", "--force", "a", "b" }, "evict: 'b' is one word too many" },
+    ["two levels"] = { { "log-level", "info", "debug" }, "log%-level: 'debug' is one word too many" },
+    ["a node name of two lines"] = { { "--node", "a\nb", "status" }, "node: a name has no control characters" },
+    ["a node name too long to show"] = { { "--node", ("n"):rep(300), "status" }, "node: a name has 1 to 255 bytes" },
+    ["an empty node name"] = { { "--node", "", "status" }, "node: a name has 1 to 255 bytes" },
+  } do
+    it("refuses " .. label, function() refused(case[1], case[2]) end)
+  end
+
+  it("checks numbers of the environment too, and names the variable", function()
+    refused({ "status" }, "CROWN_HEARTBEAT must be at least 0%.5", { CROWN_HEARTBEAT = "0" })
+  end)
+
+  it("says with dashes which option was meant", function()
+    refused({ "run", "--fenec", "x", "true" }, "did you mean '%-%-fence'")
+  end)
+
+  it("shows names from a store without letting them steer the terminal", function()
+    local dir = tempdir()
+    local evil = assert(io.open(dir .. "/evil", "w"))
+    evil:write(crown.json.encode { epoch = 3, node = "evil\27]0;title\7\194\155m", leading = true })
+    evil:close()
+    -- The command leads, so that the name in the file is shown as the leader's.
+    local shown = assert(crown.exec { "sh", "-c", ("%s run --oracle file:%s x sh -c 'cp %s/evil %s/x.json; %s info --oracle file:%s'")
+      :format(program, dir, dir, dir, program, dir) }).stdout
+    assert.matches("evil\\x1b%]0;title\\x07\\x9bm", shown)
+    assert.is_nil(shown:find "[\27\7]")
+    assert.is_nil(shown:find "\194\155")
+  end)
+
+  for _, verb in ipairs { "status", "info" } do
+    it(verb .. " --watch ends with its reader", function()
+      local dir = tempdir()
+      local result = assert(crown.exec({ "sh", "-c", ("{ CROWN_DIRECTORY=%s %s %s --watch; echo $? >&2; } | head -1")
+        :format(dir, program, verb) }, { timeout = 20 }))
+      assert.equal("0\n", result.stderr)
+    end)
+  end
+end)
