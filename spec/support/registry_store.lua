@@ -11,8 +11,16 @@ local function copy(value)
 end
 
 function Store.new(now)
-  return setmetatable({ now = now, queue = {}, tail = 0, row = { version = 0, epoch = 0, assumed = 0, members = {},
-    locked_until = 0, committed_epoch = 0, committed = 0 } }, Store)
+  local self = setmetatable({ now = now, queue = {} }, Store)
+  self:lose_row()
+  return self
+end
+
+--- Takes the row away, and leaves the queue: it is as before anybody joined.
+function Store:lose_row()
+  self.there = false
+  self.row = { version = 0, epoch = 0, assumed = 0, members = {}, locked_until = 0, committed_epoch = 0, committed = 0,
+    tail = 0, evicted = false, epoch_floor = 0 }
 end
 
 function Store:view()
@@ -31,23 +39,24 @@ end
 
 function ops.enqueue(self, args)
   for _, message in ipairs(args.messages) do
-    self.tail = self.tail + 1
-    self.queue[#self.queue + 1] = { number = self.tail, message = copy(message) }
+    local last = self.queue[#self.queue]
+    self.there = true
+    self.row.tail = math.max(self.row.tail, last and last.number or 0) + 1
+    self.queue[#self.queue + 1] = { number = self.row.tail, message = copy(message) }
   end
-  return self.tail, "notify"
+  return self.row.tail, "notify"
 end
 
 function ops.decide(self, args)
   local row = self.row
-  if row.version ~= args.version or row.locked_until > self.now() then return false end
-  assert(self.queue[1] and self.queue[1].number == args.number, "a decision about another message")
-  table.remove(self.queue, 1)
+  if not self.there or row.version ~= args.version or row.locked_until > self.now() then return false end
+  if self.queue[1] and self.queue[1].number == args.number then table.remove(self.queue, 1) end
   row.version = row.version + 1
   row.members, row.leader, row.leader_token = copy(args.state.members), args.state.leader, args.state.leader_token
   row.old_leader, row.epoch = args.state.old_leader, args.state.epoch
   if args.changed then
     row.locked_until = self.now() + args.lock
-    row.evicted = nil
+    row.evicted = false
   end
   return true, "notify"
 end
@@ -73,7 +82,8 @@ end
 
 function ops.commit(self, args)
   if not is_leader(self.row, args) then return false end
-  self.row.committed_epoch, self.row.committed = args.epoch, args.seq
+  local before = self.row.committed_epoch == args.epoch and self.row.committed or 0
+  self.row.committed_epoch, self.row.committed = args.epoch, math.max(before, args.seq)
   return true
 end
 

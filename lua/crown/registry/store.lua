@@ -39,11 +39,13 @@ FROM crown_store_v1 s WHERE s.part = 'registry']]
 
 local CHANGED = "pg_notify('crown_registry_v1', 'changed ' || $1)"
 
--- The row hands out the numbers, so that they are in the order in which messages become visible.
+-- The row hands out the numbers, so that they are in the order in which messages become visible; never one that is there
+-- already, for a row that was lost and made anew has forgotten them.
 local ENQUEUE = [[
 WITH r AS (
-  INSERT INTO crown_registry_v1 AS r (registry, tail) VALUES ($1, 1)
-  ON CONFLICT (registry) DO UPDATE SET tail = r.tail + 1 RETURNING tail
+  INSERT INTO crown_registry_v1 AS r (registry, tail)
+  VALUES ($1, 1 + (SELECT coalesce(max(number), 0) FROM crown_registry_queue_v1 WHERE registry = $1))
+  ON CONFLICT (registry) DO UPDATE SET tail = greatest(r.tail + 1, excluded.tail) RETURNING tail
 )
 INSERT INTO crown_registry_queue_v1 (registry, number, message) SELECT $1, r.tail, $2::jsonb FROM r
 RETURNING number, ]] .. CHANGED
@@ -76,8 +78,10 @@ WITH r AS (
 SELECT ]] .. VIEW .. ", " .. CHANGED .. [[, pg_notify('crown_registry_v1', 'leader ' || $1 || ' ' || r.epoch || ' ' || r.leader)
 FROM crown_store_v1 s JOIN r ON TRUE]] .. HEAD
 
+-- Only forward: one that was given up may run after those that came later.
 local COMMIT = [[
-UPDATE crown_registry_v1 SET committed_epoch = $4::int8, committed = $5::int8
+UPDATE crown_registry_v1 SET committed_epoch = $4::int8,
+  committed = CASE WHEN committed_epoch = $4::int8 THEN greatest(committed, $5::int8) ELSE $5::int8 END
 WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8]]
 
 local function int(number)
