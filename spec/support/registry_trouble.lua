@@ -83,6 +83,11 @@ function faults.lossy(_, node) node.lossy = true end
 -- A network that takes its time: what one member has long had is still on its way to another.
 function faults.slow(_, node) node.slow = true end
 
+-- A store's backend that stands still: what it was asked is done when everybody has given it up.
+function faults.hang(world, node)
+  if node.connection then node.connection.hung = world.clock.now + world.random() * 8 end
+end
+
 function faults.stop(world, node)
   if node.dead then return end
   node.stopped = true
@@ -128,7 +133,7 @@ end
 
 faults.heal = trouble.heal
 
-local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "stop", "part", "abdicate",
+local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "hang", "stop", "part", "abdicate",
   "leave", "heal", "heal" }
 
 --- Breaks something now and then.

@@ -43,27 +43,38 @@ local function deliver(node, fn)
 end
 
 -- --- the store, at the other end of a connection that can be cut: it takes the questions in their order, and the tasks that
--- wait for the answers go on in any order
+-- wait for the answers go on in any order. A connection may hang at the server's end: what was asked by it is done when that
+-- goes on, long after it was given up and other things were asked by a connection made anew.
+
+local function perform(world, node, connection, op, args, answer)
+  local hung = connection.hung
+  if hung and hung > world.clock.now then
+    world.clock:after(hung - world.clock.now, function() perform(world, node, connection, op, args, answer) end)
+    return
+  end
+  if not hung and (node.cut or node.dead or node.stopped) then return end
+  local result, notify = world.store:perform(op, args)
+  if notify then world:notify() end
+  if node.lossy and world:chance(0.3) then return end
+  world.clock:after(latency(world, node), function()
+    if not node.cut then answer(result) end
+  end)
+end
 
 local function ask(world, node, op, args, done)
-  local answered = false
+  local answered, connection = false, node.connection
   local function answer(...)
     if answered then return end
     answered = true
     local results = { n = select("#", ...), ... }
     deliver(node, function() done(unpack(results, 1, results.n)) end)
   end
-  world.clock:after(TTL / 4, function() answer(nil, "timeout") end)
-  node.asked_at = math.max(node.asked_at, world.clock.now + latency(world, node))
-  world.clock:after(node.asked_at - world.clock.now, function()
-    if node.cut or node.dead or node.stopped then return end
-    local result, notify = world.store:perform(op, args)
-    if notify then world:notify() end
-    if node.lossy and world:chance(0.3) then return end
-    world.clock:after(latency(world, node), function()
-      if not node.cut then answer(result) end
-    end)
+  world.clock:after(TTL / 4, function()
+    if not answered and node.connection == connection then node.connection = { at = 0 } end
+    answer(nil, "timeout")
   end)
+  connection.at = math.max(connection.at, world.clock.now + latency(world, node))
+  world.clock:after(connection.at - world.clock.now, function() perform(world, node, connection, op, args, answer) end)
 end
 
 function World:notify()
@@ -222,7 +233,7 @@ local function boot(world, node)
   node.starts = node.starts + 1
   node.start = {}
   node.dead, node.stopped, node.leading, node.calling = false, false, false, false
-  node.out, node.peers, node.waiting, node.asked_at = {}, {}, {}, 0
+  node.out, node.peers, node.waiting, node.connection = {}, {}, {}, { at = 0 }
   node.member = Member.new({ registry = "r", node = node.name, runtime = node.name .. node.supervisor, address = node.name,
     ttl = TTL, replicas = 2, replicate_timeout = REPLICATE, snapshot_timeout = SNAPSHOT, strict = world.strict, most = 1e6 },
     effects_of(world, node, node.start))
