@@ -76,7 +76,7 @@ static struct child_options *read_options(lua_State *L)
 
 /* Inside a term the command ends with the term, also when this process cannot see to it any more.
  */
-static struct list *siblings_of(lua_State *L, struct child_spec *spec)
+static struct exec_group *group_of(lua_State *L, struct child_spec *spec)
 {
     struct task *task = task_running(L);
     return task != NULL ? term_adopt_exec(task_scope_of(task), spec) : NULL;
@@ -115,8 +115,8 @@ static int core_exec(lua_State *L)
     if (environment == NULL)
         (void)error_set(&err, ERROR_MEMORY, "run %s: out of memory", options->argv[0]);
     else
-        *handle = exec_start(&check_host(L)->children, &spec, siblings_of(L, &spec), input,
-                             input_size, &err);
+        *handle = exec_start(&check_host(L)->children, &spec, group_of(L, &spec), input, input_size,
+                             &err);
     strings_free(environment);
     child_options_free(options);
     if (*handle == NULL)

@@ -61,9 +61,6 @@ static void carry_out(struct candidate *candidate, const struct election_action 
 {
     switch (action->type) {
     case ELECTION_ACTION_CALL_ABDICATE:
-        handlers_lost_over(candidate);
-        oracle_call(candidate, action);
-        break;
     case ELECTION_ACTION_CALL_CLAIM:
     case ELECTION_ACTION_CALL_REFRESH:
     case ELECTION_ACTION_CALL_INFO:
@@ -79,7 +76,6 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         term_set_instants(candidate, action);
         break;
     case ELECTION_ACTION_CLEAR_DEADLINE:
-        handlers_lost_over(candidate);
         term_clear_instants(candidate);
         break;
     case ELECTION_ACTION_START_CHILD:
@@ -88,14 +84,18 @@ static void carry_out(struct candidate *candidate, const struct election_action 
     case ELECTION_ACTION_STOP_CHILD:
         workload_stop(candidate, action->kill_at_ns);
         break;
-    case ELECTION_ACTION_CANCEL_TASKS:
-        term_cancel_tasks(candidate);
+    case ELECTION_ACTION_CLOSE_TERM:
+        term_close(candidate);
         break;
     case ELECTION_ACTION_RUN_WON:
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
         handlers_lost(candidate, action->reason);
+        break;
+    case ELECTION_ACTION_CLOSE_LOST:
+        handlers_lost_over(candidate);
+        candidate_feed_type(candidate, ELECTION_EVENT_LOST_DONE);
         break;
     case ELECTION_ACTION_EMIT:
         emit_notice(candidate, action);
@@ -115,7 +115,7 @@ static void finish(struct candidate *candidate)
     loop_at_cancel(candidate->env->loop, &candidate->timer);
     term_clear_instants(candidate);
     task_scope_close(&candidate->calls);
-    term_cancel_tasks(candidate);
+    term_close(candidate);
     candidate->call = candidate->lost = NULL;
     mailbox_clear(&candidate->mailbox, lua_vm_state(candidate->env->lua));
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_TERMINATING,
@@ -150,6 +150,7 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     struct candidate *candidate = calloc(1, sizeof(*candidate));
     if (candidate != NULL) {
         candidate->object = LUA_NOREF;
+        term_prepare(candidate);
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
         candidate->name = strdup(config->name);
@@ -173,9 +174,7 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     candidate->timer.fire = timer_fired;
     candidate->hands = &hands;
     candidate->source.describe = describe;
-    list_init(&candidate->execs);
     task_scope_init(&candidate->calls);
-    task_scope_init(&candidate->term);
     if (candidates_add(env->candidates, candidate, err) < 0)
         goto fail;
     candidate->object = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -202,6 +201,7 @@ void candidate_free(struct candidate *candidate)
         return;
     if (candidate->object != LUA_NOREF)
         candidate_close(candidate);
+    term_disown(candidate);
     child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
     free(candidate->leader);

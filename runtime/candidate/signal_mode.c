@@ -105,7 +105,7 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     if (!options->signalled || workload->role != ELECTION_ROLE_LEADER || election->stop)
         return false;
     signal_mode_tell(workload, SIGUSR2);
-    if (options->fence && election->ours) {
+    if (options->fence && election->hold != ELECTION_HOLD_NO) {
         /* The lease is about to be released: the fence has to come down before. */
         child_set_deadline(&workload->child, TIME_NEVER, kill_at_ns, kill_at_ns);
         return true;

@@ -9,6 +9,7 @@
 #include "candidate/feed.h"
 #include "candidate/mailbox.h"
 #include "child/child.h"
+#include "child/exec.h"
 #include "child/options.h"
 #include "child/streams.h"
 #include "election/state.h"
@@ -68,7 +69,7 @@ struct candidate {
     struct child_options *child_options[2]; /* by role */
     struct workload *workload;              /* the one that runs, or NULL */
     struct workload *standing;              /* in signal mode: lives on between terms, or NULL */
-    struct list execs;                      /* commands that the term's tasks run */
+    struct exec_group execs;                /* commands that the term's tasks run */
     int hold_fd;                            /* kept open by the child's tree; -1: none */
     struct heap_node deadman; /* the instant at which Lua of the term must be over: deadmen.h */
 };

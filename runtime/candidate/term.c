@@ -1,7 +1,9 @@
 #include "candidate/term.h"
 
+#include "base/container.h"
 #include "candidate/deadmen.h"
 #include "candidate/env.h"
+#include "candidate/feed.h"
 #include "candidate/handlers.h"
 #include "candidate/state.h"
 #include "candidate/workload.h"
@@ -29,13 +31,33 @@ void term_clear_instants(struct candidate *candidate)
     deadmen_set(candidate->env->deadmen, &candidate->deadman, TIME_NEVER);
 }
 
-void term_cancel_tasks(struct candidate *candidate)
+static void execs_gone(struct exec_group *execs)
+{
+    candidate_feed_type(container_of(execs, struct candidate, execs), ELECTION_EVENT_TERM_GONE);
+}
+
+void term_prepare(struct candidate *candidate)
+{
+    task_scope_init(&candidate->term);
+    list_init(&candidate->execs.members);
+    candidate->execs.empty = execs_gone;
+}
+
+void term_close(struct candidate *candidate)
 {
     candidate->won = NULL;
     task_scope_close(&candidate->term);
+    exec_kill_all(&candidate->execs);
+    if (list_empty(&candidate->execs.members))
+        execs_gone(&candidate->execs);
 }
 
-struct list *term_adopt_exec(const struct task_scope *scope, struct child_spec *spec)
+void term_disown(struct candidate *candidate)
+{
+    exec_disown(&candidate->execs);
+}
+
+struct exec_group *term_adopt_exec(const struct task_scope *scope, struct child_spec *spec)
 {
     struct candidate *candidate = scope != NULL ? scope->owner : NULL;
     if (candidate == NULL)

@@ -4,7 +4,7 @@
 #ifndef CROWN_CANDIDATE_TERM_H
 #define CROWN_CANDIDATE_TERM_H
 
-#include "base/list.h"
+#include "child/exec.h"
 #include "election/election.h"
 #include "lua/task.h"
 #include "process/child_spec.h"
@@ -17,8 +17,12 @@ void term_begin(struct candidate *candidate, uint64_t epoch);
 void term_set_instants(struct candidate *candidate, const struct election_action *action);
 /** The core's CLEAR_DEADLINE. */
 void term_clear_instants(struct candidate *candidate);
-/** The core's CANCEL_TASKS. */
-void term_cancel_tasks(struct candidate *candidate);
+/** What a term needs before the first. */
+void term_prepare(struct candidate *candidate);
+/** The core's CLOSE_TERM: TERM_GONE is fed when nothing of the term is left. */
+void term_close(struct candidate *candidate);
+/** The candidate is freed. */
+void term_disown(struct candidate *candidate);
 
 /**
  * For a command that a task of the term `scope` runs: it gets the term's instants, and follows them
@@ -27,6 +31,6 @@ void term_cancel_tasks(struct candidate *candidate);
  * @return where to link the execution, or NULL when the scope is no term's: then nothing is
  * changed.
  */
-struct list *term_adopt_exec(const struct task_scope *scope, struct child_spec *spec);
+struct exec_group *term_adopt_exec(const struct task_scope *scope, struct child_spec *spec);
 
 #endif

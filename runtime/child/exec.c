@@ -22,7 +22,8 @@ struct exec_output {
 
 struct exec {
     struct child child;
-    struct list_node sibling; /* among the executions of a term */
+    struct exec_group *group; /* the term that it belongs to, or NULL */
+    struct list_node sibling;
     struct exec_output output[2];
     struct exec_result result;
     struct op op;
@@ -66,6 +67,7 @@ static size_t collect(struct capture *capture, const char *bytes, size_t size)
 
 static void exec_gone(struct exec *exec, const struct wire_message *message)
 {
+    struct exec_group *group = exec->group;
     list_remove(&exec->sibling);
     if (!exec->exited)
         exec->result.status = message->status;
@@ -73,14 +75,16 @@ static void exec_gone(struct exec *exec, const struct wire_message *message)
         (void)snprintf(exec->result.error, sizeof(exec->result.error), "it ended before it began");
     if (exec->abandoned) {
         exec_destroy(exec);
-        return;
+    } else {
+        for (int i = 0; i < 2; i++) {
+            capture_finish(&exec->output[i].capture);
+            exec->result.text[i] = exec->output[i].text;
+            exec->result.size[i] = exec->output[i].size;
+        }
+        op_complete(&exec->op);
     }
-    for (int i = 0; i < 2; i++) {
-        capture_finish(&exec->output[i].capture);
-        exec->result.text[i] = exec->output[i].text;
-        exec->result.size[i] = exec->output[i].size;
-    }
-    op_complete(&exec->op);
+    if (group != NULL && list_empty(&group->members))
+        group->empty(group);
 }
 
 static void exec_event(struct child *child, const struct wire_message *message)
@@ -162,8 +166,9 @@ static void exec_cancelled(struct op *op)
     child_stop(&exec->child, clock_boottime_ns());
 }
 
-struct exec *exec_start(struct children *children, struct child_spec *spec, struct list *siblings,
-                        const char *input, size_t size, struct crown_error *err)
+struct exec *exec_start(struct children *children, struct child_spec *spec,
+                        struct exec_group *group, const char *input, size_t size,
+                        struct crown_error *err)
 {
     struct exec *exec = calloc(1, sizeof(*exec));
     if (exec == NULL) {
@@ -176,8 +181,9 @@ struct exec *exec_start(struct children *children, struct child_spec *spec, stru
         exec_destroy(exec);
         return NULL;
     }
-    if (siblings != NULL)
-        list_append(siblings, &exec->sibling);
+    exec->group = group;
+    if (group != NULL)
+        list_append(&group->members, &exec->sibling);
     return exec;
 }
 
@@ -191,13 +197,31 @@ const struct exec_result *exec_result(const struct exec *exec)
     return &exec->result;
 }
 
-void exec_set_deadlines(struct list *siblings, int64_t stop_at_ns, int64_t kill_at_ns,
+void exec_set_deadlines(struct exec_group *group, int64_t stop_at_ns, int64_t kill_at_ns,
                         int64_t deadline_ns)
 {
-    list_each(node, siblings)
+    list_each(node, &group->members)
     {
         struct exec *exec = container_of(node, struct exec, sibling);
         child_set_deadline(&exec->child, stop_at_ns, kill_at_ns, deadline_ns);
+    }
+}
+
+void exec_kill_all(struct exec_group *group)
+{
+    list_each(node, &group->members)
+    {
+        struct exec *exec = container_of(node, struct exec, sibling);
+        child_stop(&exec->child, clock_boottime_ns());
+    }
+}
+
+void exec_disown(struct exec_group *group)
+{
+    while (!list_empty(&group->members)) {
+        struct exec *exec = container_of(list_first(&group->members), struct exec, sibling);
+        exec->group = NULL;
+        list_remove(&exec->sibling);
     }
 }
 

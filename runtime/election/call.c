@@ -27,19 +27,36 @@ void call_start(struct step *step, enum election_call kind, int64_t until_ns)
 
 void call_ended(struct step *step)
 {
-    step->election->call.kind = ELECTION_CALL_NONE;
+    struct election *election = step->election;
+    if (election->call.kind == ELECTION_CALL_ABDICATE)
+        election->hold = ELECTION_HOLD_NO; /* it was tried; else the lease runs out by itself */
+    election->call.kind = ELECTION_CALL_NONE;
 }
 
 void call_cancel(struct step *step)
 {
     struct election *election = step->election;
-    if (election->call.kind == ELECTION_CALL_NONE)
+    enum election_call kind = election->call.kind;
+    if (kind == ELECTION_CALL_NONE)
         return;
-    /* A claim that we do not wait for may have been granted all the same. */
-    if (election->call.kind == ELECTION_CALL_CLAIM)
-        election->release = election->config.has_abdicate;
+    /* A claim that we do not wait for may have been granted all the same; handle_info claims too.
+     */
+    if (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO)
+        hold_perhaps(step);
     (void)step_act(step, ELECTION_ACTION_CANCEL_CALL);
     call_ended(step);
+}
+
+void call_release(struct step *step)
+{
+    struct election *election = step->election;
+    /* Never while anything of the term may run (rule 4): stage_enter lets no other stage come here.
+     */
+    assert(election->stage == ELECTION_STAGE_NONE || election->stage == ELECTION_STAGE_RELEASING);
+    assert(election->hold != ELECTION_HOLD_NO);
+    election->left = election->stop;
+    call_start(step, ELECTION_CALL_ABDICATE,
+               clock_add_ns(step->now, election->config.call_timeout_ns));
 }
 
 int64_t call_term_until(const struct step *step)

@@ -6,25 +6,6 @@
 #include "base/clock.h"
 #include "election/internal.h"
 
-struct election_action *step_act(struct step *step, enum election_action_type type)
-{
-    assert(step->out->count < ELECTION_MAX_ACTIONS);
-    struct election_action *action = &step->out->item[step->out->count++];
-    *action = (struct election_action){.type = type, .epoch = step->election->epoch};
-    return action;
-}
-
-void step_emit(struct step *step, enum election_notice notice)
-{
-    step_act(step, ELECTION_ACTION_EMIT)->notice = notice;
-}
-
-void step_phase(struct step *step, enum election_phase phase)
-{
-    step->election->phase = phase;
-    step->election->since_ns = step->now;
-}
-
 /* --- what each event does in each phase
  * ------------------------------------------------------------------------ */
 
@@ -45,8 +26,8 @@ static void message(struct step *step)
     step->election->messages++;
 }
 
-/* Results of calls. One that answers a call we gave up is stale. @return the kind of call, or NONE.
- */
+/* Results of calls. One that answers a call we gave up is stale, and whatever answers a release
+ * ends it. @return the kind of call that has an answer now, or NONE. */
 static enum election_call answered(struct step *step)
 {
     struct election *election = step->election;
@@ -54,16 +35,21 @@ static enum election_call answered(struct step *step)
     if (kind == ELECTION_CALL_NONE || step->event->attempt != election->call.attempt)
         return ELECTION_CALL_NONE;
     call_ended(step);
-    return kind;
+    if (kind != ELECTION_CALL_ABDICATE)
+        return kind;
+    if (election->phase == ELECTION_STEPPING)
+        step_emit(step, ELECTION_NOTICE_ABDICATED);
+    return ELECTION_CALL_NONE;
 }
 
 static void follow_granted(struct step *step)
 {
+    bool stale = step->event->attempt != step->election->call.attempt;
     enum election_call kind = answered(step);
     if (kind != ELECTION_CALL_NONE)
         following_granted(step, kind);
-    else
-        step->election->release = step->election->config.has_abdicate; /* granted too late */
+    else if (stale)
+        hold_perhaps(step); /* granted too late */
 }
 
 static void follow_denied(struct step *step)
@@ -74,20 +60,21 @@ static void follow_denied(struct step *step)
 
 static void follow_unknown(struct step *step)
 {
-    enum election_call kind = answered(step);
-    if (kind != ELECTION_CALL_NONE)
-        following_unknown(step, kind);
+    if (answered(step) != ELECTION_CALL_NONE)
+        following_unknown(step);
 }
 
 static void released(struct step *step)
 {
-    if (answered(step) == ELECTION_CALL_ABDICATE)
-        step->election->release = false;
+    (void)answered(step);
 }
 
-static void nothing(struct step *step)
+/* Only of a message: what else says nothing is unknown. */
+static void follow_nothing(struct step *step)
 {
-    (void)answered(step);
+    enum election_call kind = answered(step);
+    if (kind == ELECTION_CALL_CLAIM)
+        following_unknown(step);
 }
 
 static void lead_granted(struct step *step)
@@ -117,18 +104,27 @@ static void lead_unknown(struct step *step)
 
 static void lead_abdicate(struct step *step)
 {
-    stepping_begin(step, ELECTION_REASON_ABDICATED, true);
+    stepping_begin(step, ELECTION_REASON_ABDICATED);
 }
 
 static void lead_won_failed(struct step *step)
 {
-    stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
+    stepping_begin(step, ELECTION_REASON_HANDLER_FAILED);
 }
 
 static void lead_stop(struct step *step)
 {
     step->election->stop = true;
-    stepping_begin(step, ELECTION_REASON_SHUTDOWN, true);
+    stepping_begin(step, ELECTION_REASON_SHUTDOWN);
+}
+
+static void lead_child_gone(struct step *step)
+{
+    enum child_outcome outcome = child_ended(step);
+    if (outcome == CHILD_FAILED)
+        stepping_begin(step, ELECTION_REASON_CHILD_FAILED);
+    else if (outcome == CHILD_ENDS)
+        lead_stop(step);
 }
 
 static void step_granted(struct step *step)
@@ -140,28 +136,27 @@ static void step_granted(struct step *step)
 static void step_denied(struct step *step)
 {
     if (answered(step) != ELECTION_CALL_NONE)
-        step->election->ours = false;
+        stepping_denied(step);
 }
 
 static void step_unknown(struct step *step)
 {
     enum election_call kind = answered(step);
-    if (kind == ELECTION_CALL_REFRESH)
+    if (kind != ELECTION_CALL_NONE)
         leading_unknown(step, kind);
 }
 
-static void step_released(struct step *step)
+static void term_gone(struct step *step)
 {
-    if (answered(step) != ELECTION_CALL_ABDICATE)
-        return;
-    step->election->ours = false;
-    step_emit(step, ELECTION_NOTICE_ABDICATED);
+    struct election *election = step->election;
+    if (election->stage == ELECTION_STAGE_CLOSING || election->stage == ELECTION_STAGE_LOST)
+        election->term_gone = true;
 }
 
 static void lost_done(struct step *step)
 {
-    if (step->election->lost == ELECTION_LOST_RUNNING)
-        step->election->lost = ELECTION_LOST_DONE;
+    if (step->election->stage == ELECTION_STAGE_LOST)
+        step->election->lost_over = true;
 }
 
 static void stop(struct step *step)
@@ -169,11 +164,10 @@ static void stop(struct step *step)
     step->election->stop = true;
 }
 
-static void follow_stop(struct step *step)
+static void child_gone(struct step *step)
 {
-    if (step->election->config.leaves && !step->election->stop)
-        step->election->release = true;
-    stop(step);
+    if (child_ended(step) == CHILD_ENDS)
+        stop(step);
 }
 
 /* INIT and FOLLOWING differ only in what they show; COOLING and LEADING in what runs. */
@@ -182,20 +176,21 @@ static void follow_stop(struct step *step)
         [ELECTION_EVENT_START] = start, [ELECTION_EVENT_TIMER] = ignore,                           \
         [ELECTION_EVENT_GRANTED] = follow_granted, [ELECTION_EVENT_DENIED] = follow_denied,        \
         [ELECTION_EVENT_EVICTED] = follow_denied, [ELECTION_EVENT_UNKNOWN] = follow_unknown,       \
-        [ELECTION_EVENT_NOTHING] = nothing, [ELECTION_EVENT_RELEASED] = released,                  \
+        [ELECTION_EVENT_NOTHING] = follow_nothing, [ELECTION_EVENT_RELEASED] = released,           \
         [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
-        [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = ignore,           \
-        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
-        [ELECTION_EVENT_STOP] = follow_stop,                                                       \
+        [ELECTION_EVENT_CHILD_GONE] = child_gone, [ELECTION_EVENT_WON_FAILED] = ignore,            \
+        [ELECTION_EVENT_TERM_GONE] = ignore, [ELECTION_EVENT_LOST_DONE] = ignore,                  \
+        [ELECTION_EVENT_ABDICATE] = ignore, [ELECTION_EVENT_STOP] = stop,                          \
     }
 #define LEAD                                                                                       \
     {                                                                                              \
         [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
         [ELECTION_EVENT_GRANTED] = lead_granted, [ELECTION_EVENT_DENIED] = lead_denied,            \
         [ELECTION_EVENT_EVICTED] = lead_evicted, [ELECTION_EVENT_UNKNOWN] = lead_unknown,          \
-        [ELECTION_EVENT_NOTHING] = nothing, [ELECTION_EVENT_RELEASED] = released,                  \
+        [ELECTION_EVENT_NOTHING] = lead_unknown, [ELECTION_EVENT_RELEASED] = released,             \
         [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
-        [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = lead_won_failed,  \
+        [ELECTION_EVENT_CHILD_GONE] = lead_child_gone,                                             \
+        [ELECTION_EVENT_WON_FAILED] = lead_won_failed, [ELECTION_EVENT_TERM_GONE] = ignore,        \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = lead_abdicate,            \
         [ELECTION_EVENT_STOP] = lead_stop,                                                         \
     }
@@ -203,12 +198,12 @@ static void follow_stop(struct step *step)
     {                                                                                              \
         [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
         [ELECTION_EVENT_GRANTED] = step_granted, [ELECTION_EVENT_DENIED] = step_denied,            \
-        [ELECTION_EVENT_EVICTED] = nothing, [ELECTION_EVENT_UNKNOWN] = step_unknown,               \
-        [ELECTION_EVENT_NOTHING] = nothing, [ELECTION_EVENT_RELEASED] = step_released,             \
+        [ELECTION_EVENT_EVICTED] = released, [ELECTION_EVENT_UNKNOWN] = step_unknown,          \
+        [ELECTION_EVENT_NOTHING] = step_unknown, [ELECTION_EVENT_RELEASED] = released,        \
         [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
-        [ELECTION_EVENT_CHILD_GONE] = child_ended, [ELECTION_EVENT_WON_FAILED] = ignore,           \
-        [ELECTION_EVENT_LOST_DONE] = lost_done, [ELECTION_EVENT_ABDICATE] = ignore,                \
-        [ELECTION_EVENT_STOP] = stop,                                                              \
+        [ELECTION_EVENT_CHILD_GONE] = child_gone, [ELECTION_EVENT_WON_FAILED] = ignore,            \
+        [ELECTION_EVENT_TERM_GONE] = term_gone, [ELECTION_EVENT_LOST_DONE] = lost_done,            \
+        [ELECTION_EVENT_ABDICATE] = ignore, [ELECTION_EVENT_STOP] = stop,                          \
     }
 #define OVER                                                                                       \
     {                                                                                              \
@@ -218,8 +213,8 @@ static void follow_stop(struct step *step)
         [ELECTION_EVENT_NOTHING] = ignore, [ELECTION_EVENT_RELEASED] = ignore,                     \
         [ELECTION_EVENT_MESSAGE] = ignore, [ELECTION_EVENT_CHILD_STARTED] = ignore,                \
         [ELECTION_EVENT_CHILD_GONE] = ignore, [ELECTION_EVENT_WON_FAILED] = ignore,                \
-        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
-        [ELECTION_EVENT_STOP] = ignore,                                                            \
+        [ELECTION_EVENT_TERM_GONE] = ignore, [ELECTION_EVENT_LOST_DONE] = ignore,                  \
+        [ELECTION_EVENT_ABDICATE] = ignore, [ELECTION_EVENT_STOP] = ignore,                        \
     }
 
 static handler *const table[ELECTION_PHASE_COUNT][ELECTION_EVENT_COUNT] = {
@@ -238,14 +233,12 @@ static void settle_call(struct step *step)
     if (kind == ELECTION_CALL_NONE || step->now < election->call.until_ns)
         return;
     call_cancel(step);
-    if (kind == ELECTION_CALL_ABDICATE) {
-        election->release = false; /* it was tried; the lease runs out by itself */
-        election->ours = false;
-    } else if (election->phase == ELECTION_INIT || election->phase == ELECTION_FOLLOWING) {
-        following_unknown(step, kind);
-    } else {
+    if (kind == ELECTION_CALL_ABDICATE)
+        return;
+    if (election->phase == ELECTION_INIT || election->phase == ELECTION_FOLLOWING)
+        following_unknown(step);
+    else
         leading_unknown(step, kind);
-    }
 }
 
 static void settle(struct step *step)
@@ -272,6 +265,12 @@ static void settle(struct step *step)
     } while (step->election->phase != before);
 }
 
+static int64_t next_following(const struct election *election)
+{
+    int64_t next = election->messages > 0 ? election->claim_not_before_ns : election->next_claim_ns;
+    return later(next, election->claim_not_before_ns);
+}
+
 static int64_t next_instant(const struct election *election)
 {
     bool idle = election->call.kind == ELECTION_CALL_NONE;
@@ -280,8 +279,8 @@ static int64_t next_instant(const struct election *election)
     switch (election->phase) {
     case ELECTION_INIT:
     case ELECTION_FOLLOWING:
-        if (idle)
-            next = earlier(next, election->next_claim_ns);
+        if (idle && !election->stop)
+            next = earlier(next, next_following(election));
         return earlier(next, start_ns);
     case ELECTION_COOLING:
         next = earlier(next, election->cool_until_ns);
@@ -290,11 +289,10 @@ static int64_t next_instant(const struct election *election)
         next = earlier(next, start_ns);
         break;
     case ELECTION_STEPPING:
-        if (!election->cut)
+        if (election->stage == ELECTION_STAGE_CHILD || election->stage == ELECTION_STAGE_CLOSING)
             next = earlier(next, election->kill_at_ns);
-        if (election->lost == ELECTION_LOST_RUNNING)
-            next = earlier(next, election->lost_until_ns);
-        return idle && election->ours ? earlier(next, election->refresh_at_ns) : next;
+        next = earlier(next, election->lost_until_ns);
+        return idle ? earlier(next, election->refresh_at_ns) : next;
     default:
         return TIME_NEVER;
     }
@@ -344,17 +342,16 @@ void election_step(struct election *election, const struct election_event *event
 
 struct election_view election_look(const struct election *election)
 {
-    bool held = election->phase == ELECTION_LEADING || election->phase == ELECTION_COOLING;
     return (struct election_view){
         .phase = election->phase,
-        .acting = election->phase == ELECTION_LEADING && election->acting,
+        .acting = election->phase == ELECTION_LEADING && election->stage == ELECTION_STAGE_ACTING,
         .epoch = election->epoch,
         .terms = election->terms,
         .ending = election->stop,
-        .stop_at_ns = held ? election->stop_at_ns : TIME_NEVER,
-        .kill_at_ns = held ? election->kill_at_ns : TIME_NEVER,
-        .deadline_ns = held ? election->deadline_ns : TIME_NEVER,
-        .next_claim_ns = election->next_claim_ns,
+        .stop_at_ns = election->stop_at_ns,
+        .kill_at_ns = election->kill_at_ns,
+        .deadline_ns = election->deadline_ns,
+        .next_claim_ns = later(election->next_claim_ns, election->claim_not_before_ns),
         .since_ns = election->since_ns,
         .last_reason = election->last_reason,
     };

@@ -10,14 +10,29 @@
  *  3  unknown while leading: try again, lead on, step down in time;
  *     (Lua of the term is cut earlier, at kill_at: at the deadline itself the runtime's dead-man
  *     timer kills the runtime, which must not happen to one that is well);
- *  4  stepping down: child tree gone -> term's tasks cancelled -> lost -> lease released;
- *     never released while anything of the term may run;
+ *  4  the lease is never released while anything of the term may run;
  *  5  a grant that arrives after its attempt was given up is released again, and a claim that
- *     ended unknown is followed by a release, in case it was granted;
+ *     ended unknown, also one made inside handle_info, is followed by a release and a new claim;
  *  7  a follower that knows when the lease ends claims then, plus a few ms of jitter;
- *  9  while a child is being stopped the lease is refreshed on, up to the deadline;
+ *  9  while a child is being stopped the lease is refreshed on, up to the kill instant;
  * 10  a definite loss stops at once; `lost` runs exactly once for each `won`;
+ * 12  after a store has forgotten neither a claim nor a message is acted on before one TTL is over;
  * 13  a lost election is contended again; only STOP ends it.
+ *
+ * A term in actions (->) and the events that answer them (<-):
+ *
+ *   -> SET_DEADLINE                      granted; again with each refresh
+ *   -> RUN_WON, START_CHILD              all that is started from now on belongs to the term
+ *   -> STOP_CHILD  <- CHILD_GONE         lost: the child's whole tree ends
+ *   -> CLOSE_TERM  <- TERM_GONE          the tree is gone, or kill_at has come: all that the term
+ *                                        has started begins to end; answered when the last is gone
+ *   -> RUN_LOST    <- LOST_DONE          at TERM_GONE, at kill_at in any case
+ *   -> CLOSE_LOST                        where `lost` takes too long: LOST_DONE is to follow
+ *   -> CLEAR_DEADLINE                    nothing of the term, nor of `lost`, exists any more
+ *   -> CALL_ABDICATE <- RELEASED         where the store may still count us as its holder
+ *
+ * What does not answer holds up all below it: then the lease is left to run out, never released. A
+ * term that is lost before RUN_WON goes to CLEAR_DEADLINE at once.
  */
 #ifndef CROWN_ELECTION_ELECTION_H
 #define CROWN_ELECTION_ELECTION_H
@@ -34,7 +49,7 @@
     X(FOLLOWING, "following") /* someone else leads, or nobody is known to */                      \
     X(COOLING, "cooling")     /* granted, but cool_down has not passed: not acting yet */          \
     X(LEADING, "leading")                                                                          \
-    X(STEPPING, "stepping") /* no longer leader; child, tasks, lost, release in that order */      \
+    X(STEPPING, "stepping") /* no longer leader: the term ends, step by step as above */           \
     X(FINISHED, "finished") /* the user's stop, or an election that ends with its child */
 
 #define ELECTION_EVENTS(X)                                                                         \
@@ -50,7 +65,8 @@
     X(CHILD_STARTED, "child_started") /* exec succeeded */                                         \
     X(CHILD_GONE, "child_gone")       /* the whole tree of the child is gone */                    \
     X(WON_FAILED, "won_failed")       /* the won handler raised an error */                        \
-    X(LOST_DONE, "lost_done")         /* the lost handler returned, raised or ran out of time */   \
+    X(TERM_GONE, "term_gone")         /* all that the term started is gone, see CLOSE_TERM */      \
+    X(LOST_DONE, "lost_done")         /* `lost` and all that it started are gone */                \
     X(ABDICATE, "abdicate")           /* the user asks to step down and let others try */          \
     X(STOP, "stop")                   /* the user asks to end this election for good */
 
@@ -59,17 +75,18 @@
     X(CALL_REFRESH, "call_refresh")                                                                \
     X(CALL_INFO, "call_info") /* handle_info with the oldest waiting message */                    \
     X(CALL_ABDICATE, "call_abdicate")                                                              \
-    X(CANCEL_CALL, "cancel_call")   /* drop the call in flight: its task is never resumed */       \
-    X(ARM_TIMER, "arm_timer")       /* replaces the earlier one; TIME_NEVER disarms */             \
-    X(SET_DEADLINE, "set_deadline") /* to the keeper and the runtime's own dead-man timer */       \
-    X(CLEAR_DEADLINE, "clear_deadline")                                                            \
+    X(CANCEL_CALL, "cancel_call")       /* drop the call in flight: its task is never resumed */   \
+    X(ARM_TIMER, "arm_timer")           /* replaces the earlier one; TIME_NEVER disarms */         \
+    X(SET_DEADLINE, "set_deadline")     /* to the keeper and the runtime's own dead-man timer */   \
+    X(CLEAR_DEADLINE, "clear_deadline") /* the dead-man timer: nothing is left to be cut */        \
     X(START_CHILD, "start_child")                                                                  \
-    X(STOP_CHILD, "stop_child")     /* stop signal now, SIGKILL to the tree at `kill_at_ns` */     \
-    X(CANCEL_TASKS, "cancel_tasks") /* everything spawned from won, and won itself */              \
+    X(STOP_CHILD, "stop_child") /* stop signal now, SIGKILL to the tree at `kill_at_ns` */         \
+    X(CLOSE_TERM, "close_term") /* all that it started begins to end: TERM_GONE follows */         \
     X(RUN_WON, "run_won")                                                                          \
-    X(RUN_LOST, "run_lost") /* answer with LOST_DONE, at the latest at `until_ns` */               \
-    X(EMIT, "emit")         /* tell logs, metrics and subscribers */                               \
-    X(FINISH, "finish")     /* nothing follows: the election may be freed */
+    X(RUN_LOST, "run_lost")     /* at `until_ns` CLOSE_LOST follows */                             \
+    X(CLOSE_LOST, "close_lost") /* `lost` and all that it started begin to end */                  \
+    X(EMIT, "emit")             /* tell logs, metrics and subscribers */                           \
+    X(FINISH, "finish")         /* nothing follows: the election may be freed */
 
 #define ELECTION_REASONS(X)                                                                        \
     X(NONE, "none")                                                                                \
@@ -78,6 +95,7 @@
     X(EVICTED, "evicted")                                                                          \
     X(ABDICATED, "abdicated")                                                                      \
     X(CHILD_FAILED, "child_failed")                                                                \
+    X(HANDLER_FAILED, "handler_failed")                                                            \
     X(ORACLE_FAILED, "oracle_failed")                                                              \
     X(SHUTDOWN, "shutdown")                                                                        \
     X(RUNTIME_DIED, "runtime_died")
@@ -153,7 +171,7 @@ struct election_event {
         int64_t expires_ns; /* until the holder's lease ends; -1: not said */
         int64_t retry_ns;   /* without expires_ns: when to ask again; 0: the configured retry */
         uint64_t epoch;     /* the holder's; 0: not said */
-        bool amnesia;       /* the store forgot: sit out `expires_ns` (one TTL) */
+        bool amnesia;       /* the store forgot: neither claim nor message for `expires_ns` */
     } denial;
     struct {
         bool failed;      /* did not exit with 0, or could not be started */
@@ -195,7 +213,8 @@ struct election_view {
     uint64_t terms; /* own terms so far */
     bool ending;    /* told to stop: what is released now is not claimed again */
     int64_t stop_at_ns, kill_at_ns;
-    int64_t deadline_ns; /* of the current term, as the two above; TIME_NEVER without one */
+    int64_t deadline_ns; /* of the term, as the two above, until nothing of it is left; TIME_NEVER
+                            without one */
     int64_t next_claim_ns;
     int64_t since_ns; /* when this phase began */
     enum election_reason last_reason;

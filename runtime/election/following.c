@@ -1,6 +1,4 @@
 /* Following: when to claim, and what a claim's answer means. */
-#include <assert.h>
-
 #include "base/clock.h"
 #include "election/internal.h"
 
@@ -51,16 +49,11 @@ void following_denied(struct step *step)
     const struct election_event *event = step->event;
     bool told = event->type == ELECTION_EVENT_DENIED; /* EVICTED says nothing about a holder */
     int64_t expires_ns = told ? event->denial.expires_ns : -1;
+    bool forgot = told && lease_denied(step);
     election->retry_after_ns = 0;
-    if (told && event->denial.epoch > election->highest_epoch)
-        election->highest_epoch = event->denial.epoch;
-    if (told && event->denial.amnesia) {
-        step_emit(step, ELECTION_NOTICE_AMNESIA);
-        election->amnesia_known = true;
-    } else {
+    if (!forgot)
         step_emit(step, ELECTION_NOTICE_REJECTED);
-    }
-    if (!election->config.monitor_leader && !(told && event->denial.amnesia)) {
+    if (!election->config.monitor_leader && !forgot) {
         election->next_claim_ns = TIME_NEVER; /* until handle_info says so */
         return;
     }
@@ -74,13 +67,10 @@ void following_denied(struct step *step)
     election->watching = false;
 }
 
-void following_unknown(struct step *step, enum election_call kind)
+void following_unknown(struct step *step)
 {
-    struct election *election = step->election;
-    if (kind == ELECTION_CALL_INFO)
-        return;
     /* It may have been granted all the same: released before the next try (rule 5). */
-    election->release = election->config.has_abdicate;
+    hold_perhaps(step);
     claim_after_backoff(step);
 }
 
@@ -94,9 +84,10 @@ static bool forgot(struct step *step, const struct election_schedule *schedule)
         return false;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
     election->amnesia_known = true;
-    election->release = election->config.has_abdicate;
+    hold_perhaps(step);
     int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config.retry_ns;
     election->next_claim_ns = clock_add_ns(step->now, wait);
+    lease_sit_out(step, election->next_claim_ns);
     return true;
 }
 
@@ -108,13 +99,13 @@ void following_granted(struct step *step, enum election_call kind)
     int usable = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
                                  step->event->grant.refresh_ns, &schedule, NULL);
     if (usable < 0 && schedule.ttl_ns == 0) {
-        following_unknown(step, ELECTION_CALL_CLAIM); /* too short for anything: give it back */
+        following_unknown(step); /* too short for anything: give it back */
         return;
     }
     if (forgot(step, &schedule))
         return;
     if (!lease_take(step, &schedule, election->call.sent_ns)) {
-        following_unknown(step, ELECTION_CALL_CLAIM); /* the answer came when it was nearly over */
+        following_unknown(step); /* the answer came when it was nearly over */
         return;
     }
     election->epoch = epoch != 0 ? epoch : election->highest_epoch + 1;
@@ -138,11 +129,10 @@ static void settle_stop(struct step *step)
     if (election->call.kind != ELECTION_CALL_ABDICATE)
         call_cancel(step);
     child_end(step);
-    if (election->call.kind == ELECTION_CALL_NONE && election->release) {
-        election->release = false;
-        call_start(step, ELECTION_CALL_ABDICATE,
-                   clock_add_ns(step->now, election->config.call_timeout_ns));
-    }
+    if (election->config.leaves && !election->left)
+        hold_perhaps(step);
+    if (election->call.kind == ELECTION_CALL_NONE && election->hold != ELECTION_HOLD_NO)
+        call_release(step);
     if (election->call.kind != ELECTION_CALL_NONE || election->child.running)
         return;
     step_phase(step, ELECTION_FINISHED);
@@ -161,15 +151,17 @@ void following_settle(struct step *step)
         child_begin(step, ELECTION_ROLE_FOLLOWER);
     if (election->call.kind != ELECTION_CALL_NONE)
         return;
-    if (election->release) {
-        call_start(step, ELECTION_CALL_ABDICATE, until_ns);
-    } else if (election->messages > 0 && step->now >= election->stand_back_ns) {
-        election->messages--;
-        call_start(step, ELECTION_CALL_INFO, until_ns);
+    if (election->hold != ELECTION_HOLD_NO) {
+        call_release(step);
+    } else if (step->now < election->claim_not_before_ns) {
+        return;
     } else if (step->now >= election->next_claim_ns) {
         election->next_claim_ns = TIME_NEVER;
         if (election->phase == ELECTION_INIT)
             step_phase(step, ELECTION_FOLLOWING);
         call_start(step, ELECTION_CALL_CLAIM, until_ns);
+    } else if (election->messages > 0) {
+        election->messages--;
+        call_start(step, ELECTION_CALL_INFO, until_ns);
     }
 }

@@ -1,5 +1,6 @@
 /**
- * What the files of the core say to each other. Nobody else includes this.
+ * What the files of the core say to each other, from the bottom up: a file calls only what stands
+ * above it here. Nobody else includes this.
  */
 #ifndef CROWN_ELECTION_INTERNAL_H
 #define CROWN_ELECTION_INTERNAL_H
@@ -14,24 +15,51 @@ struct step {
     struct election_actions *out;
 };
 
-/* election.c */
+/* step.c: what a step writes down */
 struct election_action *step_act(struct step *step, enum election_action_type type);
 void step_emit(struct step *step, enum election_notice notice);
 void step_phase(struct step *step, enum election_phase phase);
+
+/* stage.c: how far a term has come, and whether the store may count us as its holder */
+void stage_enter(struct step *step, enum election_stage stage);
+/** A claim may have been granted without our knowing. */
+void hold_perhaps(struct step *step);
 
 /* call.c: one oracle call at a time */
 void call_start(struct step *step, enum election_call kind, int64_t until_ns);
 void call_cancel(struct step *step);
 void call_ended(struct step *step);
+/** Gives back what the store may count as ours: the only one who does. The lease is not ours any
+ * more when this call has ended, however it ends. */
+void call_release(struct step *step);
 /** @return when a call in a term must be over, so that another can still be tried. */
 int64_t call_term_until(const struct step *step);
 
-/* following.c */
-void following_start(struct step *step);
-void following_granted(struct step *step, enum election_call kind);
-void following_denied(struct step *step);
-void following_unknown(struct step *step, enum election_call kind);
-void following_settle(struct step *step);
+/* lease.c: what a grant or a denial says about instants and epochs */
+/** Takes over a grant's instants. @return false where it leaves no time to act. */
+bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns);
+void lease_tell(struct step *step);
+/** Notes what a denial says of the store. @return whether the store forgot, and is sat out. */
+bool lease_denied(struct step *step);
+/** Neither a claim nor a message before this instant; nothing shortens it. */
+void lease_sit_out(struct step *step, int64_t until_ns);
+
+/* restarts.c: the child, and what its end means */
+enum child_outcome {
+    CHILD_GOES_ON, /* the term, or the following, goes on */
+    CHILD_FAILED,  /* the term is to end */
+    CHILD_ENDS,    /* the election is to end */
+};
+enum child_outcome child_ended(struct step *step);
+void child_begin(struct step *step, enum election_role role);
+void child_end(struct step *step);
+bool child_due(const struct step *step);
+
+/* stepping.c */
+void stepping_begin(struct step *step, enum election_reason reason);
+void stepping_granted(struct step *step);
+void stepping_denied(struct step *step);
+void stepping_settle(struct step *step);
 
 /* leading.c */
 void leading_begin(struct step *step);
@@ -40,24 +68,22 @@ void leading_denied(struct step *step);
 void leading_evicted(struct step *step);
 void leading_unknown(struct step *step, enum election_call kind);
 void leading_settle(struct step *step);
-/** Takes over a grant's instants. @return false where it leaves no time to act. */
-bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns);
-void lease_tell(struct step *step);
 
-/* stepping.c */
-void stepping_begin(struct step *step, enum election_reason reason, bool ours);
-void stepping_granted(struct step *step);
-void stepping_settle(struct step *step);
-
-/* children.c */
-void child_ended(struct step *step);
-void child_begin(struct step *step, enum election_role role);
-void child_end(struct step *step);
-bool child_due(const struct step *step);
+/* following.c */
+void following_start(struct step *step);
+void following_granted(struct step *step, enum election_call kind);
+void following_denied(struct step *step);
+void following_unknown(struct step *step);
+void following_settle(struct step *step);
 
 static inline int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+static inline int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 #endif

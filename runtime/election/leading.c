@@ -1,46 +1,8 @@
 /* Leading: refreshing the lease, and knowing when it is lost. */
-#include <assert.h>
-
 #include "base/clock.h"
 #include "election/internal.h"
 
 #define UNCERTAIN_FIRST_NS (100 * NS_PER_MS)
-#define GRID_MOST_NS (250 * NS_PER_MS)
-#define GRID_PART 40 /* of the refresh delay */
-
-/* Never later than asked, and a little earlier where that lets the process wake once for many
- * elections. */
-static int64_t refresh_at(int64_t sent_ns, int64_t refresh_ns)
-{
-    int64_t grid = earlier(refresh_ns / GRID_PART, GRID_MOST_NS);
-    int64_t at_ns = clock_add_ns(sent_ns, refresh_ns);
-    return refresh_ns == TIME_NEVER || grid == 0 ? at_ns : at_ns - at_ns % grid;
-}
-
-bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns)
-{
-    struct election *election = step->election;
-    /* From when the request was sent: the store cannot have begun to count before (rule 1). */
-    int64_t stop_at_ns = clock_add_ns(sent_ns, schedule->stop_at_ns);
-    if (step->now >= stop_at_ns)
-        return false;
-    election->schedule = *schedule;
-    election->refresh_at_ns = refresh_at(sent_ns, schedule->refresh_ns);
-    election->stop_at_ns = stop_at_ns;
-    election->kill_at_ns = clock_add_ns(sent_ns, schedule->kill_at_ns);
-    election->deadline_ns = clock_add_ns(sent_ns, schedule->deadline_ns);
-    election->uncertain_ns = 0;
-    return true;
-}
-
-void lease_tell(struct step *step)
-{
-    const struct election *election = step->election;
-    struct election_action *action = step_act(step, ELECTION_ACTION_SET_DEADLINE);
-    action->stop_at_ns = election->stop_at_ns;
-    action->kill_at_ns = election->kill_at_ns;
-    action->deadline_ns = election->deadline_ns;
-}
 
 /* The follower's child goes before the leader's comes. */
 static void begin_acting(struct step *step)
@@ -56,7 +18,7 @@ static void begin_acting(struct step *step)
 void leading_begin(struct step *step)
 {
     struct election *election = step->election;
-    election->acting = false;
+    stage_enter(step, ELECTION_STAGE_HELD);
     election->last_reason = ELECTION_REASON_NONE;
     lease_tell(step);
     step_emit(step, ELECTION_NOTICE_CLAIMED);
@@ -78,7 +40,7 @@ void leading_granted(struct step *step)
         step_emit(step, ELECTION_NOTICE_CONFLICT);
         if (epoch > election->highest_epoch)
             election->highest_epoch = epoch;
-        stepping_begin(step, ELECTION_REASON_DENIED, true);
+        stepping_begin(step, ELECTION_REASON_DENIED);
         return;
     }
     int usable = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
@@ -96,13 +58,9 @@ void leading_denied(struct step *step)
 {
     struct election *election = step->election;
     int64_t expires_ns = step->event->denial.expires_ns;
-    if (step->event->denial.epoch > election->highest_epoch)
-        election->highest_epoch = step->event->denial.epoch;
-    if (step->event->denial.amnesia) {
-        step_emit(step, ELECTION_NOTICE_AMNESIA);
-        election->amnesia_known = true;
-    }
-    stepping_begin(step, ELECTION_REASON_DENIED, false);
+    (void)lease_denied(step);
+    election->hold = ELECTION_HOLD_NO;
+    stepping_begin(step, ELECTION_REASON_DENIED);
     if (expires_ns >= 0)
         election->reclaim_ns = clock_add_ns(step->now, expires_ns);
     else if (step->event->denial.retry_ns > 0)
@@ -112,7 +70,7 @@ void leading_denied(struct step *step)
 void leading_evicted(struct step *step)
 {
     step_emit(step, ELECTION_NOTICE_EVICTED);
-    stepping_begin(step, ELECTION_REASON_EVICTED, true);
+    stepping_begin(step, ELECTION_REASON_EVICTED);
 }
 
 void leading_unknown(struct step *step, enum election_call kind)
@@ -134,21 +92,19 @@ static void settle_acting(struct step *step)
     struct election *election = step->election;
     if (election->child.running && election->child.role == ELECTION_ROLE_FOLLOWER)
         return;
-    if (child_due(step))
-        child_begin(step, ELECTION_ROLE_LEADER);
-    if (!election->acting) {
-        election->acting = true;
-        election->cut = false;
-        election->lost = ELECTION_LOST_IDLE;
+    if (election->stage == ELECTION_STAGE_HELD) {
+        stage_enter(step, ELECTION_STAGE_ACTING);
         (void)step_act(step, ELECTION_ACTION_RUN_WON);
     }
+    if (child_due(step))
+        child_begin(step, ELECTION_ROLE_LEADER);
 }
 
 void leading_settle(struct step *step)
 {
     struct election *election = step->election;
     if (step->now >= election->stop_at_ns) {
-        stepping_begin(step, ELECTION_REASON_EXPIRED, true);
+        stepping_begin(step, ELECTION_REASON_EXPIRED);
         return;
     }
     if (election->phase == ELECTION_COOLING && step->now >= election->cool_until_ns)
@@ -157,11 +113,12 @@ void leading_settle(struct step *step)
         settle_acting(step);
     if (election->call.kind != ELECTION_CALL_NONE)
         return;
-    if (election->messages > 0) {
-        election->messages--;
-        call_start(step, ELECTION_CALL_INFO, call_term_until(step));
-    } else if (step->now >= election->refresh_at_ns) {
+    /* The refresh first: messages without end must not cost the lease. */
+    if (step->now >= election->refresh_at_ns) {
         election->refresh_at_ns = TIME_NEVER;
         call_start(step, ELECTION_CALL_REFRESH, call_term_until(step));
+    } else if (election->messages > 0) {
+        election->messages--;
+        call_start(step, ELECTION_CALL_INFO, call_term_until(step));
     }
 }

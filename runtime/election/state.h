@@ -17,7 +17,24 @@ enum election_call {
     ELECTION_CALL_ABDICATE,
 };
 
-enum election_lost { ELECTION_LOST_IDLE, ELECTION_LOST_RUNNING, ELECTION_LOST_DONE };
+/** How far a term has come. stage.c says which may follow which. */
+enum election_stage {
+    ELECTION_STAGE_NONE,      /* no term */
+    ELECTION_STAGE_HELD,      /* the lease is ours; nothing of the term has begun to run */
+    ELECTION_STAGE_ACTING,    /* `won` was told: the term's child and tasks may run */
+    ELECTION_STAGE_CHILD,     /* lost: the child's tree is being stopped */
+    ELECTION_STAGE_CLOSING,   /* all that the term started is ending */
+    ELECTION_STAGE_LOST,      /* `lost` runs, or something of the term still does not end */
+    ELECTION_STAGE_RELEASING, /* nothing of the term is left: the lease is being given back */
+    ELECTION_STAGE_COUNT
+};
+
+/** May the store count us as its holder? Whoever it may count gives back before the next claim. */
+enum election_hold {
+    ELECTION_HOLD_NO,
+    ELECTION_HOLD_PERHAPS, /* a claim ended unknown, or its grant came too late */
+    ELECTION_HOLD_YES,
+};
 
 struct election {
     struct election_config config;
@@ -26,6 +43,7 @@ struct election {
     struct random random;
     int64_t armed_ns; /* what the last ARM_TIMER said */
     bool stop;        /* the user's stop: nothing but FINISHED follows */
+    bool left;        /* an abdicate call has been told so */
     enum election_reason last_reason;
 
     struct {
@@ -38,27 +56,26 @@ struct election {
 
     /* Following. */
     int64_t next_claim_ns;
-    bool watching;          /* the next claim is due because a lease we know of ends */
-    int64_t retry_after_ns; /* the backoff after an unknown claim; 0: none yet */
-    int64_t stand_back_ns;  /* who has let go lets the others hear of it first */
-    bool release;           /* a claim ended unknown: release, in case it was granted */
-    bool amnesia_known;     /* the store forgot, we sat it out: believe its next epoch */
+    bool watching;               /* the next claim is due because a lease we know of ends */
+    int64_t retry_after_ns;      /* the backoff after an unknown claim; 0: none yet */
+    int64_t claim_not_before_ns; /* nor a message: the store forgot, or we have let go */
+    bool amnesia_known;          /* the store forgot, we sat it out: believe its next epoch */
 
     /* The lease that is held. Instants are absolute. */
+    enum election_hold hold;
+    enum election_stage stage;
     uint64_t epoch, highest_epoch, terms;
     struct election_schedule schedule;
     int64_t refresh_at_ns, stop_at_ns, kill_at_ns, deadline_ns;
     int64_t uncertain_ns; /* the backoff after an unknown refresh; 0: none */
     int64_t cool_until_ns;
-    bool acting; /* won was told: the term's child and tasks may run */
 
-    /* Stepping down. */
+    /* The term's end. */
     enum election_reason reason;
-    bool ours; /* the lease is, as far as we know, still ours: refresh on, release at the end */
-    bool cut;  /* the term's tasks are cancelled */
-    enum election_lost lost;
-    int64_t lost_until_ns;
-    int64_t reclaim_ns; /* not before this instant */
+    int64_t reclaim_ns;    /* the claim after it is due then */
+    bool term_gone;        /* TERM_GONE has come */
+    bool lost_over;        /* LOST_DONE has come */
+    int64_t lost_until_ns; /* TIME_NEVER: `lost` does not run, or was told to end */
 
     /* The child: the leader's or the follower's, one at a time. */
     struct {

@@ -1,15 +1,13 @@
-/* Stepping down, in this order: the child's tree gone, the term's tasks cancelled, `lost`, the
- * lease released. */
-#include <assert.h>
-
+/* Stepping down: the child's tree gone, all else of the term gone, `lost`, the lease given back. */
 #include "base/clock.h"
 #include "election/internal.h"
 
-static int64_t reclaim_after(const struct election *election, enum election_reason reason)
+static int64_t stand_back(const struct election *election, enum election_reason reason)
 {
     switch (reason) {
     case ELECTION_REASON_CHILD_FAILED:
-        return election->config.restart_within_ns; /* stand back: let another node try */
+    case ELECTION_REASON_HANDLER_FAILED:
+        return election->config.restart_within_ns; /* let another node try */
     case ELECTION_REASON_DENIED:
         return 0;
     default:
@@ -21,29 +19,27 @@ static int64_t reclaim_after(const struct election *election, enum election_reas
 static bool lets_go(enum election_reason reason)
 {
     return reason == ELECTION_REASON_EVICTED || reason == ELECTION_REASON_ABDICATED ||
-           reason == ELECTION_REASON_CHILD_FAILED;
+           reason == ELECTION_REASON_CHILD_FAILED || reason == ELECTION_REASON_HANDLER_FAILED;
 }
 
-void stepping_begin(struct step *step, enum election_reason reason, bool ours)
+void stepping_begin(struct step *step, enum election_reason reason)
 {
     struct election *election = step->election;
-    bool refreshing = election->call.kind == ELECTION_CALL_REFRESH;
     step_phase(step, ELECTION_STEPPING);
     election->reason = election->last_reason = reason;
-    election->ours = ours;
-    election->reclaim_ns = clock_add_ns(step->now, reclaim_after(election, reason));
+    election->reclaim_ns = clock_add_ns(step->now, stand_back(election, reason));
     election->child.start_at_ns = TIME_NEVER;
     /* A refresh under way is still of use while the child is stopped (rule 9). */
-    if (!refreshing || !ours || reason == ELECTION_REASON_EXPIRED)
+    if (election->call.kind != ELECTION_CALL_REFRESH || election->hold != ELECTION_HOLD_YES ||
+        reason == ELECTION_REASON_EXPIRED)
         call_cancel(step);
     struct election_action *action = step_act(step, ELECTION_ACTION_EMIT);
     action->notice = ELECTION_NOTICE_LOST;
     action->reason = reason;
+    if (election->stage != ELECTION_STAGE_ACTING)
+        return; /* nothing of this term has begun to run */
+    stage_enter(step, ELECTION_STAGE_CHILD);
     child_end(step);
-    if (!election->acting) {
-        election->cut = true; /* nothing of this term has begun to run */
-        election->lost = ELECTION_LOST_DONE;
-    }
 }
 
 void stepping_granted(struct step *step)
@@ -51,7 +47,7 @@ void stepping_granted(struct step *step)
     struct election *election = step->election;
     struct election_schedule schedule;
     const uint64_t epoch = step->event->grant.epoch;
-    if ((epoch != 0 && epoch != election->epoch) || !election->ours)
+    if ((epoch != 0 && epoch != election->epoch) || election->hold != ELECTION_HOLD_YES)
         return;
     if (timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
                         step->event->grant.refresh_ns, &schedule, NULL) == 0 &&
@@ -59,20 +55,33 @@ void stepping_granted(struct step *step)
         lease_tell(step);
 }
 
-/* Lua of the term ends when the child's tree is gone, and at the kill instant in any case. */
-static void settle_tasks(struct step *step)
+void stepping_denied(struct step *step)
+{
+    (void)lease_denied(step);
+    step->election->hold = ELECTION_HOLD_NO;
+}
+
+/* Whether nothing that the term started exists any more. */
+static bool is_gone(const struct election *election)
+{
+    return election->term_gone && !election->child.running;
+}
+
+static void close_term(struct step *step)
+{
+    stage_enter(step, ELECTION_STAGE_CLOSING);
+    (void)step_act(step, ELECTION_ACTION_CLOSE_TERM);
+}
+
+static void run_lost(struct step *step)
 {
     struct election *election = step->election;
-    if (election->cut || (election->child.running && step->now < election->kill_at_ns))
-        return;
-    election->cut = true;
-    (void)step_act(step, ELECTION_ACTION_CANCEL_TASKS);
     int64_t bound_ns = election->kill_at_ns;
+    stage_enter(step, ELECTION_STAGE_LOST);
     if (step->now >= bound_ns) /* late: half of what is left, or the full time where nothing is */
         bound_ns = step->now < election->deadline_ns
                        ? step->now + (election->deadline_ns - step->now) / 2
                        : TIME_NEVER;
-    election->lost = ELECTION_LOST_RUNNING;
     election->lost_until_ns =
         earlier(bound_ns, clock_add_ns(step->now, election->config.lost_timeout_ns));
     struct election_action *action = step_act(step, ELECTION_ACTION_RUN_LOST);
@@ -80,11 +89,44 @@ static void settle_tasks(struct step *step)
     action->reason = election->reason;
 }
 
-static void settle_lost(struct step *step)
+static void close_lost(struct step *step)
+{
+    step->election->lost_until_ns = TIME_NEVER;
+    (void)step_act(step, ELECTION_ACTION_CLOSE_LOST);
+}
+
+static void leave(struct step *step)
 {
     struct election *election = step->election;
-    if (election->lost == ELECTION_LOST_RUNNING && step->now >= election->lost_until_ns)
-        election->lost = ELECTION_LOST_DONE;
+    stage_enter(step, ELECTION_STAGE_NONE);
+    election->next_claim_ns = election->reclaim_ns;
+    /* From now on, not from when it began: the others hear of it only now. */
+    if (lets_go(election->reason))
+        lease_sit_out(step, clock_add_ns(step->now, stand_back(election, election->reason)));
+    if (!election->config.monitor_leader && election->reason == ELECTION_REASON_DENIED)
+        election->next_claim_ns = TIME_NEVER;
+    election->watching = false;
+    election->child.restarts = 0;
+    bool due = election->config.has_follower_child &&
+               (!election->child.running || election->child.stopping);
+    election->child.start_at_ns = due ? step->now : TIME_NEVER;
+    step_phase(step, ELECTION_FOLLOWING);
+}
+
+/* Nothing of the term is left, so nothing is left for the dead-man timer to cut: a release that
+ * takes long must not cost a runtime that is well. */
+static void settle_lease(struct step *step)
+{
+    struct election *election = step->election;
+    call_cancel(step);
+    (void)step_act(step, ELECTION_ACTION_CLEAR_DEADLINE);
+    if (election->hold == ELECTION_HOLD_NO || !election->config.has_abdicate) {
+        election->hold = ELECTION_HOLD_NO;
+        leave(step);
+        return;
+    }
+    stage_enter(step, ELECTION_STAGE_RELEASING);
+    call_release(step);
 }
 
 static void refresh_on(struct step *step)
@@ -93,49 +135,28 @@ static void refresh_on(struct step *step)
     if (election->call.kind != ELECTION_CALL_NONE || step->now < election->refresh_at_ns)
         return;
     election->refresh_at_ns = TIME_NEVER;
-    if (!election->ours || election->reason == ELECTION_REASON_EXPIRED ||
+    if (election->hold != ELECTION_HOLD_YES || election->reason == ELECTION_REASON_EXPIRED ||
         step->now >= election->kill_at_ns)
         return;
     int64_t until_ns = clock_add_ns(step->now, election->config.call_timeout_ns);
     call_start(step, ELECTION_CALL_REFRESH, earlier(until_ns, election->kill_at_ns));
 }
 
-static void leave(struct step *step)
-{
-    struct election *election = step->election;
-    election->acting = false;
-    election->refresh_at_ns = election->stop_at_ns = election->kill_at_ns = TIME_NEVER;
-    election->deadline_ns = TIME_NEVER;
-    (void)step_act(step, ELECTION_ACTION_CLEAR_DEADLINE);
-    election->next_claim_ns = election->reclaim_ns;
-    election->stand_back_ns = lets_go(election->reason) ? election->reclaim_ns : 0;
-    if (!election->config.monitor_leader && election->reason == ELECTION_REASON_DENIED)
-        election->next_claim_ns = TIME_NEVER;
-    election->watching = false;
-    election->child.restarts = 0;
-    election->child.start_at_ns = election->config.has_follower_child ? step->now : TIME_NEVER;
-    step_phase(step, ELECTION_FOLLOWING);
-}
-
 void stepping_settle(struct step *step)
 {
     struct election *election = step->election;
-    settle_tasks(step);
-    settle_lost(step);
-    if (election->child.running || election->lost != ELECTION_LOST_DONE) {
+    bool late = step->now >= election->kill_at_ns;
+    if (election->stage == ELECTION_STAGE_CHILD && (!election->child.running || late))
+        close_term(step);
+    if (election->stage == ELECTION_STAGE_CLOSING && (is_gone(election) || late))
+        run_lost(step);
+    if (election->stage == ELECTION_STAGE_LOST && step->now >= election->lost_until_ns)
+        close_lost(step);
+    if (election->stage == ELECTION_STAGE_HELD ||
+        (election->stage == ELECTION_STAGE_LOST && election->lost_over && is_gone(election)))
+        settle_lease(step);
+    else if (election->stage != ELECTION_STAGE_RELEASING)
         refresh_on(step);
-        return;
-    }
-    if (election->call.kind == ELECTION_CALL_ABDICATE)
-        return;
-    call_cancel(step);
-    /* Never while anything of the term may run: the tree is gone, its tasks are cut, `lost` is over
-     * (rule 4). */
-    assert(!election->child.running && election->cut);
-    if (election->ours && election->config.has_abdicate) {
-        call_start(step, ELECTION_CALL_ABDICATE,
-                   clock_add_ns(step->now, election->config.call_timeout_ns));
-        return;
-    }
-    leave(step);
+    else if (election->call.kind == ELECTION_CALL_NONE)
+        leave(step);
 }

@@ -130,7 +130,7 @@ describe("crown.elect", function()
       lost = function(why) reason = why end,
     } }
     testing.eventually(function() return reason and reported end)
-    assert.equal("child_failed", reason)
+    assert.equal("handler_failed", reason)
     assert.matches("boom.*stack traceback", reported.error)
     assert.equal(election.name, reported.name)
   end)

@@ -346,8 +346,14 @@ static void carry_out(struct world *world, unsigned who, const struct election_a
     case ELECTION_ACTION_STOP_CHILD:
         stop_child(world, who, action);
         break;
-    case ELECTION_ACTION_CANCEL_TASKS:
+    case ELECTION_ACTION_CLOSE_TERM:
         candidate->tasks = false;
+        later(world, who, below(world, NS_PER_MS),
+              (struct election_event){.type = ELECTION_EVENT_TERM_GONE});
+        break;
+    case ELECTION_ACTION_CLOSE_LOST:
+        later(world, who, below(world, NS_PER_MS),
+              (struct election_event){.type = ELECTION_EVENT_LOST_DONE});
         break;
     case ELECTION_ACTION_RUN_WON:
         run_won(world, who, action);

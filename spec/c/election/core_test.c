@@ -32,9 +32,11 @@ static void r5_release_comes_last(void **state)
     story_lead(&story, &with);
     story_feed_type(&story, ELECTION_EVENT_STOP);
     assert_non_null(story_find(&story, ELECTION_ACTION_STOP_CHILD));
-    assert_null(story_find(&story, ELECTION_ACTION_CANCEL_TASKS));
+    assert_null(story_find(&story, ELECTION_ACTION_CLOSE_TERM));
     story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CANCEL_TASKS));
+    assert_non_null(story_find(&story, ELECTION_ACTION_CLOSE_TERM));
+    assert_null(story_find(&story, ELECTION_ACTION_RUN_LOST));
+    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
     assert_int_equal(story_find(&story, ELECTION_ACTION_RUN_LOST)->reason,
                      ELECTION_REASON_SHUTDOWN);
     assert_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
@@ -73,6 +75,7 @@ static void r6_a_definite_loss_stops_at_once_and_releases_nothing(void **state)
                                                .denial = {.expires_ns = NS_PER_S, .epoch = 2}});
     assert_non_null(story_find(&story, ELECTION_ACTION_STOP_CHILD));
     story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     assert_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
     assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
@@ -142,6 +145,7 @@ static void r19_a_lost_election_is_contended_again(void **state)
     story_lead(&story, &with);
     story_feed_type(&story, ELECTION_EVENT_ABDICATE);
     story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     story_feed_type(&story, ELECTION_EVENT_RELEASED);
     story_wait(&story);
@@ -164,6 +168,7 @@ static void restarts_that_are_used_up_end_the_term_and_stand_back(void **state)
     story_feed(&story, (struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
                                                .child = {.failed = true}});
     assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
+    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     story_feed_type(&story, ELECTION_EVENT_RELEASED);
     assert_true(story.election.armed_ns - story.now > 59 * NS_PER_S);

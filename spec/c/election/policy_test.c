@@ -135,6 +135,7 @@ static void an_election_for_one_child_ends_with_it(void **state)
     lead_with_policy(&story, ELECTION_RESTART_FINISH);
     child_ends(&story, false);
     assert_true(election_look(&story.election).ending);
+    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
     story_feed_type(&story, ELECTION_EVENT_RELEASED);
@@ -150,6 +151,7 @@ static void lose(struct story *story, bool kept)
     assert_non_null(story_find(story, ELECTION_ACTION_STOP_CHILD));
     story_feed(story,
                (struct election_event){.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = kept}});
+    story_feed_type(story, ELECTION_EVENT_TERM_GONE);
     story_feed_type(story, ELECTION_EVENT_LOST_DONE);
 }
 
@@ -174,6 +176,7 @@ static void who_has_let_go_lets_the_others_hear_of_it_first(void **state)
     story_lead(&story, &with);
     story_feed_type(&story, ELECTION_EVENT_ABDICATE);
     story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     story_feed_type(&story, ELECTION_EVENT_RELEASED);
     int64_t let_go = story.now;

@@ -62,30 +62,28 @@ static void restart(struct step *step)
     election->child.start_at_ns = clock_add_ns(step->now, pause);
 }
 
-static void leader_ended(struct step *step, bool failed)
+static enum child_outcome leader_ended(struct step *step)
 {
     struct election *election = step->election;
     enum election_restart policy = election->config.restart;
-    if (policy == ELECTION_RESTART_FINISH) {
-        election->stop = true;
-        stepping_begin(step, ELECTION_REASON_SHUTDOWN, true);
-    } else if (step->event->child.unstartable) {
-        stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
-    } else if (!failed && policy != ELECTION_RESTART_PERMANENT) {
-        return; /* its work is done, and the term goes on */
-    } else if (policy != ELECTION_RESTART_TEMPORARY && restart_allowed(step)) {
-        restart(step);
-    } else {
-        stepping_begin(step, ELECTION_REASON_CHILD_FAILED, true);
-    }
+    if (policy == ELECTION_RESTART_FINISH)
+        return CHILD_ENDS;
+    if (step->event->child.unstartable)
+        return CHILD_FAILED;
+    if (!step->event->child.failed && policy != ELECTION_RESTART_PERMANENT)
+        return CHILD_GOES_ON; /* its work is done */
+    if (policy == ELECTION_RESTART_TEMPORARY || !restart_allowed(step))
+        return CHILD_FAILED;
+    restart(step);
+    return CHILD_GOES_ON;
 }
 
 /* A follower's child that fails costs nobody the leadership: it is tried again later. */
-static void follower_ended(struct step *step, bool failed)
+static void follower_ended(struct step *step)
 {
     struct election *election = step->election;
     enum election_restart policy = election->config.restart;
-    if (!failed && policy != ELECTION_RESTART_PERMANENT)
+    if (!step->event->child.failed && policy != ELECTION_RESTART_PERMANENT)
         return;
     if (policy == ELECTION_RESTART_TEMPORARY || policy == ELECTION_RESTART_FINISH)
         return;
@@ -97,21 +95,21 @@ static void follower_ended(struct step *step, bool failed)
     election->child.start_at_ns = clock_add_ns(step->now, election->config.restart_within_ns);
 }
 
-void child_ended(struct step *step)
+enum child_outcome child_ended(struct step *step)
 {
     struct election *election = step->election;
     bool asked = election->child.stopping;
+    bool leader = election->child.role == ELECTION_ROLE_LEADER;
     if (!election->child.running)
-        return;
+        return CHILD_GOES_ON;
     election->child.running = election->child.stopping = false;
     if (asked || election->stop || election->phase == ELECTION_STEPPING) {
-        if (election->config.restart == ELECTION_RESTART_FINISH && !step->event->child.kept &&
-            election->child.role == ELECTION_ROLE_LEADER)
-            election->stop = true;
-        return;
+        bool ends = leader && election->config.restart == ELECTION_RESTART_FINISH &&
+                    !step->event->child.kept;
+        return ends ? CHILD_ENDS : CHILD_GOES_ON;
     }
-    if (election->child.role == ELECTION_ROLE_FOLLOWER)
-        follower_ended(step, step->event->child.failed);
-    else
-        leader_ended(step, step->event->child.failed);
+    if (leader)
+        return leader_ended(step);
+    follower_ended(step);
+    return CHILD_GOES_ON;
 }
