@@ -198,8 +198,8 @@ static void child_gone(struct step *step)
     {                                                                                              \
         [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
         [ELECTION_EVENT_GRANTED] = step_granted, [ELECTION_EVENT_DENIED] = step_denied,            \
-        [ELECTION_EVENT_EVICTED] = released, [ELECTION_EVENT_UNKNOWN] = step_unknown,          \
-        [ELECTION_EVENT_NOTHING] = step_unknown, [ELECTION_EVENT_RELEASED] = released,        \
+        [ELECTION_EVENT_EVICTED] = released, [ELECTION_EVENT_UNKNOWN] = step_unknown,              \
+        [ELECTION_EVENT_NOTHING] = step_unknown, [ELECTION_EVENT_RELEASED] = released,             \
         [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
         [ELECTION_EVENT_CHILD_GONE] = child_gone, [ELECTION_EVENT_WON_FAILED] = ignore,            \
         [ELECTION_EVENT_TERM_GONE] = term_gone, [ELECTION_EVENT_LOST_DONE] = lost_done,            \
