@@ -10,7 +10,7 @@ local crown = {
   sleep = core.sleep,
   spawn = core.spawn,
   now = core.now,
-  json = { encode = core.json.encode, decode = core.json.decode, null = core.json.null },
+  json = { encode = require("crown.text.json").encode, decode = core.json.decode, null = core.json.null },
 
   postgres = require "crown.postgres",
   http = require "crown.http",

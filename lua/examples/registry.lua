@@ -8,7 +8,7 @@ local registry = require("crown.registry").open {
   listen = os.getenv "LISTEN" or "127.0.0.1:0",
   secret = os.getenv "SECRET", -- the same on all nodes, at least 16 bytes
   ttl = 6,
-  handlers = { won = function(term) crown.log.info("leading, epoch " .. term.epoch) end },
+  handlers = { won = function(term) crown.log.info(("leading, epoch %d"):format(term.epoch)) end },
 }
 
 crown.spawn(function()

@@ -6,6 +6,7 @@ local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local http = require "crown.http"
 local store_options = require "crown.oracle.options"
+local json = require "crown.text.json"
 
 local Lease = {}
 Lease.__index = Lease
@@ -61,7 +62,7 @@ end
 local function ask(self, method, path, body)
   local options = self.options
   return http.request { url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
-    body = core.json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
+    body = json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
     password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key,
     most = MOST }
 end

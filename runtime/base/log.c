@@ -12,6 +12,7 @@
 #define LINE_MAX_BYTES 8192
 #define FILTERS_MAX 16
 #define PREFIX_MAX 64
+#define EXACT_MOST 9007199254740992.0 /* 2^53: whole numbers up to it keep every digit */
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static const char *const format_names[] = {"text", "logfmt", "json"};
@@ -206,7 +207,9 @@ static void append_value(struct line *line, const struct log_field *field, bool 
         (void)snprintf(number, sizeof(number), "%" PRId64, field->integer);
         break;
     case LOG_FIELD_NUMBER:
-        if (isfinite(field->number))
+        if (fabs(field->number) <= EXACT_MOST && trunc(field->number) == field->number)
+            (void)snprintf(number, sizeof(number), "%.0f", field->number);
+        else if (isfinite(field->number))
             (void)snprintf(number, sizeof(number), "%.14g", field->number);
         else
             (void)snprintf(number, sizeof(number), json ? "null" : "%g", field->number);

@@ -3,6 +3,7 @@
 
 local app = require "crown.command.app"
 local core = require "crown.core"
+local json = require "crown.text.json"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
@@ -41,7 +42,7 @@ function check.run(options, words, argv)
     for _, election in ipairs(settings.declared) do
       list[#list + 1] = { name = election.name, oracle = election.options.oracle, timing = election.timing }
     end
-    print(core.json.encode(list))
+    print(json.encode(list))
     return 0
   end
   for _, election in ipairs(settings.declared) do io.write(indent(describe(election)), "\n") end

@@ -5,6 +5,7 @@ local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
 local files = require "crown.core.files"
+local json = require "crown.text.json"
 local read_file = require "crown.text.read_file"
 local usage = require "crown.check.usage"
 
@@ -60,7 +61,7 @@ function Keeper:write()
   if left <= 0 then return end
   if left == math.huge then left = NO_LEASE end
   self.count = self.count + 1
-  local written, problem = files.replace(self.path, core.json.encode {
+  local written, problem = files.replace(self.path, json.encode {
     timestamp = os.time(), count = self.count, election = term.name, node = core.node(), epoch = term.epoch,
     expires_at = os.time() + left, expires_at_boottime = core.now() + left, boot_id = self.boot_id })
   if not written then core.log("error", "file: " .. problem, { name = term.name }) end

@@ -80,7 +80,7 @@ end
 local function for_programs(word, found, health)
   local facts = {}
   for _, fact in ipairs(health.facts) do facts[fact[1]:lower():gsub(" ", "_")] = fact[2] end
-  return json.encode({ oracle = word, ttl = health.ttl, store = next(facts) and facts or nil,
+  return json.line({ oracle = word, ttl = health.ttl, store = next(facts) and facts or nil,
     warnings = health.warnings, elections = found }, "warnings", "elections")
 end
 

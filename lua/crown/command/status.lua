@@ -45,7 +45,7 @@ function status.run(options)
   local function make()
     local runtimes = control.ask_all { ask = "status" }
     count = #runtimes
-    if options.json then return json.encode({ runtimes = runtimes }, "runtimes", "elections") end
+    if options.json then return json.line({ runtimes = runtimes }, "runtimes", "elections") end
     if count == 0 then return "no runtime of yours runs here\n" end
     return tables.text(HEADING, rows_of(runtimes), console.columns(1))
   end

@@ -6,6 +6,7 @@ local core = require "crown.core"
 local directory = require "crown.control.directory"
 local elections = require "crown.core.election"
 local files = require "crown.core.files"
+local json = require "crown.text.json"
 local lockfile = require "crown.core.lockfile"
 local tcp = require "crown.core.tcp"
 local usage = require "crown.check.usage"
@@ -38,7 +39,7 @@ local function answer(connection)
   local line = (uid == core.user_ids() or uid == 0) and connection:read "*l"
   local fine, request = pcall(core.json.decode, line or "")
   local fn = fine and type(request) == "table" and answers[request.ask]
-  if fn then connection:write(core.json.encode(fn(request)) .. "\n") end
+  if fn then connection:write(json.encode(fn(request)) .. "\n") end
   connection:close()
 end
 
@@ -80,7 +81,7 @@ local function ask(path, request)
     return nil, "the socket is another user's"
   end
   connection:set_timeout(TIMEOUT)
-  connection:write(core.json.encode(request) .. "\n")
+  connection:write(json.encode(request) .. "\n")
   local line
   line, problem, code = connection:read "*l"
   connection:close()

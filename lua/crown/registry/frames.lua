@@ -2,6 +2,7 @@
 -- @module crown.registry.frames
 
 local core = require "crown.core"
+local json = require "crown.text.json"
 
 local frames = {}
 
@@ -14,7 +15,7 @@ frames.MOST = 1048576
 -- @param value what JSON can hold
 -- @treturn string
 function frames.encode(value)
-  local text = core.json.encode(value)
+  local text = json.encode(value)
   local size = #text
   return string.char(math.floor(size / 16777216) % 256, math.floor(size / 65536) % 256, math.floor(size / 256) % 256,
     size % 256) .. text

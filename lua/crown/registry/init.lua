@@ -7,6 +7,7 @@ local elect = require "crown.elect"
 local messages = require "crown.registry.messages"
 local Node = require "crown.registry.node"
 local usage = require "crown.check.usage"
+local json = require "crown.text.json"
 
 local registry = {}
 
@@ -72,7 +73,7 @@ end
 function Registry:register(name, value, options)
   check_name(name)
   if value == nil then value = true end
-  local text = core.json.encode(value)
+  local text = json.encode(value)
   if #text > messages.VALUE_MOST then error(("a value has at most %d bytes as JSON"):format(messages.VALUE_MOST), 2) end
   local fine, other, code = self.node:write({ what = "register", name = name, value = text }, timeout_of(options))
   if fine == false then return false, holder(other) end

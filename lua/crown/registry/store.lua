@@ -7,6 +7,7 @@ local core = require "crown.core"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
 local tables = require "crown.postgres.tables"
+local json = require "crown.text.json"
 
 local Store = {}
 Store.__index = Store
@@ -121,7 +122,7 @@ end
 function ops.enqueue(self, args)
   local number
   for _, message in ipairs(args.messages) do
-    local rows, problem = ask(self, ENQUEUE, core.json.encode(message))
+    local rows, problem = ask(self, ENQUEUE, json.encode(message))
     if not rows then return nil, problem end
     number = rows[1].number
   end
@@ -130,7 +131,7 @@ end
 
 function ops.decide(self, args)
   local state = args.state
-  local rows, problem = ask(self, DECIDE, int(args.version), core.json.encode(state.members), state.leader,
+  local rows, problem = ask(self, DECIDE, int(args.version), json.encode(state.members), state.leader,
     state.leader_token, state.old_leader, int(state.epoch), int(args.number), args.changed, args.lock)
   if not rows then return nil, problem end
   return rows[1] ~= nil

@@ -29,7 +29,7 @@ local function leader(name)
   local one = find(name)
   if not one then return 404, TEXT, "no such election here\n" end
   local leads = one.phase == "leading" and one.acting
-  return leads and 200 or 503, JSON, json.encode { name = name, leading = leads or false, leader = one.leader,
+  return leads and 200 or 503, JSON, json.line { name = name, leading = leads or false, leader = one.leader,
     epoch = one.epoch }
 end
 
@@ -37,7 +37,7 @@ local pages = {
   ["/"] = function() return 200, HTML, page.render(everything()) end,
   ["/healthz"] = function() return 200, TEXT, "ok\n" end,
   ["/metrics"] = function() return 200, metrics.TYPE, metrics.render(elections.all(), elections.counts()) end,
-  ["/api/elections"] = function() return 200, JSON, json.encode(everything(), "elections", "changes") end,
+  ["/api/elections"] = function() return 200, JSON, json.line(everything(), "elections", "changes") end,
 }
 
 --- Answers a request.
