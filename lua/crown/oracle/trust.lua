@@ -1,0 +1,64 @@
+--- The rule for a store that may have forgotten what it promised, for oracles whose store cannot keep the rule itself: one
+-- instance for each store and runtime, whatever connections and elections come and go.
+--
+-- An oracle reports what it learns of the memory that answered it. Another memory, or one that has gone back, is doubted
+-- since then: nobody is to be granted anything before the longest lease that anybody may still act on has run out, counted
+-- from there. A longer TTL that is heard of later prolongs that; nothing shortens it. Postgres and Redis keep the same rule
+-- in the statements that grant.
+-- @module crown.oracle.trust
+
+local core = require "crown.core"
+
+local Trust = {}
+Trust.__index = Trust
+
+local known = {}
+
+--- What this runtime knows of a store.
+-- @string store what names it: its URL, with what else makes it another store
+-- @treturn Trust the same for the same store
+function Trust.of(store)
+  known[store] = known[store] or setmetatable({ longest = 0 }, Trust)
+  return known[store]
+end
+
+--- Notes how long a lease there may last.
+-- @number ttl in seconds
+function Trust:lasts(ttl)
+  self.longest = math.max(self.longest, ttl)
+end
+
+--- Doubts the store.
+-- @number[opt] ago seconds since when (0)
+function Trust:doubt(ago)
+  self.since = math.max(self.since or -math.huge, core.now() - (ago or 0))
+end
+
+--- Notes what answered. It is to be told with each answer that can grant, before the grant counts.
+-- @tparam table answer `identity`: what names the memory; `at`: how far it had come, a number that never falls; `age`: how
+-- many seconds old it is. What is nil is not known.
+-- @treturn boolean whether the store is believed
+function Trust:saw(answer)
+  local other = answer.identity and self.identity and answer.identity ~= self.identity
+  local back = answer.at and self.at and answer.at < self.at
+  if other or back then self:doubt() end
+  if answer.age then self:doubt(answer.age) end
+  self.identity = answer.identity or self.identity
+  self.at = answer.at or self.at
+  return self:left() == 0
+end
+
+--- Seconds until the store is believed; 0 when it is.
+function Trust:left()
+  return math.max(0, (self.since or -math.huge) + self.longest - core.now())
+end
+
+--- What a claim has to answer while the store is doubted.
+-- @return nil when it is believed; else false and the denial
+function Trust:denial()
+  local left = self:left()
+  if left == 0 then return nil end
+  return false, { amnesia = true, expires_in = left }
+end
+
+return Trust

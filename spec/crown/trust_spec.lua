@@ -1,0 +1,69 @@
+local fake_clock = require("crown.testing").fake_clock
+local Trust = require "crown.oracle.trust"
+
+local serial = 0
+
+describe("a store that may have forgotten", function()
+  local clock, trust
+
+  before_each(function()
+    clock = fake_clock()
+    serial = serial + 1
+    trust = Trust.of("store-" .. serial)
+    trust:lasts(10)
+  end)
+  after_each(function() clock:restore() end)
+
+  it("is one and the same for all who name it", function()
+    assert.equal(trust, Trust.of("store-" .. serial))
+    assert.are_not.equal(trust, Trust.of "another")
+  end)
+
+  it("is believed while the same memory answers and goes on", function()
+    assert.is_true(trust:saw { identity = "a", at = 1 })
+    assert.is_true(trust:saw { identity = "a", at = 1, age = 10 })
+    assert.is_true(trust:saw { at = 2 })
+    assert.is_nil((trust:denial()))
+  end)
+
+  for what, answer in pairs {
+    ["another memory answers"] = { identity = "b", at = 9 },
+    ["it has gone back"] = { identity = "a", at = 4 },
+    ["it is younger than a lease"] = { identity = "a", at = 5, age = 0 },
+  } do
+    it("is sat out for the longest TTL when " .. what, function()
+      trust:saw { identity = "a", at = 5 }
+      assert.is_false(trust:saw(answer))
+      assert.same({ false, { amnesia = true, expires_in = 10 } }, { trust:denial() })
+      clock:advance(9.9)
+      assert.is_false((trust:denial()))
+      clock:advance(0.2)
+      assert.is_nil((trust:denial()))
+      assert.is_true(trust:saw { identity = answer.identity, at = answer.at })
+    end)
+  end
+
+  it("is sat out from when it began, where it tells its age", function()
+    trust:saw { age = 4 }
+    assert.equal(6, trust:left())
+  end)
+
+  it("is sat out longer when a longer TTL is heard of, from the same instant on", function()
+    trust:saw { identity = "a" }
+    trust:saw { identity = "b" }
+    clock:advance(4)
+    trust:lasts(60)
+    assert.equal(56, trust:left())
+    trust:lasts(1)
+    assert.equal(56, trust:left())
+  end)
+
+  it("is doubted anew each time, and never for less", function()
+    trust:doubt()
+    clock:advance(8)
+    trust:doubt(5)
+    assert.equal(5, trust:left())
+    trust:doubt(9)
+    assert.equal(5, trust:left())
+  end)
+end)
