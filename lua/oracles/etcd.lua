@@ -4,6 +4,7 @@
 -- @module crown.oracles.etcd
 
 local base64 = require "crown.text.base64"
+local candidate = require "crown.oracle.candidate"
 local Client = require "crown.etcd.client"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
@@ -55,10 +56,14 @@ function Etcd.init(opts)
   local checked, problem = check(opts)
   if not checked then return nil, problem end
   local ttl, delay = Etcd.timing(checked)
-  local timeout = store_options.timeout(checked, ttl)
+  local timeout = store_options.timeout(checked, ttl, delay)
+  local base = base_of(checked, tostring(checked.lock or opts.crown_name))
+  local token
+  token, problem = candidate.enter("etcd " .. checked.url, base, opts)
+  if not token then return nil, problem end
   return setmetatable({ client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, node = opts.node,
-    base = base_of(checked, tostring(checked.lock or opts.crown_name)), name = opts.crown_name, send = opts.send, highest = 0,
-    digits = own_digits(opts.token) },
+    base = base, name = opts.crown_name, send = opts.send, highest = 0,
+    digits = own_digits(token) },
     Etcd)
 end
 

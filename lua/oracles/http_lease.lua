@@ -2,6 +2,7 @@
 -- See docs/oracle-http.md.
 -- @module crown.oracles.http_lease
 
+local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local http = require "crown.http"
@@ -53,9 +54,12 @@ end
 function Lease.init(opts)
   local checked = check(opts)
   local ttl, delay = Lease.timing(checked)
+  local name = tostring(checked.lock or opts.crown_name)
+  local token, problem = candidate.enter("http " .. checked.url, name, opts)
+  if not token then return nil, problem end
   local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
-    name = tostring(checked.lock or opts.crown_name), delay = delay, number = 0, node = opts.node, token = opts.token,
-    timeout = store_options.timeout(checked, ttl) }, Lease)
+    name = name, delay = delay, number = 0, node = opts.node, token = token,
+    timeout = store_options.timeout(checked, ttl, delay) }, Lease)
   return self
 end
 

@@ -3,6 +3,7 @@
 -- @module crown.oracles.nats_kv
 
 local Bucket = require "crown.nats.bucket"
+local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local store_options = require "crown.oracle.options"
@@ -54,14 +55,18 @@ end
 function Nats.init(opts)
   local checked = check(opts)
   local ttl, delay = Nats.timing(checked)
-  local timeout = store_options.timeout(checked, ttl, 8)
+  local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 8))
   local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = timeout, ttl = ttl,
     replicas = checked.replicas, storage = checked.storage, label = "nats_kv" })
   if not bucket then return nil, problem end
+  local key = tostring(checked.lock or opts.crown_name)
+  local token
+  token, problem = candidate.enter(("nats %s %s"):format(checked.url, checked.bucket), key, opts)
+  if not token then return nil, problem end
   local cool_down = checked.cool_down or (checked.bucket == CHORIAS and delay or 0)
   local backoff = type(checked.backoff) == "string" and BACKOFFS[checked.backoff] or checked.backoff
-  local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = tostring(checked.lock or opts.crown_name), ttl = ttl,
-    delay = delay, given_refresh = checked.refresh, token = opts.token, node = opts.node, send = opts.send, backoff = backoff,
+  local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
+    delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send, backoff = backoff,
     tries = 0, cool_down = cool_down, splay = checked.splay, seen_at = nil, number = 0 }, Nats)
   bucket:join(self.key, function(...) self:heard(...) end)
   return self

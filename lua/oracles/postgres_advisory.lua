@@ -4,6 +4,7 @@
 -- @module crown.oracles.postgres_advisory
 
 local admin = require "crown.postgres.admin"
+local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local holder = require "crown.postgres.holder"
 local postgres_url = require "crown.postgres.url"
@@ -51,11 +52,12 @@ function Advisory.init(opts)
   local checked = postgres_url.options("postgres_advisory", opts, RULES)
   local ttl, every = Advisory.timing(checked)
   local key, pair = read_key(checked.key)
-  local self = setmetatable({ name = tostring(checked.lock or opts.crown_name), ttl = ttl, every = every,
-    send = opts.send, emit = opts.emit }, Advisory)
-  local problem
-  self.session, problem = Session.new { url = checked.url, name = self.name, holder = holder.of(opts.node, opts.token),
-    ttl = ttl, timeout = store_options.timeout(checked, ttl), key = key, pair = pair,
+  local name = tostring(checked.lock or opts.crown_name)
+  local token, problem = candidate.enter("advisory " .. checked.url, pair and table.concat(pair, ",") or key or name, opts)
+  if not token then return nil, problem end
+  local self = setmetatable({ name = name, ttl = ttl, every = every, send = opts.send, emit = opts.emit }, Advisory)
+  self.session, problem = Session.new { url = checked.url, name = self.name, holder = holder.of(opts.node, token),
+    ttl = ttl, timeout = store_options.timeout(checked, ttl, every), key = key, pair = pair,
     on_closed = function() if self.epoch then opts.send "closed" end end }
   if not self.session then return nil, problem end
   self.session.client:listen(Session.CHANNEL, function(payload)

@@ -4,6 +4,7 @@
 -- @module crown.oracles.postgres_lease
 
 local admin = require "crown.postgres.admin"
+local candidate = require "crown.oracle.candidate"
 local holder = require "crown.postgres.holder"
 local lease = require "crown.oracle.lease"
 local Leases = require "crown.postgres.leases"
@@ -45,13 +46,17 @@ function Lease.init(opts)
   local checked, problem = check(opts)
   if not checked then return nil, problem end
   local ttl, delay = Lease.timing(checked)
-  local timeout = store_options.timeout(checked, ttl)
+  local timeout = store_options.timeout(checked, ttl, delay)
   local leases
   leases, problem = Leases.at(checked.url, { ttl = ttl, timeout = timeout, emit = opts.emit,
     synchronous_commit = checked.synchronous_commit })
   if not leases then return nil, problem end
-  local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), number = 0,
-    ttl = ttl, delay = delay, timeout = timeout, holder = holder.of(opts.node, opts.token),
+  local name = tostring(checked.lock or opts.crown_name)
+  local token
+  token, problem = candidate.enter("lease " .. checked.url, name, opts)
+  if not token then return nil, problem end
+  local self = setmetatable({ leases = leases, name = name, number = 0,
+    ttl = ttl, delay = delay, timeout = timeout, holder = holder.of(opts.node, token),
     send = opts.send, emit = opts.emit }, Lease)
   self.mine = self.holder
   leases:join(self)

@@ -1,3 +1,4 @@
+local elections = require "crown.core.election"
 local store_options = require "crown.oracle.options"
 
 describe("an oracle's options", function()
@@ -22,11 +23,18 @@ describe("an oracle's options", function()
     assert.matches("nkeys", tostring(problem))
   end)
 
-  it("make a timing: a third of the TTL, a fourth for a question", function()
+  it("make a timing: a third of the TTL; for a question no more than a fourth, and than the core waits for a refresh", function()
     assert.same({ 15, 5 }, { store_options.timing({}, 15) })
     assert.same({ 6, 1 }, { store_options.timing({ duration = 6, refresh = 1 }, 15) })
-    assert.equal(1.5, store_options.timeout({}, 6))
-    assert.equal(5, store_options.timeout({}, 60))
-    assert.equal(0.7, store_options.timeout({ timeout = 0.7 }, 60))
+    assert.equal(1, store_options.timeout({}, 6, 2))
+    assert.equal(0.25, store_options.timeout({}, 1, 0.333))
+    assert.equal(5, store_options.timeout({}, 60, 20))
+    assert.equal(0.7, store_options.timeout({ timeout = 0.7 }, 60, 20))
+    for ttl = 1, 120 do
+      local timeout, spec = store_options.timeout({}, ttl, ttl / 3), { name = "x", oracle = "x", retry = 1, claim_delay = 0 }
+      local stop_at = tonumber(elections.explain(spec, ttl, ttl / 3):match "stop at ([%d.]+) s")
+      local left = stop_at - ttl / 3
+      assert.is_true(timeout <= math.max(left / 2, math.min(left, 1)) + 0.01 or timeout == 0.25)
+    end
   end)
 end)

@@ -46,13 +46,22 @@ function store_options.timing(opts, default)
   return ttl, tonumber(opts.refresh) or ttl / 3
 end
 
---- Seconds for one question to the store.
+-- The most that the core waits for the first refresh of a lease, with the defaults of runtime/election/timing.c: half of
+-- what is left until the leader has to stop.
+local function patience(ttl, delay)
+  local margin, lead, stop = ttl / 100 + math.min(0.25, ttl / 8), math.min(0.2, ttl / 10), math.min(5, ttl / 4)
+  local left = ttl - margin - lead - stop - delay
+  return math.max(left / 2, math.min(left, 1))
+end
+
+--- Seconds for one question to the store: no longer than the core waits for the answer to a refresh, so that a refresh
+-- that was given up is not still under way when the next one is sent.
 -- @tparam table checked `timeout`, where the user gives one
 -- @number ttl in seconds
--- @number[opt] share of the TTL that a question may take: a fourth
+-- @number[opt] delay in seconds, from one refresh to the next: a third of the TTL
 -- @treturn number
-function store_options.timeout(checked, ttl, share)
-  return checked.timeout or math.max(0.25, math.min(5, ttl / (share or 4)))
+function store_options.timeout(checked, ttl, delay)
+  return checked.timeout or math.max(0.25, math.min(5, ttl / 4, patience(ttl, delay or ttl / 3)))
 end
 
 return store_options

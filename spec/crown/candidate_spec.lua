@@ -1,0 +1,36 @@
+local candidate = require "crown.oracle.candidate"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+
+local function opts(name) return { crown_name = name, token = "0a-1" } end
+
+describe("a candidate", function()
+  it("has one token from one runtime of its to the next, and another than its runtime's other elections", function()
+    local a = candidate.enter("store", "a", opts "a")
+    assert.equal(a, candidate.enter("store", "a", opts "a"))
+    assert.are_not.equal(a, candidate.enter("store", "b", opts "b"))
+    assert.matches("^0a%-1%-%x%x%x%x%x%x%x%x$", a)
+    assert.equal("0a-1-e40c292c", a) -- FNV-1a of "a": what a runtime of another version counts on
+  end)
+
+  it("is alone on its lock in its runtime", function()
+    assert(candidate.enter("one", "l", opts "a"))
+    local token, problem = candidate.enter("one", "l", opts "b")
+    assert.is_nil(token)
+    assert.matches("election 'a' of this runtime is on the lock 'l'", problem)
+    assert(candidate.enter("two", "l", opts "b"))
+  end)
+
+  for _, url in ipairs { "redis://127.0.0.1:1", "postgres://u@127.0.0.1:1/d", "postgres+advisory://u@127.0.0.1:1/d",
+    "nats://127.0.0.1:1/B", "etcd://127.0.0.1:1", "http://127.0.0.1:1" } do
+    it("is refused at the start as the second one on a lock of " .. url, function()
+      local path = tempdir() .. "/app.lua"
+      local file = assert(io.open(path, "w"))
+      file:write 'for _, name in ipairs { "a", "b" } do require("crown").elect { name = name, oracle = { arg[1], lock = "l" } } end'
+      file:close()
+      local result = run { "check", path, url }
+      assert.equal(2, result.code, result.stderr)
+      assert.matches("elect 'b'.*election 'a' of this runtime.*lock 'l'", result.stderr)
+    end)
+  end
+end)
