@@ -3,6 +3,7 @@
 -- @module crown.oracles.redis
 
 local admin = require "crown.redis.admin"
+local candidate = require "crown.oracle.candidate"
 local Lease = require "crown.oracle.lease"
 local Leases = require "crown.redis.leases"
 local Quorum = require "crown.redis.quorum"
@@ -43,29 +44,31 @@ local function leases_of(checked, timeout)
   return Quorum.at(checked.urls, options)
 end
 
--- One call at a time is under way for an election, so what it asks is one table.
-local function item_of(self)
-  return { name = self.name, token = self.token, node = self.node, claim = "0", ttl = ("%.0f"):format(self.ttl * 1000) }
+local function store_of(checked)
+  return table.concat(checked.urls or { checked.url }, " ") .. " " .. checked.prefix
 end
 
 function Redis.init(opts)
   local checked = check(opts)
   local ttl, delay = Redis.timing(checked)
-  local timeout = store_options.timeout(checked, ttl)
+  local timeout = store_options.timeout(checked, ttl, delay)
   local leases, problem = leases_of(checked, timeout)
   if not leases then return nil, problem end
-  local self = setmetatable({ leases = leases, name = tostring(checked.lock or opts.crown_name), number = 0, ttl = ttl,
-    delay = delay, timeout = timeout, token = opts.token, mine = opts.token, node = opts.node, send = opts.send }, Redis)
-  self.item = item_of(self)
+  local name = tostring(checked.lock or opts.crown_name)
+  local token
+  token, problem = candidate.enter(store_of(checked), name, opts)
+  if not token then return nil, problem end
+  local self = setmetatable({ leases = leases, name = name, number = 0, ttl = ttl,
+    delay = delay, timeout = timeout, token = token, mine = token, node = opts.node, send = opts.send,
+    milliseconds = ("%.0f"):format(ttl * 1000) }, Redis)
   leases:join(self)
   return self
 end
 
 function Redis:ask(op)
-  if self.asked ~= self.number then -- refreshes bear the claim's
-    self.asked, self.item.claim = self.number, ("%.0f"):format(self.number)
-  end
-  return self.leases[op](self.leases, self.item, self.timeout)
+  local item = { name = self.name, token = self.token, node = self.node, claim = ("%.0f"):format(self.number),
+    ttl = self.milliseconds }
+  return self.leases[op](self.leases, item, self.timeout)
 end
 
 --- Leases on the server.

@@ -17,9 +17,37 @@ end
 
 -- A server that has been up for a while: what it does not know, it has never known.
 local function trusted(server)
-  server:call("HSET", "crown:store", "run_id", server:call("INFO", "server"):match "run_id:(%x+)", "trusted_at", "0",
+  server:call("HSET", "crown:store", "identity", server:call("INFO", "replication"):match "master_replid:(%x+)", "since", "0",
     "longest", "0")
   return server
+end
+
+local function lease_on(server, field)
+  return server:call("HGET", ("crown:{lease-%d}:lease"):format(serial), field)
+end
+
+-- A way to a server on which answers can be held back, and what is asked can be lost.
+local function valve(server)
+  local self = { held = {}, lost = 0, hold = false, lose = false }
+  self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(near)
+    local far = assert(crown.tcp.connect("127.0.0.1", server.port))
+    crown.spawn(function()
+      for bytes in function() return far:read("*s", 60) end do
+        if self.hold then
+          self.held[#self.held + 1] = function() near:write(bytes) end
+        else
+          near:write(bytes)
+        end
+      end
+      near:close()
+    end)
+    for bytes in function() return near:read("*s", 60) end do
+      if self.lose then self.lost = self.lost + 1 else far:write(bytes) end
+    end
+    far:close()
+  end))
+  self.url = "redis://127.0.0.1:" .. self.listener:port()
+  return self
 end
 
 local function candidate(url, node, options)
@@ -100,28 +128,45 @@ describe("the lease oracle on Redis", function()
     client:close()
   end)
 
+  it("credits an answer to the refresh that asked for it, not to the one after it", function()
+    local way = valve(server)
+    local one = candidate(way.url, "one", { timeout = 1 })
+    assert.equal("granted", one:claim()[1])
+    way.hold = true
+    local given_up = crown.spawn(function() one:refresh() end)
+    eventually(function() return #way.held > 0 end)
+    given_up:cancel()
+    way.lose = true
+    crown.spawn(function()
+      eventually(function() return way.lost > 0 end)
+      for _, deliver in ipairs(way.held) do deliver() end
+    end)
+    assert.equal("unknown", one:refresh()[1])
+    way.listener:close()
+  end)
+
+  it("takes a lease that another claim of its own name has won for lost", function()
+    local one = candidate(server.url, "one")
+    one:claim()
+    local same = { name = one.state.name, token = one.state.token, node = "one", ttl = "30000",
+      claim = ("%.0f"):format(one.state.number + 1) }
+    assert.is_number(one.state.leases:claim(same, 5))
+    assert.equal("denied", one:refresh()[1])
+  end)
+
+  it("is sat out for the longest TTL that anybody here has seen there, also when all is lost (R11)", function()
+    local long, short = candidate(server.url, "long", { lock = "long", ttl = 20 }), candidate(server.url, "short", { ttl = 0.5 })
+    long:claim()
+    server:call "FLUSHALL"
+    assert.is_true(short:claim()[2] > 15)
+    trusted(server)
+  end)
+
   it("goes on after SCRIPT FLUSH", function()
     local one = candidate(server.url, "one")
     one:claim()
     server:call("SCRIPT", "FLUSH")
     assert.equal("granted", one:refresh()[1])
-  end)
-
-  it("tells a leader whose key is gone, and gives the lease to nobody for one TTL (R11)", function()
-    local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
-    local epoch = one:claim()[4]
-    server:call "FLUSHALL"
-    local denied = one:refresh()
-    assert.equal("denied", denied[1])
-    assert.is_true(denied[5])
-    local at = crown.now()
-    local verdict = two:claim()
-    assert.equal("denied", verdict[1])
-    assert.is_true(verdict[5])
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
-    assert.is_true(crown.now() - at >= 0.8)
-    assert.is_true(verdict[4] > epoch)
-    trusted(server)
   end)
 
   it("counts an answer of the wrong kind as not known, in the server's words", function()
@@ -219,6 +264,36 @@ describe("a Redis server", function()
     assert.is_true(verdict[4] > epoch)
   end)
 
+  it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R11)", function()
+    server = Redis.start()
+    local at = crown.now()
+    local short, long = candidate(server.url, "short", { lock = "short", ttl = 0.5 }), candidate(server.url, "long", { ttl = 3 })
+    eventually(function() return short:claim()[1] == "granted" end)
+    local verdict = long:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    assert.is_true(verdict[2] > 1.5)
+    eventually(function() return long:claim()[1] == "granted" end, 10)
+    assert.is_true(crown.now() - at >= 2.9)
+  end)
+
+  it("tells a leader whose key is gone, and gives the lease to nobody for one TTL (R11)", function()
+    server = trusted(Redis.start())
+    local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
+    local epoch = one:claim()[4]
+    server:call "FLUSHALL"
+    local denied = one:refresh()
+    assert.equal("denied", denied[1])
+    assert.is_true(denied[5])
+    local at = crown.now()
+    local verdict = two:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(crown.now() - at >= 0.8)
+    assert.is_true(verdict[4] > epoch)
+  end)
+
   it("asks for its password, of the default user and of others", function()
     server = Redis.start { config = "requirepass secret\nuser joe on >other ~* &* +@all\n" }
     local at = "@127.0.0.1:" .. server.port
@@ -257,12 +332,51 @@ describe("a Redis server", function()
     server = trusted(Redis.start())
     others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
+    trusted(server)
     local one = candidate(server.url, "one", { min_replicas = 1, timeout = 1 })
     eventually(function() return one:claim()[1] == "granted" end)
     others[1]:down()
     local verdict = one:refresh()
     assert.equal("unknown", verdict[1])
     assert.matches("only 0 of 1 replicas have it", verdict[2])
+  end)
+
+  it("is sat out after a failover also by whoever held the lease once (R11)", function()
+    server = Redis.start()
+    local way = valve(server)
+    local replica = Redis.start { config = "replicaof 127.0.0.1 " .. way.listener:port() .. "\n" }
+    others[1] = replica
+    eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
+    trusted(server)
+    local one = candidate(server.url, "one", { token = "a", ttl = 5 })
+    one:claim()
+    eventually(function() return lease_on(replica, "node") == "one" end, 20)
+    way.hold = true
+    one:abdicate()
+    assert.equal("granted", candidate(server.url, "two", { ttl = 5 }):claim()[1])
+    server:down()
+    way.listener:close()
+    replica:call("REPLICAOF", "NO", "ONE")
+    assert.equal("one", lease_on(replica, "node"))
+    local verdict = candidate(replica.url, "one", { token = "a", ttl = 5 }):claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("is sat out when it was a replica for a while (R11)", function()
+    server = trusted(Redis.start())
+    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    local one = candidate(server.url, "one")
+    eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
+    trusted(server)
+    others[1]:call("REPLICAOF", "NO", "ONE")
+    server:call("REPLICAOF", "127.0.0.1", tostring(others[1].port))
+    eventually(function() return server:call("INFO", "replication"):find "master_link_status:up" end, 20)
+    server:call("REPLICAOF", "NO", "ONE")
+    local verdict
+    eventually(function() verdict = one:claim() return verdict[1] ~= "unknown" end)
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
   end)
 
   it("is found by its Sentinels, also after a failover, which is sat out", function()
@@ -331,6 +445,94 @@ describe("a Redis server", function()
     verdict = two:refresh()
     assert.equal("unknown", verdict[1])
     assert.matches("1 of 3 servers granted, 2 are needed", verdict[2])
+  end)
+end)
+
+describe("a majority of Redis servers", function()
+  local servers, urls
+
+  before_each(function()
+    name_anew()
+    servers, urls = {}, {}
+    for i = 1, 3 do
+      servers[i] = trusted(Redis.start())
+      urls[i] = servers[i].url
+    end
+  end)
+  after_each(function()
+    for _, one in ipairs(servers) do one:destroy() end
+  end)
+
+  local function member(node, options)
+    options = options or {}
+    options.urls, options.timeout = urls, 0.5
+    return candidate(nil, node, options)
+  end
+
+  -- A server that nobody reached for longer than a lease: it has not forgotten what it was asked.
+  local function away(server, one)
+    server:freeze()
+    local token = lease_on(servers[1], "token")
+    local until_then = crown.now() + 1.2
+    eventually(function()
+      assert.equal("granted", one:refresh()[1])
+      return crown.now() > until_then
+    end)
+    server:thaw()
+    eventually(function() return lease_on(server, "token") == nil end)
+    return token
+  end
+
+  it("gives the lease back to a server that was away", function()
+    local one = member("one", { ttl = 1 })
+    local epoch = one:claim()[4]
+    local token = away(servers[3], one)
+    eventually(function()
+      one:refresh()
+      return lease_on(servers[3], "token") == token and tonumber(lease_on(servers[3], "epoch")) == epoch
+    end)
+  end)
+
+  it("wakes nobody when a minority is given back, the one who asked least of all", function()
+    local one, two = member("one", { ttl = 1 }), member("two", { ttl = 1 })
+    one:claim()
+    for _, server in ipairs(two.state.leases.servers) do
+      eventually(function() return server.subscriber.client.link.connection end)
+    end
+    away(servers[3], one)
+    while two:message() do end
+    local denied = two:claim()
+    assert.same({ "denied", "one" }, { denied[1], denied[3] })
+    assert.is_nil(lease_on(servers[3], "token"))
+    local heard
+    for i = 1, 3 do servers[i]:call("PUBLISH", "crown:crown:leases", "after lease-" .. serial) end
+    for _ = 1, 3 do
+      eventually(function() heard = two:message() return heard end)
+      assert.equal("after", heard)
+    end
+  end)
+
+  it("lets nobody wait for leases of which none has a majority", function()
+    for i = 2, 3 do
+      local key = ("crown:{lease-%d}:lease"):format(serial)
+      servers[i]:call("HSET", key, "token", "x" .. i, "node", "n" .. i, "epoch", "1", "claim", "1")
+      servers[i]:call("PEXPIRE", key, "30000")
+    end
+    local verdict = member("two"):claim()
+    assert.same({ "denied", false }, { verdict[1], verdict[5] })
+    assert.is_nil(verdict[2])
+    assert.is_true(verdict[6] > 0 and verdict[6] <= 1)
+  end)
+
+  it("does not take an epoch back that is raised late", function()
+    local one = member "one"
+    one:claim()
+    local late = one.state.number
+    one:abdicate()
+    local epoch = one:claim()[4]
+    local server = one.state.leases.servers[1]
+    server:raise({ name = one.state.name, token = one.state.token, claim = ("%.0f"):format(late), ttl = "30000" }, 5, 5)
+    assert.equal(epoch, tonumber(lease_on(servers[1], "epoch")))
   end)
 end)
 

@@ -1,7 +1,7 @@
 --- What is the same for all oracles on a table of leases: an oracle adds how it asks. Its state has `ttl`, `delay`, `number`,
 -- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
 -- and returns the epoch and whether the leader was evicted; or false and who holds the lease, `{ node =, held =, left =,
--- distrust =, mine = }`, times in seconds; or nil, message, code.
+-- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code.
 -- @module crown.oracle.lease
 
 local claim_number = require "crown.oracle.claim_number"
@@ -10,13 +10,12 @@ local Lease = {}
 
 local FIRST_LEAST = 0.1 -- of the delay, until the first refresh
 
-local function denied(self, held)
+local function denied(held)
   local left = held.left and math.max(0, held.left)
   if (held.distrust or 0) > 0 then
     return false, { node = held.node, epoch = held.held, amnesia = true, expires_in = math.max(held.distrust, left or 0) }
   end
-  if held.mine == self.mine then return nil, "an older claim of ours was answered" end
-  return false, { node = held.node, epoch = held.held, expires_in = left }
+  return false, { node = held.node, epoch = held.held, expires_in = left, retry_in = held.retry_in }
 end
 
 -- One table a term: thousands of refreshes a second make none.
@@ -34,7 +33,10 @@ local function claim(self)
   self.number = claim_number(self.number)
   local epoch, second, code = self:ask "claim"
   if epoch == nil then return nil, second, code end
-  if not epoch then return denied(self, second) end
+  if not epoch then
+    if second.mine == self.mine and (second.distrust or 0) == 0 then return nil, "an older claim of ours was answered" end
+    return denied(second)
+  end
   self.leading = true
   return granted(self, epoch, first_delay(self))
 end
@@ -46,7 +48,7 @@ local function refresh(self)
   if epoch then return granted(self, epoch, self.delay) end
   self.leading = false
   if not second.mine then return false, { amnesia = true, expires_in = self.ttl } end -- there is none any more
-  return denied(self, second)
+  return denied(second) -- also where it is ours by another claim: this term's lease is gone
 end
 
 local function abdicate(self)

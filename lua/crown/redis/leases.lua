@@ -30,10 +30,10 @@ function Leases.keys(prefix, name)
 end
 
 local function set_up(node, timeout, connection)
-  local info, problem = connection:call(timeout, "INFO", "server")
+  local info, problem = connection:call(timeout, "INFO")
   if not info then return nil, problem end
-  node.run_id, node.cluster = info:match "run_id:(%x+)", info:find "redis_mode:cluster" ~= nil
-  if not node.run_id then return nil, "this server does not tell its run_id" end
+  node.cluster = info:find "redis_mode:cluster" ~= nil
+  if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
   local role
   role, problem = connection:call(timeout, "ROLE")
   if not role then return nil, problem end
@@ -60,7 +60,7 @@ function Leases.at(url, options)
   if known[key] then return known[key] end
   local self = setmetatable({ url = url, prefix = options.prefix, store = options.prefix .. ":store",
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
-    min_replicas = options.min_replicas, followers = {}, batches = {}, nodes = {}, slots = {} }, Leases)
+    min_replicas = options.min_replicas, longest = 0, followers = {}, batches = {}, nodes = {}, slots = {} }, Leases)
   local problem
   self.home, problem = open_node(self)
   if not self.home then return nil, problem end
@@ -101,7 +101,7 @@ local function words_of(self, node, op, items)
     words[at + i] = item.lease
   end
   at = at + #items
-  words[at + 1], words[at + 2], words[at + 3] = op, node.run_id, self.channel
+  words[at + 1], words[at + 2], words[at + 3] = op, ("%d"):format(self.longest), self.channel
   at = at + 3
   for i = 1, #items do
     local item = items[i]
@@ -160,6 +160,7 @@ local function run_batch(self, op, items)
     fine, problem, code = replicated(self, self.slots[items[1].name] or self.home)
     if not fine then answers = nil end
   end
+  if answers then self.longest = math.max(self.longest, answers[#items + 1]) end
   for i, item in ipairs(items) do
     if answers then
       item.answer:resolve(answers[i])
@@ -186,8 +187,9 @@ local function join_batch(self, op, item, window)
 end
 
 --- Asks for one operation on one lease, together with what else is asked now.
--- @string op "claim", "refresh", "release" or "raise"
--- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text
+-- @string op "claim", "restore", "refresh", "release", "undo" or "raise"
+-- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text; made for this one call, since its answer
+-- may come when nobody waits for it any more
 -- @number timeout seconds
 -- @number window seconds to wait for company
 -- @treturn table what the script answers; or nil, message, code
@@ -207,16 +209,20 @@ local function denial(answer)
     distrust = distrust > 0 and distrust / 1000 or nil, mine = answer[6] ~= "" and answer[6] or nil }
 end
 
+local function ask_for(self, op, item, timeout)
+  local answer, problem, code = self:ask(op, item, timeout, CLAIM_WINDOW)
+  if not answer then return nil, problem, code end
+  if type(answer) == "string" then return tonumber(answer) end
+  return false, denial(answer)
+end
+
 --- Claims a lease.
 -- @tparam table item as ask takes it
 -- @number timeout seconds
 -- @treturn number the epoch when granted; false and `{ node =, held =, left =, distrust =, mine = }`, where `mine` is the
 -- holder's token; or nil, message, code
 function Leases:claim(item, timeout)
-  local answer, problem, code = self:ask("claim", item, timeout, CLAIM_WINDOW)
-  if not answer then return nil, problem, code end
-  if type(answer) == "string" then return tonumber(answer) end
-  return false, denial(answer)
+  return ask_for(self, "claim", item, timeout)
 end
 
 --- Refreshes a lease that a claim has won.
@@ -227,6 +233,12 @@ function Leases:refresh(item, timeout)
   if type(answer) == "string" then return tonumber(answer) end
   if answer[1] == 1 then return tonumber(answer[2]), true end
   return false, denial(answer)
+end
+
+--- Gives a lease that most servers know back to one that has lost it.
+-- @return as claim
+function Leases:restore(item, timeout)
+  return ask_for(self, "restore", item, timeout)
 end
 
 --- Raises the epoch of a lease that is ours.
@@ -244,6 +256,11 @@ end
 --- Releases a lease, and takes back a claim that may still be on its way.
 function Leases:release(item, timeout)
   return self:ask("release", item, timeout, CLAIM_WINDOW)
+end
+
+--- Takes a claim back that made nobody leader: as release, but nobody is told.
+function Leases:undo(item, timeout)
+  return self:ask("undo", item, timeout, CLAIM_WINDOW)
 end
 
 return Leases

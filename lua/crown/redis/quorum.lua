@@ -9,6 +9,9 @@ local promise = require "crown.core.promise"
 local Quorum = {}
 Quorum.__index = Quorum
 
+-- Seconds until the next claim where nobody has a majority: apart, so that of several one gets ahead.
+local RETRY_LEAST, RETRY_MOST = 0.2, 1
+
 --- @tparam table urls of the servers: three or five
 -- @tparam table options as Leases.at takes them
 -- @treturn Quorum or nil and a message
@@ -54,24 +57,45 @@ local function ask_all(self, fn, item, ...)
   return answers, failure
 end
 
--- @return how many granted, the highest epoch, and what the others say
+-- @return how many granted, the highest epoch, whether the leader was evicted, and what the others say
 local function count(self, answers)
-  local granted, epoch, evicted, denial, denials = 0, 0, false, nil, 0
+  local granted, epoch, evicted, denials = 0, 0, false, {}
   for i = 1, #self.servers do
     local answer = answers[i]
     if answer and answer.epoch then
       granted, epoch, evicted = granted + 1, math.max(epoch, answer.epoch), evicted or answer.evicted
     elseif answer then
-      denials = denials + 1
-      if not denial or (answer.left or 0) > (denial.left or 0) or answer.distrust then denial = answer end
+      denials[#denials + 1] = answer
     end
   end
-  return granted, epoch, evicted, denial, denials
+  return granted, epoch, evicted, denials
 end
 
-local function verdict(self, granted, epoch, evicted, denial, denials, failure)
+local function free_in(denial)
+  return math.max(denial.left or 0, denial.distrust or 0)
+end
+
+-- Whose lease most servers hold is who leads; the others' are remnants, or claims like this one that will be given back.
+local function is_leader(self, denials, one)
+  local servers = 0
+  for _, denial in ipairs(denials) do
+    if one.mine and denial.mine == one.mine then servers = servers + 1 end
+  end
+  return servers >= self.needed
+end
+
+-- A claim can succeed as soon as so many servers may be free as are lacking.
+local function denied(self, granted, denials)
+  table.sort(denials, function(a, b) return free_in(a) < free_in(b) end)
+  local last = denials[math.min(self.needed - granted, #denials)]
+  if is_leader(self, denials, last) or (last.distrust or 0) > 0 then return false, last end
+  return false, { node = last.node, held = last.held, mine = last.mine,
+    retry_in = math.min(free_in(last), RETRY_LEAST + math.random() * (RETRY_MOST - RETRY_LEAST)) }
+end
+
+local function verdict(self, granted, epoch, evicted, denials, failure)
   if granted >= self.needed then return epoch, evicted end
-  if denials > #self.servers - self.needed then return false, denial end
+  if #denials > #self.servers - self.needed then return denied(self, granted, denials) end
   return nil, ("%d of %d servers granted, %d are needed: %s"):format(granted, #self.servers, self.needed,
     failure[1] or "the others are held"), failure[2] or "store"
 end
@@ -88,13 +112,13 @@ end
 --- Claims: granted when a majority grants it. What a minority granted is given back.
 function Quorum:claim(item, timeout)
   local answers, failure = ask_all(self, "claim", item, timeout)
-  local granted, epoch, evicted, denial, denials = count(self, answers)
-  local answer, second, code = verdict(self, granted, epoch, evicted, denial, denials, failure)
+  local granted, epoch, evicted, denials = count(self, answers)
+  local answer, second, code = verdict(self, granted, epoch, evicted, denials, failure)
   if answer then
     if level(self, item, epoch, timeout) then return answer end
     answer, second, code = nil, "a majority granted the lease, but not its epoch", "store"
   end
-  if granted > 0 then self:release(item, timeout) end
+  if granted > 0 then ask_all(self, "undo", item, timeout) end
   return answer, second, code
 end
 
@@ -102,11 +126,10 @@ end
 -- away.
 local function repair(self, item, answers, epoch, timeout)
   for i, server in ipairs(self.servers) do
-    if answers[i] and not answers[i].epoch and not answers[i].token then
+    local answer = answers[i]
+    if answer and not answer.epoch and (not answer.mine or answer.mine == item.token) then
       core.detach(function()
-        local again = copy(item)
-        again.claim = ("%.0f"):format(tonumber(item.claim))
-        if server:claim(again, timeout) then server:raise(copy(item), epoch, timeout) end
+        if server:restore(copy(item), timeout) then server:raise(copy(item), epoch, timeout) end
       end)
     end
   end
@@ -115,9 +138,9 @@ end
 --- Refreshes: kept while a majority keeps it.
 function Quorum:refresh(item, timeout)
   local answers, failure = ask_all(self, "refresh", item, timeout)
-  local granted, epoch, evicted, denial, denials = count(self, answers)
+  local granted, epoch, evicted, denials = count(self, answers)
   if granted >= self.needed and granted < #self.servers then repair(self, item, answers, epoch, timeout) end
-  return verdict(self, granted, epoch, evicted, denial, denials, failure)
+  return verdict(self, granted, epoch, evicted, denials, failure)
 end
 
 --- Releases it on all servers.

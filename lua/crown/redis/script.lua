@@ -1,43 +1,40 @@
 --- The one script that all elections' leases are kept by: claims, refreshes and releases of many leases in one call.
 --
 -- Keys: the store's, then for each lease three: the lease itself (a hash that expires), the epoch, which does not,
--- and the number of this token's last claim, which is kept for longer than any packet lives. The store names the
--- server process it was written by: another one, after a restart or a failover, may have forgotten leases, so none is
--- given out there before the longest TTL has passed. Epochs are at least the server's time in milliseconds, so that
+-- and the number of this token's last claim, which is kept for longer than any packet lives. The store names the memory it
+-- was written in by its replication id, which is another one after a restart, a promotion, and a promotion back. Another
+-- memory may have forgotten leases: it is doubted since it was first seen, and none is given out there before the longest
+-- TTL that anybody knows of has passed since, whoever asks. Epochs are at least the server's time in milliseconds, so that
 -- they rise even where all was lost.
 -- @module crown.redis.script
 
 return [[
-local op, run_id, time = ARGV[1], ARGV[2], redis.call('TIME')
+local op, channel, time = ARGV[1], ARGV[3], redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
-local store = redis.call('HMGET', KEYS[1], 'run_id', 'trusted_at', 'longest')
-local longest, trusted_at = tonumber(store[3]) or 0, tonumber(store[2]) or 0
-local before = longest
 local count = #KEYS - 1
+local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest')
+local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local since, longest = tonumber(store[2]) or now, math.max(tonumber(store[3]) or 0, tonumber(ARGV[2]))
 for i = 1, count do longest = math.max(longest, tonumber(ARGV[4 * i + 3])) end
-if store[1] ~= run_id then
-  trusted_at = math.max(trusted_at, now + longest)
-  redis.call('HSET', KEYS[1], 'run_id', run_id, 'trusted_at', whole(trusted_at), 'longest', whole(longest))
-elseif longest > before then
-  redis.call('HSET', KEYS[1], 'longest', whole(longest))
+if store[1] ~= identity or since > now then since = now end
+if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] then
+  redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest))
 end
-local distrust = math.max(0, trusted_at - now)
+local doubted = math.max(0, since + longest - now)
 
 local function denied(lease, held)
-  return { 0, held[2] or '', held[3] or '0', redis.call('PTTL', lease), distrust, held[1] or '' }
+  return { 0, held[2] or '', held[3] or '0', redis.call('PTTL', lease), doubted, held[1] or '' }
 end
 
 local ops = {}
 
 local KEPT = 3600000 -- milliseconds
 
-function ops.claim(lease, epochs, mark, token, node, claim, ttl)
-  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch')
-  if held[1] and held[1] ~= token then return denied(lease, held) end
-  local late = tonumber(redis.call('GET', mark) or -1) >= tonumber(claim)
-  if late or distrust > 0 and not held[1] then return denied(lease, held) end
+local function last_claim(mark) return tonumber(redis.call('GET', mark) or -1) end
+
+local function grant(lease, epochs, mark, token, node, claim, ttl)
   local epoch = whole(math.max((tonumber(redis.call('GET', epochs)) or 0) + 1, now))
   redis.call('SET', epochs, epoch)
   redis.call('SET', mark, claim, 'PX', KEPT)
@@ -47,6 +44,22 @@ function ops.claim(lease, epochs, mark, token, node, claim, ttl)
   return epoch
 end
 
+-- While the store is doubted, one's own lease is no excuse: it may be an old one, which another has had since.
+function ops.claim(lease, epochs, mark, token, node, claim, ttl)
+  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch')
+  if doubted > 0 or held[1] and held[1] ~= token then return denied(lease, held) end
+  if last_claim(mark) >= tonumber(claim) then return denied(lease, held) end
+  return grant(lease, epochs, mark, token, node, claim, ttl)
+end
+
+-- The lease of a leader whom most servers know, to one that was away: under the number of its claim, unless that is over.
+function ops.restore(lease, epochs, mark, token, node, claim, ttl)
+  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim')
+  local free = not held[1] or held[1] == token and tonumber(held[4]) < tonumber(claim)
+  if doubted > 0 or not free or last_claim(mark) > tonumber(claim) then return denied(lease, held) end
+  return grant(lease, epochs, mark, token, node, claim, ttl)
+end
+
 function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim', 'evicted')
   if held[1] ~= token or held[4] ~= claim then return denied(lease, held) end
@@ -54,20 +67,30 @@ function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
   return held[5] and { 1, held[3] } or held[3]
 end
 
--- Also of a claim that is still on its way: its number is noted, and it comes too late.
-function ops.release(lease, epochs, mark, token, node, claim, ttl)
-  if tonumber(redis.call('GET', mark) or -1) < tonumber(claim) then redis.call('SET', mark, claim, 'PX', KEPT) end
+-- Also of a claim that is still on its way: that it is over is noted, half a number above it, and it comes too late.
+local function free(lease, mark, token, claim)
+  if last_claim(mark) < tonumber(claim) + 0.5 then redis.call('SET', mark, claim .. '.5', 'PX', KEPT) end
   local held = redis.call('HMGET', lease, 'token', 'claim')
-  if held[1] == token and tonumber(held[2]) <= tonumber(claim) then
-    redis.call('DEL', lease)
-    redis.call('PUBLISH', ARGV[3], 'freed ' .. string.match(lease, '{(.*)}'))
+  return held[1] == token and tonumber(held[2]) <= tonumber(claim) and redis.call('DEL', lease) == 1
+end
+
+function ops.release(lease, epochs, mark, token, node, claim, ttl)
+  if free(lease, mark, token, claim) then
+    redis.call('PUBLISH', channel, 'freed ' .. string.match(lease, '{(.*)}'))
   end
+  return '0'
+end
+
+-- What never was a leader's wakes nobody.
+function ops.undo(lease, epochs, mark, token, node, claim, ttl)
+  free(lease, mark, token, claim)
   return '0'
 end
 
 -- An epoch of another server of the same election that is higher than this one's.
 function ops.raise(lease, epochs, mark, token, epoch, claim, ttl)
-  if redis.call('HGET', lease, 'token') ~= token then return denied(lease, {}) end
+  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim')
+  if held[1] ~= token or held[4] ~= claim then return denied(lease, held) end
   redis.call('SET', epochs, epoch)
   redis.call('HSET', lease, 'epoch', epoch)
   return epoch
@@ -80,5 +103,6 @@ for i = 1, count do
   local base = string.sub(lease, 1, -#':lease' - 1)
   answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
+answers[count + 1] = longest
 return answers
 ]]
