@@ -1,19 +1,18 @@
 -- Promises 1, 2, 3 and 5 on a lease with a TTL of 2 s, over a real server.
 local Cluster = require "support.cluster"
+local eventually = require("crown.testing").eventually
 local ticks = require "support.ticks"
 
 describe("a leader on a lease", function()
   local cluster
 
-  after_each(function() cluster:destroy() end)
+  after_each(function() cluster:finish() end)
 
   local function fails_over(mode, hurt)
     cluster = Cluster.new { oracle = "lease", mode = mode, ttl = 2 }
     local leader, follower, term = cluster:pair()
     hurt(leader)
-    local next_term = ticks.await(cluster.ticks, term.epoch, 15)
-    assert.equal(0, ticks.overlap(cluster.ticks))
-    return next_term, leader, follower
+    return cluster:succeed(term.epoch, 15), leader, follower
   end
 
   for _, mode in ipairs { "plain", "daemon", "stubborn" } do
@@ -52,15 +51,13 @@ describe("a leader on a lease", function()
 
   it("steps down in time when the server is gone, and leads again when it is back (R6, R19)", function()
     cluster = Cluster.new { oracle = "lease", ttl = 2 }
-    local leader, _, term = cluster:pair()
+    local leader = cluster:pair()
     cluster.server:hurt("KILL", "supervise", "runtime")
     cluster.server:wait(5)
-    require("crown.testing").eventually(function() return #leader:pids "child" == 0 end, 5)
+    eventually(function() return #ticks.alive(cluster.ticks) == 0 end, 5)
     assert.matches("reason=expired", leader:output())
     cluster:start_server(cluster.port)
-    ticks.await(cluster.ticks, 0, 15)
-    require("crown.testing").eventually(function()
-      return #ticks.read(cluster.ticks) > 0 and ticks.read(cluster.ticks)[#ticks.read(cluster.ticks)].at > term.last + 1
-    end, 15)
+    eventually(function() return #ticks.lives(cluster.ticks) == 2 end, 15)
+    ticks.settle(cluster.ticks)
   end)
 end)

