@@ -1,5 +1,5 @@
---- From the fault to the successor's first tick, and how long two ticked at once: two candidates, a child that ticks every
--- 10 ms.
+--- From the fault to the successor's first tick, and how long two ticked at once: two candidates, a child that ticks each
+-- millisecond.
 local crown = require "crown"
 local probe = require "probe"
 

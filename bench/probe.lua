@@ -32,11 +32,11 @@ function probe.failover(options, hurt, from_last_tick, leaders_url)
   crown.sleep(math.random() * 0.6) -- anywhere between two refreshes
   local at = hurt(leader, cluster)
   local next_term = ticks.await(cluster.ticks, term.epoch, 15)
+  ticks.settle(cluster.ticks)
   local terms = ticks.terms(cluster.ticks)
   local since = from_last_tick and terms[#terms - 1].last or at
-  local overlap = ticks.overlap(cluster.ticks)
   cluster:destroy()
-  return (next_term.first - since) * 1000, overlap * 1000
+  return (next_term.first - since) * 1000, ticks.overlap(cluster.ticks) * 1000
 end
 
 --- A fault: SIGNAL to the candidate itself, or to its processes of these kinds.

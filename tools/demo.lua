@@ -30,7 +30,7 @@ local function member_of(cluster, node)
   end
 end
 
-local cluster = Cluster.new { oracle = "file" }
+local cluster = Cluster.new { oracle = "file", mode = "daemon" }
 for _, node in ipairs { "ann", "ben", "cat" } do
   cluster:join(node)
   say("%s joins", node)
@@ -45,6 +45,7 @@ for _, fault in ipairs(FAULTS) do
   say("%s: %s", term.node, fault[1])
   local at = fault[2](leader)
   local successor = ticks.await(cluster.ticks, term.epoch, 15)
+  ticks.settle(cluster.ticks)
   say("%s leads, epoch %d, %.0f ms after the fault", successor.node, successor.epoch, (successor.first - at) * 1000)
   rows[#rows + 1] = { fault[1], term.node, successor.node, ("%d"):format(successor.epoch),
     ("%.0f ms"):format((successor.first - at) * 1000), ("%.0f ms"):format(ticks.overlap(cluster.ticks) * 1000) }
@@ -55,7 +56,7 @@ for _, fault in ipairs(FAULTS) do
   end
   term = successor
 end
-cluster:destroy()
+cluster:finish()
 print()
 tables.print({ "fault", "leader", "successor", "epoch", "took", "two at once" }, rows)
 os.exit(0)

@@ -30,9 +30,10 @@ end
 
 --- Makes a cluster.
 -- @tparam table options `oracle` "file" or "lease", or `url`; `mode` of the ticker, `ttl`, `app` source, `port` of a proxy;
--- `env`: the environments of members, by node; `stop_timeout` on the file oracle (0.5)
+-- `env`: the environments of members, by node; `stop_timeout` on the file oracle (0.5);
+-- `words` for the program before the app; `args`: a function of the cluster that makes all of them, without an app
 function Cluster.new(options)
-  local self = setmetatable({ dir = tempdir(), options = options, members = {} }, Cluster)
+  local self = setmetatable({ dir = tempdir(), options = options, members = {}, ticker = ticker }, Cluster)
   self.ticks = self.dir .. "/ticks"
   if options.oracle == "lease" then self:start_server() end
   write(self.dir .. "/app.lua", options.app or options.url and URL_APP or FILE_APP)
@@ -49,17 +50,21 @@ function Cluster:start_server(port)
   end, 5)
 end
 
+-- What the program is started with: the app, what leads to the store, and the child's command.
+local function arguments(self, url)
+  if self.options.args then return self.options.args(self) end
+  local app, store = self.dir .. "/app.lua", url or self.options.url or self.dir .. "/locks"
+  if self.options.oracle == "lease" then
+    app, store = "lua/examples/custom_oracle/app.lua", self.options.port or self.port
+  end
+  local words = { unpack(self.options.words or {}) }
+  for _, word in ipairs { app, store, ticker, self.ticks, self.options.mode or "plain" } do words[#words + 1] = word end
+  return words
+end
+
 --- Starts a member; `url`: its own way to the store.
 function Cluster:join(node, url)
-  local args
-  if self.options.url then
-    args = { self.dir .. "/app.lua", url or self.options.url, ticker, self.ticks, self.options.mode or "plain" }
-  elseif self.options.oracle == "lease" then
-    args = { "lua/examples/custom_oracle/app.lua", self.options.port or self.port, ticker, self.ticks,
-      self.options.mode or "plain" }
-  else
-    args = { self.dir .. "/app.lua", self.dir .. "/locks", ticker, self.ticks, self.options.mode or "plain" }
-  end
+  local args = arguments(self, url)
   local env = { TTL = self.options.ttl or 2, STOP_TIMEOUT = self.options.stop_timeout or 0.5,
     CROWN_LOG_LEVEL = "debug" } -- tells of each claim and refresh
   for key, value in pairs(self.options.env and self.options.env[node] or {}) do env[key] = value end

@@ -164,14 +164,12 @@ function ticks.await(path, epoch, seconds)
   end, seconds or 10)
 end
 
---- Waits until the newest child has ticked for a while, so that an old one that lives on would have ticked beside it; then
--- raises what is wrong.
+--- Waits until the newest child has ticked for a while, so that an old one that lives on would have ticked beside it.
 function ticks.settle(path, seconds)
   eventually(function()
     local lives = ticks.lives(path)
     return #lives > 0 and lives[#lives].count >= SETTLED
   end, seconds or 10)
-  ticks.verify(path)
 end
 
 --- Waits for a term behind `epoch`, lets it settle, and raises what is wrong.
@@ -179,6 +177,7 @@ end
 function ticks.succeed(path, epoch, seconds)
   local term = ticks.await(path, epoch, seconds)
   ticks.settle(path, seconds)
+  ticks.verify(path)
   return term
 end
 
