@@ -248,6 +248,8 @@ static void push_status(lua_State *L, const struct candidate *candidate)
     if (status.child_pid != 0) {
         lua_pushnumber(L, status.child_pid);
         lua_setfield(L, -2, "child");
+        lua_pushboolean(L, status.child_lives_on);
+        lua_setfield(L, -2, "child_lives_on");
     }
 }
 

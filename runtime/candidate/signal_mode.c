@@ -48,10 +48,16 @@ static bool is_deadly(pid_t pid, int signal)
     return (ignored & shell) == shell || (read_mask(pid, "SigCgt:") & bit_of(signal)) == 0;
 }
 
+static const char *name_of(int signal)
+{
+    return signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
+}
+
 static void give_up(struct workload *workload)
 {
-    log_warn("%s: the command has no handler for %s, which would end it: not sent",
-             workload->candidate->name, workload->signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+    if (workload_options(workload)->signalled)
+        log_warn("%s: the command has no handler for %s, which would end it: not sent",
+                 workload->candidate->name, name_of(workload->signal));
     workload->signal = 0;
 }
 
@@ -67,6 +73,8 @@ static void look(struct loop_deadline *timer)
     }
     if (!is_deadly(workload->child.pid, workload->signal)) {
         child_signal(&workload->child, workload->signal);
+        log_info("%s: sent %s to %d", workload->candidate->name, name_of(workload->signal),
+                 (int)workload->child.pid);
         workload->signal = 0;
     } else if (loop_now(loop) >= workload->signal_until_ns) {
         give_up(workload);
@@ -104,6 +112,11 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     const struct election *election = &candidate->election;
     if (!options->signalled || workload->role != ELECTION_ROLE_LEADER || election->stop)
         return false;
+    if (!options->fence && is_deadly(workload->child.pid, SIGUSR2)) {
+        const struct log_field pid = log_integer("pid", workload->child.pid);
+        telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNFENCED,
+                       &pid, 1);
+    }
     signal_mode_tell(workload, SIGUSR2);
     if (options->fence && election->hold != ELECTION_HOLD_NO) {
         /* The lease is about to be released: the fence has to come down before. */
@@ -120,9 +133,10 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     return true;
 }
 
-void signal_mode_gone(struct candidate *candidate)
+void signal_mode_gone(struct candidate *candidate, bool by_itself)
 {
-    if (candidate->asked_to_stop || candidate->election.config.restart == ELECTION_RESTART_FINISH)
+    bool ends = by_itself && candidate->election.config.restart == ELECTION_RESTART_FINISH;
+    if (candidate->asked_to_stop || ends)
         candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 

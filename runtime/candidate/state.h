@@ -26,6 +26,7 @@ struct workload {
     enum election_role role;
     bool exited; /* EXITED was told: GONE need not tell it again */
     bool stop_requested;
+    bool killed; /* KILLED was told: its keeper ended it, not it itself */
     bool unstartable;
     int status;
 

@@ -27,7 +27,10 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
     status->leader = holding ? candidate->env->node : candidate->leader;
     status->leader_epoch = holding ? status->view.epoch : candidate->leader_epoch;
     status->expires_at_ns = holding ? status->view.deadline_ns : candidate->leader_expires_ns;
-    status->child_pid = candidate->workload != NULL ? candidate->workload->child.pid : 0;
+    const struct workload *workload =
+        candidate->workload != NULL ? candidate->workload : candidate->standing;
+    status->child_pid = workload != NULL ? workload->child.pid : 0;
+    status->child_lives_on = workload != NULL && workload == candidate->standing;
     status->child_is_leader =
         candidate->workload != NULL && candidate->workload->role == ELECTION_ROLE_LEADER;
 }

@@ -20,6 +20,7 @@ struct candidate_status {
         expires_at_ns; /* of the own term's deadline or the holder's lease; TIME_NEVER: not known */
     pid_t child_pid;   /* 0: none */
     bool child_is_leader;
+    bool child_lives_on; /* in signal mode, after its term */
 };
 
 void candidate_status(const struct candidate *candidate, struct candidate_status *status);

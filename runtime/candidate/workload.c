@@ -56,6 +56,12 @@ static int exit_code(const struct workload *workload)
                                          : WEXITSTATUS(workload->status);
 }
 
+/* Not by us, unless the user asked for its end. */
+static bool workload_ended_by_itself(const struct workload *workload)
+{
+    return (!workload->stop_requested && !workload->killed) || workload->candidate->asked_to_stop;
+}
+
 static void workload_gone(struct workload *workload, const struct wire_message *message)
 {
     struct candidate *candidate = workload->candidate;
@@ -64,7 +70,7 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     streams_finish(&workload->streams);
     if (!workload->unstartable)
         emit_exit(workload, TELEMETRY_CHILD_STOPPED);
-    if (workload_options(workload)->decides)
+    if (workload_options(workload)->decides && workload_ended_by_itself(workload))
         candidate->env->exit_code(candidate->env, exit_code(workload));
     loop_at_cancel(candidate->env->loop, &workload->signal_timer);
     const struct election_event event = {
@@ -73,15 +79,24 @@ static void workload_gone(struct workload *workload, const struct wire_message *
                   .unstartable = workload->unstartable},
     };
     bool standing = candidate->standing == workload;
+    bool by_itself = workload_ended_by_itself(workload);
     if (standing)
         candidate->standing = NULL;
     else
         candidate->workload = NULL;
     free(workload);
     if (standing)
-        signal_mode_gone(candidate);
+        signal_mode_gone(candidate, by_itself);
     else
         candidate_feed(candidate, &event);
+}
+
+/* Whether it is told by SIGUSR1 that it leads: in signal mode, and where it is interrupted at the
+ * term's end, so that a script written for the one runs under the other. */
+static bool is_told(const struct workload *workload)
+{
+    const struct child_options *options = workload_options(workload);
+    return workload->role == ELECTION_ROLE_LEADER && (options->signalled || options->escalate);
 }
 
 static void workload_event(struct child *child, const struct wire_message *message)
@@ -92,7 +107,7 @@ static void workload_event(struct child *child, const struct wire_message *messa
     switch ((enum wire_type)message->type) {
     case WIRE_STARTED:
         emit(workload, TELEMETRY_CHILD_STARTED, fields, 0);
-        if (workload_options(workload)->signalled && candidate->workload == workload)
+        if (candidate->workload == workload && is_told(workload))
             signal_mode_tell(workload, SIGUSR1);
         candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
         break;
@@ -109,6 +124,7 @@ static void workload_event(struct child *child, const struct wire_message *messa
             emit_exit(workload, TELEMETRY_CHILD_EXITED);
         break;
     case WIRE_KILLED:
+        workload->killed = true;
         emit(workload, TELEMETRY_CHILD_KILLED, fields, 0);
         break;
     case WIRE_GONE:

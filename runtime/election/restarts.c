@@ -98,16 +98,15 @@ static void follower_ended(struct step *step)
 enum child_outcome child_ended(struct step *step)
 {
     struct election *election = step->election;
-    bool asked = election->child.stopping;
     bool leader = election->child.role == ELECTION_ROLE_LEADER;
+    /* From stop_at on the keeper stops it, whether or not we have got that far. */
+    bool asked = election->child.stopping || (leader && step->now >= election->stop_at_ns);
     if (!election->child.running)
         return CHILD_GOES_ON;
     election->child.running = election->child.stopping = false;
-    if (asked || election->stop || election->phase == ELECTION_STEPPING) {
-        bool ends = leader && election->config.restart == ELECTION_RESTART_FINISH &&
-                    !step->event->child.kept;
-        return ends ? CHILD_ENDS : CHILD_GOES_ON;
-    }
+    /* It was ended with its term; its purpose was not. */
+    if (asked || election->stop || election->phase == ELECTION_STEPPING)
+        return CHILD_GOES_ON;
     if (leader)
         return leader_ended(step);
     follower_ended(step);

@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local ticks = require "support.ticks"
 local Terminal = require "support.terminal"
 
 -- A script as one writes it for the signals.
@@ -76,10 +77,10 @@ describe("crown-lua run", function()
   describe("in signal mode", function()
     it("starts the command when it has won, tells it by SIGUSR1 and SIGUSR2, and lets it live on", function()
       local script = write(TRAPS)
-      local one = start("one", "SHELL", script)
+      local one = start("one", "--signal", "SHELL", script)
       says(one, "Election won\nDoing work")
       local child = one:pids("child")[1]
-      local two = start("two", "SHELL", script)
+      local two = start("two", "--signal", "SHELL", script)
       eventually(function() return #two:pids "runtime" == 1 end)
       assert.equal(0, #two:pids "child")
       run { "evict", "--oracle", oracle, "--force", "SHELL" }
@@ -92,19 +93,19 @@ describe("crown-lua run", function()
     end)
 
     it("waits with the first signal until the command has a handler for it", function()
-      local one = start("one", "x", "bash", "-c", "sleep 0.5; trap 'echo told; exit 3' USR1; while true; do sleep 0.05; done")
+      local one = start("one", "--signal", "x", "bash", "-c", "sleep 0.5; trap 'echo told; exit 3' USR1; while true; do sleep 0.05; done")
       says(one, "told")
       assert.equal(3, one:wait(5))
     end)
 
     it("never kills a command that has no handler, and says so", function()
-      local one = start("one", "x", "sleep", "60")
+      local one = start("one", "--signal", "x", "sleep", "60")
       says(one, "has no handler for SIGUSR1", 10)
       assert.equal(1, #one:pids "child")
     end)
 
     it("kills the command with everything it started when the runtime dies", function()
-      local one = start("one", "x", "sh", "-c", "trap 'echo won as $$' USR1; while true; do sleep 0.05; done")
+      local one = start("one", "--signal", "x", "sh", "-c", "trap 'echo won as $$' USR1; while true; do sleep 0.05; done")
       says(one, "won as %d")
       local first = one:pids("child")[1]
       one:hurt("KILL", "runtime")
@@ -113,27 +114,77 @@ describe("crown-lua run", function()
     end)
 
     it("with --fence, kills a command that does not go", function()
-      local one = start("one", "--fence", "x", write(TRAPS))
+      local one = start("one", "--signal", "--fence", "x", write(TRAPS))
       says(one, "Doing work")
       local two = start("two", "x", "sleep", "60")
       eventually(function() return #two:pids "runtime" == 1 end)
       run { "evict", "--oracle", oracle, "--force", "x" }
-      assert.equal(137, one:wait(10))
       eventually(function() return #two:pids "child" == 1 end)
+      assert.equal(0, #one:pids "child")
+      two:signal "TERM"
+      eventually(function() return count(one, "Election won") == 2 end, 20)
+    end)
+
+    it("reports a command that goes on working unfenced, and shows it in status", function()
+      local place = tempdir()
+      local one = Candidate.start { args = { "run", "--oracle", oracle, "--signal", "x", "sleep", "60" }, node = "one",
+        log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place } }
+      started[#started + 1] = one
+      eventually(function() return #one:pids "child" == 1 end)
+      local two = start("two", "x", "sleep", "60")
+      eventually(function() return #two:pids "runtime" == 1 end)
+      run { "evict", "--oracle", oracle, "--force", "x" }
+      says(one, "child.unfenced.*pid=%d+")
+      local child = one:pids("child")[1]
+      eventually(function()
+        return run({ "status" }, { env = { CROWN_DIRECTORY = place } }).stdout:find("following%s+two.*" .. child .. " lives on")
+      end, 10)
     end)
   end)
 
-  describe("with --terminate", function()
-    it("interrupts the command when leadership is lost, and ends with its code", function()
+  describe("when leadership is lost", function()
+    local TICKER = assert(os.getenv "CROWN_TICKER")
+
+    for _, words in ipairs { {}, { "--terminate" } } do
+      it(("lets nothing of the command work on, and campaigns again%s"):format(words[1] and " (" .. words[1] .. ")" or ""), function()
+        local path = tempdir() .. "/ticks"
+        local function worker(node)
+          local all = { unpack(words) }
+          for _, word in ipairs { "reports", TICKER, path } do all[#all + 1] = word end
+          return start(node, unpack(all))
+        end
+        local one = worker "one"
+        local first = ticks.await(path, 0, 10)
+        assert.equal("one", first.node)
+        local two = worker "two"
+        eventually(function() return #two:pids "runtime" == 1 end)
+        run { "evict", "--oracle", oracle, "--force", "reports" }
+        local second = ticks.await(path, first.epoch, 10)
+        assert.equal("two", second.node)
+        assert.equal(0, #one:pids "child")
+        two:signal "TERM"
+        assert.equal("one", ticks.await(path, second.epoch, 10).node)
+        assert.is_true(ticks.overlap(path) <= 0)
+      end)
+    end
+
+    it("tells a command that asks for it that it leads, and says so", function()
+      local one = start("one", "--log-level", "info", "SHELL", write(TRAPS))
+      says(one, "Election won\nDoing work")
+      says(one, "sent SIGUSR1 to " .. one:pids("child")[1])
+    end)
+
+    it("interrupts the command, which may end as it likes", function()
       local one = start("one", "--terminate", "SHELL", write((TRAPS:gsub("exit\n", "exit 5\n"))))
-      eventually(function() return #one:pids "child" == 1 end)
+      says(one, "Election won")
       local two = start("two", "SHELL", "sleep", "60")
       eventually(function() return #two:pids "runtime" == 1 end)
       run { "evict", "--oracle", oracle, "--force", "SHELL" }
-      assert.equal(5, one:wait(10))
-      assert.matches("Got interrupt signal", one:output())
-      assert.is_nil(one:output():find "Election")
       eventually(function() return #two:pids "child" == 1 end)
+      assert.matches("Got interrupt signal", one:output())
+      assert.is_nil(one:output():find "Election lost")
+      one:signal "TERM"
+      assert.equal(0, one:wait(10))
     end)
 
     it("goes on to SIGTERM a second later, and to SIGKILL of the whole tree at the end", function()
@@ -148,7 +199,7 @@ describe("crown-lua run", function()
     end)
 
     it("keeps campaigning with --restart, and starts the command anew", function()
-      local one = start("one", "--terminate", "--restart", "permanent", "x", "sh", "-c", "echo up $CROWN_EPOCH; exec sleep 60")
+      local one = start("one", "--restart", "permanent", "x", "sh", "-c", "echo up $CROWN_EPOCH; exec sleep 60")
       says(one, "up 1")
       run { "evict", "--oracle", oracle, "--force", "x" }
       says(one, "up 2")
@@ -157,7 +208,7 @@ describe("crown-lua run", function()
     it("runs another command while it follows", function()
       local one = start("one", "x", "sleep", "60")
       eventually(function() return #one:pids "child" == 1 end)
-      local two = start("two", "--terminate", "--follower", "echo standing by as $CROWN_ROLE; sleep 60", "x", "sh", "-c",
+      local two = start("two", "--follower", "echo standing by as $CROWN_ROLE; sleep 60", "x", "sh", "-c",
         "echo leading as $CROWN_ROLE; exec sleep 60")
       says(two, "standing by as follower")
       one:signal "TERM"
@@ -229,7 +280,9 @@ describe("crown-lua run", function()
     ["no command"] = { { "x" }, "name a command for 'x'" },
     ["a name with a slash"] = { { "a/b", "true" }, "letters, digits" },
     ["--wait without --once"] = { { "--wait", "1", "x", "true" }, "belongs to %-%-once" },
-    ["--follower in signal mode"] = { { "--follower", "true", "x", "true" }, "needs %-%-terminate" },
+    ["--follower in signal mode"] = { { "--signal", "--follower", "true", "x", "true" }, "cannot go with %-%-signal" },
+    ["--fence without --signal"] = { { "--fence", "x", "true" }, "belongs to %-%-signal" },
+    ["both modes"] = { { "--signal", "--terminate", "x", "true" }, "the opposite of each other" },
     ["a wrong restart policy"] = { { "--restart", "always", "x", "true" }, "permanent, transient, temporary" },
   } do
     it("refuses " .. title, function()
@@ -264,7 +317,7 @@ describe("crown-lua run", function()
     end)
 
     it("goes on after Ctrl-Z: a leader does not sleep", function()
-      local one = on_terminal("--terminate", "x", "bash", "-c", "echo up; while true; do echo tick; sleep 0.05; done")
+      local one = on_terminal("x", "bash", "-c", "echo up; while true; do echo tick; sleep 0.05; done")
       one:shows "up"
       one:type "\26"
       local before = select(2, one:shown():gsub("tick", ""))

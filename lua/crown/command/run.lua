@@ -14,9 +14,10 @@ local run = {
   command_at = 2,
   log_level = "warn",
   options = {
-    { name = "terminate", help = "end the command when leadership is lost: INT, TERM a second later, then KILL" },
-    { name = "fence", help = "without --terminate: KILL at the deadline unless it has exited or leads again" },
-    { name = "follower", value = "COMMAND", help = "with --terminate: what sh(1) runs while somebody else leads" },
+    { name = "terminate", help = "end the command when leadership is lost (the default)" },
+    { name = "signal", help = "only tell the command when leadership is lost: it lives on" },
+    { name = "fence", help = "with --signal: KILL at the deadline unless it has exited or leads again" },
+    { name = "follower", value = "COMMAND", help = "what sh(1) runs while somebody else leads; not with --signal" },
     { name = "restart", value = "POLICY", values = { "permanent", "transient", "temporary" },
       help = "keep campaigning when the command ends: permanent, transient or temporary" },
     { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
@@ -26,20 +27,20 @@ local run = {
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace" },
   },
   help = [[
-COMMAND starts when NAME is won. Then there are two modes.
+COMMAND starts when NAME is won. When NAME is lost, COMMAND gets INT, a second later TERM, and its
+whole tree is killed before anybody else can lead; crown-lua then campaigns again. A COMMAND that
+has a handler for SIGUSR1 gets that signal when it leads.
 
-  signals       SIGUSR1 when the election is won, SIGUSR2 when it is lost; the command lives on
-                and gets SIGUSR1 again at the next win. The first signal waits until COMMAND has
-                a handler for it. What it does while it does not lead is its own duty; --fence
-                sees to it.
-  --terminate   the command and all it started are dead before anybody else leads
+With --signal COMMAND lives on when NAME is lost. It gets SIGUSR2 then, and SIGUSR1 at each win, as
+soon as it has handlers for them. It must stop its work at SIGUSR2 by itself, or two of them work
+at once; --fence kills it at the deadline if it does not end.
 
-The end of COMMAND ends crown-lua with COMMAND's exit code, or 128 + the signal that ended it; 127
-when there is no such command, 126 when it cannot be executed. The lease is released before.
+When COMMAND ends by itself, crown-lua ends with its exit code, or 128 + the signal that ended it;
+127 when there is no such command, 126 when it cannot be executed. The lease is released before.
 It gets CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH, and the terminal.
 
   crown-lua run reports -- ./report-worker --loop
-  crown-lua run --terminate --restart permanent web ./server
+  crown-lua run --restart permanent web ./server
   * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs]],
 }
 
@@ -48,11 +49,14 @@ local NOT_LEADER, UNREACHABLE = 1, 3
 local function check(options, words)
   if not words[1] then usage.error("run: name an election and a command: %s", run.usage) end
   if not words[2] then usage.error("run: name a command for '%s': %s", words[1], run.usage) end
-  if options.follower and not options.terminate then
-    usage.error("run: --follower needs --terminate: in signal mode COMMAND itself lives on while it follows")
+  if options.signal and options.terminate then
+    usage.error("run: --signal and --terminate say the opposite of each other")
   end
-  if options.fence and options.terminate then
-    usage.error("run: --fence is for signal mode; --terminate has it anyway")
+  if options.follower and options.signal then
+    usage.error("run: --follower cannot go with --signal: there COMMAND itself lives on while it follows")
+  end
+  if options.fence and not options.signal then
+    usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
   end
   if options.wait and not options.once then usage.error("run: --wait belongs to --once") end
 end
@@ -94,7 +98,7 @@ function run.run(options, words)
     stop_timeout = options["stop-timeout"],
     child = {
       command = { unpack(words, 2) },
-      mode = options.terminate and "interrupt" or "signal",
+      mode = options.signal and "signal" or "interrupt",
       fence = options.fence,
       terminal = true,
       isolation = options.isolation,

@@ -26,6 +26,11 @@ local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
 end
 
+local function child_of(one)
+  if not one.child then return "-" end
+  return ("%d%s"):format(one.child, one.child_lives_on and " lives on" or "")
+end
+
 local function rows_of(runtimes)
   local rows = {}
   for _, runtime in ipairs(runtimes) do
@@ -33,7 +38,7 @@ local function rows_of(runtimes)
     if runtime.error then rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", pid } end
     for _, one in ipairs(runtime.elections or {}) do
       rows[#rows + 1] = { one.name, one.phase, one.leader or "-", ("%d"):format(one.epoch), seconds(one.expires_in),
-        seconds(one.since), one.child and ("%d"):format(one.child) or "-", one.oracle, pid }
+        seconds(one.since), child_of(one), one.oracle, pid }
     end
   end
   return rows

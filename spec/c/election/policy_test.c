@@ -155,7 +155,7 @@ static void lose(struct story *story, bool kept)
     story_feed_type(story, ELECTION_EVENT_LOST_DONE);
 }
 
-static void an_election_for_one_child_goes_on_while_that_lives(void **state)
+static void an_election_for_one_child_goes_on_when_only_the_term_has_ended(void **state)
 {
     struct story story;
     (void)state;
@@ -165,7 +165,24 @@ static void an_election_for_one_child_goes_on_while_that_lives(void **state)
     assert_false(election_look(&story.election).ending);
     lead_with_policy(&story, ELECTION_RESTART_FINISH);
     lose(&story, false);
-    assert_int_equal(phase_of(&story), ELECTION_FINISHED);
+    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+    assert_false(election_look(&story.election).ending);
+}
+
+/* The keeper stops the child at stop_at by itself; a runtime that was held up hears first of that.
+ */
+static void a_child_that_its_keeper_stopped_has_not_ended_by_itself(void **state)
+{
+    (void)state;
+    for (int policy = ELECTION_RESTART_PERMANENT; policy <= ELECTION_RESTART_FINISH; policy++) {
+        struct story story;
+        lead_with_policy(&story, (enum election_restart)policy);
+        story.now = story.election.stop_at_ns;
+        child_ends(&story, true);
+        assert_false(election_look(&story.election).ending);
+        assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_EXPIRED);
+        assert_int_equal(story.election.child.restarts, 0);
+    }
 }
 
 static void who_has_let_go_lets_the_others_hear_of_it_first(void **state)
@@ -219,7 +236,8 @@ int main(void)
         cmocka_unit_test(a_temporary_childs_failure_ends_the_term),
         cmocka_unit_test(a_child_that_cannot_be_started_is_not_tried_again),
         cmocka_unit_test(an_election_for_one_child_ends_with_it),
-        cmocka_unit_test(an_election_for_one_child_goes_on_while_that_lives),
+        cmocka_unit_test(an_election_for_one_child_goes_on_when_only_the_term_has_ended),
+        cmocka_unit_test(a_child_that_its_keeper_stopped_has_not_ended_by_itself),
         cmocka_unit_test(who_has_let_go_lets_the_others_hear_of_it_first),
         cmocka_unit_test(a_followers_child_that_fails_is_tried_again_later),
     };
