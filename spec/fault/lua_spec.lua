@@ -2,7 +2,7 @@
 -- command of an old term acts when another one leads, whatever happens to the runtime that they run in.
 local Cluster = require "support.cluster"
 local Proxy = require "support.proxy"
-local read_file = require "crown.read_file"
+local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local ticks = require "support.ticks"
 

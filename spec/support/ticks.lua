@@ -2,7 +2,7 @@
 local eventually = require "crown.testing.eventually"
 local ffi = require "ffi"
 local files = require "crown.core.files"
-local read_file = require "crown.read_file"
+local read_file = require "crown.text.read_file"
 
 ffi.cdef "int kill(int pid, int signal);"
 
