@@ -1,5 +1,6 @@
 --- Breaks the code on purpose, one slip at a time, and sees whether a test notices: docs/testing.md, "Mutants".
 -- luajit tools/mutants.lua check | repath | run | report   [folder=PREFIX] [only=WORD] [sample=N] [todo=1] [narrow=1] [seconds=N]
+-- [jobs=N]
 package.path = "tools/?.lua;" .. package.path
 local list = require "mutants.list"
 local suites = require "mutants.suites"
@@ -231,10 +232,37 @@ local function try(record, all, digest_of_tree)
   return status, by, test
 end
 
+-- Tests mostly wait, so several share the work, each with a tree of its own: every N-th is one's share.
+local function share(chosen, wanted)
+  local number, of = (wanted.share or "1/1"):match "^(%d+)/(%d+)$"
+  local mine = {}
+  for i = tonumber(number), #chosen, tonumber(of) do mine[#mine + 1] = chosen[i] end
+  tree.DIR = "build-mutants/tree" .. number
+  return mine
+end
+
+local function run_jobs(records, wanted)
+  local words, before = {}, choose(records, wanted, load_results(records))
+  for i = 1, tonumber(wanted.jobs) do
+    local own = { "luajit tools/mutants.lua run", ("share=%d/%d"):format(i, wanted.jobs) }
+    for key, value in pairs(wanted) do
+      if key ~= "jobs" then own[#own + 1] = ("%s='%s'"):format(key, value) end
+    end
+    words[i] = table.concat(own, " ") .. " & "
+  end
+  os.execute(table.concat(words) .. "wait")
+  local results, done = load_results(records), {}
+  for _, record in ipairs(before) do
+    if results[record.id] then done[#done + 1] = record end
+  end
+  return done, results
+end
+
 local function run(records, wanted)
-  local rows, results = suites.load(), load_results(records)
-  local chosen, started, done = choose(records, wanted, results), tree.now(), {}
   os.execute "mkdir -p build-mutants"
+  if tonumber(wanted.jobs or 1) > 1 then return run_jobs(records, wanted) end
+  local rows, results = suites.load(), load_results(records)
+  local chosen, started, done = share(choose(records, wanted, results), wanted), tree.now(), {}
   local of = tree.sync():match "^%S+"
   for i, record in ipairs(chosen) do
     if wanted.seconds and tree.now() - started > tonumber(wanted.seconds) then
@@ -305,6 +333,9 @@ local commands = {
   check = check,
   repath = repath,
   report = report,
-  run = function() return judge(run(records, wanted)) end,
+  run = function()
+    local done, results = run(records, wanted)
+    return wanted.share and true or judge(done, results)
+  end,
 }
 os.exit(assert(commands[arg[1]], "check, repath, run or report?")(records) and 0 or 1)

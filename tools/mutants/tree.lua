@@ -7,7 +7,7 @@ struct mutants_time { long s, ns; };
 int clock_gettime(int clock, struct mutants_time *);
 ]]
 
-local tree = { DIR = "build-mutants/tree" }
+local tree = { DIR = "build-mutants/tree1" }
 
 local BUILD = "make -s --no-print-directory -j2 CFLAGS='-O1 -g -w' "
 local time = ffi.new "struct mutants_time"
@@ -29,10 +29,10 @@ end
 
 --- Runs a shell command in the copy. @return the exit code, its output, the seconds it took
 function tree.run(command, seconds)
-  local log, started = "build-mutants/log", tree.now()
-  local status = os.execute(("cd %s && timeout -k 2 %d sh -c %s >../log 2>&1 </dev/null")
+  local started = tree.now()
+  local status = os.execute(("cd %s && timeout -k 2 %d sh -c %s >build/log 2>&1 </dev/null")
     :format(tree.DIR, seconds, quoted(command)))
-  return status / 256, list.read(log) or "", tree.now() - started
+  return status / 256, tree.read "build/log" or "", tree.now() - started
 end
 
 function tree.write(path, text)
@@ -50,7 +50,7 @@ end
 
 --- Makes the copy the same as the working tree, touching only files that differ. @return a digest of all of it
 function tree.sync()
-  os.execute("mkdir -p " .. tree.DIR)
+  os.execute("mkdir -p " .. tree.DIR .. "/build")
   local wanted = {}
   for _, path in ipairs(lines_of "git ls-files -co --exclude-standard") do
     local text = list.read(path)

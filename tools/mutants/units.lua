@@ -18,7 +18,8 @@ local function plan(unit)
   if kind == "c" then
     local test = rest:match "^[^/]+/(.+)$"
     local targets = test and { "build/spec/c/" .. rest } or c_targets(rest)
-    return targets, "for t in " .. table.concat(targets, " ") .. "; do echo \"== $t\"; tools/alone.sh $t || exit 1; done"
+    return targets, ("printf '%%s\\n' %s | xargs -P 4 -I T sh -c 'tools/alone.sh T >T.log 2>&1 || { cat T.log; exit 255; }'")
+      :format(table.concat(targets, " "))
   elseif kind == "simulate" then
     return { "build/simulate" }, "build/simulate --seeds " .. rest
   elseif kind == "registry" then

@@ -70,3 +70,34 @@ void story_wait(struct story *story)
     story->now = story->election.armed_ns;
     story_feed_type(story, ELECTION_EVENT_TIMER);
 }
+
+void story_deny(struct story *story, int64_t expires_ns, uint64_t epoch)
+{
+    story_feed(story,
+               (struct election_event){.type = ELECTION_EVENT_DENIED,
+                                       .denial = {.expires_ns = expires_ns, .epoch = epoch}});
+}
+
+void story_refresh(struct story *story)
+{
+    do
+        story_wait(story);
+    while (story_find(story, ELECTION_ACTION_CALL_REFRESH) == NULL);
+}
+
+void story_let_go(struct story *story)
+{
+    story_feed_type(story, ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(story, ELECTION_EVENT_LOST_DONE);
+    if (story_find(story, ELECTION_ACTION_CALL_ABDICATE) != NULL)
+        story_feed_type(story, ELECTION_EVENT_RELEASED);
+}
+
+bool story_told(const struct story *story, enum election_notice notice)
+{
+    for (unsigned i = 0; i < story->actions.count; i++)
+        if (story->actions.item[i].type == ELECTION_ACTION_EMIT &&
+            story->actions.item[i].notice == notice)
+            return true;
+    return false;
+}

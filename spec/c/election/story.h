@@ -26,9 +26,17 @@ void story_feed(struct story *story, struct election_event event);
 void story_feed_type(struct story *story, enum election_event_type type);
 /** The call in flight is granted. */
 void story_grant(struct story *story, uint64_t epoch);
+/** The call in flight is denied; expires_ns is -1 where nothing is said of it. */
+void story_deny(struct story *story, int64_t expires_ns, uint64_t epoch);
 /** Moves the clock to the instant that the timer was armed for. */
 void story_wait(struct story *story);
+/** Waits until a refresh is called. */
+void story_refresh(struct story *story);
+/** A term that is over comes to its end: child, `lost` and release are done. */
+void story_let_go(struct story *story);
 
+/** @return whether the last step told of something. */
+bool story_told(const struct story *story, enum election_notice notice);
 /** @return the last step's first action of a type, or NULL. */
 const struct election_action *story_find(const struct story *story, enum election_action_type type);
 

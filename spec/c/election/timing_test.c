@@ -85,9 +85,23 @@ static void a_grant_without_a_ttl_counts_twice_its_delay(void **state)
     assert_int_equal(schedule.deadline_ns, TIME_NEVER);
 }
 
+static void a_sum_that_leaves_nothing_is_refused(void **state)
+{
+    struct election_schedule out;
+    struct crown_error err;
+    const int64_t ttl = 10 * NS_PER_S, refresh = 4 * NS_PER_S;
+    const int64_t all = ttl - refresh - 350 * NS_PER_MS - 200 * NS_PER_MS; /* margin, lead */
+    struct election_timing timing = {.stop_timeout_ns = all};
+    (void)state;
+    assert_int_equal(timing_schedule(&timing, ttl, refresh, &out, &err), -1);
+    timing.stop_timeout_ns = all - 1;
+    assert_int_equal(timing_schedule(&timing, ttl, refresh, &out, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sum_that_leaves_nothing_is_refused),
         cmocka_unit_test(defaults_fit_every_ttl),
         cmocka_unit_test(the_margin_counts_drift_and_a_busy_host),
         cmocka_unit_test(what_could_overlap_is_refused_with_the_sum),
