@@ -94,7 +94,7 @@ static void who_is_evicted_stops_and_releases(void **state)
     story_feed_type(&story, ELECTION_EVENT_EVICTED);
     assert_true(story_told(&story, ELECTION_NOTICE_EVICTED));
     assert_non_null(story_find(&story, ELECTION_ACTION_STOP_CHILD));
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_gone(&story);
     assert_int_equal(story_find(&story, ELECTION_ACTION_RUN_LOST)->reason, ELECTION_REASON_EVICTED);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));

@@ -48,7 +48,7 @@ static void a_lease_that_is_denied_meanwhile_is_not_released(void **state)
     (void)state;
     stop_while_refreshing(&story);
     story_deny(&story, NS_PER_S, 2);
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_gone(&story);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     assert_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
     assert_non_null(story_find(&story, ELECTION_ACTION_FINISH));
@@ -102,7 +102,7 @@ static void anothers_lease_is_not_refreshed(void **state)
     }
 }
 
-static void tasks_are_cut_at_the_kill_even_where_the_child_lives(void **state)
+static void the_term_is_closed_at_the_kill_even_where_the_child_lives(void **state)
 {
     struct story story;
     struct election_config with = story_config();
@@ -112,7 +112,7 @@ static void tasks_are_cut_at_the_kill_even_where_the_child_lives(void **state)
     int64_t kill_at = election_look(&story.election).kill_at_ns;
     int64_t deadline = election_look(&story.election).deadline_ns;
     story_feed_type(&story, ELECTION_EVENT_STOP);
-    while (story_find(&story, ELECTION_ACTION_CANCEL_TASKS) == NULL) {
+    while (story_find(&story, ELECTION_ACTION_CLOSE_TERM) == NULL) {
         story_wait(&story);
         if (story_find(&story, ELECTION_ACTION_CALL_REFRESH) != NULL)
             story_feed_type(&story, ELECTION_EVENT_UNKNOWN);
@@ -130,7 +130,7 @@ static void lost_ends_by_the_kill_at_the_latest(void **state)
     story_lead(&story, &with);
     int64_t kill_at = election_look(&story.election).kill_at_ns;
     story_feed_type(&story, ELECTION_EVENT_STOP);
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_gone(&story);
     assert_int_equal(story_find(&story, ELECTION_ACTION_RUN_LOST)->until_ns, kill_at);
 }
 
@@ -143,21 +143,25 @@ static void lost_is_not_waited_for_any_longer(void **state)
     story_lead(&story, &with);
     int64_t told = story.now;
     story_feed_type(&story, ELECTION_EVENT_STOP);
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_gone(&story);
     story_wait(&story);
     assert_int_equal(story.now - told, NS_PER_S);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
+    assert_non_null(story_find(&story, ELECTION_ACTION_CLOSE_LOST));
 }
 
-static void the_deadline_is_cleared_at_the_end(void **state)
+static void the_deadline_is_cleared_before_the_release(void **state)
 {
     struct story story;
     struct election_config with = story_config();
     (void)state;
     story_lead(&story, &with);
     story_feed_type(&story, ELECTION_EVENT_ABDICATE);
-    story_let_go(&story);
+    story_gone(&story);
+    assert_null(story_find(&story, ELECTION_ACTION_CLEAR_DEADLINE));
+    story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
+    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
     assert_non_null(story_find(&story, ELECTION_ACTION_CLEAR_DEADLINE));
+    story_feed_type(&story, ELECTION_EVENT_RELEASED);
     assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
 }
 
@@ -168,7 +172,7 @@ static void a_release_that_is_not_answered_is_not_repeated(void **state)
     (void)state;
     story_lead(&story, &with);
     story_feed_type(&story, ELECTION_EVENT_STOP);
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
+    story_gone(&story);
     story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
     int64_t asked = story.now;
     assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
@@ -203,10 +207,10 @@ int main(void)
         cmocka_unit_test(the_lease_is_refreshed_while_the_child_is_being_stopped),
         cmocka_unit_test(nothing_is_refreshed_from_the_kill_on),
         cmocka_unit_test(anothers_lease_is_not_refreshed),
-        cmocka_unit_test(tasks_are_cut_at_the_kill_even_where_the_child_lives),
+        cmocka_unit_test(the_term_is_closed_at_the_kill_even_where_the_child_lives),
         cmocka_unit_test(lost_ends_by_the_kill_at_the_latest),
         cmocka_unit_test(lost_is_not_waited_for_any_longer),
-        cmocka_unit_test(the_deadline_is_cleared_at_the_end),
+        cmocka_unit_test(the_deadline_is_cleared_before_the_release),
         cmocka_unit_test(a_release_that_is_not_answered_is_not_repeated),
         cmocka_unit_test(the_followers_child_comes_back_after_the_term),
     };

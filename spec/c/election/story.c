@@ -85,9 +85,15 @@ void story_refresh(struct story *story)
     while (story_find(story, ELECTION_ACTION_CALL_REFRESH) == NULL);
 }
 
-void story_let_go(struct story *story)
+void story_gone(struct story *story)
 {
     story_feed_type(story, ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(story, ELECTION_EVENT_TERM_GONE);
+}
+
+void story_let_go(struct story *story)
+{
+    story_gone(story);
     story_feed_type(story, ELECTION_EVENT_LOST_DONE);
     if (story_find(story, ELECTION_ACTION_CALL_ABDICATE) != NULL)
         story_feed_type(story, ELECTION_EVENT_RELEASED);

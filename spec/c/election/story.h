@@ -32,6 +32,8 @@ void story_deny(struct story *story, int64_t expires_ns, uint64_t epoch);
 void story_wait(struct story *story);
 /** Waits until a refresh is called. */
 void story_refresh(struct story *story);
+/** The child and all else of the term are gone: `lost` is next. */
+void story_gone(struct story *story);
 /** A term that is over comes to its end: child, `lost` and release are done. */
 void story_let_go(struct story *story);
 
