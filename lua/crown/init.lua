@@ -3,6 +3,24 @@
 -- @module crown
 
 local core = require "crown.core"
+local json = require "crown.text.json"
+
+-- Values of the log's fields are numbers, switches and texts.
+local function loggable(fields)
+  if type(fields) ~= "table" then return fields end
+  local plain = {}
+  for key, value in pairs(fields) do
+    local kind = type(value)
+    if kind == "table" then
+      local encoded, text = pcall(json.encode, value)
+      value = encoded and text or tostring(value)
+    elseif kind ~= "number" and kind ~= "boolean" then
+      value = tostring(value)
+    end
+    plain[tostring(key)] = value
+  end
+  return plain
+end
 
 local crown = {
   elect = require "crown.elect",
@@ -10,7 +28,7 @@ local crown = {
   sleep = core.sleep,
   spawn = core.spawn,
   now = core.now,
-  json = { encode = require("crown.text.json").encode, decode = core.json.decode, null = core.json.null },
+  json = { encode = json.encode, decode = core.json.decode, null = core.json.null },
 
   postgres = require "crown.postgres",
   http = require "crown.http",
@@ -26,8 +44,8 @@ local crown = {
 }
 
 for _, level in ipairs { "debug", "info", "warn", "error" } do
-  -- Writes to the log: `crown.log.info(text [, fields])`, and so debug, warn, error.
-  crown.log[level] = function(text, fields) core.log(level, tostring(text), fields) end
+  -- Writes to the log: `crown.log.info(text [, fields])`, and so debug, warn, error. A table among the fields is written as JSON.
+  crown.log[level] = function(text, fields) core.log(level, tostring(text), loggable(fields)) end
 end
 
 return crown

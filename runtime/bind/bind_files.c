@@ -71,6 +71,16 @@ static int files_kind(lua_State *L)
     return 1;
 }
 
+/* executable(path) -> whether it is a file that this user may execute. */
+static int files_executable(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct stat found;
+    lua_pushboolean(L,
+                    stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0);
+    return 1;
+}
+
 /* fresh(path, max_age) -> whether a file of `crown-lua file` is there and has not expired. */
 static int files_fresh(lua_State *L)
 {
@@ -79,8 +89,12 @@ static int files_fresh(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"replace", files_replace}, {"list", files_list}, {"kind", files_kind},
-    {"fresh", files_fresh},     {NULL, NULL},
+    {"replace", files_replace},
+    {"list", files_list},
+    {"kind", files_kind},
+    {"fresh", files_fresh},
+    {"executable", files_executable},
+    {NULL, NULL},
 };
 
 int bind_open_files(lua_State *L)

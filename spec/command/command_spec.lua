@@ -101,4 +101,34 @@ describe("crown-lua check", function()
     refused({ "check", script [[require("crown").elect { name = "c", oracle = { "memory", ttl = 2 }, stop_timeout = 1.9 }]] },
       "timing could overlap: refresh .* %+ stop_timeout .* = .* less than the TTL of 2 s")
   end)
+
+  it("refuses an app that declares no election", function()
+    refused({ "check", script "local x = 1" }, "declares no election")
+  end)
+
+  it("refuses a program that is not there", function()
+    refused({ "check", script [[require("crown").elect { name = "c", child = { "no-such-program" } }]] },
+      "elect 'c': child: there is no program 'no%-such%-program' here")
+    refused({ "check", script [[require("crown").elect { name = "c", child = { "/etc/passwd" } }]] }, "'/etc/passwd' here")
+    local path = script [[require("crown").elect { name = "c", child = { command = { "./app.lua" }, cwd = arg[0]:match "(.*)/" } }]]
+    refused({ "check", path }, "'./app.lua' here")
+    assert(os.execute("chmod +x " .. path) == 0)
+    assert.equal(0, run({ "check", path }).code)
+  end)
+
+  it("names the line of an app that is wrong", function()
+    refused({ "check", script "local crown = require 'crown'\ncrown.elect { name = 'c', rety = 1 }" },
+      "app.lua:2: elect 'c': unknown option 'rety' %(did you mean 'retry'%?%)")
+  end)
+end)
+
+describe("crown.log", function()
+  it("writes what is no text, number or switch too", function()
+    local result = run { "--log-format", "json", script [[
+      require("crown").log.info("said", { list = { 1, 2 }, fn = print, yes = true, [7] = "seven" })]] }
+    assert.matches('"list":"%[1,2%]"', result.stderr)
+    assert.matches('"fn":"function: ', result.stderr)
+    assert.matches('"7":"seven"', result.stderr)
+    assert.matches('"yes":true', result.stderr)
+  end)
 end)

@@ -139,4 +139,14 @@ describe("on this host", function()
     assert.matches("crown.elect", run({ "help", "--man", "crown-lua.3" }).stdout)
     assert.equal(2, run({ "help", "--man", "nothing" }).code)
   end)
+
+  it("manual pages are what the formatter takes without a word", function()
+    local program = os.getenv "CROWN_LUA" or "./crown-lua"
+    for _, name in ipairs { "crown-lua.1", "crown-lua.3", "run", "log-level" } do
+      local shown = assert(crown.exec { "sh", "-c", ("%s help --man %s | groff -ww -man -Tascii -P-c -P-b -P-u"):format(program, name) })
+      assert.equal("", shown.stderr)
+      assert.matches("SEE ALSO\n%s+.*crown%-lua%(%d%)", shown.stdout)
+      assert.is_nil(shown.stdout:find("BR", 1, true))
+    end
+  end)
 end)

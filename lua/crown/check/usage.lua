@@ -9,11 +9,22 @@ function Usage.__tostring(self)
   return self.message
 end
 
---- Raises a usage error.
+-- Where the user's own code called us: "app.lua:7: ", or "" when it did not. Our modules are embedded as crown/… and oracles/….
+local function place()
+  for level = 3, math.huge do
+    local frame = debug.getinfo(level, "Sl")
+    if not frame then return "" end
+    if frame.source:match "^@" and not frame.source:match "^@crown/" and not frame.source:match "^@oracles/" then
+      return ("%s:%d: "):format(frame.source:sub(2), frame.currentline)
+    end
+  end
+end
+
+--- Raises a usage error. Where the user's code is to blame, its file and line stand before the text.
 -- @string format as string.format takes it; one line that names what is wrong and where
 -- @param ... its values
 function usage.error(format, ...)
-  error(setmetatable({ usage = true, message = format:format(...) }, Usage), 0)
+  error(setmetatable({ usage = true, message = place() .. format:format(...) }, Usage), 0)
 end
 
 --- How many edits make one word into another (Levenshtein), for suggestions.

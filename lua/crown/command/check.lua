@@ -3,6 +3,7 @@
 
 local app = require "crown.command.app"
 local core = require "crown.core"
+local files = require "crown.core.files"
 local json = require "crown.text.json"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
@@ -21,6 +22,26 @@ local function indent(text)
   return (text:gsub("([^\n]+)", "  %1"))
 end
 
+-- Whether the system would find a child's program: by its path, or in one of PATH's directories.
+local function is_program(spec)
+  local program = spec.argv[1]
+  if program:sub(1, 1) == "/" then return files.executable(program) end
+  if program:find("/", 1, true) then return files.executable((spec.cwd or ".") .. "/" .. program) end
+  for directory in ((spec.env and spec.env.PATH or os.getenv "PATH" or "/usr/bin:/bin") .. ":"):gmatch "(.-):" do
+    if files.executable((directory == "" and "." or directory) .. "/" .. program) then return true end
+  end
+  return false
+end
+
+local function check_programs(election)
+  for _, which in ipairs { "child", "follower_child" } do
+    local spec = election.options[which]
+    if spec and not is_program(spec) then
+      usage.error("elect '%s': %s: there is no program '%s' here that could be executed", election.name, which, spec.argv[1])
+    end
+  end
+end
+
 local function describe(election)
   local spec = election.options
   local child = spec.child and table.concat(spec.child.argv, " ") or "none"
@@ -37,6 +58,10 @@ function check.run(options, words, argv)
   end
   settings.checking = true
   app.run(at)
+  if #settings.declared == 0 then
+    usage.error("check: %s declares no election before it waits or ends: see crown.elect", words[1])
+  end
+  for _, election in ipairs(settings.declared) do check_programs(election) end
   if options.json then
     local list = {}
     for _, election in ipairs(settings.declared) do

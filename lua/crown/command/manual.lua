@@ -32,7 +32,7 @@ exits as its command did.
 ]]
 
 local function see_also(names)
-  return ".SH SEE ALSO\n" .. table.concat(names, ", ") .. "\n"
+  return ".SH SEE ALSO\n" .. table.concat(names, ",\n") .. "\n"
 end
 
 local function verb_page(name, module, common)
@@ -88,7 +88,9 @@ term.epoch, term.name, term:remaining(), term:valid()
 
 crown.sleep(s) .spawn(fn, ...) .now() .on(event, fn) .log.info(text, fields) .json.encode/decode
 crown.tcp.connect(host, port, options) .listen(host, port, fn)
+crown.http.request { url = ..., method, headers, body, timeout }
 crown.postgres.connect(url)   :query(sql, ...), :listen(channel, fn), :close()
+crown.redis.connect(url)      :call(word, ...), :close()
 crown.exec({ argv }, options) .watch_file(path, fn) .node .token .IGNORE
 
 An oracle is a module with init(opts), claim(state), refresh(state) and, if it likes, abdicate(state),
