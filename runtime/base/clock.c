@@ -22,6 +22,11 @@ int64_t clock_monotonic_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t clock_coarse_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
 int64_t clock_ns_from_seconds(double seconds)
 {
     if (isnan(seconds) || seconds <= 0)

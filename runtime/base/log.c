@@ -7,9 +7,10 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
-#define LINE_MAX_BYTES 8192
+#include "base/sink.h"
+
+#define LINE_MAX_BYTES SINK_LINE_MOST
 #define FILTERS_MAX 16
 #define PREFIX_MAX 64
 #define EXACT_MOST 9007199254740992.0 /* 2^53: whole numbers up to it keep every digit */
@@ -289,11 +290,10 @@ static void write_json(struct line *line, enum log_level level, const char *mess
     append_text(line, "}");
 }
 
-void log_event(enum log_level level, const char *message, const struct log_field *fields,
-               size_t count)
+/* @return whether the line was taken. */
+static bool put(enum log_level level, const char *message, const struct log_field *fields,
+                size_t count)
 {
-    if (!log_enabled(level, message))
-        return;
     static void (*const writers[])(struct line *, enum log_level, const char *,
                                    const struct log_field *, size_t) = {
         [LOG_TEXT] = write_text, [LOG_LOGFMT] = write_logfmt, [LOG_JSON] = write_json};
@@ -303,9 +303,22 @@ void log_event(enum log_level level, const char *message, const struct log_field
     copy_redacted(clean, message);
     writers[settings.format](&line, level, clean, fields, count);
     line.text[line.length++] = '\n';
-    /* A log that cannot be written has nowhere to say so. */
-    ssize_t ignored = write(STDERR_FILENO, line.text, line.length);
-    (void)ignored;
+    return sink_write(line.text, line.length);
+}
+
+void log_event(enum log_level level, const char *message, const struct log_field *fields,
+               size_t count)
+{
+    static int64_t dropped; /* lines, since one was last written */
+    if (!log_enabled(level, message))
+        return;
+    if (dropped > 0) {
+        const struct log_field lines[] = {log_integer("lines", dropped)};
+        if (put(LOG_WARN, "log.dropped", lines, 1))
+            dropped = 0;
+    }
+    if (!put(level, message, fields, count))
+        dropped++;
 }
 
 #define LOG_PRINTF(name, level)                                                                    \

@@ -1,6 +1,6 @@
 /**
- * The log: one line a message on standard error, written with one write(2), in one of three
- * formats.
+ * The log: one line a message on standard error, in one of three formats. It never waits for its
+ * reader: lines that find no room are dropped, and counted by a later line, log.dropped.
  */
 #ifndef CROWN_BASE_LOG_H
 #define CROWN_BASE_LOG_H

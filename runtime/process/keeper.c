@@ -27,7 +27,7 @@
 #define ESCALATE_AFTER_NS NS_PER_S /* --terminate: from INT to TERM */
 
 struct keeper {
-    int runtime; /* line to the runtime; -1 once it is gone */
+    int runtime; /* line to the runtime */
     int signals;
     int timer;
     int line; /* to the warden */
@@ -42,11 +42,10 @@ struct keeper {
     int64_t escalate_at_ns;
 };
 
-static void report(struct keeper *keeper, const struct wire_message *message)
+static void report(const struct keeper *keeper, const struct wire_message *message)
 {
     /* A runtime that cannot be told is gone; the end of file on its line says the rest. */
-    if (keeper->runtime >= 0)
-        (void)wire_send(keeper->runtime, message, NULL, 0, NULL);
+    (void)wire_send(keeper->runtime, message, NULL, 0, NULL);
 }
 
 /* The dead-man timers go off one after the other in the time between kill_at and the deadline, the
@@ -75,8 +74,15 @@ static void give_back_terminal(void)
         (void)tcsetpgrp(STDIN_FILENO, getpgrp()); /* a terminal that hung up has no foreground */
 }
 
+static void report_unkillable(void *context, const struct rounds_refused *who)
+{
+    const struct wire_message message = {
+        .type = WIRE_UNKILLABLE, .pid = who->pid, .error = who->error};
+    report(context, &message);
+}
+
 /* Kills whatever is left, says so, and ends. GONE is exact: no process of the tree exists any more.
- */
+ * While one that may not be killed lives, it is not said. */
 static void finish(struct keeper *keeper) __attribute__((noreturn));
 static void finish(struct keeper *keeper)
 {
@@ -84,10 +90,10 @@ static void finish(struct keeper *keeper)
         give_back_terminal();
     if (keeper->started && !keeper->exited)
         keeper->status = SIGKILL;
-    rounds_kill_all();
+    rounds_kill_all(report_unkillable, keeper);
     const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
-    report(keeper, &gone);
-    _exit(0);
+    /* What could not be said, the supervisor says: KEEPER_FAILED. */
+    _exit(wire_send(keeper->runtime, &gone, NULL, 0, NULL) < 0);
 }
 
 static void kill_now(struct keeper *keeper)
@@ -95,7 +101,7 @@ static void kill_now(struct keeper *keeper)
     const struct wire_message killed = {.type = WIRE_KILLED};
     /* This keeper can act: its timer need not make room for the warden, which dies now. */
     deadman_set(keeper->deadman, keeper->deadline_ns);
-    rounds_kill_once(); /* first the deed, then the word */
+    (void)rounds_kill_once(); /* first the deed, then the word */
     report(keeper, &killed);
     finish(keeper);
 }
@@ -241,8 +247,8 @@ static void read_signals(struct keeper *keeper)
 {
     struct signalfd_siginfo info;
     while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGTERM)
-            kill_now(keeper); /* the supervisor is dead (PDEATHSIG), or wants the tree dead */
+        if (info.ssi_signo == (uint32_t)SIGNAL_END)
+            kill_now(keeper);
         int status;
         pid_t pid;
         bool over = false;
@@ -261,21 +267,21 @@ static void fail_start(int runtime_fd, const char *text)
     (void)snprintf(message.text, sizeof(message.text), "%s", text);
     (void)wire_send(runtime_fd, &message, NULL, 0, NULL); /* it reads GONE below, or is dead */
     message.type = WIRE_GONE;
-    (void)wire_send(runtime_fd, &message, NULL, 0, NULL);
-    _exit(0);
+    _exit(wire_send(runtime_fd, &message, NULL, 0, NULL) < 0);
 }
 
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
     keeper->spec.deadline_ns = warden_deadman_ns(keeper);
+    /* Before there is a warden, which may start the child while this process is held up. */
+    deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
     keeper->warden = warden_start(&keeper->spec, fds, &keeper->line, &err);
     if (keeper->warden < 0)
         fail_start(keeper->runtime, err.message);
     /* Streams are the child's alone; what holds a lock stays open here too. */
     for (unsigned i = 0; i + keeper->spec.hold_count < nfds; i++)
         (void)close(fds[i]);
-    deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
     arm(keeper);
 }
 
@@ -301,7 +307,7 @@ void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
     keeper.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     keeper.deadman = deadman_open(&err);
     if (keeper.signals < 0 || keeper.timer < 0 || keeper.deadman == NULL ||
-        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 ||
+        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_PDEATHSIG, SIGNAL_END) < 0 ||
         getppid() != supervisor)
         fail_start(runtime_fd, "the keeper could not be set up");
     start(&keeper, fds + 1, nfds - 1);

@@ -1,6 +1,8 @@
 /**
- * The supervisor's table of keepers: pids, the runtime's ids for them, and which died before their
- * time. Mapped once, touched as it fills: the supervisor allocates nothing after its start.
+ * The supervisor's table of keepers: pids, the runtime's ids for them, and which failed: died
+ * before their time, or could not be forked. A failed one stays in the table until the runtime has
+ * been told, however full the line to it is. Mapped once, touched as it fills: the supervisor
+ * allocates nothing after its start.
  */
 #ifndef CROWN_PROCESS_KEEPERS_H
 #define CROWN_PROCESS_KEEPERS_H
@@ -9,27 +11,43 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define KEEPERS_MAX 65536u
+#define KEEPERS_MAX 65536u              /* that live */
+#define KEEPERS_ROOM (2u * KEEPERS_MAX) /* with those that failed, and nobody has been told */
 
 struct keeper_entry;
 
 struct keepers {
     struct keeper_entry *entries; /* the first `used` are in use, in no order */
     unsigned used;
-    unsigned count; /* how many live */
+    unsigned count; /* how many live; the others have failed */
 };
 
 /** @return 0, or -1 with errno. */
 int keepers_init(struct keepers *keepers);
+/** @return whether another one may live. */
 bool keepers_room(const struct keepers *keepers);
+/** @return whether there is no room even for the news that one failed. */
+bool keepers_full(const struct keepers *keepers);
 /** Call keepers_room first. */
 void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id);
+/** One that could not be forked. @param error an errno. Call keepers_full first. */
+void keepers_add_failed(struct keepers *keepers, uint64_t id, int error);
 
 /** A child ended. @return true when it was a keeper that died before it could kill its tree. */
 bool keepers_ended(struct keepers *keepers, pid_t pid, int status);
 
-/** Takes one that died before its time off the table. @return false when there is none. */
-bool keepers_take_failed(struct keepers *keepers, uint64_t *id);
+/**
+ * Tells of the failed ones, each until `tell` says that it was told; then it is off the table.
+ * @param gone also of those that died, since what they left behind is gone. Those that were never
+ * forked have left nothing.
+ * @param tell gets 0 for `error` when the keeper died; returns false when it cannot be told now.
+ */
+void keepers_tell_failed(struct keepers *keepers, bool gone,
+                         bool (*tell)(void *context, uint64_t id, int error), void *context);
+/** @return whether there is one that keepers_tell_failed would tell of. */
+bool keepers_owed(const struct keepers *keepers, bool gone);
+/** Forgets the failed ones: whom they were to be told is dead. */
+void keepers_forget_failed(struct keepers *keepers);
 
 bool keepers_has(const struct keepers *keepers, pid_t pid);
 void keepers_signal(const struct keepers *keepers, int signal);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define SEND_WAIT_MS 1000 /* a full line: its reader is a process that never blocks */
@@ -76,6 +77,13 @@ int link_title(struct link *link, const char *text, struct crown_error *err)
     struct wire_message message = {.type = WIRE_TITLE};
     (void)snprintf(message.text, sizeof(message.text), "%s", text); /* cut is fine */
     return send_patiently(link->fd, &message, NULL, 0, err);
+}
+
+int link_held(struct link *link, const char *text)
+{
+    struct wire_message message = {.type = WIRE_HELD};
+    (void)stpncpy(message.text, text, sizeof(message.text) - 1); /* cut is fine */
+    return wire_send(link->fd, &message, NULL, 0, NULL);
 }
 
 /* The spec first, then what it names, in the order that child_spec_read counts them. */

@@ -30,6 +30,9 @@ int link_heartbeat(struct link *link, struct crown_error *err);
 int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_error *err);
 int link_title(struct link *link, const char *text, struct crown_error *err);
 
+/** Answers SIGNAL_ASK: what this runtime is doing. May be called from a signal handler. */
+int link_held(struct link *link, const char *text);
+
 /** One child under one keeper. */
 struct keeper_link {
     uint64_t id;

@@ -1,5 +1,6 @@
 #include "process/orphans.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +51,20 @@ static bool is_ours(pid_t pid)
     return size > 0 && memmem(environment, (size_t)size, MARK, sizeof(MARK) - 1) != NULL;
 }
 
-unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init)
+/* @return whether it is there all the same. Only this process reaps its children, so the number is
+ * nobody else's. */
+static bool kill_orphan(pid_t pid, struct rounds_refused *refused)
+{
+    if (kill(pid, SIGKILL) == 0)
+        return true;
+    if (errno == ESRCH)
+        return false;
+    *refused = (struct rounds_refused){.pid = pid, .error = errno};
+    return true;
+}
+
+unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
+                      struct rounds_refused *refused)
 {
     static char list[LIST_MAX];
     char path[64];
@@ -68,7 +82,6 @@ unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init)
         if (pid == runtime || keepers_has(keepers, pid) || (init && !is_ours(pid)))
             continue;
         /* Its children come to us in their turn when it is dead. */
-        if (kill(pid, SIGKILL) == 0)
-            count++;
+        count += kill_orphan(pid, refused);
     }
 }

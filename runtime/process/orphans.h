@@ -9,14 +9,17 @@
 #include <sys/types.h>
 
 #include "process/keepers.h"
+#include "process/rounds.h"
 
 /**
  * One round of SIGKILL to every child of this process that is neither the runtime nor a keeper, and
  * to all below it.
  * @param init this is process 1, to which strangers' orphans come as well: then only wardens,
  * and those with CROWN_ELECTION in their environment, which every child of ours has, are killed.
- * @return how many are still there; call again until 0.
+ * @param refused who is there though SIGKILL was refused; left alone when there is nobody.
+ * @return how many are still there, killed or not; call again until 0.
  */
-unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init);
+unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
+                      struct rounds_refused *refused);
 
 #endif

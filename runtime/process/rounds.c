@@ -4,35 +4,91 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
-#define ROUND_PAUSE_NS (500 * NS_PER_US) /* the kernel needs a moment to tear a process down */
-#define CHILDREN_MAX 65536               /* bytes of one `children` file read at once */
+/* How often we look, not a guess at how long it takes: a child's death is noticed at once. */
+#define PAUSE_FIRST_NS (500 * NS_PER_US)
+#define PAUSE_MOST_NS (50 * NS_PER_MS)
+#define CHILDREN_MAX 65536 /* bytes of one `children` file read at once */
+#define DEPTH_MOST 64      /* deeper ones come nearer as their parents die */
 
-/* Visits the children of `pid`, whose children file is (proc(5)): /proc/PID/task/TID/children. */
-static void visit_children(pid_t pid, unsigned depth);
+struct round {
+    struct rounds_refused refused;
+    unsigned depth;
+};
 
-static void visit_list(char *list, unsigned depth)
+static int send_kill(const struct rounds_process *process)
+{
+    return process->pidfd >= 0 ? pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0)
+                               : kill(process->pid, SIGKILL);
+}
+
+/* Whether its number is still its own: nobody else gets it before it is reaped. */
+static bool is_itself(const struct rounds_process *process)
+{
+    return process->pidfd < 0 || pidfd_send_signal(process->pidfd, 0, NULL, 0) == 0 ||
+           errno != ESRCH;
+}
+
+/* @return its parent; 0 when it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    char text[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        (void)close(fd); /* read only */
+    text[size > 0 ? size : 0] = '\0';
+    /* "PID (NAME) STATE PPID": the name may hold anything, brackets too. */
+    const char *after = strrchr(text, ')');
+    return after != NULL && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
+}
+
+static void visit(struct round *round, const struct rounds_process *parent);
+
+/* The list is a moment old: who was on it may be gone, and its number another's, who must not be
+ * touched. So its descriptor first, then a look whether it belongs here. */
+static void kill_child(struct round *round, const struct rounds_process *parent, pid_t pid)
+{
+    const struct rounds_process child = {.pid = pid, .pidfd = pidfd_open(pid, 0)};
+    if (child.pidfd < 0 && errno == ESRCH)
+        return;
+    pid_t above = parent_of(pid);
+    if (above == getpid() || (above == parent->pid && is_itself(parent))) {
+        /* Parents first: a dead parent forks no more, and its children come to us, the subreaper.
+         */
+        if (send_kill(&child) < 0 && errno != ESRCH)
+            round->refused = (struct rounds_refused){.pid = pid, .error = errno};
+        visit(round, &child);
+    }
+    if (child.pidfd >= 0)
+        (void)close(child.pidfd); /* nothing to lose */
+}
+
+static void visit_list(struct round *round, const struct rounds_process *parent, char *list)
 {
     char *end = NULL;
     for (char *at = list;; at = end) {
         long pid = strtol(at, &end, 10);
         if (end == at)
             return;
-        /* Parents first: a dead parent forks no more, and its children come to us, the subreaper.
-         */
-        (void)kill((pid_t)pid, SIGKILL); /* dead already: the better */
-        visit_children((pid_t)pid, depth + 1);
+        kill_child(round, parent, (pid_t)pid);
     }
 }
 
-static void visit_task(const char *path, unsigned depth)
+/* The children of one thread are in /proc/PID/task/TID/children (proc(5)). */
+static void visit_task(struct round *round, const struct rounds_process *parent, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -40,51 +96,83 @@ static void visit_task(const char *path, unsigned depth)
     char *list = malloc(CHILDREN_MAX);
     if (list != NULL) {
         ssize_t size = read(fd, list, CHILDREN_MAX - 1);
-        if (size > 0) {
-            list[size] = '\0';
-            visit_list(list, depth);
-        }
+        list[size > 0 ? size : 0] = '\0';
+        visit_list(round, parent, list);
         free(list);
     }
     (void)close(fd); /* read only */
 }
 
-static void visit_children(pid_t pid, unsigned depth)
+static void visit(struct round *round, const struct rounds_process *parent)
 {
     char path[300];
-    if (depth > 64)
-        return; /* deeper ones come nearer as their parents die */
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    if (round->depth >= DEPTH_MOST)
+        return;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)parent->pid);
     DIR *tasks = opendir(path);
     if (tasks == NULL)
         return;
+    round->depth++;
     for (struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks)) {
         if (task->d_name[0] == '.')
             continue;
-        (void)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, task->d_name);
-        visit_task(path, depth);
+        (void)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)parent->pid,
+                       task->d_name);
+        visit_task(round, parent, path);
     }
+    round->depth--;
     (void)closedir(tasks); /* read only */
 }
 
-void rounds_kill_once(void)
+struct rounds_refused rounds_kill_below(const struct rounds_process *parent)
 {
-    visit_children(getpid(), 0);
+    struct round round = {.depth = 0};
+    visit(&round, parent);
+    return round.refused;
 }
 
-void rounds_kill_all(void)
+struct rounds_refused rounds_kill_once(void)
 {
+    const struct rounds_process self = {.pid = getpid(), .pidfd = -1};
+    return rounds_kill_below(&self);
+}
+
+/* @return how many; -1 when there is no child any more. */
+static int reap(void)
+{
+    int count = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+        count++;
+    return pid < 0 && errno == ECHILD ? -1 : count;
+}
+
+/* Until a child dies, where SIGCHLD is blocked, as in keepers and wardens. */
+static void wait_a_moment(int64_t ns)
+{
+    const struct timespec pause = {0, ns};
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigtimedwait(&set, NULL, &pause); /* cut short by another signal: the sooner the better */
+}
+
+void rounds_kill_all(void (*refused)(void *context, const struct rounds_refused *who),
+                     void *context)
+{
+    int64_t pause_ns = PAUSE_FIRST_NS;
     for (;;) {
-        rounds_kill_once();
-        pid_t pid;
-        do
-            pid = waitpid(-1, NULL, WNOHANG | __WALL);
-        while (pid > 0);
-        if (pid < 0 && errno == ECHILD)
+        const struct rounds_refused who = rounds_kill_once();
+        int reaped = reap();
+        if (reaped < 0)
             return;
-        /* Not a guess at how long it takes, only how often we look: what dies is reaped in the next
-         * round. */
-        const struct timespec pause = {0, ROUND_PAUSE_NS};
-        (void)nanosleep(&pause, NULL); /* cut short by a signal: the sooner the better */
+        if (who.pid != 0 && refused != NULL) {
+            refused(context, &who);
+            refused = NULL;
+        }
+        if (reaped > 0)
+            pause_ns = PAUSE_FIRST_NS;
+        wait_a_moment(pause_ns);
+        pause_ns = pause_ns * 2 < PAUSE_MOST_NS ? pause_ns * 2 : PAUSE_MOST_NS;
     }
 }

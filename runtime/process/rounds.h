@@ -6,10 +6,32 @@
 #ifndef CROWN_PROCESS_ROUNDS_H
 #define CROWN_PROCESS_ROUNDS_H
 
-/** One round: SIGKILL to every process below this one, as far as /proc shows them now. */
-void rounds_kill_once(void);
+#include <sys/types.h>
 
-/** Kills and reaps until this process has no child left. */
-void rounds_kill_all(void);
+/** A process that SIGKILL was refused for, though it is there: it lives on as another user. */
+struct rounds_refused {
+    pid_t pid; /* 0: none */
+    int error; /* EPERM, as a rule: kill(2) */
+};
+
+/** One round: SIGKILL to every process below this one, as far as /proc shows them now. @return who
+ * refused, or nobody. */
+struct rounds_refused rounds_kill_once(void);
+
+/**
+ * Kills and reaps until this process has no child left, however long that takes.
+ * @param refused called once, when a process that may not be killed is met; may be NULL.
+ */
+void rounds_kill_all(void (*refused)(void *context, const struct rounds_refused *who),
+                     void *context);
+
+/** A process, and a descriptor that stands for it and for no other that has its number later. */
+struct rounds_process {
+    pid_t pid;
+    int pidfd; /* -1 where the kernel has none: pidfd_open(2) */
+};
+
+/** Of a round: SIGKILL to all below `parent`, unless it is gone and its number another's. */
+struct rounds_refused rounds_kill_below(const struct rounds_process *parent);
 
 #endif

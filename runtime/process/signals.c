@@ -1,6 +1,5 @@
 #include "process/signals.h"
 
-#include <signal.h>
 #include <stddef.h>
 #include <sys/signalfd.h>
 
@@ -11,6 +10,19 @@ int signals_open(void)
     (void)sigprocmask(SIG_SETMASK, &set, NULL);
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGNAL_END);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int signals_open_supervisor(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -1,11 +1,25 @@
 /**
- * The signals that a keeper and a warden act on, as a descriptor to poll.
+ * The signals that supervisor, keepers and wardens act on, as a descriptor to poll, and what they
+ * say to each other by signals. None of these is one that a terminal, timeout(1) or a service
+ * manager sends to a whole group: keepers and wardens outlive those, and step down in order.
  */
 #ifndef CROWN_PROCESS_SIGNALS_H
 #define CROWN_PROCESS_SIGNALS_H
 
-/** Blocks every signal, and reads SIGCHLD and SIGTERM from the descriptor. @return it, or -1 with
- * errno. */
+#include <signal.h>
+
+/** To a keeper or a warden: your parent is dead, or wants you dead. Kill the tree and end. */
+#define SIGNAL_END (SIGRTMIN + 4)
+/** To a silent runtime: say what you are doing (HELD). SIGRTMIN + 3 is the runtime's own. */
+#define SIGNAL_ASK (SIGRTMIN + 5)
+
+/** Of a keeper or a warden: blocks every signal; SIGCHLD and SIGNAL_END are read from the
+ * descriptor.
+ * @return it, or -1 with errno. */
 int signals_open(void);
+
+/** Of the supervisor: SIGCHLD, SIGTERM and SIGINT; and SIGHUP, which ends nothing and is passed on
+ * to nobody. @return it, or -1 with errno. */
+int signals_open_supervisor(void);
 
 #endif

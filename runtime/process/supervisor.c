@@ -15,20 +15,24 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "process/backoff.h"
 #include "process/fds.h"
 #include "process/keeper.h"
 #include "process/keepers.h"
+#include "process/launch.h"
 #include "process/orphans.h"
 #include "process/realtime.h"
+#include "process/signals.h"
 #include "process/title.h"
+#include "process/watchdog.h"
 #include "process/wire.h"
 
 #define TOKEN_DIGITS 32
-#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
-#define BACKOFF_MOST_NS (5 * NS_PER_S)
-#define CALM_NS (30 * NS_PER_S) /* a runtime that lived this long starts the backoff anew */
-#define CLEAN_PAUSE_NS NS_PER_MS
+#define CLEAN_PAUSE_FIRST_NS NS_PER_MS
+#define CLEAN_PAUSE_MOST_NS (50 * NS_PER_MS)
 #define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for keepers to end after their runtime */
+/* Times the usual silence: of a runtime that leads nothing, and is asked to end. */
+#define END_PATIENCE 5
 
 /* What the supervisor is doing. */
 enum state {
@@ -46,124 +50,117 @@ struct supervisor {
     int journal;
     char token[TOKEN_DIGITS + 1];
     bool real_time;
-    bool armed;           /* a death or silence means: restart */
-    int64_t silence_ns;   /* how long the runtime may be silent; 0: for ever */
-    int64_t last_beat_ns; /* all three on CLOCK_MONOTONIC: a suspended host is no silence */
-    int64_t started_ns;
+    bool armed;         /* a death or silence means: restart */
+    int64_t silence_ns; /* how long the runtime may be silent; 0: for ever */
+    struct watchdog watchdog;
     int64_t wake_ns;
-    int64_t backoff_ns;
+    struct backoff backoff;
     int64_t hurry_ns; /* when keepers that still live are killed */
+    int64_t clean_pause_ns;
     unsigned restarts;
-    int status;    /* of the last runtime */
-    bool stopping; /* somebody asked us to end */
+    int status;      /* of the last runtime */
+    int stop_signal; /* the runtime has to be told to end; 0: not, or it was told */
+    bool stopping;   /* somebody asked us to end */
     bool interrupted;
-    bool orphans; /* a keeper died before its time: what it left must be killed */
+    bool orphans;    /* a keeper died before its time: what it left must be killed */
+    bool unkillable; /* some of it cannot be, and that was said */
     struct keepers keepers;
 };
 
-static void say(const char *text)
+/* @return false when the line is full: it must be said later. */
+static bool tell_runtime(const struct supervisor *supervisor, const struct wire_message *message)
 {
-    log_event(LOG_WARN, text, NULL, 0);
+    /* A runtime that is dead need not be told. */
+    return supervisor->line < 0 || wire_send(supervisor->line, message, NULL, 0, NULL) == 0 ||
+           errno == EPIPE || errno == ECONNRESET;
 }
 
-static void tell_runtime(struct supervisor *supervisor, const struct wire_message *message)
+static void has_orphans(struct supervisor *supervisor)
 {
-    /* A runtime that cannot be told is dead or hangs, and both are noticed elsewhere. */
-    if (supervisor->line >= 0)
-        (void)wire_send(supervisor->line, message, NULL, 0, NULL);
+    supervisor->orphans = true;
+    supervisor->clean_pause_ns = CLEAN_PAUSE_FIRST_NS;
 }
 
-/* The terminal sends its signals to the whole group; only the supervisor acts on them. */
-static void leave_signals_to_supervisor(void)
+/* How much silence is death: of one that leads, as much as it said; of one that is asked to end,
+ * some in any case. */
+static void limit_silence(struct supervisor *supervisor)
 {
-    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGQUIT, SIGPIPE};
-    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-        (void)signal(ignored[i], SIG_IGN);
-    sigset_t none;
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    int64_t limit_ns = 0;
+    if (supervisor->armed)
+        limit_ns = supervisor->silence_ns;
+    else if (supervisor->stopping)
+        limit_ns = END_PATIENCE * supervisor->config->heartbeat_timeout_ns;
+    watchdog_limit(&supervisor->watchdog, limit_ns);
 }
 
-static void become_runtime(struct supervisor *supervisor, int line, pid_t parent)
+static void greet_runtime(const struct supervisor *supervisor)
 {
-    (void)close(supervisor->signals);
-    realtime_leave();
-    leave_signals_to_supervisor();
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-        _exit(1);
-    title_set("crown-runtime", supervisor->config->title);
-    exit(supervisor->config->run_runtime(line, supervisor->journal, supervisor->config->context));
-}
-
-static int start_runtime(struct supervisor *supervisor)
-{
-    int ends[2];
-    struct crown_error err;
-    pid_t self = getpid();
-    if (wire_pair(ends, &err) < 0) {
-        say(err.message);
-        return -1;
-    }
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)close(ends[0]);
-        become_runtime(supervisor, ends[1], self);
-    }
-    (void)close(ends[1]);
-    if (pid < 0) {
-        (void)close(ends[0]);
-        say("start the runtime: cannot fork");
-        return -1;
-    }
-    supervisor->runtime = pid;
-    supervisor->line = ends[0];
-    supervisor->armed = false;
-    supervisor->state = RUNNING;
-    supervisor->started_ns = supervisor->last_beat_ns = clock_monotonic_ns();
+    struct wire_message held = {.type = WIRE_HELD};
     struct wire_message hello = {.type = WIRE_HELLO,
                                  .restarts = supervisor->restarts,
                                  .status = supervisor->status,
                                  .real_time = supervisor->real_time};
+    (void)snprintf(held.text, sizeof(held.text), "%s", supervisor->watchdog.held);
     (void)snprintf(hello.text, sizeof(hello.text), "%s", supervisor->token);
-    tell_runtime(supervisor, &hello);
-    if (supervisor->stopping) {
-        const struct wire_message stop = {.type = WIRE_STOP, .signal = SIGTERM};
-        tell_runtime(supervisor, &stop);
+    /* The line is new: it has room for two. */
+    if (held.text[0] != '\0')
+        (void)tell_runtime(supervisor, &held);
+    (void)tell_runtime(supervisor, &hello);
+}
+
+static int start_runtime(struct supervisor *supervisor)
+{
+    struct crown_error err = {0};
+    pid_t pid = launch_runtime(supervisor->config, supervisor->journal, supervisor->signals,
+                               &supervisor->line, &err);
+    if (pid < 0) {
+        log_warn("%s", err.message);
+        return -1;
     }
+    supervisor->runtime = pid;
+    supervisor->armed = false;
+    supervisor->state = RUNNING;
+    greet_runtime(supervisor);
+    watchdog_start(&supervisor->watchdog, pid);
+    if (supervisor->stopping)
+        supervisor->stop_signal = SIGTERM;
+    limit_silence(supervisor);
     return 0;
 }
 
 static void start_keeper(struct supervisor *supervisor, const struct wire_message *message,
                          const int *fds, unsigned nfds)
 {
-    struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = message->id, .error = EAGAIN};
     pid_t self = getpid();
-    (void)snprintf(failed.text, sizeof(failed.text), "run the child: no room for a keeper");
     if (nfds < 2 || !keepers_room(&supervisor->keepers)) {
-        tell_runtime(supervisor, &failed);
+        keepers_add_failed(&supervisor->keepers, message->id, EAGAIN);
         return;
     }
     pid_t pid = fork();
     if (pid == 0)
         keeper_run(fds[0], fds + 1, nfds - 1, self);
-    if (pid > 0) {
+    if (pid > 0)
         keepers_add(&supervisor->keepers, pid, message->id);
-        return;
-    }
-    failed.error = errno;
-    tell_runtime(supervisor, &failed);
+    else
+        keepers_add_failed(&supervisor->keepers, message->id, errno);
 }
 
 static void handle_runtime(struct supervisor *supervisor, const struct wire_message *message,
                            const int *fds, unsigned nfds)
 {
-    supervisor->last_beat_ns = clock_monotonic_ns();
+    if (message->type == WIRE_HELD) {
+        watchdog_answer(&supervisor->watchdog, message->text);
+        return; /* an answer is no progress */
+    }
+    watchdog_beat(&supervisor->watchdog);
     if (message->type == WIRE_ARM) {
         supervisor->armed = true;
         supervisor->silence_ns = message->stop_at_ns > 0 ? message->stop_at_ns
                                                          : supervisor->config->heartbeat_timeout_ns;
+        limit_silence(supervisor);
     } else if (message->type == WIRE_DISARM) {
         supervisor->armed = false;
+        limit_silence(supervisor);
     } else if (message->type == WIRE_TITLE) {
         title_set("crown-supervise", message->text);
     } else if (message->type == WIRE_START_KEEPER) {
@@ -176,7 +173,8 @@ static void read_runtime(struct supervisor *supervisor)
     struct wire_message message;
     int fds[WIRE_MAX_FDS];
     unsigned nfds = 0;
-    while (supervisor->line >= 0) {
+    /* What it asks for must be done, or be said to have failed. */
+    while (supervisor->line >= 0 && !keepers_full(&supervisor->keepers)) {
         int got = wire_receive(supervisor->line, &message, fds, &nfds, NULL);
         if (got == 0)
             return;
@@ -201,7 +199,8 @@ static void runtime_died(struct supervisor *supervisor, int status)
     supervisor->status = status;
     supervisor->state = CLEANING;
     supervisor->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS;
-    supervisor->orphans = true; /* what the runtime itself forked */
+    supervisor->stop_signal = 0;
+    has_orphans(supervisor); /* what the runtime itself forked */
 }
 
 static void reap(struct supervisor *supervisor)
@@ -212,22 +211,24 @@ static void reap(struct supervisor *supervisor)
         if (pid == supervisor->runtime)
             runtime_died(supervisor, status);
         else if (keepers_ended(&supervisor->keepers, pid, status))
-            supervisor->orphans = true;
+            has_orphans(supervisor);
     }
 }
 
 static void stop_runtime(struct supervisor *supervisor, int signal)
 {
-    const struct wire_message stop = {.type = WIRE_STOP, .signal = signal};
     bool again = supervisor->interrupted && signal == SIGINT;
-    supervisor->stopping = true;
     supervisor->interrupted = supervisor->interrupted || signal == SIGINT;
+    if (!supervisor->stopping) {
+        supervisor->stopping = true;
+        limit_silence(supervisor);
+    }
     if (!again) {
-        tell_runtime(supervisor, &stop);
+        supervisor->stop_signal = signal;
         return;
     }
     /* Twice Ctrl-C: at once. The trees first, so that nothing outlives its leader. */
-    keepers_signal(&supervisor->keepers, SIGTERM);
+    keepers_signal(&supervisor->keepers, SIGNAL_END);
     supervisor->armed = false;
     if (supervisor->runtime > 0)
         (void)kill(supervisor->runtime, SIGKILL);
@@ -243,48 +244,56 @@ static void read_signals(struct supervisor *supervisor)
     reap(supervisor);
 }
 
-static void watch_heartbeat(struct supervisor *supervisor)
-{
-    if (supervisor->state != RUNNING || !supervisor->armed || supervisor->silence_ns <= 0 ||
-        clock_monotonic_ns() - supervisor->last_beat_ns < supervisor->silence_ns)
-        return;
-    char text[128];
-    (void)snprintf(text, sizeof(text), "the runtime was silent for %.3g s: killing it",
-                   clock_seconds_from_ns(supervisor->silence_ns));
-    say(text);
-    supervisor->silence_ns = 0; /* said once */
-    (void)kill(supervisor->runtime, SIGKILL);
-}
-
 /* A stopped keeper does not see the end of its line; what it leaves is an orphan. */
 static void hurry_keepers(struct supervisor *supervisor)
 {
     if (supervisor->state != CLEANING || supervisor->keepers.count == 0 ||
         clock_monotonic_ns() < supervisor->hurry_ns)
         return;
-    say("a keeper did not end with its runtime: killing it");
     supervisor->hurry_ns = TIME_NEVER; /* SIGKILL is sent once */
     keepers_signal(&supervisor->keepers, SIGKILL);
-}
-
-/* Tells the runtime, if there is one, of the keepers whose trees are gone though they could not say
- * so. */
-static void report_failed_keepers(struct supervisor *supervisor)
-{
-    uint64_t id;
-    while (keepers_take_failed(&supervisor->keepers, &id)) {
-        const struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = id};
-        tell_runtime(supervisor, &failed);
-    }
+    log_warn("a keeper did not end with its runtime: killed it");
 }
 
 static void clean(struct supervisor *supervisor)
 {
-    if (supervisor->orphans &&
-        orphans_kill(supervisor->runtime, &supervisor->keepers, getpid() == 1) == 0) {
-        supervisor->orphans = false;
-        report_failed_keepers(supervisor);
+    struct rounds_refused refused = {.pid = 0};
+    if (!supervisor->orphans)
+        return;
+    if (orphans_kill(supervisor->runtime, &supervisor->keepers, getpid() == 1, &refused) == 0) {
+        supervisor->orphans = supervisor->unkillable = false;
+        return;
     }
+    if (refused.pid != 0 && !supervisor->unkillable)
+        log_warn("process %d of a tree cannot be killed (%s): it must be ended by hand",
+                 (int)refused.pid, strerror(refused.error));
+    supervisor->unkillable = supervisor->unkillable || refused.pid != 0;
+    supervisor->clean_pause_ns = supervisor->clean_pause_ns * 2 < CLEAN_PAUSE_MOST_NS
+                                     ? supervisor->clean_pause_ns * 2
+                                     : CLEAN_PAUSE_MOST_NS;
+}
+
+static bool tell_failed(void *context, uint64_t id, int error)
+{
+    struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = id, .error = error};
+    if (error != 0)
+        (void)snprintf(failed.text, sizeof(failed.text), "run the child: fork a keeper: %s",
+                       strerror(error));
+    return tell_runtime(context, &failed);
+}
+
+/* What the runtime must hear, however full its line is at times: else it would wait for ever. */
+static void pay_debts(struct supervisor *supervisor)
+{
+    const struct wire_message stop = {.type = WIRE_STOP, .signal = supervisor->stop_signal};
+    if (supervisor->stop_signal != 0 && tell_runtime(supervisor, &stop))
+        supervisor->stop_signal = 0;
+    keepers_tell_failed(&supervisor->keepers, !supervisor->orphans, tell_failed, supervisor);
+}
+
+static bool owes(const struct supervisor *supervisor)
+{
+    return supervisor->stop_signal != 0 || keepers_owed(&supervisor->keepers, !supervisor->orphans);
 }
 
 static int exit_code(const struct supervisor *supervisor)
@@ -293,10 +302,8 @@ static int exit_code(const struct supervisor *supervisor)
         return 128 + SIGINT;
     if (WIFEXITED(supervisor->status))
         return WEXITSTATUS(supervisor->status);
-    char text[96];
-    (void)snprintf(text, sizeof(text), "the runtime was ended by signal %d (%s)",
-                   WTERMSIG(supervisor->status), strsignal(WTERMSIG(supervisor->status)));
-    say(text);
+    log_warn("the runtime was ended by signal %d (%s)", WTERMSIG(supervisor->status),
+             strsignal(WTERMSIG(supervisor->status)));
     return 128 + WTERMSIG(supervisor->status);
 }
 
@@ -307,14 +314,9 @@ static bool go_on(struct supervisor *supervisor)
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 && !supervisor->orphans) {
         if (!supervisor->armed || supervisor->stopping)
             return false;
-        int64_t now = clock_monotonic_ns();
-        bool calm = now - supervisor->started_ns > CALM_NS;
+        int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
         supervisor->wake_ns =
-            now + (calm || supervisor->restarts == 0 ? 0 : supervisor->backoff_ns);
-        supervisor->backoff_ns = calm || supervisor->backoff_ns == 0 ? BACKOFF_FIRST_NS
-                                 : supervisor->backoff_ns * 2 > BACKOFF_MOST_NS
-                                     ? BACKOFF_MOST_NS
-                                     : supervisor->backoff_ns * 2;
+            clock_monotonic_ns() + backoff_pause_ns(&supervisor->backoff, lasted_ns);
         supervisor->state = PAUSING;
     }
     if (supervisor->state == PAUSING && supervisor->stopping)
@@ -329,34 +331,40 @@ static bool go_on(struct supervisor *supervisor)
     return true;
 }
 
+static int64_t next_look_ns(const struct supervisor *supervisor)
+{
+    switch (supervisor->state) {
+    case RUNNING:
+        return watchdog_next_ns(&supervisor->watchdog);
+    case CLEANING:
+        return supervisor->keepers.count > 0 ? supervisor->hurry_ns : TIME_NEVER;
+    case PAUSING:
+        return supervisor->wake_ns;
+    }
+    return TIME_NEVER;
+}
+
 static int poll_timeout_ms(const struct supervisor *supervisor)
 {
-    int64_t left_ns = TIME_NEVER;
-    if (supervisor->orphans)
-        left_ns = CLEAN_PAUSE_NS;
-    else if (supervisor->state == CLEANING && supervisor->hurry_ns != TIME_NEVER)
-        left_ns = supervisor->hurry_ns - clock_monotonic_ns();
-    else if (supervisor->state == PAUSING)
-        left_ns = supervisor->wake_ns - clock_monotonic_ns();
-    else if (supervisor->state == RUNNING && supervisor->armed && supervisor->silence_ns > 0)
-        left_ns = supervisor->last_beat_ns + supervisor->silence_ns - clock_monotonic_ns();
+    int64_t next_ns = next_look_ns(supervisor);
+    int64_t left_ns = next_ns == TIME_NEVER ? TIME_NEVER : next_ns - clock_monotonic_ns();
+    if (supervisor->orphans && left_ns > supervisor->clean_pause_ns)
+        left_ns = supervisor->clean_pause_ns;
     if (left_ns == TIME_NEVER)
         return -1;
     return left_ns <= 0 ? 0 : (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-static int open_signals(void)
+static void wait_for_events(struct supervisor *supervisor)
 {
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set,
-                    SIGHUP); /* read and dropped: it ends nothing and is passed on to nobody */
-    (void)sigaddset(&set, SIGPIPE);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    struct pollfd polls[] = {{.fd = supervisor->signals, .events = POLLIN},
+                             {.fd = supervisor->line}};
+    if (!keepers_full(&supervisor->keepers))
+        polls[1].events |= POLLIN;
+    if (owes(supervisor))
+        polls[1].events |= POLLOUT;
+    if (poll(polls, 2, poll_timeout_ms(supervisor)) < 0 && errno != EINTR)
+        _exit(1); /* our death is the death of all below */
 }
 
 static int set_up(struct supervisor *supervisor)
@@ -364,7 +372,7 @@ static int set_up(struct supervisor *supervisor)
     if (fds_open_standard() < 0)
         return -1; /* and nowhere to say so */
     random_token(supervisor->token, TOKEN_DIGITS);
-    supervisor->signals = open_signals();
+    supervisor->signals = signals_open_supervisor();
     supervisor->journal = memfd_create("crown-journal", MFD_CLOEXEC);
     if (supervisor->signals < 0 || supervisor->journal < 0 ||
         keepers_init(&supervisor->keepers) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
@@ -383,15 +391,14 @@ int supervisor_run(const struct supervisor_config *config)
     if (set_up(&supervisor) < 0)
         return 1;
     do {
-        struct pollfd polls[] = {{.fd = supervisor.signals, .events = POLLIN},
-                                 {.fd = supervisor.line, .events = POLLIN}};
-        if (poll(polls, 2, poll_timeout_ms(&supervisor)) < 0 && errno != EINTR)
-            return 1; /* our death is the death of all below */
+        wait_for_events(&supervisor);
         read_runtime(&supervisor);
         read_signals(&supervisor);
-        watch_heartbeat(&supervisor);
+        if (supervisor.state == RUNNING)
+            watchdog_look(&supervisor.watchdog);
         hurry_keepers(&supervisor);
         clean(&supervisor);
+        pay_debts(&supervisor);
     } while (go_on(&supervisor));
     return exit_code(&supervisor);
 }

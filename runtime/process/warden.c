@@ -25,25 +25,36 @@
 struct warden {
     int keeper; /* line to the keeper */
     int signals;
-    struct deadman *deadman;
+    struct deadman *deadman; /* NULL in a namespace: the kernel drops a SIGKILL of its first
+                                process's own */
     pid_t child;
     bool namespaced;
     bool terminal;
 };
 
-/* The end: in a namespace the kernel kills everything with us; else round by round. */
-static void end_tree(const struct warden *warden)
-{
-    if (!warden->namespaced)
-        rounds_kill_all();
-    _exit(0);
-}
+static void end_tree(const struct warden *warden) __attribute__((noreturn));
 
 static void report(const struct warden *warden, const struct wire_message *message)
 {
     /* A keeper that cannot be told is dead, and then the tree dies too. */
     if (wire_send(warden->keeper, message, NULL, 0, NULL) < 0)
         end_tree(warden);
+}
+
+static void report_unkillable(void *context, const struct rounds_refused *who)
+{
+    const struct warden *warden = context;
+    const struct wire_message message = {
+        .type = WIRE_UNKILLABLE, .pid = who->pid, .error = who->error};
+    (void)wire_send(warden->keeper, &message, NULL, 0, NULL); /* dead: the supervisor finds it */
+}
+
+/* The end: in a namespace the kernel kills everything with us; else round by round. */
+static void end_tree(const struct warden *warden)
+{
+    if (!warden->namespaced)
+        rounds_kill_all(report_unkillable, (void *)warden);
+    _exit(0);
 }
 
 static void reap(const struct warden *warden)
@@ -70,8 +81,8 @@ static void read_signals(const struct warden *warden)
 {
     struct signalfd_siginfo info;
     while (read(warden->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGTERM)
-            end_tree(warden); /* the keeper is dead (PDEATHSIG), or somebody wants us gone */
+        if (info.ssi_signo == (uint32_t)SIGNAL_END)
+            end_tree(warden); /* the keeper is dead */
         reap(warden);
     }
 }
@@ -81,7 +92,7 @@ static void read_keeper(const struct warden *warden)
     struct wire_message message;
     int got;
     while ((got = wire_receive(warden->keeper, &message, NULL, NULL, NULL)) > 0) {
-        if (message.type == WIRE_SET_DEADLINE)
+        if (message.type == WIRE_SET_DEADLINE && warden->deadman != NULL)
             deadman_set(warden->deadman, message.deadline_ns);
         if (message.type != WIRE_SIGNAL)
             continue;
@@ -143,6 +154,26 @@ static void close_streams(const struct child_spec *spec, const int *fds)
         (void)close(fds[i]);
 }
 
+/* Whatever comes of the keeper, the child does not outlive it, nor its deadline. */
+static void bind_to_keeper(struct warden *warden, const struct child_spec *spec, pid_t keeper)
+{
+    struct crown_error err = {0};
+    warden->signals = signals_open();
+    if (!warden->namespaced)
+        warden->deadman = deadman_open(&err);
+    if (warden->signals < 0 || (!warden->namespaced && warden->deadman == NULL)) {
+        (void)error_set(&err, ERROR_SYSTEM, "run %s: no descriptors or timers left", spec->argv[0]);
+        fail_start(warden, &err);
+    }
+    /* In a namespace SIGKILL will do, and works on a stopped process too: the kernel kills the
+     * rest. It is what the keeper's timer comes to there. */
+    if (prctl(PR_SET_PDEATHSIG, warden->namespaced ? SIGKILL : SIGNAL_END) < 0 ||
+        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || (!warden->namespaced && getppid() != keeper))
+        _exit(0);
+    if (warden->deadman != NULL)
+        deadman_set(warden->deadman, spec->deadline_ns);
+}
+
 static void warden_run(const struct child_spec *spec, const int *fds, int line, pid_t keeper,
                        uid_t uid, gid_t gid)
 {
@@ -155,18 +186,7 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
     title_set("crown-warden", spec->label);
     if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
         fail_start(&warden, &err);
-    warden.signals = signals_open();
-    warden.deadman = deadman_open(&err);
-    if (warden.signals < 0 || warden.deadman == NULL) {
-        (void)error_set(&err, ERROR_SYSTEM, "run %s: no descriptors or timers left", spec->argv[0]);
-        fail_start(&warden, &err);
-    }
-    /* In a namespace SIGKILL will do, and works on a stopped process too: the kernel kills the
-     * rest. */
-    if (prctl(PR_SET_PDEATHSIG, warden.namespaced ? SIGKILL : SIGTERM) < 0 ||
-        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || (!warden.namespaced && getppid() != keeper))
-        _exit(0);
-    deadman_set(warden.deadman, spec->deadline_ns);
+    bind_to_keeper(&warden, spec, keeper);
     start_child(&warden, spec, fds);
     close_streams(spec, fds);
     struct pollfd polls[2] = {{.fd = warden.signals, .events = POLLIN},

@@ -22,10 +22,12 @@
     X(DISARM, "disarm") /* no election is left: my exit is yours */                                \
     X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \
     X(TITLE, "title")               /* text: what `ps` shows after the process name */             \
+    X(HELD, "held") /* text: what the runtime was doing when it was asked. To the next runtime,    \
+                       before HELLO: what the last one was silent over */                          \
     /* supervisor -> runtime */                                                                    \
     X(HELLO, "hello")          /* version, token, restarts, how the last runtime ended */          \
     X(STOP, "stop")            /* signal: shut down in order */                                    \
-    X(KEEPER_FAILED, "failed") /* id, error: no keeper could be forked */                          \
+    X(KEEPER_FAILED, "failed") /* id: its tree is gone; or error: it could not be forked */        \
     /* runtime -> keeper */                                                                        \
     X(SET_DEADLINE, "deadline") /* stop_at, kill_at, deadline; TIME_NEVER: none */                 \
     X(STOP_CHILD, "stop_child") /* kill_at: stop signal now */                                     \
@@ -35,6 +37,7 @@
     X(START_FAILED, "start_failed") /* error, text: what could not be done */                      \
     X(EXITED, "exited")             /* status: of the child itself; its tree is being killed */    \
     X(KILLED, "killed")             /* the deadline or kill_at came: SIGKILL was sent */           \
+    X(UNKILLABLE, "unkillable")     /* pid, error: SIGKILL was refused; the tree lives on */       \
     X(GONE, "gone")                 /* status: no process of the tree is left; the keeper ends */
 
 #define WIRE_ENUM(name, text) WIRE_##name,

@@ -16,6 +16,7 @@
 #define MANY 1000u /* their pids fill more than the page that one read of /proc gives */
 
 static struct keepers keepers;
+static struct rounds_refused refused;
 static pid_t pids[MANY];
 
 static pid_t fork_sleeper(void)
@@ -57,10 +58,10 @@ static void the_runtime_and_keepers_are_spared_and_all_others_killed(void **stat
     for (unsigned i = 0; i < 3; i++)
         pids[i] = fork_sleeper();
     keepers_add(&keepers, pids[1], 1);
-    assert_int_equal(orphans_kill(pids[0], &keepers, false), 1);
+    assert_int_equal(orphans_kill(pids[0], &keepers, false, &refused), 1);
     assert_killed(pids[2]);
     pids[2] = 0;
-    assert_int_equal(orphans_kill(pids[0], &keepers, false), 0);
+    assert_int_equal(orphans_kill(pids[0], &keepers, false, &refused), 0);
 }
 
 static void an_orphan_behind_a_thousand_keepers_is_found(void **state)
@@ -73,7 +74,7 @@ static void an_orphan_behind_a_thousand_keepers_is_found(void **state)
         if (i < MANY - 1)
             keepers_add(&keepers, pids[i], i);
     }
-    assert_int_equal(orphans_kill(0, &keepers, false), 1);
+    assert_int_equal(orphans_kill(0, &keepers, false, &refused), 1);
     assert_killed(pids[MANY - 1]);
     pids[MANY - 1] = 0;
 }
@@ -87,31 +88,11 @@ static void process_1_kills_wardens_but_no_strangers(void **state)
     (void)prctl(PR_SET_NAME, "crown-warden"); /* what it forks bears the name from the start */
     pids[1] = fork_sleeper();
     (void)prctl(PR_SET_NAME, "orphans_test");
-    assert_int_equal(orphans_kill(0, &keepers, true), 1);
+    assert_int_equal(orphans_kill(0, &keepers, true, &refused), 1);
     assert_killed(pids[1]);
     pids[1] = 0;
-    assert_int_equal(orphans_kill(0, &keepers, true), 0);
+    assert_int_equal(orphans_kill(0, &keepers, true, &refused), 0);
     assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
-}
-
-static void the_table_remembers_who_died_before_its_time(void **state)
-{
-    (void)state;
-    uint64_t id = 0;
-    assert_int_equal(keepers_init(&keepers), 0);
-    keepers_add(&keepers, 101, 1);
-    keepers_add(&keepers, 102, 2);
-    keepers_add(&keepers, 103, 3);
-    assert_int_equal(keepers.count, 3);
-    assert_false(keepers_ended(&keepers, 101, 0)); /* it ended by itself, and said GONE */
-    assert_true(keepers_ended(&keepers, 102, SIGKILL));
-    assert_false(keepers_ended(&keepers, 999, SIGKILL));
-    assert_int_equal(keepers.count, 1);
-    assert_false(keepers_has(&keepers, 102));
-    assert_true(keepers_has(&keepers, 103));
-    assert_true(keepers_take_failed(&keepers, &id));
-    assert_true(id == 2);
-    assert_false(keepers_take_failed(&keepers, &id));
 }
 
 int main(void)
@@ -121,7 +102,6 @@ int main(void)
                                   reap_all),
         cmocka_unit_test_teardown(an_orphan_behind_a_thousand_keepers_is_found, reap_all),
         cmocka_unit_test_teardown(process_1_kills_wardens_but_no_strangers, reap_all),
-        cmocka_unit_test(the_table_remembers_who_died_before_its_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

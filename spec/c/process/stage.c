@@ -1,10 +1,8 @@
-#include "stage.h"
+#include "stage_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,282 +10,62 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "process/link.h"
 #include "process/rounds.h"
 #include "process/supervisor.h"
 #include "process/title.h"
 
 #define PATIENCE_NS (30 * NS_PER_S) /* far more than anything here takes */
-#define PERIOD_NS (5 * NS_PER_MS)
-#define LOOK_NS (2 * NS_PER_MS)
-#define SELF "/proc/self/exe"
 
 struct stage stage;
 
-static void pause_ns(int64_t ns)
+void stage_pause(int64_t ns)
 {
-    const struct timespec pause = {0, ns};
+    const struct timespec pause = {ns / NS_PER_S, ns % NS_PER_S};
     (void)nanosleep(&pause, NULL); /* only how often we look */
-}
-
-/* The child. */
-
-static int fifo_fd;
-
-static void tell(int kind, int detail)
-{
-    const struct tick tick = {clock_boottime_ns(), getpid(), kind, detail};
-    if (write(fifo_fd, &tick, sizeof(tick)) != (ssize_t)sizeof(tick))
-        _exit(1);
-}
-
-static void tick_for_ever(int kind)
-{
-    for (;;) {
-        tell(kind, 0);
-        pause_ns(PERIOD_NS);
-    }
-}
-
-static void daemonize(unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            (void)setsid();
-            if (fork() == 0)
-                tick_for_ever(TICK_DAEMON);
-            _exit(0);
-        }
-        (void)waitpid(pid, NULL, 0);
-    }
-}
-
-static void tell_signal(int signal)
-{
-    tell(TICK_SIGNALLED, signal);
-}
-
-static uint64_t status_mask(const char *name)
-{
-    char line[256];
-    uint64_t mask = ~UINT64_C(0);
-    FILE *file = fopen("/proc/self/status", "re");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (strncmp(line, name, strlen(name)) == 0)
-            mask = strtoull(line + strlen(name) + 1, NULL, 16);
-    if (file != NULL)
-        (void)fclose(file);
-    return mask;
-}
-
-static void list_fds(struct stage_world *world)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        int fd = atoi(entry->d_name);
-        if (entry->d_name[0] != '.' && fd != dirfd(folder) && world->fd_count < 32)
-            world->fds[world->fd_count++] = fd;
-    }
-    (void)closedir(folder);
-}
-
-static void look_around(const char *fifo)
-{
-    struct stage_world world = {.leads_group = getpgrp() == getpid()};
-    char path[64];
-    char score[16] = "";
-    struct stat null;
-    struct stat stream;
-    list_fds(&world); /* before anything of the test's own is open */
-    if (stat("/dev/null", &null) < 0)
-        _exit(1);
-    for (int fd = 0; fd < 3; fd++)
-        world.null[fd] = fstat(fd, &stream) == 0 && stream.st_rdev == null.st_rdev;
-    world.blocked = status_mask("SigBlk:");
-    world.ignored = status_mask("SigIgn:");
-    (void)prctl(PR_GET_PDEATHSIG, &world.death_signal);
-    world.uid = getuid();
-    world.gid = getgid();
-    world.group_count = getgroups(8, world.groups);
-    if (getcwd(world.cwd, sizeof(world.cwd)) == NULL)
-        _exit(1);
-    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, score, sizeof(score) - 1) <= 0)
-        _exit(1);
-    world.oom_score = atoi(score);
-    (void)snprintf(path, sizeof(path), "%s.world", fifo);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (write(fd, &world, sizeof(world)) != (ssize_t)sizeof(world))
-        _exit(1);
-}
-
-/* tick; daemons: three daemons tick too; stubborn: tells of signals and goes on; ends: one daemon,
- * ends itself with 7; world: looks around first. */
-static void play_child(const char *mode, const char *fifo)
-{
-    if (strcmp(mode, "world") == 0)
-        look_around(fifo);
-    fifo_fd = open(fifo, O_WRONLY | O_CLOEXEC);
-    if (fifo_fd < 0)
-        _exit(1);
-    if (strcmp(mode, "daemons") == 0)
-        daemonize(3);
-    if (strcmp(mode, "ends") == 0) {
-        daemonize(1);
-        for (int i = 0; i < 10; i++) {
-            tell(TICK_CHILD, 0);
-            pause_ns(PERIOD_NS);
-        }
-        _exit(7);
-    }
-    if (strcmp(mode, "stubborn") == 0) {
-        (void)signal(SIGINT, tell_signal);
-        (void)signal(SIGTERM, tell_signal);
-        (void)signal(SIGUSR1, tell_signal);
-    }
-    tick_for_ever(TICK_CHILD);
 }
 
 void stage_main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--play") == 0)
-        play_child(argv[2], argv[3]);
+        stage_play_child(argv[2], argv[3]);
     if (title_take_arguments(argc, argv, environ) == NULL)
         exit(1);
 }
 
-/* The runtime. */
-
-static void note(const struct wire_message *message)
+static void drop_rights(void)
 {
-    int place = stage.board->logged;
-    if (place < STAGE_LOG_MOST) {
-        stage.board->log[place] = *message;
-        stage.board->logged = place + 1;
-    }
-}
-
-static void start_child(struct link *link, struct keeper_link *keeper)
-{
-    static char mode[32];
-    static char *argv[] = {SELF, "--play", mode, stage.fifo, NULL};
-    static char *const envp[] = {"CROWN_ELECTION=test", "ASAN_OPTIONS=detect_leaks=0", NULL};
-    struct child_spec spec = stage.board->spec;
-    static char program[64];
-    (void)snprintf(mode, sizeof(mode), "%s", stage.board->mode);
-    if (stage.board->program != NULL) {
-        (void)snprintf(program, sizeof(program), "%s", stage.board->program);
-        argv[0] = program;
-    }
-    spec.argv = argv;
-    spec.envp = envp;
-    spec.label = "test";
-    if (link_start_child(link, &spec, keeper, NULL) < 0)
+    /* A user of its own: its processes are counted together with all others of that user. */
+    const uid_t user = 1000000 + (uid_t)getpid();
+    const struct rlimit limit = {(rlim_t)stage.board->processes, (rlim_t)stage.board->processes};
+    if ((stage.board->processes > 0 && setrlimit(RLIMIT_NPROC, &limit) < 0) ||
+        setgroups(0, NULL) < 0 || setresgid(STAGE_NOBODY, STAGE_NOBODY, STAGE_NOBODY) < 0 ||
+        setresuid(user, user, user) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
         _exit(9);
 }
-
-static void obey(struct keeper_link *keeper)
-{
-    const struct wire_message message = stage.board->order_message;
-    switch ((enum order)stage.board->order) {
-    case ORDER_NONE:
-        return;
-    case ORDER_DEADLINE:
-        (void)keeper_link_set_deadline(keeper, message.stop_at_ns, message.kill_at_ns,
-                                       message.deadline_ns, NULL);
-        break;
-    case ORDER_STOP:
-        (void)keeper_link_stop(keeper, message.kill_at_ns, NULL);
-        break;
-    case ORDER_SIGNAL:
-        (void)keeper_link_signal(keeper, message.signal, NULL);
-        break;
-    case ORDER_HANG:
-        stage.board->order = ORDER_NONE;
-        for (;;)
-            (void)pause();
-    case ORDER_CLOSE:
-        keeper_link_close(keeper);
-        break;
-    }
-    stage.board->order = ORDER_NONE;
-}
-
-static void wait_hello(struct link *link)
-{
-    struct wire_message hello;
-    struct pollfd polled = {.fd = link_fd(link), .events = POLLIN};
-    int run = stage.board->runs;
-    if (poll(&polled, 1, -1) < 0 || link_receive(link, &hello, NULL) <= 0)
-        _exit(9);
-    if (run < 2)
-        (void)memcpy(stage.board->token[run], hello.text, WIRE_TEXT);
-    stage.board->restarts = hello.restarts;
-    stage.board->runs = run + 1;
-}
-
-static void read_links(struct link *link, struct keeper_link *keeper)
-{
-    struct wire_message message;
-    int got = 0;
-    while ((got = link_receive(link, &message, NULL)) > 0) {
-        note(&message);
-        if (message.type == WIRE_STOP) {
-            (void)link_arm(link, false, 0, NULL);
-            _exit(5);
-        }
-    }
-    while (keeper->fd >= 0 && (got = keeper_link_receive(keeper, &message, NULL)) > 0)
-        note(&message);
-    if (keeper->fd >= 0 && got < 0)
-        keeper_link_close(keeper);
-}
-
-static int play_runtime(int line, int journal, void *context)
-{
-    struct link *link = link_new(line, NULL);
-    struct keeper_link keeper = {.fd = -1};
-    (void)journal;
-    (void)context;
-    if (link == NULL)
-        _exit(9);
-    wait_hello(link);
-    if (stage.board->crash)
-        _exit(3);
-    if (stage.board->arm && link_arm(link, true, stage.board->silence_ns, NULL) < 0)
-        _exit(9);
-    start_child(link, &keeper);
-    for (;;) {
-        (void)link_heartbeat(link, NULL); /* a dead supervisor: our own death comes */
-        obey(&keeper);
-        read_links(link, &keeper);
-        pause_ns(LOOK_NS);
-    }
-}
-
-/* The test. */
 
 static void play_supervisor(void)
 {
-    const struct supervisor_config config = {.run_runtime = play_runtime, .title = ""};
+    const struct supervisor_config config = {.run_runtime = stage_play_runtime,
+                                             .heartbeat_timeout_ns =
+                                                 stage.board->end_silence_ns / 5,
+                                             .title = ""};
     (void)close(stage.ticks);
     if (stage.board->stranger && fork() == 0) {
         (void)prctl(PR_SET_NAME, "stranger");
         for (;;)
             (void)pause();
     }
-    if (stage.board->unprivileged &&
-        (setgroups(0, NULL) < 0 || setresgid(STAGE_NOBODY, STAGE_NOBODY, STAGE_NOBODY) < 0 ||
-         setresuid(STAGE_NOBODY, STAGE_NOBODY, STAGE_NOBODY) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0))
+    if (stage.board->own_group && setpgid(0, 0) < 0)
         _exit(9);
+    if (stage.board->unprivileged)
+        drop_rights();
     _exit(supervisor_run(&config));
 }
 
@@ -314,42 +92,13 @@ int stage_open(void **state)
     return stage.ticks < 0 ? -1 : 0;
 }
 
-static pid_t find_below(pid_t pid, const char *name, bool self)
-{
-    char path[64];
-    char text[4096] = "";
-    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        (void)close(fd);
-    if (self && size > 1 && strncmp(text, name, (size_t)size - 1) == 0 &&
-        strlen(name) == (size_t)size - 1)
-        return pid;
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        (void)close(fd);
-    text[size > 0 ? size : 0] = '\0';
-    char *end = NULL;
-    for (char *at = text;; at = end) {
-        pid_t child = (pid_t)strtol(at, &end, 10);
-        if (end == at)
-            return 0;
-        pid_t found = find_below(child, name, true);
-        if (found != 0)
-            return found;
-    }
-}
-
 /* Whom a test has left stopped must be able to see the end. */
 static void let_go_on(void)
 {
     static const char *const names[] = {"crown-supervise", "crown-runtime", "crown-keeper",
                                         "crown-warden"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        pid_t pid = find_below(getpid(), names[i], false);
+        pid_t pid = stage_find(names[i]);
         if (pid > 0)
             (void)kill(pid, SIGCONT);
     }
@@ -379,8 +128,8 @@ int stage_close(void **state)
     if (stage.supervisor > 0)
         (void)kill(stage.supervisor, SIGKILL);
     while (!(clean = reap()) && clock_boottime_ns() < until_ns)
-        pause_ns(LOOK_NS);
-    rounds_kill_all();
+        stage_pause(STAGE_LOOK_NS);
+    rounds_kill_all(NULL, NULL);
     (void)snprintf(path, sizeof(path), "%s.world", stage.fifo);
     (void)unlink(path); /* one test writes it */
     int removed = unlink(stage.fifo) | rmdir(stage.folder) | close(stage.ticks);
@@ -448,7 +197,7 @@ void stage_until(bool (*done)(void))
             return;
         if (clock_boottime_ns() > until_ns)
             fail_msg("what was waited for did not come");
-        pause_ns(LOOK_NS);
+        stage_pause(STAGE_LOOK_NS);
     }
 }
 
@@ -528,7 +277,7 @@ static pid_t found_pid;
 
 static bool found(void)
 {
-    found_pid = find_below(getpid(), wanted_name, false);
+    found_pid = stage_find(wanted_name);
     return found_pid != 0;
 }
 

@@ -39,10 +39,14 @@ struct tick {
 /* What the test tells its runtime to do. */
 enum order {
     ORDER_NONE,
+    ORDER_START, /* as many children as `children` says; nothing is read until ORDER_READ */
+    ORDER_READ,
     ORDER_DEADLINE,
     ORDER_STOP,
     ORDER_SIGNAL,
     ORDER_HANG,  /* no heartbeat any more */
+    ORDER_SPIN,  /* nor any wait */
+    ORDER_WORK,  /* as long as STAGE_WORK_NS of processor time take, without a heartbeat */
     ORDER_CLOSE, /* the line to the keeper */
 };
 
@@ -61,6 +65,8 @@ struct stage_world {
     int group_count;
 };
 
+#define STAGE_WORK_NS INT64_C(150000000)
+#define STAGE_MANY 600
 #define STAGE_NOBODY 65534 /* a user and a group without rights */
 
 /* Shared by the test and its runtime. */
@@ -69,21 +75,29 @@ struct stage_board {
     const char *mode;    /* what the child plays: see stage.c */
     const char *program; /* NULL: this very program, playing `mode` */
     bool arm;            /* the runtime says ARM */
-    bool unprivileged;   /* the supervisor runs as STAGE_NOBODY */
+    bool later;          /* it starts its child when it is ordered to */
+    bool stay;           /* it notes STOP, and goes on */
+    bool answers;        /* it says what it does when it is asked */
+    bool unprivileged;   /* the supervisor runs as a user without rights, who has nothing else */
+    int processes;       /* how many that user may have; 0: any number */
+    bool own_group;      /* the supervisor leads a process group */
     bool crash;          /* the runtime ends itself before it says ARM */
     bool stranger; /* a process that is none of ours is the supervisor's child from the start */
-    int64_t silence_ns;
-    struct child_spec spec; /* all but argv, envp and label */
+    int64_t silence_ns, end_silence_ns; /* armed; and when it is asked to end, not armed */
+    struct child_spec spec;             /* all but argv, envp and label */
 
     /* The test's, at any time; the runtime takes an order by setting ORDER_NONE. */
     _Atomic int order;
     struct wire_message order_message;
+    unsigned children; /* 0: one */
 
     /* The runtime's. */
     _Atomic int runs; /* how many runtimes have started */
     _Atomic int logged;
     char token[2][WIRE_TEXT];
     uint32_t restarts;
+    _Atomic unsigned started, unstarted; /* children */
+    _Atomic bool stopped;                /* STOP came, perhaps after the log was full */
     struct wire_message log[STAGE_LOG_MOST];
 };
 
@@ -135,8 +149,13 @@ void stage_order(enum order order, const struct wire_message *message);
 
 /** @return the pid of a process below the supervisor by its name; waits for it. */
 pid_t stage_pid(const char *name);
+/** The same without waiting. @return 0 when there is none. */
+pid_t stage_find(const char *name);
 
 void stage_kill(pid_t pid, int signal);
+
+/** @return as ps(1) shows it: R, S, D, T, t, Z; NUL when it is gone. */
+char stage_state(pid_t pid);
 
 /** Until the child in mode "world" has looked around. */
 void stage_world(struct stage_world *world);

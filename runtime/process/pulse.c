@@ -1,0 +1,90 @@
+#include "process/pulse.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define FIRST_LOOK 2 /* half of the limit after a beat: beats come more often than that */
+#define LOOKS 8      /* then an eighth of it each time */
+
+/* @return the processor time that a process has had so far, in ns; 0 when it is gone. */
+static int64_t processor_time(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+        return 0;
+    return (int64_t)used.tv_sec * NS_PER_S + used.tv_nsec;
+}
+
+/* @return as ps(1) shows it: R runs or waits for a processor, S sleeps, D for a disk, T stopped. */
+static char state_of(pid_t pid)
+{
+    char path[64];
+    char text[128];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        (void)close(fd); /* read only */
+    text[size > 0 ? size : 0] = '\0';
+    const char *after = strrchr(text, ')'); /* the name may hold anything */
+    return after != NULL && after[1] == ' ' ? after[2] : '?';
+}
+
+static void count_from(struct pulse *pulse, int64_t now_ns, int64_t parts)
+{
+    pulse->looked_ns = now_ns;
+    pulse->next_ns =
+        pulse->limit_ns > 0 ? clock_add_ns(now_ns, pulse->limit_ns / parts) : TIME_NEVER;
+    pulse->processor_ns = processor_time(pulse->pid);
+}
+
+void pulse_start(struct pulse *pulse, pid_t pid)
+{
+    *pulse = (struct pulse){.pid = pid, .started_ns = clock_monotonic_ns()};
+    pulse_beat(pulse);
+}
+
+void pulse_beat(struct pulse *pulse)
+{
+    pulse->last_beat_ns = clock_monotonic_ns();
+    pulse->silent_ns = 0;
+    count_from(pulse, pulse->last_beat_ns, FIRST_LOOK);
+}
+
+void pulse_limit(struct pulse *pulse, int64_t limit_ns)
+{
+    pulse->limit_ns = limit_ns;
+    count_from(pulse, clock_monotonic_ns(), FIRST_LOOK);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+bool pulse_look(struct pulse *pulse)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (now_ns < pulse->next_ns)
+        return false;
+    char state = state_of(pulse->pid);
+    pulse->running = state == 'R';
+    pulse->stopped = state == 'T' || state == 't';
+    /* Who looks so late was held up itself, and perhaps all of the host was. */
+    int64_t passed_ns = least(now_ns, pulse->next_ns + pulse->limit_ns / LOOKS) - pulse->looked_ns;
+    int64_t worked_ns = processor_time(pulse->pid) - pulse->processor_ns;
+    pulse->silent_ns += pulse->running ? least(worked_ns, passed_ns) : passed_ns;
+    count_from(pulse, now_ns, LOOKS);
+    return pulse->silent_ns >= pulse->limit_ns;
+}
+
+int64_t pulse_lasted_ns(const struct pulse *pulse)
+{
+    return pulse->last_beat_ns - pulse->started_ns;
+}

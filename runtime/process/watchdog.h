@@ -1,0 +1,33 @@
+/**
+ * What becomes of a runtime that is silent for too long: it is asked what it does, which the next
+ * one is told and the log says, and killed unless it makes progress at the last moment.
+ */
+#ifndef CROWN_PROCESS_WATCHDOG_H
+#define CROWN_PROCESS_WATCHDOG_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/pulse.h"
+#include "process/wire.h"
+
+struct watchdog {
+    struct pulse pulse;
+    int64_t answer_ns; /* it is asked, and killed then: on CLOCK_MONOTONIC. TIME_NEVER: it is not */
+    char held[WIRE_TEXT]; /* what the last one did when it was killed; "" where it was not */
+};
+
+/** For a runtime that was just started. What held the last one is forgotten. */
+void watchdog_start(struct watchdog *watchdog, pid_t runtime);
+/** It has made progress. */
+void watchdog_beat(struct watchdog *watchdog);
+/** It says what it does. */
+void watchdog_answer(struct watchdog *watchdog, const char *text);
+/** How much silence is death from now on; 0: none is. */
+void watchdog_limit(struct watchdog *watchdog, int64_t limit_ns);
+/** Kills it when it is time to. */
+void watchdog_look(struct watchdog *watchdog);
+/** @return when to look again, on CLOCK_MONOTONIC. */
+int64_t watchdog_next_ns(const struct watchdog *watchdog);
+
+#endif

@@ -1,0 +1,160 @@
+/* Which runtime is dead: one that makes no progress, not one that gets no processor. */
+#include "process/watchdog.h"
+
+#include "stage.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* More than a busy host keeps a process from a moment's work, less than anybody's patience. */
+#define SILENCE (800 * NS_PER_MS)
+#define SHORT (STAGE_WORK_NS * 3)
+#define HOGS 8
+
+static int wanted_runs;
+
+static bool so_many_runs(void)
+{
+    return stage.board->runs >= wanted_runs;
+}
+
+static void until_runs(int runs)
+{
+    wanted_runs = runs;
+    stage_until(so_many_runs);
+}
+
+static void start(int64_t silence_ns)
+{
+    stage.board->arm = true;
+    stage.board->silence_ns = silence_ns;
+    stage_start();
+    stage_until_ticking(0);
+}
+
+static void a_runtime_that_spins_is_replaced_and_the_next_one_hears_why(void **state)
+{
+    (void)state;
+    stage.board->answers = true;
+    start(SILENCE);
+    stage_order(ORDER_SPIN, NULL);
+    until_runs(2);
+    assert_string_equal(stage_until_message(WIRE_HELD)->text, "on the stage");
+}
+
+static void a_runtime_that_does_not_answer_is_replaced(void **state)
+{
+    (void)state;
+    start(SILENCE);
+    stage_order(ORDER_SPIN, NULL);
+    until_runs(2);
+    assert_string_equal(stage_until_message(WIRE_HELD)->text, "no answer");
+}
+
+static void a_stopped_runtime_is_replaced_and_named(void **state)
+{
+    (void)state;
+    stage.board->answers = true;
+    start(SILENCE);
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    until_runs(2);
+    assert_string_equal(stage_until_message(WIRE_HELD)->text, "stopped by a signal");
+}
+
+static void a_runtime_that_dies_otherwise_was_held_by_nothing(void **state)
+{
+    (void)state;
+    start(SILENCE);
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    assert_null(stage_message(WIRE_HELD));
+}
+
+/* With all others of one processor, so that the runtime gets a ninth of it. */
+static void share_processor(pid_t pid)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    assert_int_equal(sched_setaffinity(pid, sizeof(one), &one), 0);
+}
+
+static void start_hogs(pid_t *hogs)
+{
+    for (int i = 0; i < HOGS; i++) {
+        hogs[i] = fork();
+        assert_true(hogs[i] >= 0);
+        if (hogs[i] == 0)
+            for (volatile unsigned spins = 0;; spins++)
+                continue;
+        share_processor(hogs[i]);
+    }
+}
+
+static void a_runtime_that_gets_little_processor_time_is_not_silent(void **state)
+{
+    (void)state;
+    pid_t hogs[HOGS];
+    start(SHORT);
+    share_processor(stage_pid("crown-runtime"));
+    start_hogs(hogs);
+    int64_t began_ns = clock_monotonic_ns();
+    stage_order(ORDER_WORK, NULL); /* until it is done */
+    int64_t took_ns = clock_monotonic_ns() - began_ns;
+    for (int i = 0; i < HOGS; i++)
+        stage_kill(hogs[i], SIGKILL);
+    assert_true(took_ns > SHORT); /* it was silent for longer than is allowed */
+    stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+}
+
+static void a_supervisor_that_was_held_up_blames_nobody(void **state)
+{
+    (void)state;
+    start(SILENCE);
+    pid_t runtime = stage_pid("crown-runtime");
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_kill(runtime, SIGSTOP);
+    const struct timespec pause = {1, 0}; /* longer than the silence that is allowed */
+    (void)nanosleep(&pause, NULL);
+    stage_kill(stage.supervisor, SIGCONT);
+    for (int i = 0; i < 5; i++)
+        stage_until_ticking(0); /* the supervisor has looked */
+    stage_kill(runtime, SIGCONT);
+    for (int i = 0; i < 50; i++)
+        stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+}
+
+static void a_runtime_that_ends_itself_too_slowly_is_ended(void **state)
+{
+    (void)state;
+    stage.board->stay = true;
+    stage.board->end_silence_ns = SILENCE;
+    stage_start();
+    stage_until_ticking(0);
+    stage_order(ORDER_HANG, NULL);
+    stage_kill(stage.supervisor, SIGTERM);
+    stage_wait_supervisor();
+    stage_until_gone();
+}
+
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
+
+int main(int argc, char **argv)
+{
+    stage_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST(a_runtime_that_spins_is_replaced_and_the_next_one_hears_why),
+        STAGE_TEST(a_runtime_that_does_not_answer_is_replaced),
+        STAGE_TEST(a_stopped_runtime_is_replaced_and_named),
+        STAGE_TEST(a_runtime_that_dies_otherwise_was_held_by_nothing),
+        STAGE_TEST(a_runtime_that_gets_little_processor_time_is_not_silent),
+        STAGE_TEST(a_supervisor_that_was_held_up_blames_nobody),
+        STAGE_TEST(a_runtime_that_ends_itself_too_slowly_is_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
