@@ -48,6 +48,19 @@ static int close_stage(void **state)
     return stage_close(state);
 }
 
+static pid_t child_pid(void)
+{
+    return (pid_t)stage_until_message(WIRE_STARTED)->pid;
+}
+
+/* And the runtime knows that it has a child. */
+static void start(void)
+{
+    stage_start();
+    stage_until_ticking(0);
+    (void)child_pid();
+}
+
 static void stop_at_once(void)
 {
     const struct wire_message stop = {.kill_at_ns = clock_boottime_ns()};
@@ -62,16 +75,10 @@ static void assert_ticks_on_and_nobody_says_that_it_is_gone(void)
     assert_null(stage_message(WIRE_KEEPER_FAILED));
 }
 
-static pid_t child_pid(void)
-{
-    return (pid_t)stage_until_message(WIRE_STARTED)->pid;
-}
-
 static void a_keeper_says_so_and_waits_for_its_end(void **state)
 {
     (void)state;
-    stage_start();
-    stage_until_ticking(0);
+    start();
     stop_at_once();
     const struct wire_message *unkillable = stage_until_message(WIRE_UNKILLABLE);
     assert_int_equal(unkillable->pid, child_pid());
@@ -90,10 +97,8 @@ static bool keeper_is_gone(void)
 static void a_supervisor_that_inherits_it_waits_too(void **state)
 {
     (void)state;
-    stage_start();
-    stage_until_ticking(0);
+    start();
     stage_kill(stage_pid("crown-keeper"), SIGKILL);
-    stage_kill(stage_pid("crown-warden"), SIGKILL);
     stage_until(keeper_is_gone);
     assert_ticks_on_and_nobody_says_that_it_is_gone();
     stage_kill(child_pid(), SIGKILL);
@@ -105,8 +110,7 @@ static void past_its_deadline_it_is_the_supervisor_s(void **state)
 {
     (void)state;
     stage_set_deadlines(TIME_NEVER, SOON, SOON + SOON / 2);
-    stage_start();
-    stage_until_ticking(0);
+    start();
     (void)stage_until_message(WIRE_UNKILLABLE);
     stage_until(keeper_is_gone);
     assert_ticks_on_and_nobody_says_that_it_is_gone();
@@ -120,8 +124,7 @@ static void it_keeps_the_supervisor_from_going_on(void **state)
 {
     (void)state;
     stage.board->arm = true;
-    stage_start();
-    stage_until_ticking(0);
+    start();
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
     for (int i = 0; i < 50; i++)
         stage_until_ticking(0);

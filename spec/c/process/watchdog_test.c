@@ -11,8 +11,8 @@
 
 /* More than a busy host keeps a process from a moment's work, less than anybody's patience. */
 #define SILENCE (800 * NS_PER_MS)
-#define SHORT (STAGE_WORK_NS * 3)
-#define HOGS 8
+#define SHORT (STAGE_WORK_NS * 5 / 2)
+#define HOGS 4
 
 static int wanted_runs;
 
@@ -73,7 +73,7 @@ static void a_runtime_that_dies_otherwise_was_held_by_nothing(void **state)
     assert_null(stage_message(WIRE_HELD));
 }
 
-/* With all others of one processor, so that the runtime gets a ninth of it. */
+/* With all others of one processor, so that the runtime gets a fifth of it. */
 static void share_processor(pid_t pid)
 {
     cpu_set_t one;
