@@ -246,7 +246,8 @@ static int client_server_pid(lua_State *L)
     return 1;
 }
 
-/* -> the socket, and its own port (0 for a UNIX socket); nothing without a connection. */
+/* -> the socket, and its own address, as the server sees it where nothing stands between the two;
+ * nothing without a connection. */
 static int client_socket(lua_State *L)
 {
     const struct client *client = check_client(L);
@@ -255,7 +256,9 @@ static int client_socket(lua_State *L)
     if (fd < 0 || getsockname(fd, address_fill(&address), &address.size) < 0)
         return 0;
     lua_pushinteger(L, fd);
-    lua_pushinteger(L, (lua_Integer)address_port(&address));
+    char text[ADDRESS_TEXT_SIZE];
+    address_text(&address, text, sizeof(text));
+    lua_pushstring(L, text);
     return 2;
 }
 

@@ -4,15 +4,18 @@ local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
 local Pgbouncer = require "support.pgbouncer"
 local Player = require "support.oracle_candidate"
+local port = require "support.port"
 local Postgres = require "support.postgres"
+local Process = require "support.candidate"
 local run = require "support.run"
+local tempdir = require "support.tempdir"
 
 local serial = 0
 
 describe("the advisory lock oracle on Postgres", function()
   local server, name, players
 
-  setup(function() server = Postgres.start() end)
+  setup(function() server = Postgres.start { hba = "host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n" } end)
   teardown(function() server:destroy() end)
   before_each(function()
     serial = serial + 1
@@ -108,6 +111,36 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     local granted
     eventually(function() granted = two:claim() return granted[1] == "granted" end)
     assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  for what, words in pairs {
+    ["the server sees the leader's own end"] = { nil, true },
+    ["another address with the same port stands between"] = { "127.0.0.2", false },
+  } do
+    it("believes the end of a connection only where " .. what, function()
+      local way = server
+      if words[1] then
+        way = { port = port.free() }
+        way.process = Process.start { program = "/usr/bin/socat", node = "nat", log = tempdir() .. "/log", args = {
+          ("TCP-LISTEN:%d,bind=127.0.0.1,reuseaddr,fork"):format(way.port),
+          ("SYSTEM:exec socat - TCP\\:127.0.0.1\\:%d\\,bind=%s\\:$SOCAT_PEERPORT"):format(server.port, words[1]) } }
+      end
+      local one = candidate("one", { url = server:url_for("crown", "crown", way.port) })
+      eventually(function() return one:claim()[1] == "granted" end)
+      local row = server:sql("SELECT direct FROM crown_advisory_v1 WHERE lock_name = $1", name)[1]
+      if words[1] then
+        way.process:hurt_self "KILL"
+        way.process:wait(5)
+      end
+      assert.equal(words[2], row.direct)
+    end)
+  end
+
+  it("refuses that its rows are deleted", function()
+    candidate("one"):claim()
+    for _, sql in ipairs { "DELETE FROM crown_advisory_v1", "TRUNCATE crown_advisory_v1" } do
+      assert.is_false((pcall(server.sql, server, sql)))
+    end
   end)
 
   it("tells the leader at once that its lock is gone with its session", function()

@@ -1,6 +1,7 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
+local Pgbouncer = require "support.pgbouncer"
 local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
 local run = require "support.run"
@@ -80,6 +81,17 @@ describe("the lease oracle on Postgres", function()
     assert.equal(epoch, row().epoch)
     assert.is_true(row().runs)
     assert.equal("granted", one:refresh()[1])
+  end)
+
+  it("does not let a late refresh take back what was released", function()
+    local one, two = candidate "one", candidate "two"
+    one:claim()
+    local number = one.state.number
+    one:abdicate()
+    assert.is_false((one.state.leases:refresh(one.state, number)))
+    assert.is_false(row().runs)
+    assert.is_nil(one.state.leases:claim(one.state, number).epoch)
+    assert.equal("granted", two:claim()[1])
   end)
 
   it("does not release what another candidate has won since", function()
@@ -351,10 +363,75 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
 
   it("tells a leader whose row is gone, and holds it back too", function()
     local one = prepare()
-    server:sql "TRUNCATE crown_lease_v1"
+    server:sql "ALTER TABLE crown_lease_v1 DISABLE TRIGGER ALL"
+    server:sql "DELETE FROM crown_lease_v1"
     local verdict = one:refresh()
     assert.equal("denied", verdict[1])
     assert.is_true(verdict[5])
+  end)
+
+  it("refuses to be truncated, and sits it out where that was done all the same", function()
+    local one, two = prepare(), candidate "two"
+    assert.equal("denied", two:claim()[1])
+    local done, problem = pcall(server.sql, server, "TRUNCATE crown_lease_v1")
+    assert.is_false(done)
+    assert.matches("not truncated", problem)
+    assert.equal("granted", one:refresh()[1])
+    server:sql "ALTER TABLE crown_lease_v1 DISABLE TRIGGER ALL"
+    server:sql "TRUNCATE crown_lease_v1"
+    local verdict = two:claim() -- on the connection that it had
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    assert.is_true(verdict[2] > 1)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(verdict[4] > epoch)
+  end)
+
+  it("sits it out when the table was dropped and restored beneath its connection", function()
+    local two = (prepare() and candidate "two")
+    assert.equal("denied", two:claim()[1])
+    server:sql "CREATE TABLE kept AS SELECT * FROM crown_lease_v1"
+    server:sql "DROP TABLE crown_lease_v1"
+    server:sql "CREATE TABLE crown_lease_v1 (LIKE kept)"
+    server:sql "ALTER TABLE crown_lease_v1 ADD PRIMARY KEY (lock_name), OWNER TO crown"
+    local verdict = two:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("sits it out when a pooler puts a promoted replica in its server's place (R11)", function()
+    local one = prepare()
+    local replica = server:replica()
+    local pooler = Pgbouncer.start(server)
+    local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 2 })
+    assert.equal("granted", one:refresh()[1])
+    assert.equal("denied", two:claim()[1])
+    replica:promote()
+    replica:sql("UPDATE crown_lease_v1 SET expires_at = clock_timestamp()") -- as where the last refresh had not come yet
+    pooler:lead_to(replica)
+    local verdict
+    eventually(function()
+      assert.equal("granted", one:refresh()[1])
+      verdict = two:claim()
+      return verdict[1] ~= "denied" or verdict[5]
+    end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(verdict[4] > epoch + 1000)
+    pooler:destroy()
+    replica:destroy()
+  end)
+
+  it("is sat out longer for a longer TTL that is heard of later", function()
+    prepare()
+    server:sql "UPDATE crown_store_v1 SET identity = 'elsewhere', longest_ttl = 0.5 WHERE part = 'lease'"
+    local short = Player.new(lease, { name = "short", url = server.url .. "?application_name=short", ttl = 0.5 })
+    assert.is_true(short:claim()[5])
+    eventually(function() return short:claim()[1] == "granted" end)
+    local verdict = Player.new(lease, { name = "long", url = server.url .. "?application_name=long", ttl = 20 }):claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    assert.is_true(verdict[2] > 10)
   end)
 
   it("sits it out on a promoted replica, also when the lease had not reached it", function()

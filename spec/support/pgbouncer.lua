@@ -26,9 +26,7 @@ pidfile =
 --- @tparam table server of support.postgres
 function Pgbouncer.start(server)
   local self = setmetatable({ port = port.free(), dir = tempdir() }, Pgbouncer)
-  local file = assert(io.open(self.dir .. "/config.ini", "w"))
-  file:write(CONFIG:format(server.port, self.port)) -- auth_type = any: everybody is the user of the database's line
-  file:close()
+  self:write(server)
   assert(crown.exec { "/bin/chmod", "755", self.dir })
   self.process = Candidate.start { program = "/usr/sbin/pgbouncer", node = "pgbouncer", log = self.dir .. "/log",
     args = { "-u", "postgres", self.dir .. "/config.ini" } }
@@ -39,6 +37,19 @@ function Pgbouncer.start(server)
     return client
   end, 10)
   return self
+end
+
+function Pgbouncer:write(server)
+  local file = assert(io.open(self.dir .. "/config.ini", "w"))
+  file:write(CONFIG:format(server.port, self.port)) -- auth_type = any: everybody is the user of the database's line
+  file:close()
+end
+
+--- Has it lead to another server from now on; its clients keep their connections.
+-- @tparam table server of support.postgres
+function Pgbouncer:lead_to(server)
+  self:write(server)
+  self.process:signal "HUP"
 end
 
 function Pgbouncer:destroy()

@@ -37,6 +37,11 @@ SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES
 local KILLED = [[(SELECT pg_stat_get_db_sessions_killed(d.oid) + pg_stat_get_db_sessions_fatal(d.oid)
   FROM pg_database d WHERE d.datname = current_database())]]
 
+-- Where the session comes from, written as we write our own end of it. Behind a translation of addresses the two differ:
+-- there the end of the connection says nothing of the leader's tree.
+local CLIENT = [[coalesce(CASE family(inet_client_addr()) WHEN 6 THEN '[' || host(inet_client_addr()) || ']'
+  ELSE host(inet_client_addr()) END || ':' || inet_client_port(), 'unix:')]]
+
 local HELD = [[EXISTS (SELECT FROM pg_locks k JOIN pg_database d ON d.oid = k.database
   WHERE k.locktype = 'advisory' AND k.granted AND k.pid = %s AND d.datname = current_database()
     AND k.classid::text = '%s' AND k.objid::text = '%s' AND k.objsubid = %d)]]
@@ -52,7 +57,7 @@ local WIN = [[
 INSERT INTO crown_advisory_v1 AS r
   (lock_name, holder, epoch, acting_until, renewed_at, pid, direct, killed)
 SELECT $1, $2, s.epoch_floor + 1, clock_timestamp() + make_interval(secs => $3::float8), clock_timestamp(),
-  pg_backend_pid(), coalesce(inet_client_port(), 0) = $4::int, ]] .. KILLED .. [[
+  pg_backend_pid(), ]] .. CLIENT .. [[ = $4, ]] .. KILLED .. [[
 FROM crown_store_v1 s WHERE s.part = 'advisory' AND s.trusted_at <= clock_timestamp() AND HELD
 ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, epoch = greatest(r.epoch + 1, excluded.epoch),
   acting_until = excluded.acting_until, renewed_at = excluded.renewed_at, pid = excluded.pid,
@@ -211,9 +216,9 @@ end
 --- Enters this candidate as the leader, under the lock.
 -- @treturn number the new epoch; or nil, message, code
 function Session:win(generation)
-  local _, port = self.bare:socket()
+  local _, address = self.bare:socket()
   local rows, problem, code = self.bare:query(self.sql.win, self.timeout, generation, self.name, self.holder, self.ttl,
-    port or 0)
+    address or "")
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, "the lock is not ours after all, or the store is not to be relied on yet", "store" end
   return rows[1].epoch

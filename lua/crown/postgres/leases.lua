@@ -2,8 +2,10 @@
 -- statements, one for the notifications. Calls that come close together go out as one statement over arrays.
 -- @module crown.postgres.leases
 
+local core = require "crown.core"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
+local promise = require "crown.core.promise"
 local tables = require "crown.postgres.tables"
 
 local Leases = {}
@@ -21,6 +23,9 @@ WITH input AS MATERIALIZED (
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS i (name, holder, claim, ttl, n),
     set_config('synchronous_commit', '%s', true) AS durable WHERE durable IS NOT NULL
 ), ]]
+-- A claim also says how far this process knows the server's log to have come.
+local CLAIM_INPUT = INPUT:gsub("AS ttl\n", "AS ttl, known::int8 AS known\n"):gsub("%$4::text%[%]", "$4::text[], $5::text[]")
+  :gsub("ttl, n%)", "ttl, known, n)")
 
 -- Rows are locked in the order of their names, so that two of these never wait for each other.
 local MINE = [[
@@ -30,26 +35,28 @@ mine AS MATERIALIZED (
   ORDER BY l.lock_name FOR UPDATE OF l
 ), ]]
 
--- How far the server's log had come: a server that is found with less later on was put back to an older state.
-local WRITTEN = "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8"
-
-local CLAIM = INPUT .. [[
-store AS (SELECT trusted_at, epoch_floor FROM crown_store_v1 WHERE part = 'lease'),
+-- Granted only by the memory that the store was last believed in: between a look of its own and the claim another server
+-- could take the place of this one, behind a pooler.
+local CLAIM = CLAIM_INPUT .. ([[
+store AS MATERIALIZED (SELECT trusted_at, epoch_floor, WRITTEN AS written, coalesce(identity = PLACE, FALSE) AS same
+  FROM crown_store_v1 WHERE part = 'lease'),
 won AS (
   INSERT INTO crown_lease_v1 AS l (lock_name, holder, expires_at, claim, epoch)
   SELECT i.name, i.holder, clock_timestamp() + make_interval(secs => i.ttl), i.claim, store.epoch_floor + 1
-  FROM input i, store WHERE store.trusted_at <= clock_timestamp() ORDER BY i.name
+  FROM input i, store WHERE store.same AND i.known <= store.written AND store.trusted_at <= clock_timestamp()
+  ORDER BY i.name
   ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
     claim = excluded.claim, epoch = greatest(l.epoch + 1, excluded.epoch), evicted = FALSE
   WHERE CASE WHEN l.holder = excluded.holder THEN l.claim < excluded.claim
     ELSE l.expires_at <= clock_timestamp() END
   RETURNING l.lock_name, l.epoch
 )
-SELECT i.n, won.epoch, l.holder, l.epoch AS held, extract(epoch FROM l.expires_at - clock_timestamp())::float8,
-  extract(epoch FROM store.trusted_at - clock_timestamp())::float8, ]] .. WRITTEN .. [[
-
+SELECT i.n, store.same AND i.known <= store.written, store.written, won.epoch, l.holder, l.epoch AS held,
+  extract(epoch FROM l.expires_at - clock_timestamp())::float8,
+  extract(epoch FROM store.trusted_at - clock_timestamp())::float8
 FROM input i CROSS JOIN store LEFT JOIN won ON won.lock_name = i.name
-  LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]
+  LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]):gsub("PLACE", (tables.place "crown_lease_v1"))
+  :gsub("WRITTEN", tables.WRITTEN)
 
 local REFRESH = INPUT .. MINE:format "l.claim = i.claim" .. [[
 kept AS (
@@ -57,14 +64,15 @@ kept AS (
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
 )
 SELECT i.n, kept.epoch, kept.evicted, l.holder, l.epoch AS held,
-  extract(epoch FROM l.expires_at - clock_timestamp())::float8, ]] .. WRITTEN .. [[
+  extract(epoch FROM l.expires_at - clock_timestamp())::float8, ]] .. tables.WRITTEN .. [[
 
 FROM input i LEFT JOIN kept ON kept.n = i.n
   LEFT JOIN LATERAL (SELECT * FROM crown_lease_v1 WHERE kept.n IS NULL AND lock_name = i.name) l ON TRUE]]
 
+-- Under a number above the claim's: neither the claim nor a refresh of it that comes late finds it again.
 local RELEASE = INPUT .. MINE:format "l.claim <= i.claim" .. [[
 freed AS (
-  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp(), claim = mine.claim, evicted = FALSE
+  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp(), claim = mine.claim + 1, evicted = FALSE
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.lock_name
 )
 SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
@@ -101,8 +109,8 @@ function Leases.at(url, options)
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
   self.client = client
-  local function batch(sql) return client.bare:batch(sql:gsub("%%s", options.synchronous_commit, 1), 4) end
-  self.claims, self.refreshes, self.releases = batch(CLAIM), batch(REFRESH), batch(RELEASE)
+  local function batch(sql, columns) return client.bare:batch(sql:gsub("%%s", options.synchronous_commit, 1), columns) end
+  self.claims, self.refreshes, self.releases = batch(CLAIM, 5), batch(REFRESH, 4), batch(RELEASE, 4)
   known[key] = self
   return self
 end
@@ -127,7 +135,8 @@ function Leases:join(lease)
   members[lease] = lease.send
 end
 
--- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out.
+-- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out. One that is sitting
+-- something out does so for that long, from when it began.
 local function store_ttl(self, lease)
   if lease.ttl <= self.stored then return true end
   local ready, problem, code = self.client.bare:ready(lease.timeout)
@@ -135,7 +144,8 @@ local function store_ttl(self, lease)
   if lease.ttl <= self.stored then return true end
   local rows
   rows, problem, code = self.client:query(
-    "UPDATE crown_store_v1 SET longest_ttl = greatest(longest_ttl, $1) WHERE part = 'lease'", lease.ttl)
+    "UPDATE crown_store_v1 SET trusted_at = trusted_at + make_interval(secs => $1::float8 - longest_ttl), longest_ttl = $1 "
+      .. "WHERE part = 'lease' AND longest_ttl < $1::float8", lease.ttl)
   if not rows then return nil, problem, code end
   self.stored = math.max(self.stored, lease.ttl)
   return true
@@ -145,6 +155,26 @@ local function remember(self, written)
   self.memory.written = math.max(self.memory.written or 0, written)
 end
 
+-- The server is not as it was: that is written down, once for all claims that found it so. @return seconds to sit out; or
+-- nil, message, code
+local function doubt(self, lease)
+  local waiting = self.doubting
+  local one = promise()
+  if waiting then
+    waiting[#waiting + 1] = one
+  else
+    waiting = { one }
+    self.doubting = waiting
+    core.detach(function()
+      local left, problem, code = tables.trust(self.client.bare, "lease", self.memory,
+        { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = 0 })
+      self.doubting = nil
+      for _, each in ipairs(waiting) do each:resolve(left, problem, code) end
+    end)
+  end
+  return one:wait(lease.timeout)
+end
+
 --- Claims a lease.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
@@ -152,11 +182,16 @@ end
 function Leases:claim(lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
-  local found, epoch, holder, held, left, distrust, written = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
-    lease.holder, ("%d"):format(claim), lease.ttl)
-  if found == nil then return nil, epoch, holder end
+  local found, same, written, epoch, holder, held, left, distrust = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
+    lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0))
+  if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
-  remember(self, written)
+  if not same then
+    distrust, problem, code = doubt(self, lease)
+    if not distrust then return nil, problem, code end
+  else
+    remember(self, tonumber(written))
+  end
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
 end
 

@@ -1,0 +1,114 @@
+--- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
+-- DO block. For each: `table`; `columns` and `triggers` of ours, for the check that nothing is missing; `make`; `docs`: the
+-- page that has the statements, where it is not docs/oracle-postgres.md.
+-- @module crown.postgres.parts
+
+local parts = {
+  lease = {
+    table = "crown_lease_v1",
+    columns = { "claim", "epoch", "evicted" },
+    triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
+    make = [[
+CREATE TABLE IF NOT EXISTS crown_lease_v1 (
+  lock_name TEXT PRIMARY KEY,
+  holder TEXT NOT NULL,
+  expires_at TIMESTAMPTZ NOT NULL
+);
+ALTER TABLE crown_lease_v1
+  ADD COLUMN IF NOT EXISTS claim BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS epoch BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE;
+CREATE OR REPLACE FUNCTION crown_lease_v1_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
+BEGIN
+  EXECUTE format('UPDATE %s SET holder = '''', expires_at = clock_timestamp() WHERE lock_name = $1', TG_RELID::regclass)
+    USING OLD.lock_name;
+  PERFORM pg_notify('crown_lease_v1', 'freed ' || OLD.lock_name);
+  RETURN NULL;
+END $keep$;
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_keep') THEN
+  CREATE TRIGGER crown_lease_v1_keep BEFORE DELETE ON crown_lease_v1
+    FOR EACH ROW EXECUTE FUNCTION crown_lease_v1_keep();
+END IF;
+CREATE OR REPLACE FUNCTION crown_lease_v1_stay() RETURNS trigger LANGUAGE plpgsql AS $stay$
+BEGIN
+  RAISE EXCEPTION 'crown_lease_v1 says who leads: it is not truncated'
+    USING HINT = 'crown-lua evict asks a leader to go. A single row may be deleted: that is a release.';
+END $stay$;
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_stay') THEN
+  CREATE TRIGGER crown_lease_v1_stay BEFORE TRUNCATE ON crown_lease_v1
+    FOR EACH STATEMENT EXECUTE FUNCTION crown_lease_v1_stay();
+END IF;
+]],
+  },
+  advisory = {
+    table = "crown_advisory_v1",
+    columns = { "lock_name", "holder", "epoch", "acting_until" },
+    triggers = { "crown_advisory_v1_stay" },
+    make = [[
+CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
+  lock_name TEXT PRIMARY KEY,
+  holder TEXT NOT NULL,
+  epoch BIGINT NOT NULL DEFAULT 0,
+  acting_until TIMESTAMPTZ NOT NULL,
+  renewed_at TIMESTAMPTZ NOT NULL,
+  pid INTEGER NOT NULL,
+  direct BOOLEAN NOT NULL,
+  killed BIGINT NOT NULL,
+  evicted BOOLEAN NOT NULL DEFAULT FALSE
+);
+CREATE OR REPLACE FUNCTION crown_advisory_v1_stay() RETURNS trigger LANGUAGE plpgsql AS $stay$
+BEGIN
+  RAISE EXCEPTION 'crown_advisory_v1 says until when a leader acts: its rows are not deleted';
+END $stay$;
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = 'crown_advisory_v1'::regclass AND tgname = 'crown_advisory_v1_stay') THEN
+  CREATE TRIGGER crown_advisory_v1_stay BEFORE DELETE OR TRUNCATE ON crown_advisory_v1
+    FOR EACH STATEMENT EXECUTE FUNCTION crown_advisory_v1_stay();
+END IF;
+]],
+  },
+  registry = {
+    table = "crown_registry_v1",
+    docs = "docs/registry.md",
+    columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
+      "evicted", "committed_epoch", "committed", "tail" },
+    triggers = { "crown_registry_v1_keep" },
+    make = [[
+CREATE TABLE IF NOT EXISTS crown_registry_v1 (
+  registry TEXT PRIMARY KEY,
+  version BIGINT NOT NULL DEFAULT 0,
+  epoch BIGINT NOT NULL DEFAULT 0,
+  leader TEXT,
+  leader_token TEXT,
+  old_leader TEXT,
+  assumed BIGINT NOT NULL DEFAULT 0,
+  members JSONB NOT NULL DEFAULT '{}',
+  locked_until TIMESTAMPTZ NOT NULL DEFAULT 'epoch',
+  evicted BOOLEAN NOT NULL DEFAULT FALSE,
+  committed_epoch BIGINT NOT NULL DEFAULT 0,
+  committed BIGINT NOT NULL DEFAULT 0,
+  tail BIGINT NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS crown_registry_queue_v1 (
+  registry TEXT NOT NULL,
+  number BIGINT NOT NULL,
+  message JSONB NOT NULL,
+  PRIMARY KEY (registry, number)
+);
+CREATE OR REPLACE FUNCTION crown_registry_v1_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
+BEGIN
+  RAISE EXCEPTION 'crown_registry_v1 keeps the epochs: its rows are not deleted'
+    USING HINT = 'A registry that nobody uses any more can be removed with the trigger disabled.';
+END $keep$;
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = 'crown_registry_v1'::regclass AND tgname = 'crown_registry_v1_keep') THEN
+  CREATE TRIGGER crown_registry_v1_keep BEFORE DELETE OR TRUNCATE ON crown_registry_v1
+    FOR EACH STATEMENT EXECUTE FUNCTION crown_registry_v1_keep();
+END IF;
+]],
+  },
+}
+
+return parts
