@@ -123,6 +123,21 @@ static void slot_done(struct postgres_slot *slot)
     op_complete(&request->op);
 }
 
+static bool is_copy(const PGresult *result)
+{
+    ExecStatusType status = libpq.PQresultStatus(result);
+    return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
+/* libpq would say for ever that it is copying: PQgetResult makes no progress in these states. */
+static void refuse_copy(struct postgres_session *session)
+{
+    struct crown_error err;
+    (void)error_set(&err, ERROR_STORE,
+                    "COPY from or to the client is not possible: the connection was closed");
+    break_off(session, &err);
+}
+
 /* Each statement answers with its results, NULL, and the sync point's own result. */
 static void take_answers(struct postgres_session *session)
 {
@@ -135,6 +150,11 @@ static void take_answers(struct postgres_session *session)
         ended = result == NULL;
         if (ended)
             continue;
+        if (is_copy(result)) {
+            libpq.PQclear(result);
+            refuse_copy(session);
+            return;
+        }
         if (libpq.PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
             take_result(slot, result);
             continue;
@@ -168,6 +188,8 @@ static void ready(struct loop_watch *watch, unsigned events)
     struct postgres_session *session = container_of(watch, struct postgres_session, watch);
     bool alive = (events & LOOP_READ) == 0 || libpq.PQconsumeInput(session->conn) == 1;
     take_answers(session);
+    if (session->closed)
+        return;
     take_notifications(session);
     if (!alive || libpq.PQstatus(session->conn) == CONNECTION_BAD)
         break_off_libpq(session);
