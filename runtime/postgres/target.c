@@ -1,8 +1,11 @@
 #include "postgres/target.h"
 
 #include "postgres/libpq.h"
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/address.h"
 #include "base/log.h"
@@ -11,6 +14,7 @@
  * That is the one way to learn which servers the environment and the service file name. */
 #define PROBE "crown-lua-reads-the-options"
 #define TARGETS_MAX 32
+#define DEFAULT_PORT "5432"
 
 int postgres_error(const char *message, enum error_code code, struct crown_error *err)
 {
@@ -53,6 +57,39 @@ static size_t words(const char *list)
     return count;
 }
 
+/* Where libpq goes for a host of a list that is empty: a directory that was built into it. Asked by
+ * a list of nothing but such. @return to be freed. */
+static char *default_host(void)
+{
+    const char *const keywords[] = {"host", "sslmode", NULL};
+    const char *const values[] = {",", PROBE, NULL};
+    PGconn *conn = libpq.PQconnectStartParams(keywords, values, 0);
+    const char *host = conn != NULL ? libpq.PQhost(conn) : NULL;
+    char *found = host != NULL && host[0] != '\0' ? strdup(host) : NULL;
+    libpq.PQfinish(conn);
+    return found;
+}
+
+/* Every word of a list is said: what is left out here, libpq takes from the URL, which has the
+ * whole list, and looks its names up in the way. */
+static int split_one(struct postgres_target *item, const char *host, const char *hostaddr,
+                     const char *port, size_t n)
+{
+    item->host = word(host, n);
+    item->hostaddr = word(hostaddr, n);
+    item->port = word(port, words(port) > 1 ? n : 0);
+    if (item->host == NULL && host != NULL)
+        item->host = item->hostaddr != NULL ? strdup(item->hostaddr) : default_host();
+    if (item->host == NULL && item->hostaddr == NULL && hostaddr != NULL)
+        item->host = default_host();
+    if (item->port == NULL && port != NULL)
+        item->port = strdup(DEFAULT_PORT);
+    bool fine =
+        (item->host != NULL || item->hostaddr != NULL || (host == NULL && hostaddr == NULL)) &&
+        (item->port != NULL || port == NULL);
+    return fine ? 0 : -1;
+}
+
 static int split(const char *url, const PQconninfoOption *options, struct postgres_targets *targets)
 {
     const char *host = option(options, "host"), *hostaddr = option(options, "hostaddr"),
@@ -64,11 +101,11 @@ static int split(const char *url, const PQconninfoOption *options, struct postgr
     if (targets->items == NULL)
         return -1;
     targets->count = count;
-    for (size_t i = 0; i < count; i++) {
-        targets->items[i].host = word(host, i);
-        targets->items[i].hostaddr = word(hostaddr, i);
-        targets->items[i].port = word(port, words(port) > 1 ? i : 0);
-    }
+    for (size_t i = 0; i < count; i++)
+        if (split_one(&targets->items[i], host, hostaddr, port, i) < 0) {
+            postgres_targets_free(targets);
+            return -1;
+        }
     targets->has_keepalives = option(options, "keepalives_idle") != NULL ||
                               option(options, "keepalives_interval") != NULL ||
                               option(options, "keepalives_count") != NULL;
@@ -83,13 +120,29 @@ static int split(const char *url, const PQconninfoOption *options, struct postgr
     return 0;
 }
 
+/* libpq opens it whatever it is: a pipe would stop us for ever. @return 0, or -1 with `err`. */
+static int check_service_file(struct crown_error *err)
+{
+    char path[PATH_MAX];
+    struct stat found;
+    const char *named = getenv("PGSERVICEFILE"), *home = getenv("HOME");
+    if (named == NULL)
+        (void)snprintf(path, sizeof(path), "%s/.pg_service.conf", home != NULL ? home : "");
+    else
+        (void)snprintf(path, sizeof(path), "%s", named);
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+        return error_set(err, ERROR_USAGE, "postgres: the service file %.200s is no plain file",
+                         path);
+    return 0;
+}
+
 int postgres_targets_read(const char *url, struct postgres_targets *targets,
                           struct crown_error *err)
 {
     const char *const keywords[] = {"dbname", "sslmode", NULL};
     const char *const values[] = {url, PROBE, NULL};
     *targets = (struct postgres_targets){0};
-    if (libpq_load(err) < 0)
+    if (libpq_load(err) < 0 || check_service_file(err) < 0)
         return -1;
     PGconn *conn = libpq.PQconnectStartParams(keywords, values, 1);
     if (conn == NULL)
