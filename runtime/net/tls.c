@@ -15,6 +15,11 @@ struct tls_context {
     char *server_name;
 };
 
+void tls_outlast_exit(void)
+{
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); /* what fails here, fails at its use */
+}
+
 int tls_error(struct ssl_st *ssl, const char *what, struct crown_error *err)
 {
     unsigned long code = ERR_get_error();

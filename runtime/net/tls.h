@@ -21,6 +21,10 @@ struct tls_options {
 struct tls_context;
 struct ssl_st;
 
+/** Call it before anything else that uses OpenSSL, libraries included: OpenSSL then takes nothing
+ * apart at exit(3), where a thread (loop/helper.h) may be in the middle of using it. */
+void tls_outlast_exit(void);
+
 /** @return a context for any number of connections, or NULL with ERROR_TLS. */
 struct tls_context *tls_context_new(const struct tls_options *options, struct crown_error *err);
 void tls_context_free(struct tls_context *context);

@@ -7,17 +7,16 @@
 
 #include "base/clock.h"
 #include "base/container.h"
-#include "base/log.h"
 #include "net/resolve.h"
+#include "postgres/attempt.h"
 #include "postgres/target.h"
 
 #define ADDRESSES_MAX 16
-#define OPTIONS_MAX 16
 
 struct postgres_connect {
     struct loop *loop;
     char *url;
-    int64_t timeout_ns, silence_ns;
+    int64_t until_ns, silence_ns;
     postgres_connected *done;
     void *context;
     struct postgres_targets targets;
@@ -25,10 +24,9 @@ struct postgres_connect {
     struct resolution *resolution;
     char addresses[ADDRESSES_MAX][NI_MAXHOST];
     size_t address_count, address;
-    PGconn *conn;
-    struct loop_watch watch;
+    struct helper *helper; /* the reading of the URL, then the attempt under way */
     struct loop_deadline deadline;
-    struct loop_job begin;
+    int64_t share_ns;         /* of the time, for the attempt under way */
     struct crown_error error; /* of the last try */
 };
 
@@ -36,17 +34,16 @@ static void try_target(struct postgres_connect *c);
 
 static void drop_attempt(struct postgres_connect *c)
 {
-    loop_unwatch(&c->watch);
     loop_at_cancel(c->loop, &c->deadline);
-    libpq.PQfinish(c->conn);
-    c->conn = NULL;
+    helper_abandon(c->helper);
+    c->helper = NULL;
+    resolution_cancel(c->resolution);
+    c->resolution = NULL;
 }
 
 static void free_all(struct postgres_connect *c)
 {
     drop_attempt(c);
-    resolution_cancel(c->resolution);
-    loop_unpost(c->loop, &c->begin);
     postgres_targets_free(&c->targets);
     free(c->url);
     free(c);
@@ -65,47 +62,6 @@ static void finish(struct postgres_connect *c, PGconn *conn)
     done(context, conn, &error);
 }
 
-struct options {
-    const char *keywords[OPTIONS_MAX], *values[OPTIONS_MAX];
-    size_t count;
-    char idle[16], user_timeout[16];
-};
-
-static void add(struct options *options, const char *keyword, const char *value)
-{
-    if (value == NULL)
-        return;
-    options->keywords[options->count] = keyword;
-    options->values[options->count++] = value;
-}
-
-/* The URL first, then what takes precedence over it. The lists end with NULL. */
-static void collect(struct postgres_connect *c, const char *address, struct options *o)
-{
-    const struct postgres_target *target = &c->targets.items[c->target];
-    int seconds = (int)(c->silence_ns / NS_PER_S);
-    *o = (struct options){0};
-    (void)snprintf(o->idle, sizeof(o->idle), "%d", seconds > 1 ? seconds : 1);
-    (void)snprintf(o->user_timeout, sizeof(o->user_timeout), "%lld",
-                   (long long)(c->silence_ns / NS_PER_MS));
-    add(o, "dbname", c->url);
-    add(o, "fallback_application_name", "crown-lua");
-    add(o, "host", target->host);
-    add(o, "hostaddr", address != NULL ? address : target->hostaddr);
-    add(o, "port", target->port);
-    if (!c->targets.has_gssencmode) /* it may talk to a ticket server in the way */
-        add(o, "gssencmode", "disable");
-    if (!c->targets.has_session_attrs)
-        add(o, "target_session_attrs", "read-write");
-    if (!c->targets.has_keepalives) {
-        add(o, "keepalives_idle", o->idle);
-        add(o, "keepalives_interval", "1");
-        add(o, "keepalives_count", "3");
-    }
-    if (!c->targets.has_user_timeout)
-        add(o, "tcp_user_timeout", o->user_timeout);
-}
-
 static void next(struct postgres_connect *c)
 {
     drop_attempt(c);
@@ -121,72 +77,53 @@ static void next(struct postgres_connect *c)
         finish(c, NULL);
 }
 
-static void quiet(void *context, const char *message)
-{
-    (void)context;
-    log_debug("postgres: %.*s", (int)strcspn(message, "\n"), message);
-}
-
-/* libpq closes one socket and opens another under the same number as it goes (another protocol
- * version, no TLS): the watcher is made anew after every step, or the kernel never fires it. */
-static void poll_step(struct postgres_connect *c)
-{
-    loop_unwatch(&c->watch);
-    PostgresPollingStatusType status = libpq.PQconnectPoll(c->conn);
-    if (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
-        loop_watch(c->loop, &c->watch, libpq.PQsocket(c->conn),
-                   status == PGRES_POLLING_READING ? LOOP_READ : LOOP_WRITE);
-        return;
-    }
-    if (status == PGRES_POLLING_OK && libpq.PQsetnonblocking(c->conn, 1) == 0) {
-        PGconn *conn = c->conn;
-        c->conn = NULL;
-        finish(c, conn);
-        return;
-    }
-    bool refused = strstr(libpq.PQerrorMessage(c->conn), "Connection refused") != NULL;
-    (void)postgres_error(libpq.PQerrorMessage(c->conn), refused ? ERROR_REFUSED : ERROR_STORE,
-                         &c->error);
-    next(c);
-}
-
-static void ready(struct loop_watch *watch, unsigned events)
-{
-    (void)events;
-    poll_step(container_of(watch, struct postgres_connect, watch));
-}
-
 static const char *shown_host(const struct postgres_connect *c)
 {
-    const struct postgres_target *target = &c->targets.items[c->target];
-    return target->host != NULL ? target->host : "the local server";
+    const char *host = c->targets.count > 0 ? c->targets.items[c->target].host : NULL;
+    return host != NULL ? host : "the local server";
 }
 
 static void overdue(struct loop_deadline *deadline)
 {
     struct postgres_connect *c = container_of(deadline, struct postgres_connect, deadline);
     (void)error_set(&c->error, ERROR_TIMEOUT, "connect to %s: no answer within %.3g s",
-                    shown_host(c), (double)c->timeout_ns / (double)NS_PER_S);
-    resolution_cancel(c->resolution);
-    c->resolution = NULL;
+                    shown_host(c), (double)c->share_ns / (double)NS_PER_S);
+    next(c);
+}
+
+/* What is left of the time, in fair shares: a server that is silent leaves the others theirs. */
+static void set_deadline(struct postgres_connect *c)
+{
+    int64_t now = loop_now(c->loop);
+    size_t addresses = c->address_count > c->address ? c->address_count - c->address : 1;
+    size_t tries = c->targets.count - c->target - 1 + addresses;
+    c->share_ns = c->until_ns > now ? (c->until_ns - now) / (int64_t)tries : 0;
+    loop_at(c->loop, &c->deadline, clock_add_ns(now, c->share_ns));
+}
+
+static void attempted(void *context, PGconn *conn, const struct crown_error *err)
+{
+    struct postgres_connect *c = context;
+    c->helper = NULL;
+    if (conn != NULL) {
+        finish(c, conn);
+        return;
+    }
+    c->error = *err;
     next(c);
 }
 
 static void start_attempt(struct postgres_connect *c, const char *address)
 {
-    struct options options;
-    collect(c, address, &options);
-    c->conn = libpq.PQconnectStartParams(options.keywords, options.values, 1);
-    if (c->conn == NULL || libpq.PQstatus(c->conn) == CONNECTION_BAD) {
-        if (c->conn == NULL)
-            (void)error_set(&c->error, ERROR_MEMORY, "postgres: out of memory");
-        else
-            (void)postgres_error(libpq.PQerrorMessage(c->conn), ERROR_STORE, &c->error);
+    const struct postgres_attempt_options options = {.url = c->url,
+                                                     .targets = &c->targets,
+                                                     .target = c->target,
+                                                     .address = address,
+                                                     .silence_ns = c->silence_ns};
+    set_deadline(c);
+    c->helper = postgres_attempt(c->loop, &options, attempted, c, &c->error);
+    if (c->helper == NULL)
         next(c);
-        return;
-    }
-    (void)libpq.PQsetNoticeProcessor(c->conn, quiet, NULL);
-    loop_watch(c->loop, &c->watch, libpq.PQsocket(c->conn), LOOP_WRITE);
 }
 
 static void looked_up(void *context, const struct address *addresses, size_t count,
@@ -210,11 +147,11 @@ static void looked_up(void *context, const struct address *addresses, size_t cou
 static void try_target(struct postgres_connect *c)
 {
     const struct postgres_target *target = &c->targets.items[c->target];
-    loop_at(c->loop, &c->deadline, clock_add_ns(loop_now(c->loop), c->timeout_ns));
     if (!postgres_target_needs_lookup(target) || c->address < c->address_count) {
         start_attempt(c, c->address < c->address_count ? c->addresses[c->address] : NULL);
         return;
     }
+    set_deadline(c);
     struct resolver *resolver = resolver_get(c->loop, &c->error);
     if (resolver != NULL)
         c->resolution =
@@ -224,10 +161,62 @@ static void try_target(struct postgres_connect *c)
         next(c);
 }
 
-/* From the run queue, so that `done` never comes before the caller has its handle. */
-static void begin(struct loop_job *job)
+/* --- reading the URL: the files that it may name can be on a disk that hangs */
+
+struct reading {
+    char *url;
+    struct postgres_targets targets;
+    struct crown_error error;
+    int result;
+};
+
+static void reading_drop(void *work)
 {
-    try_target(container_of(job, struct postgres_connect, begin));
+    struct reading *reading = work;
+    postgres_targets_free(&reading->targets);
+    free(reading->url);
+    free(reading);
+}
+
+static void reading_run(void *work, int given_up)
+{
+    struct reading *reading = work;
+    (void)given_up;
+    reading->result = postgres_targets_read(reading->url, &reading->targets, &reading->error);
+}
+
+static void reading_done(void *context, void *work)
+{
+    struct postgres_connect *c = context;
+    struct reading *reading = work;
+    int result = reading->result;
+    c->helper = NULL;
+    c->error = reading->error;
+    c->targets = reading->targets;
+    reading->targets = (struct postgres_targets){0};
+    reading_drop(reading);
+    if (result < 0)
+        finish(c, NULL);
+    else
+        try_target(c);
+}
+
+static int start_reading(struct postgres_connect *c, struct crown_error *err)
+{
+    static const struct helper_kind kind = {"postgres", reading_run, reading_done, reading_drop};
+    struct reading *reading = calloc(1, sizeof(*reading));
+    if (reading == NULL || (reading->url = strdup(c->url)) == NULL) {
+        free(reading);
+        return error_set(err, ERROR_MEMORY, "postgres: out of memory");
+    }
+    c->helper = helper_start(c->loop, &kind, reading, c, err);
+    if (c->helper == NULL) {
+        reading_drop(reading);
+        return -1;
+    }
+    c->share_ns = c->until_ns - loop_now(c->loop);
+    loop_at(c->loop, &c->deadline, c->until_ns);
+    return 0;
 }
 
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
@@ -241,18 +230,15 @@ struct postgres_connect *postgres_connect(struct loop *loop, const char *url, in
         return NULL;
     }
     c->loop = loop;
-    c->timeout_ns = timeout_ns;
+    c->until_ns = clock_add_ns(loop_now(loop), timeout_ns);
     c->silence_ns = silence_ns;
     c->done = done;
     c->context = context;
-    c->watch.ready = ready;
     c->deadline.fire = overdue;
-    c->begin.run = begin;
-    if (postgres_targets_read(url, &c->targets, err) < 0) {
+    if (start_reading(c, err) < 0) {
         free_all(c);
         return NULL;
     }
-    loop_post(loop, &c->begin);
     return c;
 }
 

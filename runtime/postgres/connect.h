@@ -1,6 +1,6 @@
 /**
  * Opens one connection: the servers of a URL one after another, each name's addresses one after
- * another, each within the same time, none of it blocking.
+ * another, each with its share of the time, none of it blocking.
  */
 #ifndef CROWN_POSTGRES_CONNECT_H
 #define CROWN_POSTGRES_CONNECT_H
@@ -20,9 +20,9 @@ struct postgres_connect;
 typedef void postgres_connected(void *context, PGconn *conn, const struct crown_error *err);
 
 /**
- * @param timeout_ns for each address.
+ * @param timeout_ns of the whole; what is left of it is shared among the addresses left to try.
  * @param silence_ns how long a peer that acknowledges nothing goes unnoticed later on.
- * @return the attempt, valid until `done` was called; NULL with `err`: the URL cannot be read.
+ * @return the attempt, valid until `done` was called; NULL with `err`.
  */
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
                                           int64_t silence_ns, postgres_connected *done,

@@ -118,6 +118,41 @@ describe("crown.postgres", function()
     assert.is_true(beats > 20)
   end)
 
+  it("fails a COPY, which pipelines cannot do, and goes on with another connection", function()
+    assert(client:query "CREATE TABLE copied (a int)")
+    for _, sql in ipairs { "COPY (SELECT 1) TO STDOUT", "COPY copied FROM STDIN" } do
+      local rows, problem = client:query(sql)
+      assert.is_nil(rows)
+      assert.matches("COPY", problem)
+      assert.equal(1, assert(client:query "SELECT 1 AS one")[1].one)
+    end
+  end)
+
+  it("gives each of several servers its share of the time", function()
+    local silent = Proxy.start(server.port)
+    silent:freeze()
+    local url = ("postgres://crown@127.0.0.1:%d,127.0.0.1:%d/crown"):format(silent.port, server.port)
+    local other, problem = crown.postgres.connect(url, { timeout = 3 })
+    silent:destroy()
+    assert(other, problem):close()
+  end)
+
+  -- libpq would take the whole list for it, and look its names up in the way.
+  it("goes where libpq goes for an empty host in a list", function()
+    local _, problem = crown.postgres.connect "postgres:///crown?user=crown&host=nowhere.invalid,&port=1"
+    assert.matches("on socket", problem)
+  end)
+
+  it("does not wait for a service file that is a pipe", function()
+    local dir = require("support.tempdir")()
+    assert(crown.exec { "/usr/bin/mkfifo", dir .. "/service" })
+    local app = assert(io.open(dir .. "/app.lua", "w"))
+    app:write 'print(select(2, require("crown").postgres.connect "postgres://?service=mine"))'
+    app:close()
+    local result = require "support.run"({ dir .. "/app.lua" }, { env = { PGSERVICEFILE = dir .. "/service" }, timeout = 5 })
+    assert.matches("no plain file", result.stdout)
+  end)
+
   describe("with an URL that does not work", function()
     local cases = {
       { "a host that does not exist", "postgres://crown:secret@nowhere.invalid/crown", "look up nowhere.invalid" },
@@ -155,6 +190,46 @@ describe("crown.postgres with passwords", function()
 
   it("takes one from the URL", function()
     assert(crown.postgres.connect(url "secret")):close()
+  end)
+
+  -- Whatever a server asks for in SCRAM is computed by the client: here some seconds' worth.
+  describe("at a server that asks for very many rounds of SCRAM", function()
+    local slow
+
+    setup(function()
+      local key = "nRtUQf5pIHa0d+xQ2cWCWzU+KT9AKQ8ghWbnNrIjnGs="
+      server:sql "CREATE ROLE slow LOGIN"
+      server:sql("UPDATE pg_authid SET rolpassword = $1 WHERE rolname = 'slow'",
+        "SCRAM-SHA-256$5000000:c2FsdHNhbHRzYWx0c2FsdA==$" .. key .. ":" .. key)
+      slow = ("postgres://slow:x@127.0.0.1:%d/crown"):format(server.port)
+    end)
+
+    it("goes on with everything else", function()
+      local beats, done = 0, false
+      crown.spawn(function()
+        while not done do
+          beats = beats + 1
+          crown.sleep(0.01)
+        end
+      end)
+      local client, _, code = crown.postgres.connect(slow, { timeout = 0.5 })
+      done = true
+      assert.is_nil(client)
+      assert.equal("timeout", code)
+      assert.is_true(beats > 20)
+    end)
+
+    it("ends in the middle of them as well as at any other time", function()
+      local path = require("support.tempdir")() .. "/app.lua"
+      local app = assert(io.open(path, "w"))
+      app:write(('print(select(3, require("crown").postgres.connect("%s", { timeout = 0.1 })))'):format(slow))
+      app:close()
+      for _ = 1, 10 do
+        local result = require "support.run" { path }
+        assert.equal("timeout\n", result.stdout)
+        assert.equal(0, result.code, result.stderr)
+      end
+    end)
   end)
 
   it("says that it is wrong, without showing it", function()

@@ -1,0 +1,126 @@
+#include "loop/helper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/container.h"
+
+/* Whoever changes it from RUNNING decides who frees: after FINISHED the loop, after ABANDONED the
+ * thread. */
+enum { RUNNING, FINISHED, ABANDONED };
+
+struct helper {
+    const struct helper_kind *kind;
+    void *work, *context;
+    atomic_int state;
+    struct loop_watch watch; /* of our end of the pair: readable when the thread is done */
+    int thread_end;          /* the thread's: readable when nobody waits any more */
+};
+
+static atomic_int abandoned;
+
+static void *run(void *argument)
+{
+    struct helper *helper = argument;
+    int running = RUNNING;
+    int end = helper->thread_end;
+    (void)prctl(PR_SET_NAME, helper->kind->name); /* for `ps` only */
+    helper->kind->run(helper->work, end);
+    if (!atomic_compare_exchange_strong(&helper->state, &running, FINISHED)) {
+        helper->kind->drop(helper->work);
+        free(helper);
+        (void)atomic_fetch_sub(&abandoned, 1);
+    }
+    (void)close(end); /* after FINISHED it tells the loop, which may have freed `helper` by now */
+    return NULL;
+}
+
+static void finished(struct loop_watch *watch, unsigned events)
+{
+    struct helper *helper = container_of(watch, struct helper, watch);
+    const struct helper_kind *kind = helper->kind;
+    void *work = helper->work, *context = helper->context;
+    int fd = watch->fd;
+    (void)events;
+    loop_unwatch(watch);
+    (void)close(fd); /* nothing was ever written */
+    free(helper);
+    kind->done(context, work);
+}
+
+/* No signal is for a helper: the guard of Lua's time slices, for one, means the loop's thread. */
+static int start_thread(struct helper *helper)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int problem = pthread_attr_init(&attributes);
+    if (problem != 0)
+        return problem;
+    (void)sigfillset(&all); /* these have no way to fail */
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    problem = pthread_create(&thread, &attributes, run, helper);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return problem;
+}
+
+struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, void *work,
+                            void *context, struct crown_error *err)
+{
+    int ends[2];
+    if (atomic_load(&abandoned) >= HELPERS_ABANDONED_MAX) {
+        (void)error_set(err, ERROR_SYSTEM, "%s: %d threads are still busy with what was given up",
+                        kind->name, HELPERS_ABANDONED_MAX);
+        return NULL;
+    }
+    struct helper *helper = calloc(1, sizeof(*helper));
+    if (helper == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "%s: out of memory", kind->name);
+        return NULL;
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        (void)error_set_errno(err, errno, "%s: start a thread", kind->name);
+        free(helper);
+        return NULL;
+    }
+    helper->kind = kind;
+    helper->work = work;
+    helper->context = context;
+    helper->thread_end = ends[1];
+    helper->watch.ready = finished;
+    loop_watch(loop, &helper->watch, ends[0], LOOP_READ);
+    int problem = start_thread(helper);
+    if (problem == 0)
+        return helper;
+    (void)error_set_errno(err, problem, "%s: start a thread", kind->name);
+    loop_unwatch(&helper->watch);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    free(helper);
+    return NULL;
+}
+
+void helper_abandon(struct helper *helper)
+{
+    int running = RUNNING;
+    if (helper == NULL)
+        return;
+    int fd = helper->watch.fd;
+    loop_unwatch(&helper->watch); /* while it is ours */
+    (void)atomic_fetch_add(&abandoned, 1);
+    if (!atomic_compare_exchange_strong(&helper->state, &running, ABANDONED)) {
+        (void)atomic_fetch_sub(&abandoned, 1); /* it had finished */
+        helper->kind->drop(helper->work);
+        free(helper);
+    }
+    (void)close(fd); /* tells the thread */
+}

@@ -1,0 +1,41 @@
+/**
+ * Work that may block, or compute without bound, on a thread of its own: the loop never waits for
+ * it, and goes on when nobody wants the result any more. A thread cannot be ended from outside; one
+ * that is given up runs on until its work notices, and only so many of those are allowed.
+ */
+#ifndef CROWN_LOOP_HELPER_H
+#define CROWN_LOOP_HELPER_H
+
+#include "base/error.h"
+#include "loop/loop.h"
+
+struct helper;
+
+/** What is done there. `work` is handed from one to the other, never used by two threads at once.
+ */
+struct helper_kind {
+    const char *name; /* for errors, and the thread's name: at most 15 bytes */
+    /** On the thread, with all signals blocked.
+     * @param given_up becomes readable when nobody waits any more: for poll(2). */
+    void (*run)(void *work, int given_up);
+    /** On the loop, once `run` has returned: takes `work` over. Never from within helper_start. */
+    void (*done)(void *context, void *work);
+    /** Instead of `done` after helper_abandon, on whichever thread is the last to need it. */
+    void (*drop)(void *work);
+};
+
+/** The most threads that run on though they were given up; more are refused. */
+#define HELPERS_ABANDONED_MAX 8
+
+/**
+ * Starts.
+ * @param kind static.
+ * @return for helper_abandon, until `done` was called; NULL with `err`: `work` is then still the
+ * caller's.
+ */
+struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, void *work,
+                            void *context, struct crown_error *err);
+/** Nobody wants the result any more: `drop` follows, perhaps much later. NULL is fine. */
+void helper_abandon(struct helper *helper);
+
+#endif

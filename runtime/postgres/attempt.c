@@ -1,0 +1,149 @@
+#include "postgres/attempt.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define OPTIONS_MAX 16
+
+struct attempt {
+    const char *keywords[OPTIONS_MAX + 1]; /* both lists end with NULL */
+    char *values[OPTIONS_MAX + 1];
+    size_t count;
+    bool short_of_memory;
+    PGconn *conn;
+    struct crown_error error;
+    postgres_attempted *done;
+};
+
+static void free_values(struct attempt *attempt)
+{
+    for (size_t i = 0; i < attempt->count; i++)
+        free(attempt->values[i]);
+    attempt->count = 0;
+}
+
+static void drop(void *work)
+{
+    struct attempt *attempt = work;
+    free_values(attempt);
+    libpq.PQfinish(attempt->conn);
+    free(attempt);
+}
+
+static void quiet(void *context, const char *message)
+{
+    (void)context;
+    (void)message; /* nobody reads notices */
+}
+
+static bool wait_for(const PGconn *conn, PostgresPollingStatusType status, int given_up)
+{
+    struct pollfd fds[] = {
+        {.fd = libpq.PQsocket(conn), .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT},
+        {.fd = given_up, .events = POLLIN},
+    };
+    while (poll(fds, 2, -1) < 0) /* signals are blocked here; a debugger's stop is not */
+        ;
+    return fds[1].revents == 0;
+}
+
+static void connect_on_thread(void *work, int given_up)
+{
+    struct attempt *attempt = work;
+    attempt->conn =
+        libpq.PQconnectStartParams(attempt->keywords, (const char *const *)attempt->values, 1);
+    free_values(attempt);
+    if (attempt->conn == NULL) {
+        (void)error_set(&attempt->error, ERROR_MEMORY, "postgres: out of memory");
+        return;
+    }
+    (void)libpq.PQsetNoticeProcessor(attempt->conn, quiet, NULL);
+    PostgresPollingStatusType status = libpq.PQstatus(attempt->conn) == CONNECTION_BAD
+                                           ? PGRES_POLLING_FAILED
+                                           : PGRES_POLLING_WRITING;
+    while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
+        if (!wait_for(attempt->conn, status, given_up))
+            return;
+        status = libpq.PQconnectPoll(attempt->conn);
+    }
+    if (status == PGRES_POLLING_OK && libpq.PQsetnonblocking(attempt->conn, 1) == 0)
+        return;
+    const char *message = libpq.PQerrorMessage(attempt->conn);
+    bool refused = strstr(message, "Connection refused") != NULL;
+    (void)postgres_error(message, refused ? ERROR_REFUSED : ERROR_STORE, &attempt->error);
+    libpq.PQfinish(attempt->conn);
+    attempt->conn = NULL;
+}
+
+static void finished(void *context, void *work)
+{
+    struct attempt *attempt = work;
+    PGconn *conn = attempt->conn;
+    postgres_attempted *done = attempt->done;
+    const struct crown_error error = attempt->error;
+    attempt->conn = NULL;
+    drop(attempt);
+    done(context, conn, &error);
+}
+
+static void add(struct attempt *attempt, const char *keyword, const char *value)
+{
+    if (value == NULL)
+        return;
+    attempt->keywords[attempt->count] = keyword;
+    attempt->values[attempt->count] = strdup(value);
+    attempt->short_of_memory |= attempt->values[attempt->count] == NULL;
+    attempt->count++;
+}
+
+/* The URL first, then what takes precedence over it. */
+static void collect(struct attempt *attempt, const struct postgres_attempt_options *options)
+{
+    const struct postgres_targets *targets = options->targets;
+    const struct postgres_target *target = &targets->items[options->target];
+    char idle[16], user_timeout[24];
+    int seconds = (int)(options->silence_ns / NS_PER_S);
+    (void)snprintf(idle, sizeof(idle), "%d", seconds > 1 ? seconds : 1);
+    (void)snprintf(user_timeout, sizeof(user_timeout), "%lld",
+                   (long long)(options->silence_ns / NS_PER_MS));
+    add(attempt, "dbname", options->url);
+    add(attempt, "fallback_application_name", "crown-lua");
+    add(attempt, "host", target->host);
+    add(attempt, "hostaddr", options->address != NULL ? options->address : target->hostaddr);
+    add(attempt, "port", target->port);
+    if (!targets->has_gssencmode) /* it may talk to a ticket server for long */
+        add(attempt, "gssencmode", "disable");
+    if (!targets->has_session_attrs)
+        add(attempt, "target_session_attrs", "read-write");
+    if (!targets->has_keepalives) {
+        add(attempt, "keepalives_idle", idle);
+        add(attempt, "keepalives_interval", "1");
+        add(attempt, "keepalives_count", "3");
+    }
+    if (!targets->has_user_timeout)
+        add(attempt, "tcp_user_timeout", user_timeout);
+}
+
+struct helper *postgres_attempt(struct loop *loop, const struct postgres_attempt_options *options,
+                                postgres_attempted *done, void *context, struct crown_error *err)
+{
+    static const struct helper_kind kind = {"postgres", connect_on_thread, finished, drop};
+    struct attempt *attempt = calloc(1, sizeof(*attempt));
+    if (attempt != NULL)
+        collect(attempt, options);
+    if (attempt == NULL || attempt->short_of_memory) {
+        (void)error_set(err, ERROR_MEMORY, "postgres: out of memory");
+        if (attempt != NULL)
+            drop(attempt);
+        return NULL;
+    }
+    attempt->done = done;
+    struct helper *helper = helper_start(loop, &kind, attempt, context, err);
+    if (helper == NULL)
+        drop(attempt);
+    return helper;
+}

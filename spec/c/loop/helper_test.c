@@ -1,0 +1,158 @@
+#include "loop/helper.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct work {
+    bool until_given_up;
+    int ran;
+};
+
+static struct loop *loop;
+static int done_count;
+static atomic_int dropped;
+
+static void work_run(void *work, int given_up)
+{
+    struct work *own = work;
+    struct pollfd wait = {.fd = given_up, .events = POLLIN};
+    if (own->until_given_up)
+        assert_int_equal(1, poll(&wait, 1, 20000));
+    own->ran++;
+}
+
+static void work_done(void *context, void *work)
+{
+    const struct work *own = work;
+    assert_ptr_equal(loop, context);
+    assert_int_equal(1, own->ran);
+    done_count++;
+    free(work);
+    loop_stop(loop);
+}
+
+static void work_drop(void *work)
+{
+    free(work);
+    (void)atomic_fetch_add(&dropped, 1);
+}
+
+static const struct helper_kind kind = {"spec", work_run, work_done, work_drop};
+
+static int open_loop(void **state)
+{
+    (void)state;
+    struct crown_error err;
+    loop = loop_new(&err);
+    done_count = 0;
+    atomic_store(&dropped, 0);
+    return loop == NULL ? -1 : 0;
+}
+
+static int close_loop(void **state)
+{
+    (void)state;
+    loop_free(loop);
+    return 0;
+}
+
+static struct helper *start(bool until_given_up, struct crown_error *err)
+{
+    struct work *work = calloc(1, sizeof(*work));
+    assert_non_null(work);
+    work->until_given_up = until_given_up;
+    struct helper *helper = helper_start(loop, &kind, work, loop, err);
+    if (helper == NULL)
+        free(work);
+    return helper;
+}
+
+static void await_dropped(int count)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 20000 && atomic_load(&dropped) < count; i++)
+        (void)nanosleep(&pause, NULL);
+    assert_int_equal(count, atomic_load(&dropped));
+}
+
+static void hands_the_result_to_the_loop(void **state)
+{
+    (void)state;
+    struct crown_error err;
+    assert_non_null(start(false, &err));
+    loop_run(loop);
+    assert_int_equal(1, done_count);
+    assert_int_equal(0, atomic_load(&dropped));
+}
+
+static void one_that_is_given_up_hears_of_it(void **state)
+{
+    (void)state;
+    struct crown_error err;
+    helper_abandon(start(true, &err));
+    await_dropped(1);
+    assert_int_equal(0, done_count);
+}
+
+static void one_that_was_done_is_dropped_too(void **state)
+{
+    (void)state;
+    struct crown_error err;
+    const struct timespec pause = {.tv_nsec = 20000000};
+    struct helper *helper = start(false, &err);
+    (void)nanosleep(&pause, NULL); /* so that it mostly is done; either way it is dropped once */
+    helper_abandon(helper);
+    await_dropped(1);
+}
+
+static void stubborn_run(void *work, int given_up)
+{
+    struct pollfd gate = {.fd = *(int *)work, .events = POLLIN};
+    (void)given_up;
+    assert_int_equal(1, poll(&gate, 1, 20000));
+}
+
+static void stubborn_drop(void *work)
+{
+    (void)work;
+    (void)atomic_fetch_add(&dropped, 1);
+}
+
+static void only_so_many_run_on(void **state)
+{
+    (void)state;
+    static const struct helper_kind stubborn = {"stubborn", stubborn_run, work_done, stubborn_drop};
+    struct crown_error err;
+    int gate[2];
+    assert_int_equal(0, pipe(gate));
+    for (int i = 0; i < HELPERS_ABANDONED_MAX; i++) {
+        struct helper *helper = helper_start(loop, &stubborn, &gate[0], loop, &err);
+        assert_non_null(helper);
+        helper_abandon(helper);
+    }
+    assert_null(helper_start(loop, &stubborn, &gate[0], loop, &err));
+    assert_string_equal("stubborn: 8 threads are still busy with what was given up", err.message);
+    assert_int_equal(0, close(gate[1]));
+    await_dropped(HELPERS_ABANDONED_MAX);
+    assert_int_equal(0, close(gate[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(hands_the_result_to_the_loop, open_loop, close_loop),
+        cmocka_unit_test_setup_teardown(one_that_is_given_up_hears_of_it, open_loop, close_loop),
+        cmocka_unit_test_setup_teardown(one_that_was_done_is_dropped_too, open_loop, close_loop),
+        cmocka_unit_test_setup_teardown(only_so_many_run_on, open_loop, close_loop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
