@@ -6,16 +6,19 @@
 
 struct scope {
     struct list members;
+    unsigned here; /* how many of them live in this process */
     struct scope_instants instants;
     int hold_fd;
     bool closed;
-    bool busy;  /* members are being told: `empty` has to wait until all have been */
-    bool owned; /* the owner has not let go */
-    void (*empty)(void *context);
+    bool owned;    /* the owner has not let go */
+    unsigned busy; /* callbacks under way: until they are over it neither ends nor goes */
+    const struct scope_owner *owner;
     void *context;
 };
 
-struct scope *scope_new(void (*empty)(void *context), void *context)
+static const struct scope_owner nobody = {.quiet = NULL, .empty = NULL};
+
+struct scope *scope_new(const struct scope_owner *owner, void *context)
 {
     struct scope *scope = malloc(sizeof(*scope));
     if (scope == NULL)
@@ -23,7 +26,7 @@ struct scope *scope_new(void (*empty)(void *context), void *context)
     *scope = (struct scope){.instants = SCOPE_NO_INSTANTS,
                             .hold_fd = -1,
                             .owned = true,
-                            .empty = empty,
+                            .owner = owner != NULL ? owner : &nobody,
                             .context = context};
     list_init(&scope->members);
     return scope;
@@ -32,14 +35,14 @@ struct scope *scope_new(void (*empty)(void *context), void *context)
 /* Tells the owner, once, and goes when nobody has it any more. */
 static void settle(struct scope *scope)
 {
-    if (!scope->closed || scope->busy || !list_empty(&scope->members))
+    if (!scope->closed || scope->busy > 0 || !list_empty(&scope->members))
         return;
-    void (*empty)(void *context) = scope->empty;
-    scope->empty = NULL;
+    const struct scope_owner *owner = scope->owner;
+    scope->owner = &nobody;
     if (!scope->owned)
         free(scope);
-    else if (empty != NULL)
-        empty(scope->context); /* may have freed it */
+    else if (owner->empty != NULL)
+        owner->empty(scope->context); /* may have freed it */
 }
 
 static struct scope_member *member_of(struct list_node *node)
@@ -47,10 +50,29 @@ static struct scope_member *member_of(struct list_node *node)
     return container_of(node, struct scope_member, link);
 }
 
+static bool is_here(const struct scope_member *member)
+{
+    return member->kind->set_instants == NULL;
+}
+
 static void join(struct scope *scope, struct scope_member *member)
 {
     member->scope = scope;
+    scope->here += is_here(member);
     list_append(&scope->members, &member->link);
+}
+
+static void part(struct scope_member *member)
+{
+    struct scope *scope = member->scope;
+    member->scope = NULL;
+    list_remove(&member->link);
+    if (is_here(member) && --scope->here == 0 && scope->owner->quiet != NULL) {
+        scope->busy++;
+        scope->owner->quiet(scope->context);
+        scope->busy--;
+    }
+    settle(scope);
 }
 
 bool scope_enter(struct scope *scope, struct scope_member *member, const struct scope_kind *kind)
@@ -64,23 +86,16 @@ bool scope_enter(struct scope *scope, struct scope_member *member, const struct 
 
 void scope_leave(struct scope_member *member)
 {
-    struct scope *scope = member->scope;
-    if (scope == NULL)
-        return;
-    list_remove(&member->link);
-    member->scope = NULL;
-    settle(scope);
+    if (member->scope != NULL)
+        part(member);
 }
 
 void scope_move(struct scope_member *member, struct scope *scope)
 {
-    struct scope *before = member->scope;
-    list_remove(&member->link);
+    part(member);
     join(scope, member);
     if (scope->closed)
         member->kind->end(member);
-    if (before != NULL)
-        settle(before);
 }
 
 void scope_set_instants(struct scope *scope, const struct scope_instants *instants)
@@ -89,7 +104,7 @@ void scope_set_instants(struct scope *scope, const struct scope_instants *instan
     list_each(node, &scope->members)
     {
         struct scope_member *member = member_of(node);
-        if (member->kind->set_instants != NULL)
+        if (!is_here(member))
             member->kind->set_instants(member, instants);
     }
 }
@@ -115,8 +130,8 @@ void scope_close(struct scope *scope)
     if (scope->closed)
         return;
     scope->closed = true;
-    scope->busy = true;
-    /* One that ends may take others with it: so each is looked for anew. */
+    scope->busy++;
+    /* One that ends may take others with it: so the next is looked for anew. */
     list_init(&told);
     while (!list_empty(&scope->members)) {
         struct scope_member *member = member_of(list_first(&scope->members));
@@ -129,7 +144,7 @@ void scope_close(struct scope *scope)
         list_remove(node);
         list_append(&scope->members, node);
     }
-    scope->busy = false;
+    scope->busy--;
     settle(scope);
 }
 
@@ -138,11 +153,16 @@ bool scope_closed(const struct scope *scope)
     return scope->closed;
 }
 
+bool scope_runs_here(const struct scope *scope)
+{
+    return scope->here > 0;
+}
+
 void scope_free(struct scope *scope)
 {
     if (scope == NULL)
         return;
-    scope->empty = NULL;
+    scope->owner = &nobody;
     scope_close(scope);
     scope->owned = false;
     settle(scope);

@@ -45,12 +45,18 @@ struct scope_member {
     struct list_node link;
 };
 
-/**
- * @param empty called once after scope_close, as soon as no member is left (from scope_close itself
- * where there is none); may close and free any scope, this one too. NULL: nobody wants to know.
- * @return a scope without instants, or NULL when memory is out.
- */
-struct scope *scope_new(void (*empty)(void *context), void *context);
+/** What the owner hears; each may be NULL. Both may close and free any scope, this one too. */
+struct scope_owner {
+    /** The last member that lives in this process has left. Only members start others, so that
+     * nothing else will run here until the owner itself enters something. */
+    void (*quiet)(void *context);
+    /** Once after scope_close, as soon as no member is left; from scope_close itself where there is
+     * none. The last that is heard. */
+    void (*empty)(void *context);
+};
+
+/** @return a scope without instants, or NULL when memory is out. */
+struct scope *scope_new(const struct scope_owner *owner, void *context);
 
 /** The owner lets go: closes the scope where that was not done, and does not want to hear of it any
  * more. */
@@ -77,5 +83,8 @@ int scope_hold(const struct scope *scope);
 /** Takes no new members and tells those that are there to end. Once; later calls do nothing. */
 void scope_close(struct scope *scope);
 bool scope_closed(const struct scope *scope);
+
+/** @return whether it has members that live in this process. */
+bool scope_runs_here(const struct scope *scope);
 
 #endif

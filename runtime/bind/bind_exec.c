@@ -2,14 +2,12 @@
  * nil, message, code. Options: timeout (5 s), stdin (a string), env (a table of additions), cwd. */
 #include <lauxlib.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "bind/bind.h"
 #include "bind/child_options.h"
-#include "candidate/term.h"
 #include "child/exec.h"
 #include "host/host.h"
 #include "lua/task.h"
@@ -74,14 +72,6 @@ static struct child_options *read_options(lua_State *L)
     return options;
 }
 
-/* Inside a term the command ends with the term, also when this process cannot see to it any more.
- */
-static struct exec_group *group_of(lua_State *L, struct child_spec *spec)
-{
-    struct task *task = task_running(L);
-    return task != NULL ? term_adopt_exec(task_scope_of(task), spec) : NULL;
-}
-
 static int core_exec(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -103,20 +93,15 @@ static int core_exec(lua_State *L)
     struct child_options *options = read_options(L);
     const char *const nothing[] = {NULL};
     char **environment = child_environment(options, nothing);
-    struct child_spec spec = {.argv = options->argv,
-                              .envp = environment,
-                              .cwd = options->cwd,
-                              .label = options->argv[0],
-                              .stop_signal = SIGTERM,
-                              .stop_at_ns = TIME_NEVER,
-                              .kill_at_ns = clock_add_ns(clock_boottime_ns(), timeout_ns),
-                              .deadline_ns = TIME_NEVER};
+    struct child_spec spec = {
+        .argv = options->argv, .envp = environment, .cwd = options->cwd, .label = options->argv[0]};
     struct crown_error err = {0};
     if (environment == NULL)
         (void)error_set(&err, ERROR_MEMORY, "run %s: out of memory", options->argv[0]);
     else
-        *handle = exec_start(&check_host(L)->children, &spec, group_of(L, &spec), input, input_size,
-                             &err);
+        *handle =
+            exec_start(&check_host(L)->children, task_scope_here(lua_vm_of(L)), &spec,
+                       clock_add_ns(clock_boottime_ns(), timeout_ns), input, input_size, &err);
     strings_free(environment);
     child_options_free(options);
     if (*handle == NULL)

@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "bind/bind.h"
 #include "bind/fields.h"
+#include "bind/handle.h"
 #include "host/host.h"
 #include "lua/task.h"
 #include "net/listen.h"
@@ -30,13 +32,10 @@ struct connection {
 };
 
 struct tcp_listener {
+    struct handle handle;
     struct listener *listener; /* NULL once closed */
     struct tls_context *tls;
-    struct lua_vm *host;
-    struct task_scope *scope;
-    bool background; /* the program may end while it listens */
-    int function;    /* registry reference */
-    int self;        /* keeps it alive while it listens */
+    bool background; /* the program may end while it listens; it is nobody's */
 };
 
 static int64_t now_ns(lua_State *L)
@@ -304,36 +303,56 @@ static int connection_gc(lua_State *L)
     return 0;
 }
 
-static struct host *owner(const struct tcp_listener *listener)
+static struct lifetime *lifetime_of(struct lua_vm *vm)
 {
-    return lua_vm_owner(listener->host);
+    struct host *host = lua_vm_owner(vm);
+    return &host->lifetime;
 }
 
-static void listener_release(lua_State *L, struct tcp_listener *listener)
+static void listener_release(struct tcp_listener *listener)
 {
     if (listener->listener == NULL)
         return;
     listener_close(listener->listener);
     listener->listener = NULL;
     tls_context_free(listener->tls);
-    luaL_unref(L, LUA_REGISTRYINDEX, listener->function);
-    luaL_unref(L, LUA_REGISTRYINDEX, listener->self);
     if (!listener->background)
-        lifetime_release(&owner(listener)->lifetime);
+        lifetime_release(lifetime_of(listener->handle.vm));
+    handle_close(&listener->handle);
 }
+
+static void scope_ended(struct scope_member *member)
+{
+    listener_release(container_of(member, struct tcp_listener, handle.member));
+}
+
+static const struct scope_kind listener_kind = {.name = "listener", .end = scope_ended};
 
 static void connection_accepted(void *context, int fd)
 {
     struct tcp_listener *listener = context;
     struct crown_error err;
-    lua_State *L = lua_vm_state(listener->host);
-    struct stream *stream = stream_adopt(lua_vm_loop(listener->host), fd, listener->tls, &err);
+    struct stream *stream = stream_adopt(lua_vm_loop(listener->handle.vm), fd, listener->tls, &err);
     if (stream == NULL)
         return;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, listener->function);
-    struct connection *connection = push_connection(L);
+    struct connection *connection = push_connection(handle_push(&listener->handle));
     connection->stream = stream;
-    (void)task_spawn(listener->host, L, 1, listener->scope, NULL, NULL);
+    handle_call(&listener->handle, 1);
+}
+
+/* tls and background, of the options at index 4. @return false with `err`. */
+static bool read_listen_options(lua_State *L, struct tcp_listener *listener,
+                                struct crown_error *err)
+{
+    if (!lua_istable(L, 4))
+        return true;
+    listener->background = flag_field(L, 4, "background");
+    lua_getfield(L, 4, "tls");
+    if (lua_istable(L, -1))
+        listener->tls = read_tls(L, lua_gettop(L), true, err);
+    bool fine = !lua_istable(L, -1) || listener->tls != NULL;
+    lua_pop(L, 1);
+    return fine;
 }
 
 static int tcp_listen(lua_State *L)
@@ -343,35 +362,27 @@ static int tcp_listen(lua_State *L)
     int port = luaL_optint(L, 2, 0);
     luaL_checktype(L, 3, LUA_TFUNCTION);
     lua_settop(L, 4);
+    struct lua_vm *vm = lua_vm_of(L);
     struct tcp_listener *listener = lua_newuserdata(L, sizeof(*listener));
-    *listener = (struct tcp_listener){.host = lua_vm_of(L)};
+    *listener = (struct tcp_listener){.listener = NULL};
     luaL_getmetatable(L, LISTENER_TYPE);
     lua_setmetatable(L, -2);
-    if (lua_istable(L, 4)) {
-        lua_getfield(L, 4, "tls");
-        if (lua_istable(L, -1)) {
-            listener->tls = read_tls(L, lua_gettop(L), true, &err);
-            if (listener->tls == NULL)
-                return push_error(L, &err);
-        }
-        lua_getfield(L, 4, "background");
-        listener->background = lua_toboolean(L, -1);
-        lua_pop(L, 2);
+    if (!read_listen_options(L, listener, &err))
+        return push_error(L, &err);
+    struct scope *scope = listener->background ? task_vm_scope(vm) : task_scope_here(vm);
+    if (scope_closed(scope)) {
+        tls_context_free(listener->tls);
+        return push_scope_over(L);
     }
-    struct task *task = task_running(L);
-    listener->scope = task != NULL && !listener->background ? task_scope_of(task) : NULL;
-    listener->listener = listener_open(lua_vm_loop(listener->host), host, (unsigned)port,
-                                       connection_accepted, listener, &err);
+    listener->listener =
+        listener_open(lua_vm_loop(vm), host, (unsigned)port, connection_accepted, listener, &err);
     if (listener->listener == NULL) {
         tls_context_free(listener->tls);
         return push_error(L, &err);
     }
+    handle_open(L, &listener->handle, 5, 3, scope, &listener_kind);
     if (!listener->background)
-        lifetime_hold(&owner(listener)->lifetime);
-    lua_pushvalue(L, 3);
-    listener->function = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pushvalue(L, -1);
-    listener->self = luaL_ref(L, LUA_REGISTRYINDEX);
+        lifetime_hold(lifetime_of(vm));
     return 1;
 }
 
@@ -386,7 +397,7 @@ static int listener_port_of(lua_State *L)
 
 static int listener_close_of(lua_State *L)
 {
-    listener_release(L, luaL_checkudata(L, 1, LISTENER_TYPE));
+    listener_release(luaL_checkudata(L, 1, LISTENER_TYPE));
     return 0;
 }
 

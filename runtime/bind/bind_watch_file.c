@@ -12,6 +12,7 @@
 
 #include "base/container.h"
 #include "bind/bind.h"
+#include "bind/handle.h"
 #include "loop/loop.h"
 #include "lua/task.h"
 
@@ -23,12 +24,9 @@
 /* One inotify descriptor for each watch: nothing to share, nothing to mix up when one is cancelled.
  */
 struct file_watch {
+    struct handle handle;
     struct loop_watch watch;
-    struct lua_vm *host;
-    struct task_scope *scope;
-    char *name;   /* of the file in its directory */
-    int function; /* registry reference */
-    int self;     /* registry reference that keeps the watch alive while it is active */
+    char *name; /* of the file in its directory */
 };
 
 static const char *event_name(uint32_t mask)
@@ -44,7 +42,6 @@ static const char *event_name(uint32_t mask)
 
 static void watch_close(struct file_watch *watch)
 {
-    lua_State *L = lua_vm_state(watch->host);
     if (watch->name == NULL)
         return;
     int fd = watch->watch.fd;
@@ -52,17 +49,20 @@ static void watch_close(struct file_watch *watch)
     (void)close(fd); /* read only */
     free(watch->name);
     watch->name = NULL;
-    luaL_unref(L, LUA_REGISTRYINDEX, watch->function);
-    luaL_unref(L, LUA_REGISTRYINDEX, watch->self);
+    handle_close(&watch->handle);
 }
+
+static void scope_ended(struct scope_member *member)
+{
+    watch_close(container_of(member, struct file_watch, handle.member));
+}
+
+static const struct scope_kind watch_kind = {.name = "watch", .end = scope_ended};
 
 static void tell(struct file_watch *watch, const char *event)
 {
-    lua_State *L = lua_vm_state(watch->host);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, watch->function);
-    lua_pushstring(L, event);
-    (void)task_spawn(watch->host, L, 1, watch->scope, NULL,
-                     NULL); /* a term that is over hears no more */
+    lua_pushstring(handle_push(&watch->handle), event);
+    handle_call(&watch->handle, 1);
 }
 
 static void watch_ready(struct loop_watch *loop_watch, unsigned events)
@@ -114,23 +114,22 @@ static int watch_file(lua_State *L)
     memcpy(path, given, length + 1);
     memcpy(copy, given, length + 1);
     struct file_watch *watch = lua_newuserdata(L, sizeof(*watch));
-    *watch = (struct file_watch){.host = lua_vm_of(L)};
+    *watch = (struct file_watch){.name = NULL};
     luaL_getmetatable(L, WATCH_TYPE);
     lua_setmetatable(L, -2);
+    struct lua_vm *vm = lua_vm_of(L);
+    struct scope *scope = task_scope_here(vm);
+    if (scope_closed(scope))
+        return push_scope_over(L);
     int fd = open_watch(dirname(path), &err);
     if (fd < 0)
         return push_error(L, &err);
-    struct task *task = task_running(L);
-    watch->scope = task != NULL ? task_scope_of(task) : NULL;
     watch->name = strdup(basename(copy));
     if (watch->name == NULL)
         abort(); /* crash-only, as every allocation of a few bytes */
-    lua_pushvalue(L, 2);
-    watch->function = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pushvalue(L, -1);
-    watch->self = luaL_ref(L, LUA_REGISTRYINDEX);
     watch->watch.ready = watch_ready;
-    loop_watch(lua_vm_loop(watch->host), &watch->watch, fd, LOOP_READ);
+    loop_watch(lua_vm_loop(vm), &watch->watch, fd, LOOP_READ);
+    handle_open(L, &watch->handle, lua_gettop(L), 2, scope, &watch_kind);
     return 1;
 }
 

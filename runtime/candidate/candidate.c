@@ -11,8 +11,8 @@
 #include "candidate/handlers.h"
 #include "candidate/journal.h"
 #include "candidate/oracle_call.h"
-#include "candidate/signal_mode.h"
 #include "candidate/state.h"
+#include "candidate/term.h"
 #include "candidate/workload.h"
 #include "lua/vm.h"
 
@@ -76,7 +76,7 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         term_set_instants(candidate, action);
         break;
     case ELECTION_ACTION_CLEAR_DEADLINE:
-        term_clear_instants(candidate);
+        term_forget(candidate);
         break;
     case ELECTION_ACTION_START_CHILD:
         workload_start(candidate, action);
@@ -91,17 +91,15 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
-        handlers_lost(candidate, action->reason);
+        term_run_lost(candidate, action);
         break;
     case ELECTION_ACTION_CLOSE_LOST:
-        handlers_lost_over(candidate);
-        candidate_feed_type(candidate, ELECTION_EVENT_LOST_DONE);
+        term_close_lost(candidate);
         break;
     case ELECTION_ACTION_EMIT:
         emit_notice(candidate, action);
         break;
     case ELECTION_ACTION_FINISH:
-        handlers_lost_over(candidate);
         candidate->finished = true;
         break;
     case ELECTION_ACTION_COUNT:
@@ -109,23 +107,36 @@ static void carry_out(struct candidate *candidate, const struct election_action 
     }
 }
 
-/* Frees what a finished election holds of the outside; the struct lives on while Lua knows it. */
-static void finish(struct candidate *candidate)
+/* Frees what an ended election holds of the outside; the struct lives on while Lua knows it. */
+static void end(struct candidate *candidate)
 {
+    candidate->ended = true;
     loop_at_cancel(candidate->env->loop, &candidate->timer);
-    term_clear_instants(candidate);
-    task_scope_close(&candidate->calls);
-    term_close(candidate);
-    candidate->call = candidate->lost = NULL;
-    mailbox_clear(&candidate->mailbox, lua_vm_state(candidate->env->lua));
+    term_forget(candidate);
+    scope_free(candidate->scope);
+    candidate->scope = NULL;
+    candidate->call = NULL;
+    lua_State *L = lua_vm_state(candidate->env->lua);
+    mailbox_clear(&candidate->mailbox, L);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_TERMINATING,
                    NULL, 0);
     candidates_remove(candidate->env->candidates, candidate);
-    lua_State *L = lua_vm_state(candidate->env->lua);
     luaL_unref(L, LUA_REGISTRYINDEX, candidate->object);
     candidate->object = LUA_NOREF;
     if (candidate->started)
         candidate->env->hold(candidate->env, false);
+}
+
+static void all_gone(void *context)
+{
+    end(context);
+}
+
+/* The core has nothing more to say; what still runs, such as a command that lives on between terms,
+ * has to end first. */
+static void finish(struct candidate *candidate)
+{
+    scope_close(candidate->scope);
 }
 
 static const struct candidate_hands hands = {.carry_out = carry_out, .finish = finish};
@@ -144,13 +155,15 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
     };
 }
 
+static const struct scope_owner scope_owner = {.empty = all_gone};
+
 struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
                                 const struct candidate_config *config, struct crown_error *err)
 {
     struct candidate *candidate = calloc(1, sizeof(*candidate));
     if (candidate != NULL) {
         candidate->object = LUA_NOREF;
-        term_prepare(candidate);
+        term_init(candidate);
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
         candidate->name = strdup(config->name);
@@ -174,8 +187,8 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     candidate->timer.fire = timer_fired;
     candidate->hands = &hands;
     candidate->source.describe = describe;
-    task_scope_init(&candidate->calls);
-    if (candidates_add(env->candidates, candidate, err) < 0)
+    candidate->scope = scope_new(&scope_owner, candidate);
+    if (candidate->scope == NULL || candidates_add(env->candidates, candidate, err) < 0)
         goto fail;
     candidate->object = luaL_ref(L, LUA_REGISTRYINDEX);
     return candidate;
@@ -188,11 +201,11 @@ fail:
 
 void candidate_close(struct candidate *candidate)
 {
-    if (candidate->finished)
+    if (candidate->ended)
         return;
     candidate->finished = true;
-    finish(candidate);
     workload_let_go(candidate);
+    end(candidate);
 }
 
 void candidate_free(struct candidate *candidate)
@@ -201,7 +214,7 @@ void candidate_free(struct candidate *candidate)
         return;
     if (candidate->object != LUA_NOREF)
         candidate_close(candidate);
-    term_disown(candidate);
+    scope_free(candidate->scope); /* of one that could not be made */
     child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
     free(candidate->leader);
@@ -225,7 +238,8 @@ static void report_dead_runtime(struct candidate *candidate)
     };
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST, fields,
                    2);
-    handlers_lost(candidate, ELECTION_REASON_RUNTIME_DIED);
+    (void)handlers_lost(candidate, ELECTION_REASON_RUNTIME_DIED, candidate->scope,
+                        handlers_lost_done);
 }
 
 void candidate_start(struct candidate *candidate)
@@ -247,9 +261,6 @@ void candidate_abdicate(struct candidate *candidate)
 
 void candidate_stop(struct candidate *candidate)
 {
-    candidate->asked_to_stop = true;
-    if (signal_mode_stop(candidate))
-        return;
     candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 

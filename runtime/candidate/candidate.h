@@ -13,7 +13,6 @@
 #include "candidate/candidates.h"
 #include "candidate/env.h"
 #include "candidate/status.h"
-#include "candidate/term.h"
 #include "child/options.h"
 #include "election/election.h"
 #include "telemetry/telemetry.h"

@@ -19,14 +19,13 @@ void handlers_campaign(struct candidate *candidate)
         return;
     lua_State *L = perform_push(candidate, "campaign");
     lua_pushstring(L, candidate_phase_name(election_look(&candidate->election).phase));
-    (void)perform_spawn(candidate, 1, &candidate->calls, campaign_done);
+    (void)perform_spawn(candidate, 1, candidate->scope, campaign_done);
 }
 
 static void won_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
     struct candidate *candidate = context;
     (void)nresults;
-    candidate->won = NULL;
     if (outcome != TASK_FAILED)
         return;
     perform_failed(candidate, TELEMETRY_HANDLER_ERROR, "won", lua_tostring(task_state(task), -1));
@@ -39,41 +38,30 @@ void handlers_won(struct candidate *candidate, uint64_t epoch)
         return;
     lua_State *L = perform_push(candidate, "won");
     lua_pushnumber(L, (lua_Number)epoch);
-    candidate->won = perform_spawn(candidate, 1, &candidate->term, won_done);
-    if (candidate->won == NULL)
+    if (perform_spawn(candidate, 1, candidate->term.scope, won_done) == NULL)
         candidate_feed_type(candidate, ELECTION_EVENT_WON_FAILED);
 }
 
-static void lost_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
+struct task *handlers_lost(struct candidate *candidate, enum election_reason reason,
+                           struct scope *scope, task_done *done)
 {
-    struct candidate *candidate = context;
-    (void)nresults;
-    candidate->lost = NULL;
-    if (outcome == TASK_FAILED)
-        perform_failed(candidate, TELEMETRY_HANDLER_ERROR, "lost",
-                       lua_tostring(task_state(task), -1));
-    candidate_feed_type(candidate, ELECTION_EVENT_LOST_DONE);
-}
-
-void handlers_lost(struct candidate *candidate, enum election_reason reason)
-{
-    if (!candidate->has_lost) {
-        candidate_feed_type(candidate, ELECTION_EVENT_LOST_DONE);
-        return;
-    }
+    if (!candidate->has_lost)
+        return NULL;
     lua_State *L = perform_push(candidate, "lost");
     lua_pushstring(L, election_reason_name(reason));
-    candidate->lost = perform_spawn(candidate, 1, &candidate->calls, lost_done);
-    if (candidate->lost == NULL)
-        candidate_feed_type(candidate, ELECTION_EVENT_LOST_DONE);
+    return perform_spawn(candidate, 1, scope, done);
 }
 
-void handlers_lost_over(struct candidate *candidate)
+void handlers_lost_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
-    if (candidate->lost == NULL)
-        return;
+    (void)nresults;
+    if (outcome == TASK_FAILED)
+        perform_failed(context, TELEMETRY_HANDLER_ERROR, "lost",
+                       lua_tostring(task_state(task), -1));
+}
+
+void handlers_lost_late(struct candidate *candidate)
+{
     perform_failed(candidate, TELEMETRY_HANDLER_ERROR, "lost",
                    "not done in the time allowed: dropped");
-    task_drop(candidate->lost);
-    candidate->lost = NULL;
 }

@@ -6,15 +6,24 @@
 
 #include <stdint.h>
 
+#include "base/scope.h"
 #include "election/election.h"
+#include "lua/task.h"
 
 struct candidate;
 
 /** The campaign handler sees each claim and refresh; it neither delays nor decides them. */
 void handlers_campaign(struct candidate *candidate);
+/** Runs in the term's scope. WON_FAILED follows where it raises, or cannot run. */
 void handlers_won(struct candidate *candidate, uint64_t epoch);
-void handlers_lost(struct candidate *candidate, enum election_reason reason);
-/** `lost` has had its time: whatever still runs of it is dropped. */
-void handlers_lost_over(struct candidate *candidate);
+
+/** @param done called with the candidate; it calls handlers_lost_done. @return NULL: there is no
+ * such handler. */
+struct task *handlers_lost(struct candidate *candidate, enum election_reason reason,
+                           struct scope *scope, task_done *done);
+/** Tells where it failed. */
+void handlers_lost_done(struct task *task, enum task_outcome outcome, int nresults, void *context);
+/** Tells that it had to be dropped. */
+void handlers_lost_late(struct candidate *candidate);
 
 #endif

@@ -166,7 +166,7 @@ void oracle_call(struct candidate *candidate, const struct election_action *acti
     candidate->call_kind = kind;
     candidate->call_attempt = action->attempt;
     candidate->call_until_ns = action->until_ns;
-    candidate->call = perform_spawn(candidate, more, &candidate->calls, call_done);
+    candidate->call = perform_spawn(candidate, more, candidate->scope, call_done);
     if (candidate->call == NULL) {
         const struct election_event event = {.type = kind == CALL_ABDICATE ? ELECTION_EVENT_RELEASED
                                                                            : ELECTION_EVENT_UNKNOWN,

@@ -14,7 +14,7 @@ lua_State *perform_push(struct candidate *candidate, const char *kind)
     return L;
 }
 
-struct task *perform_spawn(struct candidate *candidate, int more, struct task_scope *scope,
+struct task *perform_spawn(struct candidate *candidate, int more, struct scope *scope,
                            task_done *done)
 {
     struct lua_vm *lua = candidate->env->lua;

@@ -18,7 +18,7 @@ lua_State *perform_push(struct candidate *candidate, const char *kind);
 
 /** Spawns it with `more` arguments on top. `done` gets the candidate as its context. @return NULL
  * where the scope is closed. */
-struct task *perform_spawn(struct candidate *candidate, int more, struct task_scope *scope,
+struct task *perform_spawn(struct candidate *candidate, int more, struct scope *scope,
                            task_done *done);
 
 /** Tells that one of the user's functions failed. */

@@ -102,6 +102,7 @@ bool signal_mode_take_up(struct candidate *candidate)
     candidate->workload = candidate->standing;
     candidate->standing = NULL;
     candidate->workload->stop_requested = false;
+    scope_move(&candidate->workload->member, candidate->term.scope);
     return true;
 }
 
@@ -128,27 +129,8 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
                        options->fence ? election->deadline_ns : TIME_NEVER);
     candidate->standing = workload;
     candidate->workload = NULL;
+    scope_move(&workload->member, candidate->scope);
     const struct election_event gone = {.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = true}};
     candidate_feed(candidate, &gone);
-    return true;
-}
-
-void signal_mode_gone(struct candidate *candidate, bool by_itself)
-{
-    bool ends = by_itself && candidate->election.config.restart == ELECTION_RESTART_FINISH;
-    if (candidate->asked_to_stop || ends)
-        candidate_feed_type(candidate, ELECTION_EVENT_STOP);
-}
-
-bool signal_mode_stop(struct candidate *candidate)
-{
-    const struct election *election = &candidate->election;
-    if (candidate->standing == NULL || candidate->standing->exited)
-        return false;
-    candidate->standing->stop_requested = true;
-    int64_t patience_ns =
-        election->schedule.stop_timeout_ns > 0 ? election->schedule.stop_timeout_ns : 5 * NS_PER_S;
-    child_stop(&candidate->standing->child,
-               clock_add_ns(loop_now(candidate->env->loop), patience_ns));
     return true;
 }

@@ -27,11 +27,4 @@ bool signal_mode_take_up(struct candidate *candidate);
  */
 bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns);
 
-/** The command ended between two terms: by itself, or because the fence fell. */
-void signal_mode_gone(struct candidate *candidate, bool by_itself);
-
-/** The election is to end. @return whether a command has to end first: then signal_mode_gone goes
- * on. */
-bool signal_mode_stop(struct candidate *candidate);
-
 #endif

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/scope.h"
 #include "candidate/feed.h"
 #include "candidate/mailbox.h"
 #include "child/child.h"
-#include "child/exec.h"
 #include "child/options.h"
 #include "child/streams.h"
 #include "election/state.h"
@@ -21,6 +21,7 @@ enum candidate_call { CALL_NONE, CALL_CLAIM, CALL_REFRESH, CALL_INFO, CALL_ABDIC
 /** The leader's or the follower's command: workload.c, signal_mode.c. */
 struct workload {
     struct candidate *candidate;
+    struct scope_member member; /* of the term, or of the candidate */
     struct child child;
     struct streams streams;
     enum election_role role;
@@ -36,6 +37,15 @@ struct workload {
     struct loop_deadline signal_timer;
 };
 
+/** What a term has started here, and until when it may run: term.c. */
+struct term {
+    struct scope *scope; /* NULL: nothing of a term has begun to run */
+    struct scope *lost;  /* NULL: `lost` was not run in this term */
+    struct task *lost_task;
+    struct scope_instants instants;
+    struct heap_node deadman; /* the instant at which its Lua must be over: deadmen.h */
+};
+
 struct candidate {
     struct candidate_env *env;
     const struct candidate_hands *hands;
@@ -48,17 +58,18 @@ struct candidate {
     struct loop_deadline timer;
     int object; /* registry reference of the Lua object */
     bool has_won, has_lost, has_campaign;
-    bool started, finished, asked_to_stop;
+    bool started;
+    bool finished;       /* by the core: nothing is fed any more */
+    bool ended;          /* and all that it has started is gone */
+    struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
+                            opened, a command that belongs to no term */
+    struct term term;
 
     /* One oracle call at a time. */
     struct task *call;
     enum candidate_call call_kind;
     uint32_t call_attempt;
     int64_t call_until_ns;
-    struct task_scope calls; /* oracle calls, campaign and lost handlers */
-    struct task_scope term;  /* won and all it spawned */
-    struct task *won;
-    struct task *lost;
     struct mailbox mailbox; /* for handle_info */
 
     /* Who leads, as far as is known. */
@@ -70,9 +81,7 @@ struct candidate {
     struct child_options *child_options[2]; /* by role */
     struct workload *workload;              /* the one that runs, or NULL */
     struct workload *standing;              /* in signal mode: lives on between terms, or NULL */
-    struct exec_group execs;                /* commands that the term's tasks run */
     int hold_fd;                            /* kept open by the child's tree; -1: none */
-    struct heap_node deadman; /* the instant at which Lua of the term must be over: deadmen.h */
 };
 
 /** The options that a command was started with. */

@@ -7,7 +7,7 @@
 
 bool candidate_finished(const struct candidate *candidate)
 {
-    return candidate->finished;
+    return candidate->ended;
 }
 
 const char *candidate_name(const struct candidate *candidate)

@@ -25,6 +25,7 @@ struct candidate_status {
 
 void candidate_status(const struct candidate *candidate, struct candidate_status *status);
 
+/** @return whether the election has ended, and with it all that it had started. */
 bool candidate_finished(const struct candidate *candidate);
 const char *candidate_name(const struct candidate *candidate);
 const char *candidate_oracle(const struct candidate *candidate);

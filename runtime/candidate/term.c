@@ -1,70 +1,127 @@
 #include "candidate/term.h"
 
-#include "base/container.h"
+#include <stdlib.h>
+
 #include "candidate/deadmen.h"
 #include "candidate/env.h"
 #include "candidate/feed.h"
 #include "candidate/handlers.h"
 #include "candidate/state.h"
-#include "candidate/workload.h"
-#include "child/exec.h"
+#include "lua/task.h"
 
-void term_begin(struct candidate *candidate, uint64_t epoch)
+static struct scope *new_scope(struct candidate *candidate, const struct scope_owner *owner)
 {
-    task_scope_init(&candidate->term);
-    candidate->term.owner = candidate;
-    handlers_won(candidate, epoch);
+    struct scope *scope = scope_new(owner, candidate);
+    if (scope == NULL)
+        abort(); /* crash-only, as every allocation of a few bytes */
+    scope_set_hold(scope, candidate->hold_fd);
+    return scope;
+}
+
+/* The dead-man timer is for Lua that would outlive the deadline: where none is left, a command that
+ * does not end must not cost a runtime that is well, with all its other elections. */
+static void arm(struct candidate *candidate)
+{
+    const struct term *term = &candidate->term;
+    bool won = term->scope != NULL && scope_runs_here(term->scope);
+    /* A `lost` that comes too late, on a host that slept, has its time all the same. */
+    bool lost = term->lost != NULL && scope_runs_here(term->lost) &&
+                loop_now(candidate->env->loop) < term->instants.deadline_ns;
+    deadmen_set(candidate->env->deadmen, &candidate->term.deadman,
+                won || lost ? term->instants.deadline_ns : TIME_NEVER);
+}
+
+static void quiet(void *context)
+{
+    arm(context);
+}
+
+void term_init(struct candidate *candidate)
+{
+    candidate->term = (struct term){.instants = SCOPE_NO_INSTANTS};
 }
 
 void term_set_instants(struct candidate *candidate, const struct election_action *action)
 {
-    /* The keeper first: it is what stops the child when this process hangs a moment later. */
-    workload_set_instants(candidate, action);
-    exec_set_deadlines(&candidate->execs, action->stop_at_ns, action->kill_at_ns,
-                       action->deadline_ns);
-    deadmen_set(candidate->env->deadmen, &candidate->deadman,
-                candidate->has_won ? action->deadline_ns : TIME_NEVER);
+    struct term *term = &candidate->term;
+    term->instants = (struct scope_instants){.stop_at_ns = action->stop_at_ns,
+                                             .kill_at_ns = action->kill_at_ns,
+                                             .deadline_ns = action->deadline_ns};
+    /* The keepers first: they are what stops the commands when this process hangs a moment later.
+     */
+    if (term->scope != NULL)
+        scope_set_instants(term->scope, &term->instants);
+    arm(candidate);
 }
 
-void term_clear_instants(struct candidate *candidate)
+static void term_gone(void *context)
 {
-    deadmen_set(candidate->env->deadmen, &candidate->deadman, TIME_NEVER);
+    candidate_feed_type(context, ELECTION_EVENT_TERM_GONE);
 }
 
-static void execs_gone(struct exec_group *execs)
+void term_begin(struct candidate *candidate, uint64_t epoch)
 {
-    candidate_feed_type(container_of(execs, struct candidate, execs), ELECTION_EVENT_TERM_GONE);
-}
-
-void term_prepare(struct candidate *candidate)
-{
-    task_scope_init(&candidate->term);
-    list_init(&candidate->execs.members);
-    candidate->execs.empty = execs_gone;
+    static const struct scope_owner owner = {.quiet = quiet, .empty = term_gone};
+    struct term *term = &candidate->term;
+    term->scope = new_scope(candidate, &owner);
+    scope_set_instants(term->scope, &term->instants);
+    handlers_won(candidate, epoch);
+    arm(candidate);
 }
 
 void term_close(struct candidate *candidate)
 {
-    candidate->won = NULL;
-    task_scope_close(&candidate->term);
-    exec_kill_all(&candidate->execs);
-    if (list_empty(&candidate->execs.members))
-        execs_gone(&candidate->execs);
+    scope_close(candidate->term.scope);
 }
 
-void term_disown(struct candidate *candidate)
+static void lost_gone(void *context)
 {
-    exec_disown(&candidate->execs);
+    candidate_feed_type(context, ELECTION_EVENT_LOST_DONE);
 }
 
-struct exec_group *term_adopt_exec(const struct task_scope *scope, struct child_spec *spec)
+/* What `lost` has left behind ends with it. */
+static void lost_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
-    struct candidate *candidate = scope != NULL ? scope->owner : NULL;
-    if (candidate == NULL)
-        return NULL;
-    struct election_view view = election_look(&candidate->election);
-    spec->stop_at_ns = view.stop_at_ns;
-    spec->kill_at_ns = view.kill_at_ns;
-    spec->deadline_ns = view.deadline_ns;
-    return &candidate->execs;
+    struct candidate *candidate = context;
+    candidate->term.lost_task = NULL;
+    handlers_lost_done(task, outcome, nresults, context);
+    scope_close(candidate->term.lost);
+}
+
+void term_run_lost(struct candidate *candidate, const struct election_action *action)
+{
+    static const struct scope_owner owner = {.quiet = quiet, .empty = lost_gone};
+    struct term *term = &candidate->term;
+    /* Its commands are not told to stop before: `lost` itself may begin after that instant. */
+    const struct scope_instants instants = {
+        .stop_at_ns = TIME_NEVER,
+        .kill_at_ns = action->until_ns,
+        .deadline_ns = action->until_ns < term->instants.deadline_ns ? term->instants.deadline_ns
+                                                                     : TIME_NEVER};
+    term->lost = new_scope(candidate, &owner);
+    scope_set_instants(term->lost, &instants);
+    term->lost_task = handlers_lost(candidate, action->reason, term->lost, lost_done);
+    if (term->lost_task == NULL)
+        scope_close(term->lost);
+    arm(candidate);
+}
+
+void term_close_lost(struct candidate *candidate)
+{
+    struct term *term = &candidate->term;
+    if (term->lost_task != NULL)
+        handlers_lost_late(candidate);
+    term->lost_task = NULL;
+    scope_close(term->lost);
+}
+
+void term_forget(struct candidate *candidate)
+{
+    struct term *term = &candidate->term;
+    scope_free(term->scope);
+    scope_free(term->lost);
+    term->scope = term->lost = NULL;
+    term->lost_task = NULL;
+    term->instants = SCOPE_NO_INSTANTS;
+    arm(candidate);
 }

@@ -1,36 +1,35 @@
 /**
- * A term: all that the leader runs here, and until when.
+ * A term's life here, from begin to gone: one scope owns all that it has started (the `won` handler
+ * and its tasks, the leader's command, commands of crown.exec, watches, listeners, subscriptions),
+ * a second one all that `lost` has. The functions follow the core's actions in their order; what is
+ * told by an event comes back through feed.h.
  */
 #ifndef CROWN_CANDIDATE_TERM_H
 #define CROWN_CANDIDATE_TERM_H
 
-#include "child/exec.h"
 #include "election/election.h"
-#include "lua/task.h"
-#include "process/child_spec.h"
 
 struct candidate;
 
-/** The core's RUN_WON. */
-void term_begin(struct candidate *candidate, uint64_t epoch);
-/** The core's SET_DEADLINE. */
-void term_set_instants(struct candidate *candidate, const struct election_action *action);
-/** The core's CLEAR_DEADLINE. */
-void term_clear_instants(struct candidate *candidate);
-/** What a term needs before the first. */
-void term_prepare(struct candidate *candidate);
-/** The core's CLOSE_TERM: TERM_GONE is fed when nothing of the term is left. */
-void term_close(struct candidate *candidate);
-/** The candidate is freed. */
-void term_disown(struct candidate *candidate);
+/** Before the first. */
+void term_init(struct candidate *candidate);
 
-/**
- * For a command that a task of the term `scope` runs: it gets the term's instants, and follows them
- * as they move.
- * @param scope of the running task.
- * @return where to link the execution, or NULL when the scope is no term's: then nothing is
- * changed.
- */
-struct exec_group *term_adopt_exec(const struct task_scope *scope, struct child_spec *spec);
+/** SET_DEADLINE: before the term begins, and with each refresh of its lease. */
+void term_set_instants(struct candidate *candidate, const struct election_action *action);
+
+/** RUN_WON: what is started from now on belongs to the term. WON_FAILED may follow. */
+void term_begin(struct candidate *candidate, uint64_t epoch);
+
+/** CLOSE_TERM: all of it begins to end. TERM_GONE follows when the last of it is gone: tasks at
+ * their next wait, commands when their keepers say that the tree is. */
+void term_close(struct candidate *candidate);
+
+/** RUN_LOST, at `action->until_ns` at the latest to be followed by term_close_lost. LOST_DONE
+ * follows when `lost` has returned and nothing that it started is left. */
+void term_run_lost(struct candidate *candidate, const struct election_action *action);
+void term_close_lost(struct candidate *candidate);
+
+/** CLEAR_DEADLINE: it is gone. Also at any other time, for a runtime that goes down. */
+void term_forget(struct candidate *candidate);
 
 #endif

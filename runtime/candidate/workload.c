@@ -1,5 +1,6 @@
 #include "candidate/workload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_EXECUTABLE 126
+#define STOP_TIMEOUT_DEFAULT_NS (5 * NS_PER_S)
 
 static const char *role_name(enum election_role role)
 {
@@ -59,7 +61,7 @@ static int exit_code(const struct workload *workload)
 /* Not by us, unless the user asked for its end. */
 static bool workload_ended_by_itself(const struct workload *workload)
 {
-    return (!workload->stop_requested && !workload->killed) || workload->candidate->asked_to_stop;
+    return (!workload->stop_requested && !workload->killed) || workload->candidate->election.stop;
 }
 
 static void workload_gone(struct workload *workload, const struct wire_message *message)
@@ -84,11 +86,12 @@ static void workload_gone(struct workload *workload, const struct wire_message *
         candidate->standing = NULL;
     else
         candidate->workload = NULL;
+    scope_leave(&workload->member);
     free(workload);
-    if (standing)
-        signal_mode_gone(candidate, by_itself);
-    else
+    if (!standing)
         candidate_feed(candidate, &event);
+    else if (by_itself && candidate->election.config.restart == ELECTION_RESTART_FINISH)
+        candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
 /* Whether it is told by SIGUSR1 that it leads: in signal mode, and where it is interrupted at the
@@ -192,40 +195,89 @@ static int start(struct candidate *candidate, const struct child_options *option
     return result;
 }
 
-/* The same command, a new term: it is told, and its child need not start. */
-static void take_up(struct candidate *candidate, const struct election_action *action)
+/* The scope that it belongs to has ended: a term whose time is over, or an election that finishes
+ * while its command lives on between terms. */
+static void end(struct scope_member *member)
 {
-    workload_set_instants(candidate, action);
+    struct workload *workload = container_of(member, struct workload, member);
+    const struct candidate *candidate = workload->candidate;
+    const struct election_schedule *schedule = &candidate->election.schedule;
+    int64_t now_ns = loop_now(candidate->env->loop);
+    workload->stop_requested = true;
+    if (candidate->standing != workload)
+        child_stop(&workload->child, now_ns);
+    else
+        child_stop(&workload->child,
+                   clock_add_ns(now_ns, schedule->stop_timeout_ns > 0 ? schedule->stop_timeout_ns
+                                                                      : STOP_TIMEOUT_DEFAULT_NS));
+}
+
+static void set_instants(struct scope_member *member, const struct scope_instants *instants)
+{
+    struct workload *workload = container_of(member, struct workload, member);
+    bool killed = is_killed(workload_options(workload));
+    child_set_deadline(&workload->child, instants->stop_at_ns,
+                       killed ? instants->kill_at_ns : TIME_NEVER,
+                       killed ? instants->deadline_ns : TIME_NEVER);
+}
+
+static const struct scope_kind child_kind = {
+    .name = "child", .end = end, .set_instants = set_instants};
+
+static void destroy(struct workload *workload)
+{
+    if (workload == NULL)
+        return;
+    loop_at_cancel(workload->candidate->env->loop, &workload->signal_timer);
+    child_let_go(&workload->child);
+    streams_finish(&workload->streams);
+    scope_leave(&workload->member);
+    free(workload);
+}
+
+/* The same command, a new term: it is told, and its child need not start. */
+static void take_up(struct candidate *candidate)
+{
+    set_instants(&candidate->workload->member, scope_instants(candidate->term.scope));
     signal_mode_tell(candidate->workload, SIGUSR1);
     candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
 }
 
-void workload_start(struct candidate *candidate, const struct election_action *action)
+static void report_failure(struct candidate *candidate, enum election_role role,
+                           const char *problem)
 {
-    if (action->role == ELECTION_ROLE_LEADER && signal_mode_take_up(candidate)) {
-        take_up(candidate, action);
-        return;
-    }
-    struct workload *workload = calloc(1, sizeof(*workload));
-    struct crown_error err = {0};
-    if (workload != NULL) {
-        candidate->workload = workload;
-        workload->candidate = candidate;
-        workload->role = action->role;
-        workload->child.event = workload_event;
-        if (start(candidate, candidate->child_options[action->role], action, &err) == 0)
-            return;
-    } else {
-        (void)error_set(&err, ERROR_MEMORY, "start the child: out of memory");
-    }
-    const struct log_field fields[] = {log_string("error", err.message),
-                                       log_string("role", role_name(action->role))};
+    const struct log_field fields[] = {log_string("error", problem),
+                                       log_string("role", role_name(role))};
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_EXITED, fields,
                    2);
-    workload_let_go(candidate);
     const struct election_event event = {.type = ELECTION_EVENT_CHILD_GONE,
                                          .child = {.failed = true, .unstartable = true}};
     candidate_feed(candidate, &event);
+}
+
+void workload_start(struct candidate *candidate, const struct election_action *action)
+{
+    bool leads = action->role == ELECTION_ROLE_LEADER;
+    if (leads && signal_mode_take_up(candidate)) {
+        take_up(candidate);
+        return;
+    }
+    struct workload *workload = calloc(1, sizeof(*workload));
+    if (workload == NULL)
+        abort(); /* crash-only, as every allocation of a few pages */
+    struct crown_error err = {0};
+    candidate->workload = workload;
+    workload->candidate = candidate;
+    workload->role = action->role;
+    workload->child.event = workload_event;
+    bool entered = scope_enter(leads ? candidate->term.scope : candidate->scope, &workload->member,
+                               &child_kind);
+    assert(entered);
+    if (start(candidate, candidate->child_options[action->role], action, &err) == 0)
+        return;
+    candidate->workload = NULL;
+    destroy(workload);
+    report_failure(candidate, action->role, err.message);
 }
 
 void workload_stop(struct candidate *candidate, int64_t kill_at_ns)
@@ -238,17 +290,6 @@ void workload_stop(struct candidate *candidate, int64_t kill_at_ns)
     child_stop(&candidate->workload->child, kill_at_ns);
 }
 
-void workload_set_instants(struct candidate *candidate, const struct election_action *action)
-{
-    struct workload *workload = candidate->workload;
-    if (workload == NULL || workload->role != ELECTION_ROLE_LEADER)
-        return;
-    bool killed = is_killed(workload_options(workload));
-    child_set_deadline(&workload->child, action->stop_at_ns,
-                       killed ? action->kill_at_ns : TIME_NEVER,
-                       killed ? action->deadline_ns : TIME_NEVER);
-}
-
 bool workload_signal(struct candidate *candidate, int signal)
 {
     if (candidate->workload == NULL || candidate->workload->child.pid == 0)
@@ -257,19 +298,10 @@ bool workload_signal(struct candidate *candidate, int signal)
     return true;
 }
 
-static void let_go(struct workload *workload)
-{
-    if (workload == NULL)
-        return;
-    loop_at_cancel(workload->candidate->env->loop, &workload->signal_timer);
-    child_let_go(&workload->child);
-    streams_finish(&workload->streams);
-    free(workload);
-}
-
 void workload_let_go(struct candidate *candidate)
 {
-    let_go(candidate->workload);
-    let_go(candidate->standing);
+    struct workload *workload = candidate->workload, *standing = candidate->standing;
     candidate->workload = candidate->standing = NULL;
+    destroy(workload);
+    destroy(standing);
 }

@@ -18,9 +18,6 @@ void workload_start(struct candidate *candidate, const struct election_action *a
  * aside. */
 void workload_stop(struct candidate *candidate, int64_t kill_at_ns);
 
-/** The term's instants, for the leader's command. */
-void workload_set_instants(struct candidate *candidate, const struct election_action *action);
-
 /** Sends a signal to the command alone. @return false when none runs. */
 bool workload_signal(struct candidate *candidate, int signal);
 

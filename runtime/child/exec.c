@@ -22,8 +22,8 @@ struct exec_output {
 
 struct exec {
     struct child child;
-    struct exec_group *group; /* the term that it belongs to, or NULL */
-    struct list_node sibling;
+    struct scope_member member;
+    int64_t kill_at_ns; /* its own time-out */
     struct exec_output output[2];
     struct exec_result result;
     struct op op;
@@ -67,24 +67,21 @@ static size_t collect(struct capture *capture, const char *bytes, size_t size)
 
 static void exec_gone(struct exec *exec, const struct wire_message *message)
 {
-    struct exec_group *group = exec->group;
-    list_remove(&exec->sibling);
     if (!exec->exited)
         exec->result.status = message->status;
     if (!exec->result.started && exec->result.error[0] == '\0')
         (void)snprintf(exec->result.error, sizeof(exec->result.error), "it ended before it began");
+    scope_leave(&exec->member);
     if (exec->abandoned) {
         exec_destroy(exec);
-    } else {
-        for (int i = 0; i < 2; i++) {
-            capture_finish(&exec->output[i].capture);
-            exec->result.text[i] = exec->output[i].text;
-            exec->result.size[i] = exec->output[i].size;
-        }
-        op_complete(&exec->op);
+        return;
     }
-    if (group != NULL && list_empty(&group->members))
-        group->empty(group);
+    for (int i = 0; i < 2; i++) {
+        capture_finish(&exec->output[i].capture);
+        exec->result.text[i] = exec->output[i].text;
+        exec->result.size[i] = exec->output[i].size;
+    }
+    op_complete(&exec->op);
 }
 
 static void exec_event(struct child *child, const struct wire_message *message)
@@ -158,17 +155,52 @@ done:
     return result;
 }
 
+static void kill_now(struct exec *exec)
+{
+    child_stop(&exec->child, clock_boottime_ns());
+}
+
 /* The waiting task was cancelled or timed out; its exec_free follows when Lua collects the handle,
  * but the command must not run on until then. */
 static void exec_cancelled(struct op *op)
 {
-    struct exec *exec = container_of(op, struct exec, op);
-    child_stop(&exec->child, clock_boottime_ns());
+    kill_now(container_of(op, struct exec, op));
 }
 
-struct exec *exec_start(struct children *children, struct child_spec *spec,
-                        struct exec_group *group, const char *input, size_t size,
-                        struct crown_error *err)
+static void scope_ended(struct scope_member *member)
+{
+    kill_now(container_of(member, struct exec, member));
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void set_instants(struct scope_member *member, const struct scope_instants *instants)
+{
+    struct exec *exec = container_of(member, struct exec, member);
+    child_set_deadline(&exec->child, instants->stop_at_ns,
+                       earlier(instants->kill_at_ns, exec->kill_at_ns), instants->deadline_ns);
+}
+
+static const struct scope_kind exec_kind = {
+    .name = "exec", .end = scope_ended, .set_instants = set_instants};
+
+static void apply_scope(const struct scope *scope, int64_t kill_at_ns, struct child_spec *spec)
+{
+    const struct scope_instants *instants = scope_instants(scope);
+    spec->stop_signal = SIGTERM;
+    spec->stop_at_ns = instants->stop_at_ns;
+    spec->kill_at_ns = earlier(instants->kill_at_ns, kill_at_ns);
+    spec->deadline_ns = instants->deadline_ns;
+    spec->hold_count = 0;
+    if (scope_hold(scope) >= 0)
+        spec->hold_fd[spec->hold_count++] = scope_hold(scope);
+}
+
+struct exec *exec_start(struct children *children, struct scope *scope, struct child_spec *spec,
+                        int64_t kill_at_ns, const char *input, size_t size, struct crown_error *err)
 {
     struct exec *exec = calloc(1, sizeof(*exec));
     if (exec == NULL) {
@@ -176,14 +208,19 @@ struct exec *exec_start(struct children *children, struct child_spec *spec,
         return NULL;
     }
     exec->child.event = exec_event;
+    exec->kill_at_ns = kill_at_ns;
     op_init(&exec->op, children->loop, exec_cancelled);
-    if (start(exec, children, spec, input, size, err) < 0) {
+    apply_scope(scope, kill_at_ns, spec);
+    if (!scope_enter(scope, &exec->member, &exec_kind)) {
+        (void)error_set(err, ERROR_CLOSED, "run %s: what started it is over", spec->argv[0]);
         exec_destroy(exec);
         return NULL;
     }
-    exec->group = group;
-    if (group != NULL)
-        list_append(&group->members, &exec->sibling);
+    if (start(exec, children, spec, input, size, err) < 0) {
+        scope_leave(&exec->member);
+        exec_destroy(exec);
+        return NULL;
+    }
     return exec;
 }
 
@@ -197,34 +234,6 @@ const struct exec_result *exec_result(const struct exec *exec)
     return &exec->result;
 }
 
-void exec_set_deadlines(struct exec_group *group, int64_t stop_at_ns, int64_t kill_at_ns,
-                        int64_t deadline_ns)
-{
-    list_each(node, &group->members)
-    {
-        struct exec *exec = container_of(node, struct exec, sibling);
-        child_set_deadline(&exec->child, stop_at_ns, kill_at_ns, deadline_ns);
-    }
-}
-
-void exec_kill_all(struct exec_group *group)
-{
-    list_each(node, &group->members)
-    {
-        struct exec *exec = container_of(node, struct exec, sibling);
-        child_stop(&exec->child, clock_boottime_ns());
-    }
-}
-
-void exec_disown(struct exec_group *group)
-{
-    while (!list_empty(&group->members)) {
-        struct exec *exec = container_of(list_first(&group->members), struct exec, sibling);
-        exec->group = NULL;
-        list_remove(&exec->sibling);
-    }
-}
-
 void exec_free(struct exec *exec)
 {
     if (exec == NULL)
@@ -235,5 +244,5 @@ void exec_free(struct exec *exec)
     }
     exec->abandoned = true;
     op_cancel(&exec->op);
-    child_stop(&exec->child, clock_boottime_ns());
+    kill_now(exec);
 }

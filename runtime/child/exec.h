@@ -1,6 +1,7 @@
 /**
- * crown.exec: a command run to its end under a keeper, its output collected. Inside a term it ends
- * with the term: the keeper has the term's deadline.
+ * crown.exec: a command run to its end under a keeper, its output collected. It is a member of the
+ * scope that starts it: inside a term it ends with the term, and its keeper has the term's
+ * deadline.
  */
 #ifndef CROWN_CHILD_EXEC_H
 #define CROWN_CHILD_EXEC_H
@@ -9,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/list.h"
+#include "base/scope.h"
 #include "child/children.h"
 #include "loop/op.h"
 #include "process/child_spec.h"
@@ -18,13 +19,6 @@ struct exec;
 
 /** Bytes of stdout and of stderr kept; what is more is dropped, and `truncated` says so. */
 #define EXEC_OUTPUT_MAX (1u << 20)
-
-/** The executions that one owner has started; `empty` is called whenever the last of them is gone.
- */
-struct exec_group {
-    struct list members;
-    void (*empty)(struct exec_group *group);
-};
 
 struct exec_result {
     int status; /* as waitpid(2) gives it */
@@ -37,26 +31,18 @@ struct exec_result {
 
 /**
  * Starts a command.
- * @param spec argv, envp, cwd and instants as wanted; standard streams are set here.
- * @param group the executions of the term that this one belongs to, or NULL.
+ * @param scope that it belongs to: it has the scope's instants, follows them as they move, keeps
+ * open what the scope holds, and has not left before its whole tree is gone.
+ * @param spec argv, envp and cwd as wanted; the rest is set here.
+ * @param kill_at_ns when it is killed, whatever the scope allows.
  * @param input what the command reads, or NULL for nothing; copied.
  * @return the execution, whose op completes when the whole tree is gone; or NULL with `err`.
  */
-struct exec *exec_start(struct children *children, struct child_spec *spec,
-                        struct exec_group *group, const char *input, size_t size,
+struct exec *exec_start(struct children *children, struct scope *scope, struct child_spec *spec,
+                        int64_t kill_at_ns, const char *input, size_t size,
                         struct crown_error *err);
 struct op *exec_op(struct exec *exec);
 const struct exec_result *exec_result(const struct exec *exec);
-
-/** Kills all of the group; they leave it as their trees are gone. */
-void exec_kill_all(struct exec_group *group);
-
-/** The owner of the group is freed: what is left of it belongs to nobody. */
-void exec_disown(struct exec_group *group);
-
-/** The term of `group` has new instants. */
-void exec_set_deadlines(struct exec_group *group, int64_t stop_at_ns, int64_t kill_at_ns,
-                        int64_t deadline_ns);
 
 /** Kills what still runs, and frees once it is gone. */
 void exec_free(struct exec *exec);

@@ -17,10 +17,9 @@
 struct task {
     struct lua_vm *vm;
     lua_State *thread; /* anchored in the table of threads under this struct's address */
-    struct task_scope *scope;
-    struct list_node link;       /* in the vm */
-    struct list_node scope_link; /* in the scope */
-    struct loop_job job;         /* to be resumed */
+    struct scope_member member;
+    struct list_node link; /* in the vm */
+    struct loop_job job;   /* to be resumed */
     struct loop_deadline deadline;
     struct op *op; /* what it waits for; NULL while it waits for the time alone, or not at all */
     task_push *push;
@@ -91,13 +90,6 @@ static void keep_thread(struct task *task)
     lua_pop(L, 1);
 }
 
-void task_scope_init(struct task_scope *scope)
-{
-    list_init(&scope->tasks);
-    scope->closed = false;
-    scope->owner = NULL;
-}
-
 static void release_kept(struct task *task)
 {
     luaL_unref(task->vm->L, LUA_REGISTRYINDEX, task->kept);
@@ -112,13 +104,13 @@ static void task_free(struct task *task)
     loop_at_cancel(vm->loop, &task->deadline);
     loop_unpost(vm->loop, &task->job);
     list_remove(&task->link);
-    list_remove(&task->scope_link);
     if (task->handle != NULL)
         *task->handle = NULL;
     keep_thread(task);
     release_kept(task);
     lua_pushnil(vm->L);
     anchor(vm->L, task);
+    scope_leave(&task->member);
     free(task);
 }
 
@@ -130,16 +122,12 @@ void task_drop(struct task *task)
         task_free(task);
 }
 
-void task_scope_close(struct task_scope *scope)
+static void task_scope_ended(struct scope_member *member)
 {
-    struct list_node *next;
-    scope->closed = true;
-    for (struct list_node *node = list_first(&scope->tasks); node != NULL; node = next) {
-        struct task *task = container_of(node, struct task, scope_link);
-        next = list_next(&scope->tasks, node);
-        task_drop(task);
-    }
+    task_drop(container_of(member, struct task, member));
 }
+
+static const struct scope_kind task_kind = {.name = "task", .end = task_scope_ended};
 
 void task_drop_all(struct lua_vm *vm)
 {
@@ -154,8 +142,7 @@ void task_drop_all(struct lua_vm *vm)
 /* Ends a task: the outcome's values are on top of its stack. */
 static void task_end(struct task *task, enum task_outcome outcome, int nresults)
 {
-    /* Out of the scope first: `done` may close it. */
-    list_remove(&task->scope_link);
+    scope_leave(&task->member); /* first: `done` may close the scope */
     if (task->done != NULL)
         task->done(task, outcome, nresults, task->context);
     else if (outcome == TASK_FAILED)
@@ -272,18 +259,18 @@ static void task_due(struct loop_deadline *deadline)
     loop_post(task->vm->loop, &task->job);
 }
 
-struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct task_scope *scope,
+struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct scope *scope,
                         task_done *done, void *context)
 {
     if (scope == NULL)
-        scope = vm->running != NULL ? vm->running->scope : &vm->scope;
-    struct task *task = scope->closed ? NULL : calloc(1, sizeof(*task));
+        scope = task_scope_here(vm);
+    struct task *task = scope_closed(scope) ? NULL : calloc(1, sizeof(*task));
     if (task == NULL) {
         lua_pop(from, nargs + 1);
         return NULL;
     }
+    (void)scope_enter(scope, &task->member, &task_kind); /* it is open */
     task->vm = vm;
-    task->scope = scope;
     task->done = done;
     task->context = context;
     task->nargs = nargs;
@@ -294,7 +281,6 @@ struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct ta
     anchor(from, task);
     lua_xmove(from, task->thread, nargs + 1);
     list_append(&vm->tasks, &task->link);
-    list_append(&scope->tasks, &task->scope_link);
     loop_post(vm->loop, &task->job);
     return task;
 }
@@ -372,14 +358,14 @@ lua_State *task_thread(const struct task *task)
     return task->thread;
 }
 
-struct task_scope *task_vm_scope(struct lua_vm *vm)
+struct scope *task_vm_scope(struct lua_vm *vm)
 {
-    return &vm->scope;
+    return vm->scope;
 }
 
-struct task_scope *task_scope_of(struct task *task)
+struct scope *task_scope_here(struct lua_vm *vm)
 {
-    return task->scope;
+    return vm->running != NULL ? vm->running->member.scope : vm->scope;
 }
 
 void task_set_handle(struct task *task, struct task **handle)

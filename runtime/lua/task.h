@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/list.h"
+#include "base/scope.h"
 #include "loop/op.h"
 
 struct lua_vm; /* lua/vm.h */
@@ -23,32 +24,20 @@ enum task_outcome {
     TASK_CANCELLED, /* dropped: never resumed again */
 };
 
-/** Called once when a task ends by itself or by error; not for tasks dropped by task_drop. From the
- * run queue. */
+/** Called once when a task ends by itself or by error, after it has left its scope; not for tasks
+ * that were dropped, by task_drop or because their scope was closed. From the run queue. */
 typedef void task_done(struct task *task, enum task_outcome outcome, int nresults, void *context);
-
-/** A set of tasks that end together, such as a term's. Embed; init before use. */
-struct task_scope {
-    struct list tasks;
-    bool closed; /* nothing new may be spawned */
-    void *owner; /* the owner's own; NULL after task_scope_init */
-};
-void task_scope_init(struct task_scope *scope);
-
-/** Cancels every task of the scope for good: pending op cancelled, thread dropped, never resumed.
- * The task that is running right now, if it is of the scope, is dropped at its next wait or
- * preemption. */
-void task_scope_close(struct task_scope *scope);
 
 /**
  * Makes a task of the function and `nargs` arguments on top of `from` (pops them) and queues it; it
- * first runs from the run queue. Raises nothing.
+ * first runs from the run queue. Raises nothing. It is a member of its scope: when that is closed,
+ * it is dropped; one that is running right then, at its next wait or preemption.
  * @param scope may be NULL: the scope of the task that runs now, else the vm's own scope.
  * @param done may be NULL: then an error is logged with its traceback.
  * @return the task, or NULL when the scope is closed or memory is out. Owned by the vm; valid
  * until `done` was called, or until dropped.
  */
-struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct task_scope *scope,
+struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct scope *scope,
                         task_done *done, void *context);
 
 /** Pushes the results of a completed operation. @return how many. */
@@ -81,10 +70,13 @@ void task_drop(struct task *task);
 /** @return the task that is running on L's vm right now, or NULL. */
 struct task *task_running(lua_State *L);
 lua_State *task_state(struct task *task);
-struct task_scope *task_scope_of(struct task *task);
+
+/** @return the scope of the task that runs now, or the vm's where none does: what is started here
+ * belongs to it. */
+struct scope *task_scope_here(struct lua_vm *vm);
 
 /** @return the scope of what lives as long as the vm. */
-struct task_scope *task_vm_scope(struct lua_vm *vm);
+struct scope *task_vm_scope(struct lua_vm *vm);
 
 /** `*handle` becomes NULL when the task ends; NULL: nobody has a handle any more. */
 void task_set_handle(struct task *task, struct task **handle);

@@ -95,9 +95,13 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
                           struct crown_error *err)
 {
     struct lua_vm *vm = calloc(1, sizeof(*vm));
-    if (vm != NULL)
+    if (vm != NULL) {
         vm->L = luaL_newstate();
-    if (vm == NULL || vm->L == NULL) {
+        vm->scope = scope_new(NULL, NULL);
+    }
+    if (vm == NULL || vm->L == NULL || vm->scope == NULL) {
+        if (vm != NULL && vm->L != NULL)
+            lua_close(vm->L);
         free(vm);
         (void)error_set(err, ERROR_MEMORY, "make the Lua state: out of memory");
         return NULL;
@@ -105,7 +109,6 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
     vm->loop = loop;
     vm->owner = owner;
     list_init(&vm->tasks);
-    task_scope_init(&vm->scope);
     (void)lua_atpanic(vm->L, panic);
     lua_pushlightuserdata(vm->L, (void *)&vm_key);
     lua_pushlightuserdata(vm->L, vm);
@@ -126,6 +129,7 @@ void lua_vm_free(struct lua_vm *vm)
         return;
     guard_close(vm);
     task_drop_all(vm);
+    scope_free(vm->scope);
     lua_close(vm->L);
     free(vm);
 }

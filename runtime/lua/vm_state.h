@@ -15,8 +15,8 @@ struct lua_vm {
     lua_State *L;
     struct loop *loop;
     void *owner;
-    struct list tasks; /* all of them */
-    struct task_scope scope;
+    struct list tasks;   /* all of them */
+    struct scope *scope; /* of what lives as long as the vm */
     struct task *running;
     unsigned idle_count; /* threads that wait for a task */
     bool collect;        /* torture: a full collection before each resume */

@@ -44,10 +44,13 @@ static void count(void *context)
     (*(unsigned *)context)++;
 }
 
+static const struct scope_owner counts_empty = {.empty = count};
+static const struct scope_owner counts_quiet = {.quiet = count};
+
 static void an_empty_one_is_gone_as_it_closes(void **state)
 {
     unsigned empty = 0;
-    struct scope *scope = scope_new(count, &empty);
+    struct scope *scope = scope_new(&counts_empty, &empty);
     (void)state;
     assert_int_equal(empty, 0);
     scope_close(scope);
@@ -62,7 +65,7 @@ static void it_is_not_gone_before_it_closes(void **state)
 {
     unsigned empty = 0;
     struct thing thing = {.slow = false};
-    struct scope *scope = scope_new(count, &empty);
+    struct scope *scope = scope_new(&counts_empty, &empty);
     (void)state;
     assert_true(scope_enter(scope, &thing.member, &local));
     scope_leave(&thing.member);
@@ -76,7 +79,7 @@ static void the_owner_hears_when_the_last_has_left(void **state)
 {
     unsigned empty = 0;
     struct thing fast = {.slow = false}, first = {.slow = true}, last = {.slow = true};
-    struct scope *scope = scope_new(count, &empty);
+    struct scope *scope = scope_new(&counts_empty, &empty);
     (void)state;
     assert_true(scope_enter(scope, &first.member, &remote));
     assert_true(scope_enter(scope, &fast.member, &local));
@@ -96,7 +99,7 @@ static void a_closed_one_takes_nobody(void **state)
 {
     unsigned empty = 0;
     struct thing thing = {.slow = false};
-    struct scope *scope = scope_new(count, &empty);
+    struct scope *scope = scope_new(&counts_empty, &empty);
     (void)state;
     scope_close(scope);
     assert_true(scope_closed(scope));
@@ -112,7 +115,7 @@ static void one_that_ends_may_take_others_along(void **state)
     unsigned empty = 0;
     struct thing second = {.slow = true}, third = {.slow = false};
     struct thing first = {.takes_along = &second};
-    struct scope *scope = scope_new(count, &empty);
+    struct scope *scope = scope_new(&counts_empty, &empty);
     (void)state;
     assert_true(scope_enter(scope, &first.member, &local));
     assert_true(scope_enter(scope, &second.member, &local));
@@ -163,7 +166,7 @@ static void a_member_moves_and_is_missed_by_nobody(void **state)
 {
     unsigned empty = 0;
     struct thing thing = {.slow = true};
-    struct scope *term = scope_new(count, &empty), *candidate = scope_new(NULL, NULL);
+    struct scope *term = scope_new(&counts_empty, &empty), *candidate = scope_new(NULL, NULL);
     (void)state;
     assert_true(scope_enter(term, &thing.member, &remote));
     scope_close(term);
@@ -182,7 +185,7 @@ static void a_member_that_moves_to_a_closed_one_ends(void **state)
 {
     unsigned empty = 0;
     struct thing thing = {.slow = false};
-    struct scope *term = scope_new(NULL, NULL), *over = scope_new(count, &empty);
+    struct scope *term = scope_new(NULL, NULL), *over = scope_new(&counts_empty, &empty);
     (void)state;
     scope_close(over);
     assert_true(scope_enter(term, &thing.member, &remote));
@@ -198,7 +201,7 @@ static void members_may_outlive_the_owner(void **state)
 {
     unsigned empty = 0;
     struct thing thing = {.slow = true};
-    struct scope *scope = scope_new(count, &empty);
+    struct scope *scope = scope_new(&counts_empty, &empty);
     (void)state;
     assert_true(scope_enter(scope, &thing.member, &remote));
     scope_free(scope);
@@ -221,20 +224,58 @@ static void free_it(void *context)
     owner->scope = NULL;
 }
 
+static const struct scope_owner frees_it = {.empty = free_it};
+
 static void the_owner_may_let_go_as_it_hears(void **state)
 {
     struct owner owner = {.empty = 0};
     struct thing thing = {.slow = true};
     (void)state;
-    owner.scope = scope_new(free_it, &owner);
+    owner.scope = scope_new(&frees_it, &owner);
     scope_close(owner.scope);
     assert_null(owner.scope);
-    owner.scope = scope_new(free_it, &owner);
+    owner.scope = scope_new(&frees_it, &owner);
     assert_true(scope_enter(owner.scope, &thing.member, &remote));
     scope_close(owner.scope);
     scope_leave(&thing.member);
     assert_null(owner.scope);
     assert_int_equal(owner.empty, 2);
+}
+
+static void the_owner_hears_when_nothing_runs_here(void **state)
+{
+    unsigned quiet = 0;
+    struct thing here = {.slow = false}, more = {.slow = true}, elsewhere = {.slow = true};
+    struct scope *scope = scope_new(&counts_quiet, &quiet);
+    (void)state;
+    assert_false(scope_runs_here(scope));
+    assert_true(scope_enter(scope, &elsewhere.member, &remote));
+    assert_false(scope_runs_here(scope));
+    assert_true(scope_enter(scope, &here.member, &local));
+    assert_true(scope_enter(scope, &more.member, &local));
+    assert_true(scope_runs_here(scope));
+    scope_close(scope);
+    assert_int_equal(quiet, 0);
+    scope_leave(&more.member);
+    assert_int_equal(quiet, 1);
+    assert_false(scope_runs_here(scope));
+    scope_leave(&elsewhere.member);
+    assert_int_equal(quiet, 1);
+    scope_free(scope);
+}
+
+static const struct scope_owner frees_when_quiet = {.quiet = free_it};
+
+static void the_owner_may_let_go_as_it_hears_of_quiet(void **state)
+{
+    struct owner owner = {.empty = 0};
+    struct thing thing = {.slow = false};
+    (void)state;
+    owner.scope = scope_new(&frees_when_quiet, &owner);
+    assert_true(scope_enter(owner.scope, &thing.member, &local));
+    scope_leave(&thing.member);
+    assert_null(owner.scope);
+    assert_int_equal(owner.empty, 1);
 }
 
 static void a_descriptor_is_held(void **state)
@@ -262,6 +303,8 @@ int main(void)
         cmocka_unit_test(a_member_that_moves_to_a_closed_one_ends),
         cmocka_unit_test(members_may_outlive_the_owner),
         cmocka_unit_test(the_owner_may_let_go_as_it_hears),
+        cmocka_unit_test(the_owner_hears_when_nothing_runs_here),
+        cmocka_unit_test(the_owner_may_let_go_as_it_hears_of_quiet),
         cmocka_unit_test(a_descriptor_is_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

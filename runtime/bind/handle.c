@@ -1,0 +1,51 @@
+#include "bind/handle.h"
+
+#include <assert.h>
+#include <lauxlib.h>
+
+#include "bind/bind.h"
+#include "lua/task.h"
+
+void handle_open(lua_State *L, struct handle *handle, int self, int function, struct scope *scope,
+                 const struct scope_kind *kind)
+{
+    bool entered = scope_enter(scope, &handle->member, kind);
+    assert(entered);
+    handle->vm = lua_vm_of(L);
+    handle->open = true;
+    lua_pushvalue(L, function);
+    handle->function = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, self);
+    handle->self = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+lua_State *handle_push(struct handle *handle)
+{
+    lua_State *L = lua_vm_state(handle->vm);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, handle->function);
+    return L;
+}
+
+void handle_call(struct handle *handle, int nargs)
+{
+    /* One whose scope is ending hears no more. */
+    (void)task_spawn(handle->vm, lua_vm_state(handle->vm), nargs, handle->member.scope, NULL, NULL);
+}
+
+void handle_close(struct handle *handle)
+{
+    if (!handle->open)
+        return;
+    lua_State *L = lua_vm_state(handle->vm);
+    handle->open = false;
+    luaL_unref(L, LUA_REGISTRYINDEX, handle->function);
+    luaL_unref(L, LUA_REGISTRYINDEX, handle->self);
+    scope_leave(&handle->member);
+}
+
+int push_scope_over(lua_State *L)
+{
+    struct crown_error err;
+    (void)error_set(&err, ERROR_CLOSED, "the term is over");
+    return push_error(L, &err);
+}
