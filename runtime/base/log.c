@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/sink.h"
 
@@ -240,7 +241,7 @@ static void write_text(struct line *line, enum log_level level, const char *mess
                        const struct log_field *fields, size_t count)
 {
     static const char *const padded[] = {" debug ", " info  ", " warn  ", " error "};
-    append_time(line, true);
+    append_time(line, isatty(STDERR_FILENO) == 1);
     append_text(line, padded[level]);
     for (; *message != '\0'; message++) {
         size_t control = *message == '\t' ? 0 : control_length(message);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,23 +50,42 @@ static const char *written(void)
     return text;
 }
 
-static void text_begins_with_the_time_of_day_and_a_padded_level(void **state)
+static void text_begins_with_the_time_and_a_padded_level(void **state)
 {
     (void)state;
     const struct log_field fields[] = {log_string("name", "db main"), log_integer("epoch", -7),
                                        log_number("ttl", 2.5), log_boolean("child", true)};
     log_event(LOG_INFO, "leading", fields, 4);
     const char *line = written();
-    assert_int_equal(line[2], ':');
-    assert_int_equal(line[8], '.');
-    assert_string_equal(line + 12, " info  leading name=\"db main\" epoch=-7 ttl=2.5 child=true\n");
+    assert_int_equal(line[10], 'T');
+    assert_int_equal(line[19], '.');
+    assert_int_equal(line[23], 'Z');
+    assert_string_equal(line + 24, " info  leading name=\"db main\" epoch=-7 ttl=2.5 child=true\n");
+}
+
+/* A person at a terminal knows which day it is. */
+static void text_on_a_terminal_begins_with_the_time_of_day(void **state)
+{
+    (void)state;
+    char shown[128] = {0};
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int terminal = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0 && dup2(terminal, STDERR_FILENO) >= 0);
+    log_warn("here");
+    assert_true(read(master, shown, sizeof(shown) - 1) > 0);
+    assert_int_equal(shown[2], ':');
+    assert_int_equal(shown[8], '.');
+    assert_string_equal(shown + 12, " warn  here\r\n");
+    assert_int_equal(close(terminal), 0);
+    assert_int_equal(close(master), 0);
 }
 
 static void a_message_stays_on_one_line(void **state)
 {
     (void)state;
     log_warn("a\nb\x01%s", "c");
-    assert_string_equal(written() + 12, " warn  a b c\n");
+    assert_string_equal(written() + 24, " warn  a b c\n");
 }
 
 static void logfmt_quotes_what_is_no_word(void **state)
@@ -139,7 +159,7 @@ static void less_than_the_level_is_not_written(void **state)
     log_info("quiet");
     assert_string_equal(written(), "");
     log_error("loud");
-    assert_string_equal(written() + 12, " error loud\n");
+    assert_string_equal(written() + 24, " error loud\n");
 }
 
 static void the_longest_prefix_sets_the_level(void **state)
@@ -248,7 +268,8 @@ static void a_secret_with_quotes_does_not_reach_the_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LOG_TEST(text_begins_with_the_time_of_day_and_a_padded_level),
+        LOG_TEST(text_begins_with_the_time_and_a_padded_level),
+        LOG_TEST(text_on_a_terminal_begins_with_the_time_of_day),
         LOG_TEST(a_message_stays_on_one_line),
         LOG_TEST(logfmt_quotes_what_is_no_word),
         LOG_TEST(json_escapes_what_json_must),
