@@ -8,6 +8,7 @@ local directory = require "crown.control.directory"
 local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
+local old_lock = require "crown.oracle.old_lock"
 local read_file = require "crown.text.read_file"
 local usage = require "crown.check.usage"
 local watch_file = require "crown.core.watch_file"
@@ -15,7 +16,7 @@ local watch_file = require "crown.core.watch_file"
 local File = {}
 File.__index = File
 
-local SIT_OUT = 2   -- seconds without a claim when the lock file was taken away
+local OLD_CHECK = 0.1 -- seconds between looks whether a lock file that was taken away is still held
 local SLOW_CHECK = 5 -- seconds between claims, should an event ever be missed
 -- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
@@ -40,7 +41,7 @@ function File.init(opts)
   if not fit then return nil, problem end
   local base = dir .. "/" .. opts.crown_name
   local self = setmetatable({ dir = dir, base = base, node = opts.node, token = opts.token,
-    name = opts.crown_name, send = opts.send, emit = opts.emit }, File)
+    name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0 }, File)
   return self
 end
 
@@ -62,14 +63,19 @@ function File:watch()
   return true
 end
 
--- Keeps the file open from claim to claim: closing it would wake every other follower.
+-- Keeps the file open from claim to claim: closing it would wake every other follower. One that was taken away stays open
+-- while somebody holds it; a term of ours under it is over, or this would not run.
 function File:open()
   if self.lock and self.lock:same(self.base .. ".lock") then return true end
-  if self.lock then self.lock:close() end
-  local lock, created = lockfile.open(self.base .. ".lock")
+  if self.lock then
+    self.lock:release()
+    table.insert(self.old, self.lock)
+  end
+  local lock, problem = lockfile.open(self.base .. ".lock")
   self.lock = lock
-  if not lock then return nil, created end
-  return true, created
+  if not lock then return nil, problem end
+  self.number = select(2, lock:name())
+  return true
 end
 
 function File:state()
@@ -80,20 +86,38 @@ end
 -- The epoch is on the disk, twice, before anybody leads under it.
 function File:record(epoch, leading)
   local text = core.json.encode { election = self.name, epoch = epoch, leading = leading,
-    node = leading and self.node or nil, token = leading and self.token or nil, since = os.time() }
+    node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
+    file = self.number }
   local written, problem = self.lock:write(text)
   if not written then return nil, problem end
   return files.replace(self.base .. ".json", text)
 end
 
-function File:claim()
-  local opened, created = self:open()
-  if not opened then return nil, created end
-  local watched, problem = self:watch()
-  if not watched then self.emit("monitor.failed", { error = problem }) end
-  if created and read_file(self.base .. ".json") then
-    return false, { expires_in = SIT_OUT, amnesia = true } -- taken away from under a leader, perhaps
+-- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and
+-- then the highest epoch of files that were taken away; or nil and a message
+function File:old_leader()
+  local highest = 0
+  while self.old[1] do
+    local state = decode(self.old[1]:read())
+    if self.old[1]:taken() then return state end
+    highest = math.max(highest, state.epoch)
+    table.remove(self.old, 1):close()
   end
+  self.highest = math.max(self.highest, highest)
+  if decode(self.lock:read()).file == self.number then return false end -- led under before: who was before that is gone
+  local text, free = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file)
+  if text == nil then return nil, free end
+  if text then return decode(text) end
+  for _, one in ipairs(free) do self.highest = math.max(self.highest, decode(one).epoch) end
+  return false
+end
+
+function File:claim()
+  local opened, problem = self:open()
+  if not opened then return nil, problem end
+  local watched
+  watched, problem = self:watch()
+  if not watched then self.emit("monitor.failed", { error = problem }) end
   local taken
   taken, problem = self.lock:try()
   if taken == nil then return nil, problem end
@@ -101,7 +125,12 @@ function File:claim()
     local state = self:state()
     return false, { node = state.node, epoch = state.epoch, retry_in = SLOW_CHECK }
   end
-  return self:win()
+  local old
+  old, problem = self:old_leader()
+  if old == false then return self:win() end
+  self.lock:release()
+  if old == nil then return nil, problem end
+  return false, { node = old.node, epoch = old.epoch, retry_in = OLD_CHECK }
 end
 
 function File:win()
@@ -109,7 +138,7 @@ function File:win()
     self.lock:release()
     return nil, "the lock file was replaced while it was being locked"
   end
-  local epoch = self:state().epoch + 1
+  local epoch = math.max(self:state().epoch, self.highest) + 1
   local recorded, problem = self:record(epoch, true)
   if not recorded then
     self.lock:release()
@@ -122,7 +151,7 @@ end
 
 function File:refresh()
   if not self.lock or not self.lock:same(self.base .. ".lock") then
-    return false, { expires_in = SIT_OUT, amnesia = true }
+    return false, { retry_in = OLD_CHECK }
   end
   return true, math.huge, { epoch = self.epoch, hold = self.lock:descriptor() }
 end
@@ -132,8 +161,9 @@ function File:handle_info(message)
   self.told = false
   if self.epoch then
     if not self.lock:same(self.base .. ".lock") then
+      files.replace(self.base .. ".json", self.lock:read()) -- perhaps it was taken away too, and with it the epoch
       self.epoch = nil
-      return false, { expires_in = SIT_OUT, amnesia = true }
+      return false, { retry_in = OLD_CHECK }
     end
     if read_file(self.base .. ".evict") then return false, { evicted = true } end
     return

@@ -1,6 +1,7 @@
 /* crown.core.lockfile: a write lock on a file, held by an open file description (fcntl(2),
  * F_OFD_SETLK): it belongs to whoever has the descriptor open, so that a keeper, a warden and a
  * child that inherit it hold it as well. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -83,6 +85,46 @@ static int lockfile_try(lua_State *L)
     return 1;
 }
 
+static bool held_elsewhere(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* lock:taken() -> whether somebody else has it, also where the path names another file by now. */
+static int lockfile_taken(lua_State *L)
+{
+    lua_pushboolean(L, held_elsewhere(*check_lock(L)));
+    return 1;
+}
+
+/* A file's number, as /proc/locks has it on most file systems. */
+static int push_number(lua_State *L, int fd)
+{
+    char text[64];
+    struct stat info;
+    if (fstat(fd, &info) < 0)
+        return push_errno(L, "look at", "the lock file");
+    (void)snprintf(text, sizeof(text), "%02x:%02x:%lu", major(info.st_dev), minor(info.st_dev),
+                   (unsigned long)info.st_ino);
+    lua_pushstring(L, text);
+    return 1;
+}
+
+/* lock:name() -> the path under which the file was opened, without links, and its number; or nil,
+ * message. */
+static int lockfile_name(lua_State *L)
+{
+    char link[64], path[PATH_MAX];
+    int *fd = check_lock(L);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", *fd);
+    ssize_t size = readlink(link, path, sizeof(path));
+    if (size < 0)
+        return push_errno(L, "look at", "the lock file");
+    lua_pushlstring(L, path, (size_t)size);
+    return 1 + push_number(L, *fd);
+}
+
 /* lock:release(): for everybody who has the descriptor. */
 static int lockfile_release(lua_State *L)
 {
@@ -103,15 +145,20 @@ static int lockfile_same(lua_State *L)
     return 1;
 }
 
-/* lock:read() -> what the file holds. */
-static int lockfile_read(lua_State *L)
+static int push_text(lua_State *L, int fd)
 {
     char text[SIZE_MAX_BYTES];
-    ssize_t size = pread(*check_lock(L), text, sizeof(text), 0);
+    ssize_t size = pread(fd, text, sizeof(text), 0);
     if (size < 0)
         return push_errno(L, "read", "the lock file");
     lua_pushlstring(L, text, (size_t)size);
     return 1;
+}
+
+/* lock:read() -> what the file holds. */
+static int lockfile_read(lua_State *L)
+{
+    return push_text(L, *check_lock(L));
 }
 
 /* lock:write(text): replaces what the file holds, and waits until the disk has it. */
@@ -233,20 +280,84 @@ static int lockfile_directory(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"try", lockfile_try},     {"release", lockfile_release},       {"same", lockfile_same},
-    {"read", lockfile_read},   {"write", lockfile_write},           {"touch", lockfile_touch},
-    {"close", lockfile_close}, {"descriptor", lockfile_descriptor}, {NULL, NULL},
+    {"try", lockfile_try},
+    {"release", lockfile_release},
+    {"same", lockfile_same},
+    {"read", lockfile_read},
+    {"write", lockfile_write},
+    {"touch", lockfile_touch},
+    {"close", lockfile_close},
+    {"descriptor", lockfile_descriptor},
+    {"taken", lockfile_taken},
+    {"name", lockfile_name},
+    {NULL, NULL},
 };
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), rest = strlen(end);
+    return size >= rest && strcmp(text + size - rest, end) == 0;
+}
+
+/* Adds the locks that a process has open: at the top of the stack, path of descriptor -> path of
+ * file. What may not be looked at is another user's. */
+static void add_opened(lua_State *L, const char *pid)
+{
+    char directory[PATH_MAX], path[PATH_MAX];
+    (void)snprintf(directory, sizeof(directory), "/proc/%s/fd", pid);
+    DIR *descriptors = opendir(directory);
+    if (descriptors == NULL)
+        return;
+    for (struct dirent *entry = readdir(descriptors); entry != NULL; entry = readdir(descriptors)) {
+        ssize_t size = readlinkat(dirfd(descriptors), entry->d_name, path, sizeof(path) - 1);
+        path[size < 0 ? 0 : size] = '\0';
+        if (!ends_with(path, ".lock") && !ends_with(path, ".lock (deleted)"))
+            continue;
+        lua_pushfstring(L, "%s/%s", directory, entry->d_name);
+        lua_pushstring(L, path);
+        lua_rawset(L, -3);
+    }
+    (void)closedir(descriptors); /* read only */
+}
+
+/* opened() -> a table of the lock files that this user's processes have open: path of the
+ * descriptor -> path of the file, with " (deleted)" behind it where it was taken away; or nil,
+ * message. */
+static int lockfile_opened(lua_State *L)
+{
+    DIR *processes = opendir("/proc");
+    if (processes == NULL)
+        return push_errno(L, "read the directory", "/proc");
+    lua_newtable(L);
+    for (struct dirent *entry = readdir(processes); entry != NULL; entry = readdir(processes))
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            add_opened(L, entry->d_name);
+    (void)closedir(processes); /* read only */
+    return 1;
+}
+
+/* look(path of a descriptor) -> whether the file there is locked, what it holds, and its number; or
+ * nil, message where the process is gone. */
+static int lockfile_look(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return push_errno(L, "open", path);
+    lua_pushboolean(L, held_elsewhere(fd));
+    int values = push_text(L, fd) + push_number(L, fd);
+    (void)close(fd); /* read only */
+    return 1 + values;
+}
 
 /* held(path) -> whether somebody holds the lock; asking never takes it. */
 static int lockfile_held(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* closing it wakes nobody */
     if (fd < 0 && errno != ENOENT)
         return push_errno(L, "open", path);
-    bool held = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    bool held = fd >= 0 && held_elsewhere(fd);
     if (fd >= 0)
         (void)close(fd); /* nothing was written */
     lua_pushboolean(L, held);
@@ -254,10 +365,8 @@ static int lockfile_held(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"held", lockfile_held},
-    {"open", lockfile_open},
-    {"directory", lockfile_directory},
-    {NULL, NULL},
+    {"held", lockfile_held},     {"open", lockfile_open}, {"directory", lockfile_directory},
+    {"opened", lockfile_opened}, {"look", lockfile_look}, {NULL, NULL},
 };
 
 int bind_open_lockfile(lua_State *L)

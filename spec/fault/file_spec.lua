@@ -41,6 +41,17 @@ describe("a leader on the file oracle", function()
     end)
   end
 
+  for what, files in pairs { ["its lock file"] = "spec.lock", ["all its files"] = "spec.*" } do
+    for _, mode in ipairs { "plain", "stubborn" } do
+      it(("leaves no overlap when %s is removed (%s)"):format(what, mode), function()
+        fails_over(mode, function()
+          cluster:join "three"
+          assert.equal(0, os.execute(("rm -f %s/locks/%s"):format(cluster.dir, files)))
+        end)
+      end)
+    end
+  end
+
   for _, mode in ipairs { "plain", "daemon", "stubborn" } do
     for _, kind in ipairs { "keeper", "warden" } do
       it(("restarts the child when its %s is killed, the old tree gone first (%s)"):format(kind, mode), function()

@@ -62,15 +62,50 @@ describe("the file oracle", function()
     assert.is_true((two:handle_info "changed"))
   end)
 
-  it("gives the lease up when the lock file is taken away, and lets a newcomer sit out", function()
+  for what, take_away in pairs {
+    ["the lock file is taken away"] = function() os.remove(dir .. "/e.lock") end,
+    ["both files are taken away"] = function() os.remove(dir .. "/e.lock") os.remove(dir .. "/e.json") end,
+    ["another file is put in its place"] = function() os.execute(("cp %s/e.lock %s/x && mv %s/x %s/e.lock"):format(dir, dir, dir, dir)) end,
+  } do
+    it("lets nobody lead until the leader has let go when " .. what .. ", and goes on with the epoch", function()
+      local one, two = candidate(dir, "one", messages), candidate(dir, "two", {})
+      one:claim()
+      one:abdicate()
+      one:claim()
+      two:claim()
+      take_away()
+      for _, other in ipairs { two, candidate(dir, "three", {}) } do -- one who was there before, and a newcomer
+        for _ = 1, 2 do
+          local granted, holder = other:claim()
+          assert.is_false(granted)
+          assert.same({ "one", 2 }, { holder.node, holder.epoch })
+          assert.is_nil(holder.expires_in)
+        end
+      end
+      testing.eventually(function() return messages[1] end)
+      assert.is_false((one:handle_info "changed"))
+      assert.is_false((two:claim()))
+      one:abdicate()
+      local granted, _, grant = two:claim()
+      assert.is_true(granted)
+      assert.equal(3, grant.epoch)
+      assert.is_false((one:claim()))
+    end)
+  end
+
+  it("believes a holder of the old file whom it cannot look at, by the record", function()
     local one = candidate(dir, "one", messages)
     one:claim()
     os.remove(dir .. "/e.lock")
-    testing.eventually(function() return messages[1] end)
-    assert.is_false((one:handle_info "changed"))
+    local opened = lockfile.opened
+    lockfile.opened = function() return {} end -- as for another user
     local granted, holder = candidate(dir, "two", {}):claim()
+    one:abdicate()
+    local again = candidate(dir, "two", {}):claim()
+    lockfile.opened = opened
     assert.is_false(granted)
-    assert.is_true(holder.amnesia)
+    assert.equal(0.1, holder.retry_in)
+    assert.is_true(again)
   end)
 
   it("steps down in order when it is evicted, and says who it was", function()
