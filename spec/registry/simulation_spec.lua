@@ -6,6 +6,7 @@ local Changeover = require "crown.registry.changeover"
 local elector = require "crown.registry.elector"
 local Member = require "crown.registry.member"
 local Replica = require "crown.registry.replica"
+local Store = require "support.registry_store"
 local World = require "support.registry_world"
 
 local function breathe() crown.sleep(0) end
@@ -104,6 +105,16 @@ describe("the simulation finds", function()
       return function(self, epoch)
         self.epoch = math.max(epoch, self.epoch)
         return true
+      end
+    end)
+  end)
+
+  it("a commit that takes back what was committed, when it is done late", function()
+    is_found(Store, "perform", { "hang_up" }, function(perform)
+      return function(self, op, args)
+        local result, notify = perform(self, op, args)
+        if op == "commit" and result then self.row.committed = args.seq end
+        return result, notify
       end
     end)
   end)

@@ -131,9 +131,29 @@ function faults.echo(_, node)
     names = {} }, function() end))
 end
 
+-- A leader whose backend stands still, while somebody falls behind; it ends just when what it had given up has been done,
+-- and who has all the names is too slow to follow it.
+function faults.hang_up(world, node)
+  if node.dead or node.stopped or not node.leading then return end
+  faults.hang(world, node)
+  local behind
+  repeat behind = world.nodes[1 + math.floor(world.random() * #world.nodes)] until behind ~= node
+  world.parted[node.name .. behind.name] = true
+  world.clock:after(node.connection.hung - world.clock.now + world.random() * 0.02, function()
+    if world.quiet then return end
+    world:kill(node, true)
+    world.parted[node.name .. behind.name] = nil
+    for _, other in ipairs(world.nodes) do
+      if other ~= behind then
+        world.clock:after(2 + world.random() * 2, function() faults.stop(world, other) end)
+      end
+    end
+  end)
+end
+
 faults.heal = trouble.heal
 
-local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "hang", "stop", "part", "abdicate",
+local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "hang", "hang_up", "stop", "part", "abdicate",
   "leave", "heal", "heal" }
 
 --- Breaks something now and then.
