@@ -147,7 +147,7 @@ describe("names in a registry", function()
     local stream = assert(crown.tcp.connect("127.0.0.1", port))
     assert.is_true(handshake.dial(stream, { registry = name, id = name .. "@" .. leader.node, secret = "a secret of the specs" },
       name .. "@c", 5))
-    stream:write(frames.encode { kind = "snapshot", epoch = epoch - 1, seq = 9, part = 1, parts = 1,
+    stream:write(frames.encode { kind = "snapshot", epoch = epoch - 1, seq = 9, part = 1, last = true,
       names = { { "false", name .. "@" .. leader.node, "0", "1" } } })
     stream:write(frames.encode { kind = "append", epoch = epoch - 1, first = 10, changes = { { "-", "probe-" .. epoch } } })
     for _ = 1, 2 do assert.same({ kind = "stale", epoch = epoch }, frames.read(stream, 1000, 5, 5)) end

@@ -16,7 +16,8 @@ describe("a leader at the beginning of its term", function()
     local function ignore() end
     term = Authority.new({ epoch = EPOCH, replica = replica, replicas = 2, replicate_timeout = 1, strict = true, most = 100 },
       MEMBERS, { now = function() return 0 end, acting = function() return true end, after = ignore, soon = ignore,
-        send = ignore, emit = ignore, commit = function(seq, done) commits[#commits + 1] = { seq = seq, done = done } end })
+        send = ignore, waiting = function() return 0 end, emit = ignore,
+        commit = function(seq, done) commits[#commits + 1] = { seq = seq, done = done } end })
     term:linked "r@b"
     term:linked "r@c"
   end)

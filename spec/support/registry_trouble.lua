@@ -13,34 +13,72 @@ function trouble.holds(world, one)
 end
 
 -- A yes that comes to somebody who was thrown out since is one about the past.
-local function told_yes(world, node, name, token)
+local function told_yes(world, node, name, token, value)
   if not trouble.holds(world, { node = node, token = token }) then return end
   local known = world.ledger[name]
   if known and known.node ~= node and trouble.holds(world, known) then
     world:fail(("%s was given to %s while %s has it"):format(name, node.name, known.node.name))
   end
-  world.ledger[name] = { node = node, token = token }
+  world.ledger[name] = { node = node, token = token, value = value }
   world.acknowledged = world.acknowledged + 1
 end
 
---- A client at a node: registers and unregisters, for ever.
+-- What a node asked for last, of each name, and what it was told: that is what the end is compared with.
+local function ask_for(world, node, op)
+  local last = { what = op.what, value = op.value }
+  node.wishes[op.name] = last
+  local member, start, token = node.member, node.start, node.member.token
+  member.own:write(op, 0.5 + world.random() * 3, function(fine)
+    if node.start ~= start then return end
+    last.told = fine
+    if fine and op.what == "register" and node.wishes[op.name] == last and member.token == token then
+      told_yes(world, node, op.name, token, op.value)
+    end
+  end)
+end
+
+--- A client at a node: registers and unregisters, for ever, often again before it was answered.
 function trouble.client(world, node)
   world.clock:after(0.02 + world.random() * 0.3, function()
     trouble.client(world, node)
     if node.dead or node.stopped or world.quiet then return end
-    local name, member, start = "n" .. math.floor(world.random() * NAMES), node.member, node.start
-    local token = member.token
-    local op = { what = world:chance(0.6) and "register" or "unregister", name = name, value = ("%q"):format(node.name) }
-    local known = world.ledger[name]
-    if op.what == "unregister" and known and known.node == node then world.ledger[name] = nil end
-    if op.what == "unregister" and not (known and known.node == node) then return end
-    member.own:write(op, 2, function(fine)
-      if not fine or op.what ~= "register" or node.start ~= start or member.token ~= token then return end
-      if world.undone[name] and world.undone[name] > world.clock.now then return end
-      told_yes(world, node, name, token)
-    end)
-    if op.what == "unregister" then world.undone[name] = world.clock.now + 2.1 end
+    local name = "n" .. math.floor(world.random() * NAMES)
+    world.asked = world.asked + 1
+    for _ = 1, world:chance(0.2) and 2 or 1 do
+      local known = world.ledger[name]
+      if world:chance(0.6) then
+        ask_for(world, node, { what = "register", name = name, value = ("%q"):format(node.name .. world.asked) })
+      else
+        if known and known.node == node then world.ledger[name] = nil end
+        ask_for(world, node, { what = "unregister", name = name })
+      end
+    end
   end)
+end
+
+--- Another node has a name that this one had, and it was told so.
+function trouble.lost(node, name)
+  node.wishes[name] = nil
+end
+
+-- What a node that has asked for something last of a name is entitled to find.
+local function check_wish(world, node, name, last, value, owner)
+  local mine = owner == node.member.id
+  if not last.told then return end
+  if last.what == "unregister" then
+    if mine then world:fail(("%s gave %s up, and has it"):format(node.name, name)) end
+  elseif not mine then
+    world:fail(("%s was told that it has %s, and %s has it"):format(node.name, name, owner or "nobody"))
+  elseif value ~= last.value then
+    world:fail(("%s registered %s with %s last, and it is %s"):format(node.name, name, last.value, value))
+  end
+end
+
+--- Compares in the end what every node was told last with what the leader has.
+function trouble.check_wishes(world, leader)
+  for _, node in ipairs(world.nodes) do
+    for name, last in pairs(node.wishes) do check_wish(world, node, name, last, leader.member.replica:find(name)) end
+  end
 end
 
 -- --- faults
@@ -127,7 +165,7 @@ end
 function faults.echo(_, node)
   local known = node.member.replica and node.member.replica.epoch or 0
   if node.dead or node.stopped or known < 2 then return end
-  assert(exchange.receive(node.member, "r@nobody", { kind = "snapshot", epoch = known - 1, seq = 0, part = 1, parts = 1,
+  assert(exchange.receive(node.member, "r@nobody", { kind = "snapshot", epoch = known - 1, seq = 0, part = 1, last = true,
     names = {} }, function() end))
 end
 

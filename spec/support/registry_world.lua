@@ -1,16 +1,21 @@
 --- A virtual cluster around the real members of a registry: a clock, a network, a store and candidates that are all tables;
 -- a seed decides what goes wrong, and after each step the promises are looked at.
+local Authority = require "crown.registry.authority"
 local Clock = require "support.virtual_clock"
 local Dealt = require "support.dealt_pairs"
 local candidate = require "crown.registry.candidate"
 local elector = require "crown.registry.elector"
 local exchange = require "crown.registry.exchange"
 local Member = require "crown.registry.member"
+local Replica = require "crown.registry.replica"
 local Store = require "support.registry_store"
 local trouble = require "support.registry_trouble"
 
 local World = {}
 World.__index = World
+
+-- A dozen names are many here: copies of several parts, and followers who have missed more than is kept.
+Replica.PART_ROWS, Authority.LOG_BYTES = 2, 400
 
 local TTL, MARGIN, SNAPSHOT, REPLICATE = 5, 0.1, 1, 0.5
 local STEPS = 200 -- between two breaths
@@ -196,8 +201,8 @@ end
 -- Owners register anew what is missing, so a loss hardly shows in the end: it is looked at when a term begins.
 local function check_beginning(world, node)
   for name, one in pairs(world.ledger) do
-    local entry = node.member.replica.names[name]
-    if trouble.holds(world, one) and not (entry and entry.owner == one.node.member.id and entry.token == one.token) then
+    local _, owner, token = node.member.replica:find(name)
+    if trouble.holds(world, one) and not (owner == one.node.member.id and token == one.token) then
       world:fail(("%s was acknowledged to %s, and is not in what %s begins with"):format(name, one.node.name, node.name))
     end
   end
@@ -219,6 +224,7 @@ local function effects_of(world, node, start)
     soon = mine(function(fn) world.clock:after(0, function() deliver(node, mine(fn)) end) end),
     ask = mine(function(op, args, done) ask(world, node, op, args, mine(done)) end),
     send = mine(function(id, message) send(world, node, id, message) end),
+    waiting = function() return world:chance(0.5) and math.huge or 0 end, -- so changes come between the parts of a copy
     links = mine(function(peers) for id in pairs(peers) do node.peers[id] = true end end),
     acting = function() return world:acting(node) end,
     wanting = function() return not node.stopped end,
@@ -228,7 +234,8 @@ local function effects_of(world, node, start)
         world.clock:after(0, function() deliver(node, mine(function() world:poll(node, start) end)) end)
       end
     end),
-    emit = mine(function(event)
+    emit = mine(function(event, fields)
+      if event == "oracle.registry.name_lost" then trouble.lost(node, fields.lost) end
       world.events[event] = (world.events[event] or 0) + 1
       if event == "oracle.registry.names_missed" then world.ledger = {} end
     end),
@@ -244,7 +251,7 @@ local function boot(world, node)
   node.starts = node.starts + 1
   node.start = {}
   node.dead, node.stopped, node.leading, node.calling = false, false, false, false
-  node.out, node.peers, node.waiting, node.connection = {}, {}, {}, { at = 0 }
+  node.out, node.peers, node.waiting, node.connection, node.wishes = {}, {}, {}, { at = 0 }, {}
   node.member = Member.new({ registry = "r", node = node.name, runtime = node.name .. node.supervisor, address = node.name,
     ttl = TTL, replicas = 2, replicate_timeout = REPLICATE, snapshot_timeout = SNAPSHOT, strict = world.strict, most = 1e6 },
     effects_of(world, node, node.start))
@@ -283,7 +290,7 @@ end
 function World.new(options)
   local state = options.seed * 2654435761 % 2 ^ 31 + 1
   local self = setmetatable({ clock = Clock.new(100), nodes = {}, by_id = {}, parted = {}, granted = {}, highest = 0,
-    terms = 0, acknowledged = 0, tokens = 0, ledger = {}, undone = {}, events = {}, strict = options.strict,
+    terms = 0, acknowledged = 0, tokens = 0, asked = 0, ledger = {}, events = {}, strict = options.strict,
     faults = options.faults, seed = options.seed, dealt = Dealt.new(options.seed) },
     World)
   function self.random()
@@ -296,7 +303,7 @@ function World.new(options)
     local node = { name = string.char(96 + i), starts = 0, supervisor = 1 }
     self.nodes[i] = node
     self.clock:after(self.random(), function() boot(self, node) trouble.client(self, node) watch_deadline(self, node) end)
-    node.dead, node.out, node.peers, node.waiting = true, {}, {}, {}
+    node.dead, node.out, node.peers, node.waiting, node.wishes = true, {}, {}, {}, {}
     node.member = { id = elector.member_id(node.name, "r"), wake = function() end }
   end
   self.clock:after(1, function()
@@ -327,6 +334,15 @@ local function run_for(self, seconds, breathe)
   go_on(self, function() return self.clock.now >= at end, breathe)
 end
 
+local function names_of(node)
+  local replica, found = node.member.replica, {}
+  for place = replica.rows.count, 1, -1 do
+    local name, _, owner = replica:row(place)
+    if name then found[name] = owner end
+  end
+  return found
+end
+
 local function check_end(self)
   local leader
   for _, node in ipairs(self.nodes) do
@@ -335,15 +351,16 @@ local function check_end(self)
   end
   if not leader then self:fail "nobody leads in the end" end
   for _, node in ipairs(self.nodes) do
-    local names = node.member.replica.names
-    for name, entry in pairs(leader.member.replica.names) do
-      if not names[name] or names[name].owner ~= entry.owner then self:fail(node.name .. " lacks " .. name) end
+    for name, owner in pairs(names_of(leader)) do
+      local _, its = node.member.replica:find(name)
+      if its ~= owner then self:fail(node.name .. " lacks " .. name) end
     end
     if node.member.replica.count ~= leader.member.replica.count then self:fail(node.name .. " has too many names") end
   end
+  trouble.check_wishes(self, leader)
   for name, one in pairs(self.ledger) do
-    local entry = leader.member.replica.names[name]
-    if trouble.holds(self, one) and not (entry and entry.owner == one.node.member.id) then
+    local _, owner = leader.member.replica:find(name)
+    if trouble.holds(self, one) and owner ~= one.node.member.id then
       self:fail(("%s was acknowledged to %s, and lost"):format(name, one.node.name))
     end
   end

@@ -1,9 +1,12 @@
 --- The leader's half of the names, for one term: pure. It orders the writes, sends them to the followers, and answers each
 -- once enough members hold it *and* the store has confirmed that this leader still has the leader row.
 --
+-- A follower goes on where it is: if it has what the term began with, or came that far in this term, it gets what follows.
+-- Else it gets all the names, in parts, with the changes that are made meanwhile between them.
+--
 -- What it needs of its surroundings (`effects`): `now()`; `acting()`, whether the term runs; `send(id, message)`;
--- `commit(seq, done)`: done(true), done(false) when the row is lost, done(nil) when that is not known; `soon(fn)`;
--- `after(seconds, fn)`; `emit(event, fields)`.
+-- `waiting(id)`, bytes that are still to go to somebody; `commit(seq, done)`: done(true), done(false) when the row is lost,
+-- done(nil) when that is not known; `soon(fn)`; `after(seconds, fn)`; `emit(event, fields)`.
 -- @module crown.registry.authority
 
 local Authority = {}
@@ -11,10 +14,16 @@ Authority.__index = Authority
 
 local COMMIT_RETRY = 0.05 -- seconds until the store is asked again
 local BATCH_BYTES = 200000 -- of changes in one frame
+local CHANGE_BYTES = 8     -- what a text of a change needs besides itself, about
+local ROOM = 1000000       -- bytes that wait for a follower, above which the next part of the names waits too
+local ROOM_PAUSE = 0.01    -- seconds until that is looked at again
 -- Not even what the term begins with: it may hold more than was ever acknowledged, or other members may, so it has to be held
 -- and committed itself before an answer rests on it.
 local NOTHING = -1
 local ABORTED = "the leader has changed meanwhile"
+
+--- Bytes of changes that are kept for followers who come back.
+Authority.LOG_BYTES = 1000000
 
 --- Begins a term.
 -- @tparam table options `epoch`, `replica`, `replicas` (members that must hold a write, the leader among them),
@@ -25,7 +34,7 @@ local ABORTED = "the leader has changed meanwhile"
 function Authority.new(options, members, effects)
   local self = setmetatable({ epoch = options.epoch, replica = options.replica, options = options,
     effects = effects, streams = {}, pending = {}, first = 1, last = 0, seq = 0, sent = 0, batch = {}, bytes = 0,
-    replicated = NOTHING, committed = NOTHING }, Authority)
+    log = {}, log_first = 1, log_bytes = 0, base = options.replica.at, replicated = NOTHING, committed = NOTHING }, Authority)
   options.replica.epoch = options.epoch
   options.replica.at = { epoch = options.epoch, seq = 0 }
   self:set_members(members)
@@ -38,19 +47,53 @@ local function count(map)
   return total
 end
 
+-- Members that can be sent to: a link may outlive a membership.
+local function reached(self)
+  local total = 0
+  for id in pairs(self.streams) do
+    if self.members[id] then total = total + 1 end
+  end
+  return total
+end
+
+local function send_changes(self, to, first, changes)
+  local message = { kind = "append", epoch = self.epoch, first = first, changes = changes }
+  for id in pairs(to) do self.effects.send(id, message) end
+end
+
 local function flush(self)
   if #self.batch == 0 then return end
-  local message = { kind = "append", epoch = self.epoch, first = self.sent + 1, changes = self.batch }
+  local to = {}
+  for id, stream in pairs(self.streams) do to[id] = stream.begun end
+  local first, batch = self.sent + 1, self.batch
   self.sent, self.batch, self.bytes = self.seq, {}, 0
-  for id in pairs(self.streams) do self.effects.send(id, message) end
+  send_changes(self, to, first, batch)
+end
+
+local function bytes_of(what)
+  local bytes = 0
+  for i = 2, #what do bytes = bytes + #what[i] + CHANGE_BYTES end
+  return bytes
+end
+
+local function keep(self, what, bytes)
+  self.log[self.seq] = what
+  self.log_bytes = self.log_bytes + bytes
+  while self.log_bytes > Authority.LOG_BYTES do
+    self.log_bytes = self.log_bytes - bytes_of(self.log[self.log_first])
+    self.log[self.log_first] = nil
+    self.log_first = self.log_first + 1
+  end
 end
 
 local function change(self, what)
   self.replica:apply(what)
   self.seq = self.seq + 1
   self.replica.at.seq = self.seq
+  local bytes = bytes_of(what)
+  keep(self, what, bytes)
   self.batch[#self.batch + 1] = what
-  for i = 2, #what do self.bytes = self.bytes + #what[i] + 8 end
+  self.bytes = self.bytes + bytes
   if self.bytes > BATCH_BYTES then
     flush(self)
   elseif #self.batch == 1 then
@@ -94,26 +137,8 @@ end
 
 -- How many members must hold a write, of those there are.
 local function needed(self)
+  if self.options.strict then return self.options.replicas end
   return math.min(self.options.replicas, math.max(1, self.size))
-end
-
-local function advance(self)
-  local held = {}
-  for _, stream in pairs(self.streams) do
-    if stream.held then held[#held + 1] = stream.held end
-  end
-  table.sort(held, function(a, b) return a > b end)
-  local others = needed(self) - 1
-  local reached = others == 0 and self.seq or held[others] or NOTHING
-  if others > 0 and held[others] then self.degraded = false end
-  if reached > self.replicated then
-    self.replicated = reached
-    commit(self)
-  end
-end
-
-local function is_minority(self)
-  return (1 + count(self.streams)) * 2 < self.size
 end
 
 local function degrade(self, why)
@@ -121,10 +146,36 @@ local function degrade(self, why)
   self.degraded = true
 end
 
+local function how_few(self)
+  return ("the registry has %d member%s"):format(self.size, self.size == 1 and "" or "s")
+end
+
+local function advance(self)
+  local held = {}
+  for id, stream in pairs(self.streams) do
+    if stream.held and self.members[id] then held[#held + 1] = stream.held end
+  end
+  table.sort(held, function(a, b) return a > b end)
+  local others = needed(self) - 1
+  local came = others == 0 and self.seq or held[others] or NOTHING
+  if others > 0 and held[others] then self.degraded = false end
+  if came > self.replicated then
+    if others + 1 < self.options.replicas and self.first <= self.last then degrade(self, how_few(self)) end
+    self.replicated = came
+    commit(self)
+  end
+end
+
+--- Whether the leader reaches less than half of the members.
+-- @treturn boolean
+function Authority:is_minority()
+  return (1 + reached(self)) * 2 < self.size
+end
+
 -- A write that too few members hold in time: acknowledged all the same, unless that is not wanted.
 local function overdue(self)
   local oldest = self.pending[self.first]
-  if not oldest or oldest.seq <= self.replicated or is_minority(self) then return end
+  if not oldest or oldest.seq <= self.replicated or self:is_minority() then return end
   if self.effects.now() - oldest.at < self.options.replicate_timeout then return end
   local why = ("fewer than %d members hold what was written"):format(needed(self))
   if self.options.strict then
@@ -160,33 +211,30 @@ local function promise(self, answer, result)
   watch(self)
 end
 
-local function lives(self, entry)
-  local owner = self.members[entry.owner]
-  return owner ~= nil and owner.token == entry.token
+local function lives(self, id, token)
+  local owner = self.members[id]
+  return owner ~= nil and owner.token == token
 end
 
 local write = {}
 
 function write.register(self, from, op)
-  local entry = self.replica.names[op.name]
-  if entry and lives(self, entry) and (entry.owner ~= from or entry.token ~= op.token) then
-    return { ok = false, owner = entry.owner, value = entry.value }
-  end
-  if not entry and self.replica.count >= self.options.most then
+  local value, owner, token = self.replica:find(op.name)
+  local mine = owner == from and token == op.token
+  if value and not mine and lives(self, owner, token) then return { ok = false, owner = owner, value = value } end
+  if not value and self.replica.count >= self.options.most then
     return { error = ("the registry is full: %d names"):format(self.replica.count), code = "full" }
   end
-  if not entry or entry.owner ~= from or entry.token ~= op.token or entry.value ~= op.value then
+  if not mine or value ~= op.value then
     change(self, { "+", op.name, from, op.token, op.value })
   end
   return { ok = true }
 end
 
 function write.unregister(self, from, op)
-  local entry = self.replica.names[op.name]
-  if entry and lives(self, entry) and entry.owner ~= from then
-    return { ok = false, owner = entry.owner, value = entry.value }
-  end
-  if entry then change(self, { "-", op.name }) end
+  local value, owner, token = self.replica:find(op.name)
+  if value and owner ~= from and lives(self, owner, token) then return { ok = false, owner = owner, value = value } end
+  if value then change(self, { "-", op.name }) end
   return { ok = true }
 end
 
@@ -194,8 +242,8 @@ local function refusal(self, from, op)
   if self.over or self.closing or not self.effects.acting() then return "the leader is not acting" end
   local member = self.members[from]
   if not member or member.token ~= op.token then return "the leader does not know this member yet" end
-  if is_minority(self) then
-    return ("the leader reaches %d of %d members only"):format(1 + count(self.streams), self.size)
+  if self:is_minority() then
+    return ("the leader reaches %d of %d members only"):format(1 + reached(self), self.size)
   end
 end
 
@@ -209,31 +257,81 @@ function Authority:write(from, op, answer)
   local why = not fn and "no such write" or refusal(self, from, op)
   if why then return answer { retry = why } end
   if self.size < self.options.replicas then
-    local few = ("the registry has %d member%s"):format(self.size, self.size == 1 and "" or "s")
-    if self.options.strict then return answer { retry = few } end
-    degrade(self, few)
+    if self.options.strict then return answer { retry = how_few(self) } end
+    degrade(self, how_few(self))
   end
   promise(self, answer, fn(self, from, op))
 end
 
---- A follower can be sent to: its stream begins with all the names.
--- @string id
-function Authority:linked(id)
-  flush(self)
-  if not self.snapshot or self.snapshot.seq ~= self.seq then
-    self.snapshot = { seq = self.seq,
-      parts = self.replica:parts { kind = "snapshot", epoch = self.epoch, seq = self.seq } }
+-- The next part of the names, for all who walk together; it waits for the quickest of them.
+local function step(self, group)
+  if self.over then return end
+  local least = math.huge
+  for id, stream in pairs(group.streams) do
+    if self.streams[id] == stream then
+      least = math.min(least, self.effects.waiting(id))
+    else
+      group.streams[id] = nil
+    end
   end
-  self.streams[id] = {}
-  for _, part in ipairs(self.snapshot.parts) do self.effects.send(id, part) end
+  if not next(group.streams) then return end
+  if least > ROOM then return self.effects.after(ROOM_PAUSE, function() step(self, group) end) end
+  flush(self)
+  -- From the first part on they get what is changed, so the walk begins with that.
+  group.walk = group.walk or self.replica:walk()
+  local part = self.replica:part(group.walk, { kind = "snapshot", epoch = self.epoch, seq = self.seq })
+  for id, stream in pairs(group.streams) do
+    stream.begun = true
+    self.effects.send(id, part)
+  end
+  if not part.last then self.effects.soon(function() step(self, group) end) end
 end
 
---- A follower misses something: its stream begins anew, once.
+-- Who wants all the names in the same turn walks together: a part is made once.
+local function send_all(self, id)
+  local stream = {}
+  self.streams[id] = stream
+  if self.gathering then
+    self.gathering.streams[id] = stream
+    return
+  end
+  local group = { streams = { [id] = stream } }
+  self.gathering = group
+  self.effects.soon(function()
+    self.gathering = nil
+    step(self, group)
+  end)
+end
+
+-- What a follower that came up to a number lacks; where that is not kept any more, all.
+local function send_rest(self, id, stream, seq)
+  if seq + 1 < self.log_first then return send_all(self, id) end
+  flush(self)
+  stream.begun = true
+  local first, changes, bytes = seq + 1, {}, 0
+  for i = seq + 1, self.seq do
+    changes[#changes + 1] = self.log[i]
+    bytes = bytes + bytes_of(self.log[i])
+    if bytes > BATCH_BYTES or i == self.seq then
+      send_changes(self, { [id] = true }, first, changes)
+      first, changes, bytes = i + 1, {}, 0
+    end
+  end
+end
+
+--- A follower can be sent to.
+-- @string id
+function Authority:linked(id)
+  self.streams[id] = { asked = true }
+  self.effects.send(id, { kind = "resume", epoch = self.epoch, from = self.base })
+end
+
+--- A follower misses something: it gets all the names, once.
 -- @string id
 -- @tparam boolean part whether it misses a part of the names; if not, those may be on their way already
 function Authority:gap(id, part)
   local stream = self.streams[id]
-  if stream and (part or stream.held) then self:linked(id) end
+  if stream and (part or stream.held) then send_all(self, id) end
 end
 
 --- A follower cannot be sent to any more.
@@ -249,7 +347,11 @@ end
 function Authority:held(id, epoch, seq)
   local stream = self.streams[id]
   if not stream or epoch ~= self.epoch then return end
-  self.snapshot = nil -- it is held: the next follower gets a new one
+  if stream.asked then
+    stream.asked = nil
+    send_rest(self, id, stream, seq)
+  end
+  stream = self.streams[id]
   stream.held = math.max(stream.held or 0, seq)
   advance(self)
 end
@@ -260,7 +362,7 @@ function Authority:set_members(members)
   self.members, self.size = members, count(members)
   local gone = {}
   for _, known in pairs(self.replica.owners) do
-    if not lives(self, known) then gone[#gone + 1] = known end
+    if not lives(self, known.owner, known.token) then gone[#gone + 1] = known end
   end
   for _, known in ipairs(gone) do change(self, { "x", known.owner, known.token }) end
   advance(self)

@@ -30,7 +30,7 @@ local function finish(self)
 end
 
 local function fetch(self, from)
-  self.fetching = from
+  self.fetching, self.came = from, false
   self.effects.send(from, { kind = "fetch", epoch = self.epoch })
 end
 
@@ -58,6 +58,10 @@ end
 -- Nobody who has it all was to be had in time: the best that can be reached has to do, unless that is not wanted.
 local function fall_back(self)
   if self.over then return end
+  if self.fetching and self.came then -- it is large, or the way is slow
+    self.came = false
+    return self:limit()
+  end
   local best, from = best_of(self)
   self.flushing = nil
   if from and not self.tried and (not self.strict or Replica.reaches(best, self.committed)) then
@@ -135,6 +139,7 @@ end
 -- @tparam table part
 function Changeover:copy(id, part)
   if self.over or self.fetching ~= id then return end
+  self.came = true
   local whole = self.replica:gather(part, id)
   if whole == false then return end
   if whole then

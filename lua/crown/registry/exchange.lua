@@ -9,11 +9,26 @@ local exchange = {}
 
 local asked, answered = {}, {}
 
+local ROOM = 1000000    -- bytes that wait to go to somebody, above which the next part of a copy waits too
+local ROOM_PAUSE = 0.01 -- seconds until that is looked at again
+
+function asked.resume(member, _, message, reply)
+  local replica = member.replica
+  if replica:resume(message.epoch, message.from) then
+    reply { kind = "held", epoch = message.epoch, seq = replica.at.seq }
+    member.own:restore()
+  else
+    reply { kind = "gap", epoch = message.epoch, part = true }
+  end
+end
+
 function asked.append(member, _, message, reply)
   local replica = member.replica
-  if replica:follow(message.epoch, message.first, message.changes) then
+  local follows = replica:follow(message.epoch, message.first, message.changes)
+  member:tidy()
+  if follows then
     reply { kind = "held", epoch = message.epoch, seq = replica.at.seq }
-  else
+  elseif follows == false then
     reply { kind = "gap", epoch = message.epoch, part = false }
   end
 end
@@ -22,7 +37,8 @@ function asked.snapshot(member, from, message, reply)
   local whole = member.replica:gather(message, from)
   if whole then
     member.replica:adopt()
-    reply { kind = "held", epoch = message.epoch, seq = message.seq }
+    reply { kind = "held", epoch = message.epoch, seq = member.replica.at.seq }
+    member:tidy()
     member.own:restore()
   elseif whole == nil then
     reply { kind = "gap", epoch = message.epoch, part = true }
@@ -39,12 +55,23 @@ function asked.seek(member, _, message, reply)
   reply { kind = "position", epoch = message.epoch, at = member.replica.at }
 end
 
-function asked.fetch(member, _, message, reply)
+-- Part by part, as quickly as they are taken. Nobody changes these names any more but a later leader, and then the one that
+-- asked has come too late.
+local function send_copy(member, copy, reply, waiting)
+  if member.over or member.replica.at ~= copy.at or copy.at.seq ~= copy.header.seq then return end
+  local function next_one() send_copy(member, copy, reply, waiting) end
+  if waiting and waiting() > ROOM then return member.effects.after(ROOM_PAUSE, next_one) end
+  local part = member.replica:part(copy.walk, copy.header)
+  if not part then return end
+  reply(part)
+  if not part.last then member.effects.soon(next_one) end
+end
+
+function asked.fetch(member, _, message, reply, waiting)
   yield_to(member, message.epoch)
   local at = member.replica.at
-  for _, part in ipairs(member.replica:parts { kind = "copy", term = message.epoch, epoch = at.epoch, seq = at.seq }) do
-    reply(part)
-  end
+  send_copy(member, { at = at, walk = member.replica:walk(),
+    header = { kind = "copy", term = message.epoch, epoch = at.epoch, seq = at.seq } }, reply, waiting)
 end
 
 -- Answers that come in one turn go back in one message.
@@ -73,15 +100,16 @@ function asked.write(member, from, message, reply)
 end
 
 -- What a leader, or one that becomes it, asks under its epoch.
-local FENCED = { append = true, snapshot = true, seek = true, fetch = true }
+local FENCED = { resume = true, append = true, snapshot = true, seek = true, fetch = true }
 
 --- Takes a question of another member.
 -- @tparam Member member
 -- @string from the other's id
 -- @tparam table message
 -- @tparam function reply `reply(message)` goes back by the same link
+-- @tparam[opt] function waiting tells how many bytes of replies are still to go there
 -- @return true, or nil and why it is nonsense
-function exchange.receive(member, from, message, reply)
+function exchange.receive(member, from, message, reply, waiting)
   local fine, problem = messages.check(message)
   if fine and not asked[message.kind] then problem = ("a message '%s' on the wrong way"):format(message.kind) end
   if problem then return nil, problem end
@@ -89,7 +117,7 @@ function exchange.receive(member, from, message, reply)
   if FENCED[message.kind] and not member.replica:promise(message.epoch) then
     reply { kind = "stale", epoch = member.replica.epoch }
   else
-    asked[message.kind](member, from, message, reply)
+    asked[message.kind](member, from, message, reply, waiting)
   end
   return true
 end

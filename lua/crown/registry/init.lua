@@ -12,6 +12,7 @@ local json = require "crown.text.json"
 local registry = {}
 
 local DEFAULT_TIMEOUT = 5
+local ROWS_AT_ONCE = 1000 -- that are looked at before others get their turn
 
 --- A registry, as this node sees it.
 -- @type Registry
@@ -91,12 +92,6 @@ function Registry:unregister(name, options)
   return fine, other, code
 end
 
-local function copy(entries)
-  local copied = {}
-  for name, entry in pairs(entries) do copied[name] = entry end
-  return copied
-end
-
 local function member_of(self)
   return self.node.member
 end
@@ -106,18 +101,38 @@ end
 -- @return its value and its owner's node; or nil
 function Registry:whereis(name)
   local member = member_of(self)
-  local entry = member and member.replica.names[name]
-  if not entry then return nil end
-  return core.json.decode(entry.value), elector.node_of(entry.owner)
+  if not member then return nil end
+  local value, owner = core.atomic(member.replica.find, member.replica, name)
+  if not value then return nil end
+  return core.json.decode(value), elector.node_of(owner)
+end
+
+-- Some rows of a walk, from its place on; returns where it goes on.
+local function look(replica, rows, place, prefix, found)
+  if rows ~= replica.rows then return nil end -- all the names have become others
+  local stop = math.max(0, place - ROWS_AT_ONCE)
+  for i = math.min(place, rows.count), stop + 1, -1 do
+    local name, value, owner = replica:row(i)
+    if name and name:sub(1, #prefix) == prefix then found[name] = { value, owner } end
+  end
+  return stop
+end
+
+local function walk(replica, prefix)
+  local rows, found = replica.rows, {}
+  local place = rows.count
+  while place and place > 0 do place = core.atomic(look, replica, rows, place, prefix, found) end
+  if not place then return walk(replica, prefix) end
+  return found
 end
 
 --- All names, as far as this node knows.
+-- @string[opt] prefix those that begin with it
 -- @treturn table by name: `{ value =, owner = node }`
-function Registry:names()
+function Registry:names(prefix)
   local found, member = {}, member_of(self)
-  local entries = member and core.atomic(copy, member.replica.names) or {}
-  for name, entry in pairs(entries) do
-    found[name] = { value = core.json.decode(entry.value), owner = elector.node_of(entry.owner) }
+  for name, entry in pairs(member and walk(member.replica, prefix or "") or {}) do
+    found[name] = { value = core.json.decode(entry[1]), owner = elector.node_of(entry[2]) }
   end
   return found
 end

@@ -53,6 +53,14 @@ function Links:send(id, message)
   if link then send(self, link, encoded(self, message)) end
 end
 
+--- Bytes that are still to go to a member.
+-- @string id
+-- @treturn number
+function Links:waiting(id)
+  local link = self.up_links[id]
+  return link and link.outbox.size or 0
+end
+
 local function outbox(stream)
   return Outbox.new(stream, function() stream:close() end)
 end
@@ -176,6 +184,7 @@ local function serve(self, stream, id, out)
   local function reply(message)
     if out.size <= WAITING_MOST then out:write(frames.encode(message)) else stream:close() end
   end
+  local function waiting() return out.size end
   local read = reader(stream, self.every)
   while self.incoming[id] == stream do
     local message, problem, code = read()
@@ -187,7 +196,7 @@ local function serve(self, stream, id, out)
       out:write(PONG)
     elseif self.incoming[id] == stream then
       local fine
-      fine, problem = self.receive(id, message, reply)
+      fine, problem = self.receive(id, message, reply, waiting)
       if not fine then return tell(self, id, problem) end
     end
   end
@@ -219,7 +228,7 @@ end
 --- Opens the listener.
 -- @tparam table options `who` (`registry`, `id`, `secret`), `host`, `port` (0: any), `tls` (a table: `cert`, `key`, `ca`),
 -- `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays up;
--- `receive(id, message, reply)` and `answered(id, message)` return true, or nil and why what came is nonsense; `up(id)`,
+-- `receive(id, message, reply, waiting)` and `answered(id, message)` return true, or nil and why what came is nonsense; `up(id)`,
 -- `down(id)`, `emit(event, fields)`
 -- @treturn Links or nil, message, code
 function Links.open(options)

@@ -2,7 +2,8 @@
 -- gone, takes over when it is chosen, and keeps its copy of the names.
 --
 -- `effects`: `now()`; `after(seconds, fn)`; `soon(fn)`; `ask(op, args, done)`: a question to the store, of
--- crown.registry.store; `send(id, message)`; `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether
+-- crown.registry.store; `send(id, message)`; `waiting(id)`: bytes that
+-- are still to go there; `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether
 -- this node's term runs; `wanting()`: whether its election is taking part; `told(what)`: "assumed", "evict", "changed";
 -- `emit(event, fields)`; `fresh()`: a new token; `number(last)`: a number higher than any before.
 -- @module crown.registry.member
@@ -89,13 +90,28 @@ local function authority_effects(self, epoch)
   }, { __index = effects })
 end
 
+local SWEPT = 2000 -- rows that are looked at in a turn
+
+--- Takes the rows of owners who are gone away, some in each turn.
+function Member:tidy()
+  if self.tidying or not self.replica.sweeping then return end
+  self.tidying = true
+  self.effects.soon(function()
+    self.tidying = false
+    if self.replica:sweep(SWEPT) then self:tidy() end
+  end)
+end
+
 -- The names are this member's now; the followers get them first, and from the same stream all that is written later.
 local function begin(self, view)
   local options = self.options
+  if self.changeover then self.changeover:close() end -- the store had taken an earlier word for it
+  self.changeover = nil
   self.authority = Authority.new({ epoch = view.epoch, replica = self.replica, replicas = options.replicas,
     replicate_timeout = options.replicate_timeout, strict = options.strict, most = options.most }, view.members,
     authority_effects(self, view.epoch))
   for id in pairs(self.linked) do self.authority:linked(id) end
+  self:tidy()
   self.effects.told "assumed"
 end
 
@@ -119,6 +135,7 @@ local function see_membership(self, view)
     self.effects.soon(function() self:ensure() end)
   end
   self.joined = joined
+  if joins then self.own.writes:renew() end
   if joined then self.refused = nil end
   local processed = self.queued and self.queued < math.huge and not (view.head and view.head.number <= self.queued)
   if joined or processed then self.queued = nil end
@@ -137,6 +154,7 @@ function Member:see(view)
   if self.changeover then self.changeover:set_members(view.members) end
   if self.authority then
     self.authority:set_members(view.members)
+    self:tidy()
   elseif self:leads() and self.ready == view.epoch and self.replica.epoch == view.epoch and not self.leaving then
     begin(self, view)
     joins = true

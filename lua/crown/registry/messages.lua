@@ -80,8 +80,9 @@ end
 
 local SHAPES = {
   append = { epoch = is_count, first = is_count, changes = is_list_of(is_change) },
-  snapshot = { epoch = is_count, seq = is_count, part = is_part, parts = is_part, names = is_list_of(is_entry) },
-  copy = { epoch = is_count, seq = is_count, part = is_part, parts = is_part, names = is_list_of(is_entry), term = is_count },
+  resume = { epoch = is_count, from = is_position },
+  snapshot = { epoch = is_count, seq = is_count, part = is_part, last = is_flag, names = is_list_of(is_entry) },
+  copy = { epoch = is_count, seq = is_count, part = is_part, last = is_flag, names = is_list_of(is_entry), term = is_count },
   held = { epoch = is_count, seq = is_count },
   gap = { epoch = is_count, part = is_flag },
   stale = { epoch = is_count },

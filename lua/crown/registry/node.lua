@@ -50,6 +50,7 @@ local function effects_of(self, options)
       end)
     end,
     send = function(id, message) self.links:send(id, message) end,
+    waiting = function(id) return self.links:waiting(id) end,
     links = function(peers) self.links:set_peers(peers) end,
   }
 end
@@ -76,7 +77,7 @@ local function open_links(self, id)
   return Links.open { who = { registry = options.registry, id = id, secret = options.secret }, host = options.host,
     port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6),
     linger = 2 * options.snapshot_timeout, emit = options.emit,
-    receive = function(from, message, reply) return atomic(exchange.receive, self.member, from, message, reply) end,
+    receive = function(...) return atomic(exchange.receive, self.member, ...) end,
     answered = function(from, message) return atomic(exchange.answered, self.member, from, message) end,
     up = function(other) atomic(self.member.link_up, self.member, other) end,
     down = function(other) atomic(self.member.link_down, self.member, other) end }

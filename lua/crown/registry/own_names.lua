@@ -2,12 +2,16 @@
 -- @module crown.registry.own_names
 
 local elector = require "crown.registry.elector"
+local Rows = require "crown.registry.rows"
 local Writes = require "crown.registry.writes"
 
 local OwnNames = {}
 OwnNames.__index = OwnNames
 
 local POST_BYTES = 200000 -- of writes in one message
+local AT_ONCE = 1000      -- names that are registered again side by side
+local IN_A_TURN = 1000    -- names that are looked at before others get their turn
+local LOOK_AGAIN = 0.5    -- seconds until what could not be registered again is tried once more
 local WRITE_BYTES = 128   -- what a write needs besides its name and value, about
 
 -- Writes that come in one turn go out in one message.
@@ -49,9 +53,45 @@ end
 -- @tparam Member member
 -- @treturn OwnNames its `writes` are of crown.registry.writes
 function OwnNames.new(member)
-  local self = setmetatable({ member = member, values = {} }, OwnNames)
+  -- `held`: names that this node was told it has, with their values; `given_up`: the last write that gives a name up, while
+  -- writes of that name are on their way; `place`: how far the look at what is missing has come; `again`: it has to be made
+  -- once more.
+  local self = setmetatable({ member = member, held = Rows.new(), given_up = {}, serial = 0, restoring = 0 }, OwnNames)
   self.writes = Writes.new(function(request, op) return try(self, request, op) end, member.effects)
   return self
+end
+
+local function is_missing(self, name)
+  local member = self.member
+  local _, owner, token = member.replica:find(name)
+  return owner ~= member.id or token ~= member.token
+end
+
+-- What is still missing is looked for once more, a while later: whoever could not answer may not be able to just yet.
+local function look_again(self)
+  if self.again then return end
+  self.again = true
+  self.member.effects.after(LOOK_AGAIN, function()
+    self.again = false
+    self:restore()
+  end)
+end
+
+-- What a write that was answered means for the names that are ours. One that was given up since stays so, however late the
+-- yes comes; a yes of an earlier membership is one about the past.
+local function settle(self, op, serial, fine, other)
+  local name, given_up = op.name, self.given_up[op.name]
+  if not self.writes:is_busy(name) then self.given_up[name] = nil end
+  if op.what == "unregister" or given_up and given_up > serial then return end
+  if fine then
+    self.held:put(name, op.value, true)
+    if op.token ~= self.member.token then look_again(self) end
+  elseif self.held:get(name) ~= nil and fine == nil then
+    look_again(self)
+  elseif self.held:get(name) ~= nil then
+    self.held:remove(name)
+    self.member.effects.emit("oracle.registry.name_lost", { lost = name, owner = other.owner })
+  end
 end
 
 --- Registers or unregisters a name.
@@ -59,27 +99,51 @@ end
 -- @number timeout seconds
 -- @tparam function done called with true; false and `{ owner =, value = }`; or nil, message, code
 function OwnNames:write(op, timeout, done)
-  if op.what == "unregister" then self.values[op.name] = nil end
+  self.serial = self.serial + 1
+  local serial = self.serial
+  if op.what == "unregister" then
+    self.held:remove(op.name)
+    self.given_up[op.name] = serial
+  end
   self.writes:add(op, timeout, function(fine, other, code)
-    if fine and op.what == "register" then self.values[op.name] = op.value end
+    settle(self, op, serial, fine, other)
     done(fine, other, code)
   end)
 end
 
---- Registers again what is not there: after a new join, or after a leader that could not be asked for it.
-function OwnNames:restore()
+local look
+
+-- A name whose writes are on their way waits: what becomes of it is seen when the last of them is answered.
+local function restore_one(self, name, value)
+  if self.writes:is_busy(name) then return look_again(self) end
+  self.restoring = self.restoring + 1
+  self:write({ what = "register", name = name, value = value }, self.member.options.ttl, function()
+    self.restoring = self.restoring - 1
+    if self.restoring == AT_ONCE / 2 then look(self) end
+  end)
+end
+
+look = function(self)
   local member = self.member
-  if not member.joined or member.leaving then return end
-  for name, value in pairs(self.values) do
-    local entry = member.replica.names[name]
-    if not entry or entry.owner ~= member.id or entry.token ~= member.token then
-      self:write({ what = "register", name = name, value = value }, member.options.ttl, function(fine, other)
-        if fine ~= false then return end
-        self.values[name] = nil
-        member.effects.emit("oracle.registry.name_lost", { lost = name, owner = other.owner })
-      end)
-    end
+  if self.looking or not self.place or not member.joined or member.leaving then return end
+  self.looking = true
+  local place, looked = math.min(self.place, self.held.count), 0
+  while place > 0 and self.restoring < AT_ONCE and looked < IN_A_TURN do
+    local name, value = self.held:at(place)
+    place, looked = place - 1, looked + 1
+    if is_missing(self, name) then restore_one(self, name, value) end
+    place = math.min(place, self.held.count)
   end
+  self.place = place > 0 and place or nil
+  self.looking = false
+  if self.place and self.restoring < AT_ONCE then member.effects.soon(function() look(self) end) end
+end
+
+--- Registers again what is not there: after a new join, or after a leader that could not be asked for it. Each name is tried
+-- until a leader has answered.
+function OwnNames:restore()
+  self.place = self.held.count
+  look(self)
 end
 
 return OwnNames

@@ -91,6 +91,25 @@ function Writes:add(op, timeout, done)
   watch(self)
 end
 
+--- Gives all that wait other numbers: this member has joined anew, and an answer to what it asked before is one about the past.
+function Writes:renew()
+  local waiting = {}
+  self.session = self.effects.fresh()
+  for _, one in pairs(self.waiting) do
+    self.serial = self.serial + 1
+    one.request = ("%s:%d"):format(self.session, self.serial)
+    waiting[one.request] = one
+  end
+  self.waiting = waiting
+end
+
+--- Whether writes of a name are on their way.
+-- @string name
+-- @treturn boolean
+function Writes:is_busy(name)
+  return self.lines[name] ~= nil
+end
+
 --- Takes an answer.
 -- @string request
 -- @tparam table result
