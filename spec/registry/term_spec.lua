@@ -59,6 +59,121 @@ describe("a leader at the beginning of its term", function()
   end)
 end)
 
+describe("a leader that loses members", function()
+  local commits, events, term, clock, later
+
+  local function ignore() end
+
+  local function start(strict, members)
+    commits, events, clock, later = {}, {}, 0, {}
+    term = Authority.new({ epoch = EPOCH, replica = Replica.new(), replicas = 2, replicate_timeout = 1, strict = strict,
+      most = 100 }, members, { now = function() return clock end, acting = function() return true end, soon = ignore,
+        after = function(_, fn) later[#later + 1] = fn end, send = ignore, waiting = function() return 0 end,
+        emit = function(event, fields) events[#events + 1] = { event = event, reason = fields.reason } end,
+        commit = function(seq, done)
+          commits[#commits + 1] = seq
+          done(true)
+        end })
+  end
+
+  local function ask()
+    local told = {}
+    term:write("r@a", { what = "register", name = "printer", token = "ta", value = "1" },
+      function(result) told.result = result end)
+    return told
+  end
+
+  local TWO, ONE = { ["r@a"] = { token = "ta" }, ["r@b"] = { token = "tb" } }, { ["r@a"] = { token = "ta" } }
+
+  it("acknowledges nothing with one copy where it is strict", function()
+    start(true, TWO)
+    term:linked "r@b"
+    term:held("r@b", EPOCH, 0)
+    local told = ask()
+    term:set_members(ONE)
+    assert.same({ 0 }, commits)
+    assert.is_nil(told.result)
+    clock = 2
+    for _, fn in ipairs(later) do fn() end
+    assert.equal("uncertain", told.result.code)
+  end)
+
+  it("acknowledges with one copy where it is not, and says so", function()
+    start(false, TWO)
+    term:linked "r@b"
+    term:held("r@b", EPOCH, 0)
+    local told = ask()
+    assert.is_nil(told.result)
+    term:set_members(ONE)
+    assert.is_true(told.result.ok)
+    assert.same({ { event = "oracle.registry.degraded", reason = "the registry has 1 member" } }, events)
+  end)
+
+  it("counts no copy of somebody who is a member no more, though the link is still there", function()
+    start(false, MEMBERS)
+    term:linked "r@b"
+    term:linked "r@c"
+    term:set_members(TWO)
+    local told = ask()
+    term:held("r@c", EPOCH, 1)
+    assert.same({}, commits)
+    assert.is_nil(told.result)
+    term:held("r@b", EPOCH, 1)
+    assert.is_true(told.result.ok)
+  end)
+
+  it("does not count links to them towards the majority", function()
+    local five = { ["r@d"] = { token = "td" }, ["r@e"] = { token = "te" } }
+    for id, one in pairs(MEMBERS) do five[id] = one end
+    start(false, five)
+    for _, id in ipairs { "r@b", "r@c" } do term:linked(id) end
+    assert.is_false(term:is_minority())
+    five = { ["r@a"] = five["r@a"], ["r@c"] = five["r@c"], ["r@d"] = five["r@d"], ["r@e"] = five["r@e"],
+      ["r@f"] = { token = "tf" } }
+    term:set_members(five)
+    assert.is_true(term:is_minority())
+    assert.matches("reaches 2 of 5", ask().result.retry)
+  end)
+end)
+
+describe("a change-over", function()
+  local Changeover = require "crown.registry.changeover"
+
+  it("takes the names from whoever has them all, though a member no more", function()
+    local sent, events, replica, is_done = {}, {}, Replica.new(), false
+    local members = { ["r@a"] = { token = "ta" }, ["r@b"] = { token = "tb" } }
+    local change = Changeover.new({ me = "r@a", epoch = EPOCH, replica = replica, members = members,
+      committed = { epoch = 6, seq = 1 }, timeout = 1, strict = false }, { ["r@b"] = true, ["r@gone"] = true },
+      { now = function() return 0 end, after = function() end, send = function(id, message) sent[#sent + 1] = { id, message.kind } end,
+        emit = function(event) events[#events + 1] = event end }, function() is_done = true end)
+    change:position("r@b", { epoch = 6, seq = 0 })
+    assert.is_false(is_done)
+    change:position("r@gone", { epoch = 6, seq = 1 })
+    assert.same({ "r@gone", "fetch" }, sent[#sent])
+    change:copy("r@gone", { epoch = 6, seq = 1, part = 1, last = true, names = { { "n", "r@b", "tb", "1" } } })
+    assert.is_true(is_done)
+    assert.same({}, events)
+    assert.equal("1", (replica:find "n"))
+  end)
+
+  it("waits for a copy that comes slowly, as long as it comes", function()
+    local limits, replica, is_done, fetches = {}, Replica.new(), false, 0
+    local change = Changeover.new({ me = "r@a", epoch = EPOCH, replica = replica,
+      members = { ["r@a"] = {}, ["r@b"] = {} }, committed = { epoch = 6, seq = 1 }, timeout = 1 }, { ["r@b"] = true },
+      { now = function() return 0 end, after = function(_, fn) limits[#limits + 1] = fn end,
+        send = function(_, message) if message.kind == "fetch" then fetches = fetches + 1 end end, emit = function() end },
+      function() is_done = true end)
+    change:position("r@b", { epoch = 6, seq = 1 })
+    for part = 1, 5 do
+      change:copy("r@b", { epoch = 6, seq = 1, part = part, last = part == 5, names = { { "n" .. part, "r@b", "tb", "1" } } })
+      if part < 5 then table.remove(limits)() end
+    end
+    assert.equal(1, fetches)
+    assert.is_true(is_done)
+    assert.equal(5, replica.count)
+  end)
+end)
+
 describe("a member", function()
   it("does not go back to what the store said before, when answers overtake each other", function()
     local asked = {}

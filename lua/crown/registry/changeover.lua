@@ -34,7 +34,11 @@ local function fetch(self, from)
   self.effects.send(from, { kind = "fetch", epoch = self.epoch })
 end
 
+-- A link may outlive a membership: somebody who was thrown out may be the last to have it all.
 local function all_asked(self)
+  for id in pairs(self.asked) do
+    if not self.positions[id] then return false end
+  end
   for id in pairs(self.members) do
     if id ~= self.me and not self.positions[id] then return false end
   end
