@@ -1,5 +1,7 @@
 #include "base/scope.h"
 
+#include <assert.h>
+
 #include <stdlib.h>
 
 #include "base/container.h"
@@ -162,6 +164,7 @@ void scope_free(struct scope *scope)
 {
     if (scope == NULL)
         return;
+    assert(scope->owned);
     scope->owner = &nobody;
     scope_close(scope);
     scope->owned = false;
