@@ -190,6 +190,54 @@ describe("a link between members", function()
     assert.is_true(is_cut(streams[40]))
   end)
 
+  -- Takes what is sent to it at some pace, from a link to it.
+  local function slow_taker(a, piece, pause)
+    local taken = { bytes = 0 }
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
+      handshake.accept(stream, { registry = "r", id = "r@slow", secret = SECRET }, 5)
+      while not taken.over do
+        local bytes = stream:read(piece, 5)
+        if not bytes then break end
+        taken.bytes = taken.bytes + #bytes
+        crown.sleep(pause)
+      end
+      taken.over = true
+      stream:close()
+    end, { background = true }))
+    a.links:set_peers { ["r@slow"] = "127.0.0.1:" .. listener:port() }
+    eventually(function() return a.ups["r@slow"] end)
+    return taken, listener
+  end
+
+  it("waits for somebody slow as long as he takes anything, and for nobody who takes nothing", function()
+    local a = side("a", { patience = 0.5, every = 5 })
+    local taken, listener = slow_taker(a, 1000000, 0.05)
+    local size, count = 100000, 300
+    for i = 1, count do a.links:send("r@slow", { kind = "ask", of = i, text = ("x"):rep(size) }) end
+    eventually(function() return taken.bytes >= size * count end, 20)
+    assert.is_true(a.ups["r@slow"])
+    taken.over = true
+    listener:close()
+
+    local b = side("b", { patience = 0.5, every = 5 })
+    taken, listener = slow_taker(b, 10, 3600)
+    for i = 1, count do b.links:send("r@slow", { kind = "ask", of = i, text = ("x"):rep(size) }) end
+    eventually(function() return told(b, "nothing of what is sent to it was taken") == 1 end, 10)
+    eventually(function() return not b.ups["r@slow"] end)
+    taken.over = true
+    listener:close()
+  end)
+
+  it("cuts somebody for whom too much waits, and says so", function()
+    local a = side("a", { waiting_most = 1000000 })
+    local taken, listener = slow_taker(a, 10, 3600)
+    for i = 1, 300 do a.links:send("r@slow", { kind = "ask", of = i, text = ("x"):rep(100000) }) end
+    eventually(function() return told(a, "too slowly") == 1 end)
+    eventually(function() return not a.ups["r@slow"] end)
+    taken.over = true
+    listener:close()
+  end)
+
   it("stays up for a while when the other is a member no more, and then goes", function()
     local a, b = side "a", side "b"
     a.links:set_peers { ["r@b"] = b.address }

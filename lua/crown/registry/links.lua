@@ -18,7 +18,7 @@ local STRANGERS_MOST = 32               -- connections at once that have proved 
 local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
 local FIRST_PAUSE, MOST_PAUSE = 0.02, 1 -- seconds between dials
 local IN_A_ROW = 32                     -- frames that are read before the loop gets its turn
-local PATIENCE = 10                     -- seconds for the rest of a frame
+local PATIENCE = 10                     -- seconds for the rest of a frame, and until some of what is sent is taken
 
 local function tell(self, who, problem)
   if self.told[who] == problem then return end
@@ -26,13 +26,15 @@ local function tell(self, who, problem)
   self.emit("oracle.registry.link_cut", { peer = who, error = problem })
 end
 
+-- What waits for somebody who takes it too slowly is given up with the link.
+local function put(self, id, stream, out, bytes)
+  if out.size <= self.waiting_most then return out:write(bytes) end
+  tell(self, id, "it takes what is sent to it too slowly")
+  stream:close()
+end
+
 local function send(self, link, bytes)
-  if link.outbox.size > WAITING_MOST then
-    tell(self, link.id, "it takes what is sent to it too slowly")
-    link.stream:close()
-    return
-  end
-  link.outbox:write(bytes)
+  put(self, link.id, link.stream, link.outbox, bytes)
 end
 
 -- One message goes to several members: it is encoded once.
@@ -61,17 +63,21 @@ function Links:waiting(id)
   return link and link.outbox.size or 0
 end
 
-local function outbox(stream)
-  return Outbox.new(stream, function() stream:close() end)
+local function outbox(self, id, stream)
+  stream:set_timeout(self.patience)
+  return Outbox.new(stream, function(_, code)
+    if code == "timeout" then tell(self, id, "nothing of what is sent to it was taken for too long") end
+    stream:close()
+  end)
 end
 
 -- Frames that are there already are read without a wait: a peer that sends many must not keep the loop from the rest.
-local function reader(stream, every)
+local function reader(self, stream)
   local count = 0
   return function()
     count = count + 1
     if count % IN_A_ROW == 0 then core.sleep(0) end
-    return frames.read(stream, frames.MOST, 3 * every, PATIENCE)
+    return frames.read(stream, frames.MOST, 3 * self.every, self.patience)
   end
 end
 
@@ -85,7 +91,7 @@ local function ping(self, link)
 end
 
 local function read_answers(self, link)
-  local read = reader(link.stream, self.every)
+  local read = reader(self, link.stream)
   while true do
     local message, problem, code = read()
     if not message then return problem, code end
@@ -113,8 +119,7 @@ local function dial_once(self, peer)
 end
 
 local function hold(self, peer, stream)
-  local link = { id = peer.id, stream = stream, outbox = outbox(stream) }
-  stream:set_timeout(PATIENCE)
+  local link = { id = peer.id, stream = stream, outbox = outbox(self, peer.id, stream) }
   peer.link, self.up_links[peer.id], self.told[peer.id] = link, link, nil
   core.detach(ping, self, link)
   self.up(peer.id)
@@ -182,10 +187,10 @@ end
 
 local function serve(self, stream, id, out)
   local function reply(message)
-    if out.size <= WAITING_MOST then out:write(frames.encode(message)) else stream:close() end
+    put(self, id, stream, out, frames.encode(message))
   end
   local function waiting() return out.size end
-  local read = reader(stream, self.every)
+  local read = reader(self, stream)
   while self.incoming[id] == stream do
     local message, problem, code = read()
     if not message then
@@ -218,8 +223,7 @@ local function accept(self, stream)
   if id and not self.closed then
     if self.incoming[id] then self.incoming[id]:close() end
     self.incoming[id] = stream
-    stream:set_timeout(PATIENCE)
-    serve(self, stream, id, outbox(stream))
+    serve(self, stream, id, outbox(self, id, stream))
     if self.incoming[id] == stream then self.incoming[id] = nil end
   end
   stream:close()
@@ -229,11 +233,12 @@ end
 -- @tparam table options `who` (`registry`, `id`, `secret`), `host`, `port` (0: any), `tls` (a table: `cert`, `key`, `ca`),
 -- `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays up;
 -- `receive(id, message, reply, waiting)` and `answered(id, message)` return true, or nil and why what came is nonsense; `up(id)`,
--- `down(id)`, `emit(event, fields)`
+-- `down(id)`, `emit(event, fields)`; `patience` seconds until some of what is sent is taken, `waiting_most` bytes
+-- that wait for somebody
 -- @treturn Links or nil, message, code
 function Links.open(options)
   local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = 0,
-    encoded = setmetatable({}, { __mode = "k" }) }, Links)
+    patience = PATIENCE, waiting_most = WAITING_MOST, encoded = setmetatable({}, { __mode = "k" }) }, Links)
   for key, value in pairs(options) do self[key] = value end
   local listener, problem, code = tcp.listen(options.host, options.port, function(stream) accept(self, stream) end,
     { background = true, tls = options.tls })
