@@ -18,7 +18,7 @@ local function plan(unit)
   if kind == "c" then
     local test = rest:match "^[^/]+/(.+)$"
     local targets = test and { "build/spec/c/" .. rest } or c_targets(rest)
-    return targets, ("printf '%%s\\n' %s | xargs -P 4 -I T sh -c 'tools/alone.sh T >T.log 2>&1 || { cat T.log; exit 255; }'")
+    return targets, ("printf '%%s\\n' %s | xargs -P 4 -I T sh -c 'tools/alone.sh T >T.log 2>&1 || { cat T.log; exit 255; }' || exit 1")
       :format(table.concat(targets, " "))
   elseif kind == "simulate" then
     return { "build/simulate" }, "build/simulate --seeds " .. rest

@@ -145,6 +145,7 @@ static void who_does_not_watch_and_is_denied_waits_to_be_told(void **state)
     story_deny(&story, -1, 2);
     story_let_go(&story);
     assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
+    assert_null(story_find(&story, ELECTION_ACTION_CALL_CLAIM));
     assert_int_equal(election_look(&story.election).next_claim_ns, TIME_NEVER);
 }
 

@@ -91,11 +91,10 @@ static void anothers_lease_is_not_refreshed(void **state)
     struct election_config with = story_config();
     (void)state;
     story_lead(&story, &with);
-    story_refresh(&story);
-    story_feed_type(&story, ELECTION_EVENT_UNKNOWN);
-    story_refresh(&story);
-    story_deny(&story, NS_PER_S, 2);
-    for (int i = 0; i < 20; i++) {
+    story_feed_type(&story, ELECTION_EVENT_MESSAGE);
+    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_INFO));
+    story_deny(&story, NS_PER_S, 2); /* the message tells of it, long before the refresh is due */
+    for (int i = 0; i < 60; i++) {
         story.now += 100 * NS_PER_MS;
         story_feed_type(&story, ELECTION_EVENT_TIMER);
         assert_null(story_find(&story, ELECTION_ACTION_CALL_REFRESH));
