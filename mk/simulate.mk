@@ -1,8 +1,10 @@
 # The simulations: virtual clusters around the real election core and the real members of a registry, thousands of seeds,
 # faults between any two steps.
 
+# How many virtual clusters: from seed 1 on, the same each time; and new ones of each run of all tests.
 SEEDS ?= 100000
 REGISTRY_SEEDS ?= 400
+NEW_SEEDS ?= 2000
 MUTATIONS := late-anchor no-margin lazy-keeper no-deadman release-first release-by-token claims-unordered
 SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/election/*.c runtime/base/*.c))
 
@@ -14,6 +16,10 @@ simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters
 	@$(MAKE) --no-print-directory $(BUILD)/simulate
 	$(BUILD)/simulate --seeds $(SEEDS)
 	@seq 1 100 $(REGISTRY_SEEDS) | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 100
+	@$(MAKE) --no-print-directory simulate-broken
+
+.PHONY: simulate-broken
+simulate-broken: $(BUILD)/simulate
 	@for m in $(MUTATIONS); do \
 	  if $(BUILD)/simulate --seeds 20000 --mutate $$m > $(BUILD)/mutation.log; then \
 	    echo "the mutation $$m was not found"; exit 1; \

@@ -23,23 +23,26 @@ HELPERS := $(BUILD)/ticker $(BUILD)/wrong_clock.so
 .PHONY: test-helpers
 test-helpers: $(HELPERS)
 
-BUSTED = CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) busted --lua=$(abspath $(PROGRAM))
+# One spec file is one process, which finds in the user's directory only what is its own: tools/run-spec.sh.
+SPECS := $(sort $(wildcard spec/*/*_spec.lua))
+FAULTS := $(filter spec/fault/%,$(SPECS))
+RUN_UNITS = BUILD=$(BUILD) PROGRAM=$(PROGRAM) tools/run-units.sh
 
 .PHONY: test
 test: packages-test ## install what is missing, build, run every test
-	@tools/run-tests.sh
+	@SEEDS=$(SEEDS) REGISTRY_SEEDS=$(REGISTRY_SEEDS) NEW_SEEDS=$(NEW_SEEDS) tools/run-tests.sh
 
 .PHONY: test-c
 test-c: packages-test $(C_TESTS) ## run the C unit tests
-	@set -e; for t in $(C_TESTS); do echo "== $$t"; $$t; done
+	@$(RUN_UNITS) "C units" $(C_TESTS)
 
 .PHONY: test-spec
 test-spec: packages-test all test-helpers ## run the specs on the program itself
-	$(BUSTED) --run=default
+	@$(RUN_UNITS) specs $(filter-out $(FAULTS),$(SPECS))
 
 .PHONY: test-fault
 test-fault: packages-test all test-helpers ## kill, stop and cut off real leaders
-	$(BUSTED) --run=fault
+	@$(RUN_UNITS) faults $(FAULTS)
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 .PHONY: test-asan
@@ -49,13 +52,18 @@ test-asan: packages-test packages-check ## C tests and specs under ASan and UBSa
 
 .PHONY: test-gc
 test-gc: packages-test all test-helpers ## specs with a full collection before each resume
-	CROWN_TORTURE=gc $(BUSTED) --run=default
+	@CROWN_TORTURE=gc $(RUN_UNITS) specs $(filter-out $(FAULTS),$(SPECS))
 
 .PHONY: test-short
 test-short: packages-test all test-helpers ## specs with sockets that move one byte at a time
-	CROWN_TORTURE=short $(BUSTED) --run=default spec/runtime
+	@CROWN_TORTURE=short $(RUN_UNITS) specs $(filter spec/runtime/%,$(SPECS))
 
 .PHONY: test-valgrind
 test-valgrind: packages-check all ## a run that wins, loses and ends, under valgrind
 	valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
 	  ./$(PROGRAM) --heartbeat 30 --oracle file:$(abspath $(BUILD))/valgrind lua/examples/hello.lua 1
+
+BASE ?= origin/HEAD
+.PHONY: check
+check: packages-test packages-lint ## after each edit, within a minute: what changed since BASE=, C units, a thousand clusters
+	@BASE=$(BASE) tools/check.sh

@@ -7,7 +7,7 @@ local suites = require "mutants.suites"
 local tree = require "mutants.tree"
 local units = require "mutants.units"
 
-local RESULTS, LEAST_MUTANTS, LEAST_SHARE = "build-mutants/results", 60, 0.95
+local RESULTS, LEAST_MUTANTS, LEAST_SHARE = "build-mutants/results", 150, 0.95
 local SURE = { "^runtime/election/", "^runtime/process/" } -- every mutant of these has to be killed
 
 local function options()
@@ -165,17 +165,22 @@ end
 
 -- ---- run ----
 
+local BASELINE = "build-mutants/baseline"
 local baseline = {} -- unit → how long it takes on the code as it is; false where it fails there
+local usual = {}    -- the same of any code, for what to try first
+
+local function load_baseline(digest_of_tree)
+  for line in (list.read(BASELINE) or ""):gmatch "[^\n]+" do
+    local of, seconds, unit = line:match "^(%S+) (%S+) (.*)$"
+    usual[unit] = tonumber(seconds)
+    if of == digest_of_tree then baseline[unit] = tonumber(seconds) end
+  end
+end
 
 -- A unit that fails without any mutant would "kill" all of them.
 local function sound(unit, digest_of_tree)
+  if baseline[unit] == nil then load_baseline(digest_of_tree) end
   if baseline[unit] ~= nil then return baseline[unit] end
-  local path = "build-mutants/baseline"
-  for line in (list.read(path) or ""):gmatch "[^\n]+" do
-    local of, seconds, name = line:match "^(%S+) (%S+) (.*)$"
-    if of == digest_of_tree and name == unit then baseline[unit] = tonumber(seconds) end
-  end
-  if baseline[unit] then return baseline[unit] end
   assert(units.build(unit))
   local state, test, seconds
   for _ = 1, 2 do
@@ -187,13 +192,16 @@ local function sound(unit, digest_of_tree)
     print(("  %s fails as it is: %s"):format(unit, test))
     return false
   end
-  os.execute(("echo '%s %.1f %s' >> %s"):format(digest_of_tree, seconds, unit:gsub("'", "'\\''"), path))
+  os.execute(("echo '%s %.1f %s' >> %s"):format(digest_of_tree, seconds, unit:gsub("'", "'\\''"), BASELINE))
   return baseline[unit]
 end
 
 local function units_of(record, rows, wanted)
   local narrow, wide = suites.of(rows, record.file)
   local all, seen = {}, {}
+  for _, group in ipairs { narrow, wide } do
+    table.sort(group, function(a, b) return (usual[a] or 0) < (usual[b] or 0) end)
+  end
   for _, group in ipairs { { record.by }, narrow, wanted.narrow and {} or wide } do
     for _, unit in ipairs(group) do
       if not seen[unit] then all[#all + 1] = unit end
@@ -209,15 +217,15 @@ local function try(record, all, digest_of_tree)
   local mutated = assert(list.apply(record, text))
   local status, by, test = "survived", "-", "-"
   for _, unit in ipairs(all) do
-    local usual = sound(unit, digest_of_tree)
-    if usual then
+    local took = sound(unit, digest_of_tree)
+    if took then
       tree.write(record.file, mutated)
       local fine, words = units.build(unit)
       if not fine then
         status, by, test = "unbuildable", unit, (words:match "error: ([^\n]*)" or words)
         break
       end
-      local state, name = units.run(unit, usual * 4 + 6)
+      local state, name = units.run(unit, took * 4 + 6)
       tree.write(record.file, text)
       if state ~= "passed" then
         status, by, test = "killed", unit, name
@@ -264,6 +272,7 @@ local function run(records, wanted)
   local rows, results = suites.load(), load_results(records)
   local chosen, started, done = share(choose(records, wanted, results), wanted), tree.now(), {}
   local of = tree.sync():match "^%S+"
+  load_baseline(of)
   for i, record in ipairs(chosen) do
     if wanted.seconds and tree.now() - started > tonumber(wanted.seconds) then
       print(("%d left for another time"):format(#chosen - i + 1))

@@ -6,6 +6,9 @@ local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local Terminal = require "support.terminal"
 
+-- A command that no other process of this host bears.
+local NAP = ("sleep 60.%07d"):format(require("crown.core").pid)
+
 -- A script as one writes it for the signals.
 local TRAPS = [[
 #!/bin/bash
@@ -188,13 +191,13 @@ describe("crown-lua run", function()
 
     it("goes on to SIGTERM a second later, and to SIGKILL of the whole tree at the end", function()
       local one = start("one", "--terminate", "x", "bash", "-c",
-        "trap 'echo int at $SECONDS' INT; trap 'echo term at $SECONDS' TERM; sleep 61 & echo up; while true; do sleep 0.05; done")
+        "trap 'echo int at $SECONDS' INT; trap 'echo term at $SECONDS' TERM; " .. NAP .. " & echo up; while true; do sleep 0.05; done")
       says(one, "up")
       one:signal "TERM"
       assert.equal(137, one:wait(15))
       assert.matches("int at %d+.*term at %d+", one:output())
       assert.equal(0, #one:pids "child")
-      assert.equal("", require("crown").exec({ "pgrep", "-f", "^sleep 61$" }).stdout)
+      assert.equal("", require("crown").exec({ "pgrep", "-f", "^" .. NAP .. "$" }).stdout)
     end)
 
     it("keeps campaigning with --restart, and starts the command anew", function()
@@ -297,8 +300,8 @@ describe("crown-lua run", function()
       local one = on_terminal("x", "bash", "--norc", "-i")
       one:type "PS1='ready> '\n"
       one:shows "\nready> "
-      one:type "sleep 60\n"
-      eventually(function() return require("crown").exec({ "pgrep", "-f", "^sleep 60$" }).code == 0 end)
+      one:type(NAP .. "\n")
+      eventually(function() return require("crown").exec({ "pgrep", "-f", "^" .. NAP .. "$" }).code == 0 end)
       one:type "\26"
       one:shows "Stopped"
       one:type "kill %1; fg; echo still $((40 + 2))\n"

@@ -72,8 +72,9 @@ describe("crown.tcp", function()
   end)
 
   it("asks no name server for an address, and goes on while one is silent for a name", function()
+    local number = require("support.port").free()
     local silent = require("support.candidate").start { program = "/usr/bin/socat", node = "dns",
-      args = { "-u", "UDP-RECV:53530,bind=127.0.0.1,reuseaddr", "/dev/null" }, log = require("support.tempdir")() .. "/log" }
+      args = { "-u", ("UDP-RECV:%d,bind=127.0.0.1,reuseaddr"):format(number), "/dev/null" }, log = require("support.tempdir")() .. "/log" }
     local path = require("support.tempdir")() .. "/app.lua"
     local file = assert(io.open(path, "w"))
     file:write [[
@@ -84,7 +85,7 @@ local _, _, code = crown.tcp.connect("127.0.0.1", 1, { timeout = 2 })
 local _, _, code6 = crown.tcp.connect("::1", 1, { timeout = 2 })
 print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)]]
     file:close()
-    local result = require "support.run"({ path }, { env = { CROWN_DNS_SERVERS = "127.0.0.1:53530" } })
+    local result = require "support.run"({ path }, { env = { CROWN_DNS_SERVERS = "127.0.0.1:" .. number } })
     silent:hurt_self "KILL"
     silent:wait(5)
     assert.equal("refused\ttrue\ttrue\n", result.stdout)

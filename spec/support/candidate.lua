@@ -30,7 +30,8 @@ end
 local function environment(extra)
   local list = {}
   for line in (read "/proc/self/environ" or ""):gmatch "[^%z]+" do
-    if not line:match "^CROWN_" then list[#list + 1] = line end
+    local shared = line:match "^CROWN_DIRECTORY=" and not extra.CROWN_DIRECTORY
+    if shared or not line:match "^CROWN_" then list[#list + 1] = line end
   end
   for key, value in pairs(extra) do list[#list + 1] = key .. "=" .. value end
   return list

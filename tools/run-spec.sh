@@ -1,0 +1,11 @@
+#!/bin/sh
+# run-spec.sh FILE [BUSTED'S OPTIONS]: runs one spec file on the program, by itself: what it finds in the user's directory is
+# its own, so that several can run side by side.
+set -eu
+cd "$(dirname "$0")/.."
+program=$PWD/${PROGRAM:-crown-lua}
+CROWN_DIRECTORY=$(mktemp -d /tmp/crown-spec-XXXXXX)
+CROWN_LUA=$program CROWN_TICKER=$PWD/${BUILD:-build}/ticker
+export CROWN_DIRECTORY CROWN_LUA CROWN_TICKER
+trap 'rm -rf "$CROWN_DIRECTORY"' EXIT
+busted --lua="$program" --run=default "$@"

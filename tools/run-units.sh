@@ -1,0 +1,65 @@
+#!/bin/bash
+# run-units.sh NAME UNIT...: runs tests side by side, prints one line for all of them and whatever failed, and adds to the
+# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST] or registry:SEEDS[:FIRST].
+# JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+JOBS=${JOBS:-$((2 * $(nproc) < 4 ? 4 : 2 * $(nproc)))}
+export LOGS=build/test
+times=build/test-times
+mkdir -p "$LOGS" && touch "$times"
+
+log_of() { echo "$LOGS/${1//[\/: ]/.}"; }
+
+run_unit() { # leaves the unit's output, its exit code, and how many milliseconds it took
+    local log start numbers
+    log=$(log_of "$1") start=$(date +%s%N)
+    IFS=: read -ra numbers <<<"$1"
+    case $1 in
+    *_spec.lua) tools/run-spec.sh "$1" -o gtest ;;
+    simulate:*) build/simulate --seeds "${numbers[1]}" --first "${numbers[2]:-1}" --jobs 2 ;;
+    registry:*) luajit spec/sim/registry.lua "${numbers[2]:-1}" "${numbers[1]}" ;;
+    *) "$1" ;;
+    esac >"$log.out" 2>&1 </dev/null
+    echo "$?" >"$log.code"
+    echo "$1 $((($(date +%s%N) - start) / 1000000))" >"$log.time"
+}
+export -f run_unit log_of
+
+# The longest first, so that none is left at the end: as earlier runs tell, or else as large as its file is.
+longest_first() {
+    awk 'FILENAME == ARGV[1] { known[$1] = $2; next } { print ($1 in known ? known[$1] : 0), $0 }' "$times" - |
+        while read -r known unit; do
+            [ "$known" != 0 ] || known=$(stat -c %s "$unit" 2>/dev/null || echo 1)
+            echo "$known $unit"
+        done | sort -rn | cut -d' ' -f2-
+}
+
+# What cmocka, busted and the simulations report: how many passed, how many did not.
+count() {
+    awk '/^\[  PASSED  \] [0-9]+ test/ { good += $4 } /^\[  (FAILED |ERROR  ) ?\] [0-9]+ (test|error)/ { bad += $4 }
+        /^[0-9]+ seeds passed/ { good += $1 } END { print good + 0, bad + 0 }' "$1"
+}
+
+name=$1 start=$SECONDS good=0 bad=0 broken=()
+shift
+printf '%-12s ' "$name"
+printf '%s\n' "$@" | longest_first | xargs -d '\n' -P "$JOBS" -I UNIT bash -c 'run_unit "UNIT"'
+for unit in "$@"; do
+    log=$(log_of "$unit")
+    read -r passed failed < <(count "$log.out")
+    if [ "$(cat "$log.code")" != 0 ] || [ "$((passed + failed))" = 0 ]; then # it crashed, or ran nothing
+        [ "$failed" != 0 ] || failed=1
+        broken+=("$unit")
+    else
+        sed -i "\|^$unit |d" "$times" && cat "$log.time" >>"$times"
+    fi
+    good=$((good + passed)) bad=$((bad + failed))
+done
+printf '%6d passed %4d failed  %4d s\n' "$good" "$bad" "$((SECONDS - start))"
+for unit in ${broken[@]+"${broken[@]}"}; do
+    echo "    $unit:"
+    grep -v '^\[ RUN  \|^\[  *OK \]' "$(log_of "$unit").out" | sed 's/^/    /'
+done
+echo "$good $bad" >>"$LOGS/totals"
+[ "$bad" = 0 ]
