@@ -210,19 +210,19 @@ describe("a link between members", function()
   end
 
   it("waits for somebody slow as long as he takes anything, and for nobody who takes nothing", function()
-    local a = side("a", { patience = 0.5, every = 5 })
-    local taken, listener = slow_taker(a, 1000000, 0.05)
+    local a = side("a", { patience = 2, every = 20 })
+    local taken, listener = slow_taker(a, 1000000, 0.1)
     local size, count = 100000, 300
     for i = 1, count do a.links:send("r@slow", { kind = "ask", of = i, text = ("x"):rep(size) }) end
-    eventually(function() return taken.bytes >= size * count end, 20)
+    eventually(function() return taken.bytes >= size * count end, 40)
     assert.is_true(a.ups["r@slow"])
     taken.over = true
     listener:close()
 
-    local b = side("b", { patience = 0.5, every = 5 })
+    local b = side("b", { patience = 2, every = 20 })
     taken, listener = slow_taker(b, 10, 3600)
     for i = 1, count do b.links:send("r@slow", { kind = "ask", of = i, text = ("x"):rep(size) }) end
-    eventually(function() return told(b, "nothing of what is sent to it was taken") == 1 end, 10)
+    eventually(function() return told(b, "nothing of what is sent to it was taken") == 1 end, 20)
     eventually(function() return not b.ups["r@slow"] end)
     taken.over = true
     listener:close()
@@ -236,6 +236,33 @@ describe("a link between members", function()
     eventually(function() return not a.ups["r@slow"] end)
     taken.over = true
     listener:close()
+  end)
+
+  it("ends with what is done with its messages, and is made anew", function()
+    local broken = true
+    local function break_down()
+      if broken then error "something is broken" end
+      return true
+    end
+    for _, who in ipairs { "receive", "answered" } do
+      broken = true
+      local a, b = side("a", { answered = who == "answered" and break_down or nil }),
+        side("b", { receive = who == "receive" and break_down or nil })
+      a.links:set_peers { ["r@b"] = b.address }
+      eventually(function() return a.ups["r@b"] end)
+      a.links:send("r@b", { kind = "ask", of = 1 })
+      local one = who == "receive" and b or a
+      eventually(function() return told(one, "something is broken") == 1 end)
+      broken = false
+      eventually(function() return a.ups["r@b"] end)
+      local before = #b.heard
+      if who == "answered" then
+        a.links:send("r@b", { kind = "ask", of = 2 })
+        eventually(function() return #b.heard > before end)
+      end
+      a.links:close()
+      b.links:close()
+    end
   end)
 
   it("stays up for a while when the other is a member no more, and then goes", function()

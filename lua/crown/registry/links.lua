@@ -123,11 +123,11 @@ local function hold(self, peer, stream)
   peer.link, self.up_links[peer.id], self.told[peer.id] = link, link, nil
   core.detach(ping, self, link)
   self.up(peer.id)
-  local problem, code = read_answers(self, link)
+  local fine, problem, code = pcall(read_answers, self, link)
   link.closed = true
   stream:close()
   peer.link, self.up_links[peer.id] = nil, nil
-  if code == "nonsense" then tell(self, peer.id, problem) end
+  if not fine or code == "nonsense" then tell(self, peer.id, problem) end
   self.down(peer.id)
 end
 
@@ -210,8 +210,9 @@ end
 local function admit(self, stream)
   stream:set_timeout(HANDSHAKE)
   self.strangers = self.strangers + 1
-  local id, problem, code = handshake.accept(stream, self.who, HANDSHAKE)
+  local fine, id, problem, code = pcall(handshake.accept, stream, self.who, HANDSHAKE)
   self.strangers = self.strangers - 1
+  if not fine then error(id, 0) end
   if id then return id end
   if code == "denied" or code == "nonsense" then tell(self, (stream:peer() or "?"):gsub(":%d+$", ""), problem) end
 end
@@ -223,7 +224,8 @@ local function accept(self, stream)
   if id and not self.closed then
     if self.incoming[id] then self.incoming[id]:close() end
     self.incoming[id] = stream
-    serve(self, stream, id, outbox(self, id, stream))
+    local fine, problem = pcall(serve, self, stream, id, outbox(self, id, stream))
+    if not fine then tell(self, id, problem) end
     if self.incoming[id] == stream then self.incoming[id] = nil end
   end
   stream:close()

@@ -301,6 +301,7 @@ end
 
 local function beat(self)
   if self.over then return end
+  self.effects.after(self.options.ttl / HEARTBEATS, function() beat(self) end)
   if self.joined and not self.leaving then
     local recent = self.beaten and self.effects.now() - self.beaten < self.options.ttl / HEARTBEATS / 2
     if not recent then self:heartbeat() end -- a leader's refresh is one too
@@ -308,7 +309,6 @@ local function beat(self)
   else
     self:ensure()
   end
-  self.effects.after(self.options.ttl / HEARTBEATS, function() beat(self) end)
 end
 
 --- Begins: joins, and keeps the lease from now on.

@@ -14,8 +14,9 @@ local Store = require "crown.registry.store"
 local Node = {}
 Node.__index = Node
 
-local DECISION = 0.8 -- of the time-out, for a claim that waits for one
-local SIGN_MOST = 2  -- seconds between signs of life on a link, at most
+local DECISION = 0.8  -- of the time-out, for a claim that waits for one
+local AFTER_ERROR = 1 -- seconds until a member in which something went wrong goes on
+local SIGN_MOST = 2   -- seconds between signs of life on a link, at most
 
 local nodes = {}
 
@@ -26,10 +27,20 @@ end
 -- The member is entered by one task at a time: what it does is done before another one may.
 local atomic = core.atomic
 
+-- What goes wrong in the member is told, and it looks at the store anew: nobody else would let it go on.
+local function enter(self, fn, ...)
+  if self.over then return end
+  local fine, problem = pcall(atomic, fn, ...)
+  if fine then return end
+  self.options.emit("oracle.error", { error = problem, member = self.member.id })
+  core.sleep(AFTER_ERROR)
+  if not self.over then atomic(self.member.wake, self.member) end
+end
+
 local function later(self, seconds, fn)
   core.detach(function()
     if seconds > 0 then core.sleep(seconds) end
-    if not self.over then atomic(fn) end
+    enter(self, fn)
   end)
 end
 
@@ -46,7 +57,7 @@ local function effects_of(self, options)
     ask = function(op, args, done)
       core.detach(function()
         local result, problem = self.store:ask(op, args)
-        if not self.over then atomic(done, result, problem) end
+        enter(self, done, result, problem)
       end)
     end,
     send = function(id, message) self.links:send(id, message) end,
