@@ -1,7 +1,6 @@
 #include "base/scope.h"
 
 #include <assert.h>
-
 #include <stdlib.h>
 
 #include "base/container.h"
