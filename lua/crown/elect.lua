@@ -72,6 +72,10 @@ local function check_children(where, checked, spec)
   local stop_timeout
   if checked.child then
     spec.child, spec.restart, stop_timeout = child.check(where .. ": child", checked.child)
+    if spec.child.signalled then
+      spec.child.epoch_file = control.epoch_file(checked.name)
+      spec.child.env.CROWN_EPOCH_FILE = spec.child.epoch_file
+    end
   end
   if checked.follower_child then
     local restart

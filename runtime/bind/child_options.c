@@ -128,6 +128,7 @@ struct child_options *child_options_read(lua_State *L, int index)
     options->argv = read_list(L, index, "argv");
     options->env = read_pairs(L, index, "env");
     options->cwd = read_string(L, index, "cwd");
+    options->epoch_file = read_string(L, index, "epoch_file");
     options->set_ids = push_field(L, index, "uid") == LUA_TNUMBER;
     lua_pop(L, 1);
     options->uid = (uid_t)read_number(L, index, "uid", (lua_Number)getuid());

@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "candidate/env.h"
+#include "candidate/epoch_file.h"
 #include "candidate/feed.h"
 #include "candidate/state.h"
 
@@ -118,6 +119,7 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
         telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNFENCED,
                        &pid, 1);
     }
+    epoch_file_write(options->epoch_file, 0);
     signal_mode_tell(workload, SIGUSR2);
     if (options->fence && election->hold != ELECTION_HOLD_NO) {
         /* The lease is about to be released: the fence has to come down before. */

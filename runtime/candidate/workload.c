@@ -10,6 +10,7 @@
 
 #include "base/container.h"
 #include "candidate/env.h"
+#include "candidate/epoch_file.h"
 #include "candidate/signal_mode.h"
 #include "candidate/state.h"
 
@@ -80,6 +81,8 @@ static void workload_gone(struct workload *workload, const struct wire_message *
         .child = {.failed = workload->status != 0 || workload->unstartable,
                   .unstartable = workload->unstartable},
     };
+    if (workload->role == ELECTION_ROLE_LEADER)
+        epoch_file_remove(workload_options(workload)->epoch_file);
     bool standing = candidate->standing == workload;
     bool by_itself = workload_ended_by_itself(workload);
     if (standing)
@@ -186,6 +189,8 @@ static int start(struct candidate *candidate, const struct child_options *option
     if (candidate->hold_fd >= 0 && action->role == ELECTION_ROLE_LEADER && is_killed(options))
         spec.hold_fd[spec.hold_count++] = candidate->hold_fd;
     struct workload *workload = candidate->workload;
+    if (action->role == ELECTION_ROLE_LEADER)
+        epoch_file_write(options->epoch_file, epoch);
     int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
                               &spec, err);
     if (result == 0)
@@ -239,6 +244,7 @@ static void destroy(struct workload *workload)
 static void take_up(struct candidate *candidate)
 {
     set_instants(&candidate->workload->member, scope_instants(candidate->term.scope));
+    epoch_file_write(workload_options(candidate->workload)->epoch_file, candidate->election.epoch);
     signal_mode_tell(candidate->workload, SIGUSR1);
     candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
 }

@@ -20,6 +20,7 @@ void child_options_free(struct child_options *options)
     strings_free(options->argv);
     strings_free(options->env);
     free(options->cwd);
+    free(options->epoch_file);
     free(options->groups);
     for (int stream = 0; stream < 3; stream++)
         free(options->path[stream]);

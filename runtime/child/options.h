@@ -33,9 +33,10 @@ struct child_options {
     enum child_isolation isolation;
     bool terminal;
     bool escalate;
-    bool signalled; /* signal mode: it lives from term to term */
-    bool fence;     /* in signal mode: killed at the deadline all the same */
-    bool decides;   /* its exit code is the program's */
+    bool signalled;   /* signal mode: it lives from term to term */
+    bool fence;       /* in signal mode: killed at the deadline all the same */
+    bool decides;     /* its exit code is the program's */
+    char *epoch_file; /* in signal mode: what it reads its epoch from; NULL: none */
 };
 
 /** Frees a NULL-terminated array of strings that were allocated one by one. */

@@ -1,5 +1,6 @@
 -- crown-lua run, as operators use it: from a shell, from cron, on a terminal.
 local Candidate = require "support.candidate"
+local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local run = require "support.run"
 local tempdir = require "support.tempdir"
@@ -126,6 +127,33 @@ describe("crown-lua run", function()
       assert.equal(0, #one:pids "child")
       two:signal "TERM"
       eventually(function() return count(one, "Election won") == 2 end, 20)
+    end)
+
+    it("has the epoch of each win in CROWN_EPOCH_FILE before it tells of it", function()
+      local place = tempdir()
+      local function begin(node)
+        local one = Candidate.start { node = node, log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place },
+          args = { "run", "--oracle", oracle, "--signal", "x", "bash", "-c", [[
+            trap 'echo "won <$(cat $CROWN_EPOCH_FILE)>"' USR1; trap 'echo "lost <$(cat $CROWN_EPOCH_FILE)>"' USR2
+            while true; do sleep 0.05; done]] } }
+        started[#started + 1] = one
+        return one
+      end
+      local one = begin "one"
+      says(one, "won <1>")
+      local two = begin "two"
+      eventually(function() return #two:pids "runtime" == 1 end)
+      run { "evict", "--oracle", oracle, "--force", "x" }
+      says(one, "lost <>")
+      says(two, "won <2>")
+      two:signal "TERM"
+      says(one, "won <3>", 20)
+      one:hurt("KILL", "supervise", "runtime")
+      one:wait(5)
+      begin "three"
+      eventually(function()
+        return crown.exec({ "sh", "-c", "ls " .. place .. "/epoch-* | wc -l" }).stdout == "1\n"
+      end, 10)
     end)
 
     it("reports a command that goes on working unfenced, and shows it in status", function()

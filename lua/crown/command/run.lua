@@ -37,7 +37,8 @@ at once; --fence kills it at the deadline if it does not end.
 
 When COMMAND ends by itself, crown-lua ends with its exit code, or 128 + the signal that ended it;
 127 when there is no such command, 126 when it cannot be executed. The lease is released before.
-It gets CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH, and the terminal.
+It gets CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH, and the terminal; with --signal
+CROWN_EPOCH_FILE too, a file that has the epoch of each win before SIGUSR1 comes.
 
   crown-lua run reports -- ./report-worker --loop
   crown-lua run --restart permanent web ./server

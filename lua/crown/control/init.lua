@@ -50,6 +50,21 @@ local function path_of(pid, dir)
   return ("%s/runtime-%d.sock"):format(dir, pid)
 end
 
+--- Where a command that lives from term to term reads its epoch (CROWN_EPOCH_FILE).
+-- @string name of the election
+-- @treturn string the path
+function control.epoch_file(name)
+  return ("%s/epoch-%d-%s"):format(directory(), core.pid, name)
+end
+
+-- What runtimes that were killed have left behind.
+local function sweep(dir)
+  for _, name in ipairs(files.list(dir) or {}) do
+    local pid = name:match "^runtime%-(%d+)%.sock$" or name:match "^epoch%-(%d+)%-"
+    if pid and not files.kind("/proc/" .. pid) then os.remove(dir .. "/" .. name) end
+  end
+end
+
 -- The file goes with the Lua state; a runtime that was killed leaves it to whoever looks next.
 local function remove_at_end(path)
   local guard = newproxy(true)
@@ -65,6 +80,7 @@ function control.open()
   local path = path_of(core.pid, dir)
   local fit, problem = lockfile.directory(dir)
   if fit then
+    sweep(dir)
     os.remove(path) -- of a process that bore this pid before
     listener, problem = tcp.listen("unix:" .. path, 0, answer, { background = true })
   end
