@@ -98,13 +98,20 @@ describe("a leader that works in Lua", function()
   end
 
   for _, case in ipairs { { "STOP", "runtime" }, { "STOP", "supervise", "runtime" }, { "KILL", "runtime" },
-    { "KILL", "supervise", "runtime", "keeper" } } do
+    { "STOP", "supervise", "runtime", "keeper" }, { "KILL", "supervise", "runtime", "keeper" } } do
     it(("leaves no command running beside the next leader: %s of %s"):format(case[1], table.concat(case, ", ", 2)), function()
       local leader, _, term = start("runs"):pair()
       leader:hurt(unpack(case))
       cluster:succeed(term.epoch, 10)
     end)
   end
+
+  it("leaves no command running beside the next leader: SIGTERM while the command's keeper is stopped", function()
+    local leader, _, term = start("runs"):pair()
+    leader:hurt("STOP", "keeper")
+    leader:signal "TERM"
+    cluster:succeed(term.epoch, 10)
+  end)
 end)
 
 describe("a fenced command in signal mode", function()
