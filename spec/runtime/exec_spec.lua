@@ -42,9 +42,10 @@ describe("a command", function()
   end)
 
   it("is a list of strings", function()
-    for _, wrong in ipairs { {}, { 1 }, { "a", {} } } do
+    for _, wrong in ipairs { {}, { "a", {} }, { true } } do
       assert.has_error(function() crown.exec(wrong) end)
     end
+    assert.equal("5\n", crown.exec({ "echo", 5 }).stdout)
     assert.has_error(function() crown.exec "true" end)
   end)
 
@@ -77,22 +78,31 @@ end)
 describe("nothing of a command runs on", function()
   local path
 
-  before_each(function() path = tempdir() .. "/ticks" end)
-  after_each(function() ticks.finish(path) end)
+  -- Not even until Lua has collected what nobody waits for any more.
+  before_each(function()
+    path = tempdir() .. "/ticks"
+    collectgarbage "stop"
+  end)
+  after_each(function()
+    collectgarbage "restart"
+    ticks.finish(path)
+  end)
 
   local function command(mode, options)
     options = options or {}
-    options.env = { CROWN_ROLE = "leader", CROWN_EPOCH = "1" }
+    options.env = { CROWN_ROLE = options.role or "leader", CROWN_EPOCH = "1" }
     return crown.exec({ ticker, path, mode }, options)
+  end
+
+  -- The keeper and the task go by one instant: whichever is first gives the answer.
+  local function was_cut_off(result, _, code)
+    return code == "timeout" or result ~= nil and result.signal == 9
   end
 
   for _, mode in ipairs { "plain", "daemon", "stubborn", "fork" } do
     it("when its time is over: " .. mode, function()
       local at = crown.now()
-      local result, problem, code = command(mode, { timeout = 0.3 })
-      assert.is_nil(result)
-      assert.equal("timeout", code)
-      assert.is_string(problem)
+      assert.is_true(was_cut_off(command(mode, { timeout = 0.3 })))
       assert.is_true(crown.now() - at >= 0.3)
       eventually(function() return #ticks.alive(path) == 0 end)
     end)
@@ -137,7 +147,7 @@ describe("nothing of a command runs on", function()
         elect(30, function()
           if not first then return end
           first = false
-          crown.spawn(function() command(mode, { timeout = 60 }) end)
+          crown.spawn(function() command(mode, { timeout = 60, role = "second" }) end)
           command(mode, { timeout = 60 })
         end)
         ticks.settle(path)
@@ -158,7 +168,7 @@ describe("nothing of a command runs on", function()
       local answer
       elect(30, function() answer = answer or { command("stubborn", { timeout = 0.2 }) } end)
       eventually(function() return answer end)
-      assert.equal("timeout", answer[3])
+      assert.is_true(was_cut_off(unpack(answer, 1, 3)))
       eventually(function() return #ticks.alive(path) == 0 end)
       assert.is_true(election:is_leader())
     end)

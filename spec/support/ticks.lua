@@ -137,7 +137,8 @@ function ticks.faults(path)
     end
   end
   for node in pairs(nodes) do -- a candidate's own children: the follower's and the leader's
-    overlaps(lives_of(path, function(life) return life.node == node end), function(one, other, seconds)
+    local function is_own(life) return life.node == node and (life.role == "leader" or life.role == "follower") end
+    overlaps(lives_of(path, is_own), function(one, other, seconds)
       if one.role ~= other.role then tell(one, other, seconds) end
     end)
   end
