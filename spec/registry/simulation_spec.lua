@@ -41,6 +41,49 @@ describe("a change-over in a virtual cluster", function()
   end)
 end)
 
+describe("a leader in a virtual cluster", function()
+  for _, case in ipairs(World.CLUSTERS) do
+    local label = ("of %d nodes%s"):format(case.nodes, case.strict and ", strict," or "")
+
+    it(("%s gives way when it reaches the store and nobody else"):format(label), function()
+      local world = World.new { seed = 3, nodes = case.nodes, strict = case.strict, calm = true }
+      world:pass(10, breathe)
+      local lonely = world:leader()
+      world:isolate(lonely)
+      world:pass(20, breathe)
+      local acknowledged = world.acknowledged
+      assert.not_equal(lonely.name, world:leader().name)
+      world:pass(5, breathe)
+      assert.is_true(world.acknowledged > acknowledged)
+      world:run(1, breathe)
+    end)
+
+    it(("%s gives way when nobody who has the names can be reached in a change-over"):format(label), function()
+      local world = World.new { seed = 4, nodes = case.nodes, strict = case.strict, calm = true }
+      world:pass(10, breathe)
+      local leader = world:leader()
+      local behind
+      for _, node in ipairs(world.nodes) do
+        if node ~= leader then behind = node end
+      end
+      world:isolate(behind)
+      world:pass(3, breathe)
+      for _, node in ipairs(world.nodes) do -- nobody else can be chosen at once
+        if node ~= behind and node ~= leader then node.stopped = true end
+      end
+      world:kill(leader, true)
+      world:pass(4, breathe)
+      for _, node in ipairs(world.nodes) do world:thaw(node) end
+      world:pass(30, breathe)
+      local acknowledged = world.acknowledged
+      assert.is_table(world:leader())
+      world:pass(5, breathe)
+      assert.is_true(world.acknowledged > acknowledged)
+      world:run(1, breathe)
+    end)
+  end
+end)
+
 -- A rule that can be broken without being found is not tested.
 describe("the simulation finds", function()
   -- `faults`: those that the rule is for.

@@ -143,6 +143,23 @@ local function send(world, a, id, message)
   end)
 end
 
+-- A link to somebody who is a member no more stays up for a while.
+local function set_peers(world, node, peers)
+  local start = node.start
+  for id in pairs(node.peers) do
+    if not peers[id] and node.peers[id] == true then
+      local leaving = {}
+      node.peers[id] = leaving
+      world.clock:after(2 * SNAPSHOT, function()
+        if node.start ~= start or node.peers[id] ~= leaving then return end
+        node.peers[id] = nil
+        link_drop(node, world.by_id[id])
+      end)
+    end
+  end
+  for id in pairs(peers) do node.peers[id] = true end
+end
+
 -- --- a candidate as the election core makes it: it acts from a grant up to its deadline
 
 --- Whether a node may act, now.
@@ -225,7 +242,7 @@ local function effects_of(world, node, start)
     ask = mine(function(op, args, done) ask(world, node, op, args, mine(done)) end),
     send = mine(function(id, message) send(world, node, id, message) end),
     waiting = function() return world:chance(0.5) and math.huge or 0 end, -- so changes come between the parts of a copy
-    links = mine(function(peers) for id in pairs(peers) do node.peers[id] = true end end),
+    links = mine(function(peers) set_peers(world, node, peers) end),
     acting = function() return world:acting(node) end,
     wanting = function() return not node.stopped end,
     told = mine(function(what)
@@ -364,6 +381,27 @@ local function check_end(self)
       self:fail(("%s was acknowledged to %s, and lost"):format(name, one.node.name))
     end
   end
+end
+
+--- Lets time pass.
+-- @number seconds
+-- @tparam[opt] function breathe as for `run`
+function World:pass(seconds, breathe)
+  run_for(self, seconds, breathe)
+end
+
+--- Who acts.
+-- @treturn table the node, or nil
+function World:leader()
+  for _, node in ipairs(self.nodes) do
+    if self:acting(node) then return node end
+  end
+end
+
+--- Lets a node reach none of the others; the store it does.
+-- @tparam table node
+function World:isolate(node)
+  for _, other in ipairs(self.nodes) do self.parted[node.name .. other.name] = true end
 end
 
 --- Lets the leader leave in order, and kills whoever is to follow it some steps later.

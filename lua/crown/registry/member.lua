@@ -265,6 +265,26 @@ local function make_way(self)
   self:abdicate()
 end
 
+-- Why a leader that the store believes in is none to the others, or nil.
+local function why_stuck(self)
+  if self.changeover then return "it has not come by the names" end
+  if self.authority and self.authority:is_minority() then return "it reaches less than half of the members" end
+end
+
+-- A leader that reaches the store but not the members stands in the way of one that may reach them.
+local function give_way(self)
+  local why = why_stuck(self)
+  if not why then
+    self.stuck_since = nil
+    return
+  end
+  self.stuck_since = self.stuck_since or self.effects.now()
+  if self.effects.now() - self.stuck_since < self.options.ttl then return end
+  self.stuck_since = nil
+  self.effects.emit("oracle.registry.gave_way", { reason = why, epoch = self.view.epoch })
+  self:abdicate()
+end
+
 --- Keeps this member's lease.
 -- @tparam[opt] function done called with the view; or nil and a message
 function Member:heartbeat(done)
@@ -306,6 +326,7 @@ local function beat(self)
     local recent = self.beaten and self.effects.now() - self.beaten < self.options.ttl / HEARTBEATS / 2
     if not recent then self:heartbeat() end -- a leader's refresh is one too
     make_way(self)
+    give_way(self)
   else
     self:ensure()
   end
@@ -334,6 +355,8 @@ function Member:abdicate()
   if not leads(self, self.view) then return end
   self.ready = nil -- whatever becomes of the message, this node does not act in this epoch again
   end_authority(self, "the leader lets go")
+  if self.changeover then self.changeover:close() end
+  self.changeover = nil
   self:enqueue("abdicate", { epoch = self.view.epoch })
 end
 
