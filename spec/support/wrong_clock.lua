@@ -33,11 +33,11 @@ end
 function WrongClock:has_written(log)
   local hour, minute, second
   for line in log:gmatch "[^\n]+" do
-    local h, m, s = line:match "^(%d%d):(%d%d):(%d%d)%."
+    local h, m, s = line:match "^%S+T(%d%d):(%d%d):(%d%d)%."
     hour, minute, second = h or hour, m or minute, s or second
   end
   if not hour then return false end
-  local right = os.date("*t", os.time() + self.seconds)
+  local right = os.date("!*t", os.time() + self.seconds)
   local apart = (right.hour - hour) * 3600 + (right.min - minute) * 60 + right.sec - second
   return math.abs((apart + 43200) % 86400 - 43200) < 600
 end
