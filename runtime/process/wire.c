@@ -76,14 +76,16 @@ int wire_receive(int fd, struct wire_message *message, int *fds, unsigned *nfds,
         packet.msg_controllen = sizeof(control.bytes);
     }
     ssize_t got;
+    /* ECONNRESET: the other side ended with messages unread. That is said once, ahead of what it
+     * wrote: its last words are still to come. */
     do
         got = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
-    if (got < 0 && errno != ECONNRESET)
+    if (got < 0)
         return error_set_errno(err, errno, "receive from another process");
-    if (got <= 0)
+    if (got == 0)
         return error_set(err, ERROR_CLOSED, "the other process is gone");
     unsigned count = fds != NULL ? take_descriptors(&packet, fds) : 0;
     if (nfds != NULL)

@@ -90,6 +90,25 @@ static void descriptors_that_nobody_asked_for_do_not_stay_open(void **state)
     assert_int_equal(count_open(), before);
 }
 
+/* A process that ends without having read all it was sent: unix(7) has the kernel say ECONNRESET to
+ * its peer, once, before what it wrote itself. */
+static void last_words_arrive_of_who_did_not_listen_to_the_end(void **state)
+{
+    (void)state;
+    const struct wire_message unread = {.type = WIRE_STOP_CHILD};
+    const struct wire_message last = {.type = WIRE_GONE, .status = 3};
+    struct wire_message got;
+    struct crown_error err;
+    assert_int_equal(wire_send(ends[1], &unread, NULL, 0, NULL), 0);
+    assert_int_equal(wire_send(ends[0], &last, NULL, 0, NULL), 0);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(wire_receive(ends[1], &got, NULL, NULL, &err), 1);
+    assert_int_equal(got.type, WIRE_GONE);
+    assert_int_equal(got.status, 3);
+    assert_int_equal(wire_receive(ends[1], &got, NULL, NULL, &err), -1);
+    assert_int_equal(err.code, ERROR_CLOSED);
+}
+
 /* Sends bytes that are no message, with a descriptor. */
 static void send_raw(const void *bytes, size_t size)
 {
@@ -202,6 +221,7 @@ int main(void)
         WIRE_TEST(a_message_of_the_wrong_size_version_or_type_is_refused_with_its_descriptors),
         WIRE_TEST(a_text_without_an_end_gets_one),
         WIRE_TEST(a_closed_line_says_so_to_both),
+        WIRE_TEST(last_words_arrive_of_who_did_not_listen_to_the_end),
         WIRE_TEST(a_full_line_does_not_block),
         WIRE_TEST(every_type_has_its_own_name),
     };
