@@ -10,6 +10,7 @@ struct scope {
     unsigned here; /* how many of them live in this process */
     struct scope_instants instants;
     int hold_fd;
+    bool owns_processes;
     bool closed;
     bool owned;    /* the owner has not let go */
     unsigned busy; /* callbacks under way: until they are over it neither ends nor goes */
@@ -28,6 +29,7 @@ struct scope *scope_new(const struct scope_owner *owner, void *context)
                             .hold_fd = -1,
                             .owned = true,
                             .owner = owner != NULL ? owner : &nobody,
+                            .owns_processes = owner != NULL && owner->owns_processes,
                             .context = context};
     list_init(&scope->members);
     return scope;
@@ -152,6 +154,11 @@ void scope_close(struct scope *scope)
 bool scope_closed(const struct scope *scope)
 {
     return scope->closed;
+}
+
+bool scope_owns_processes(const struct scope *scope)
+{
+    return scope->owns_processes;
 }
 
 bool scope_runs_here(const struct scope *scope)

@@ -53,6 +53,8 @@ struct scope_owner {
     /** Once after scope_close, as soon as no member is left; from scope_close itself where there is
      * none. The last that is heard. */
     void (*empty)(void *context);
+    /** Every process that is started in it has to be a member, since none may outlive it. */
+    bool owns_processes;
 };
 
 /** @return a scope without instants, or NULL when memory is out. */
@@ -83,6 +85,8 @@ int scope_hold(const struct scope *scope);
 /** Takes no new members and tells those that are there to end. Once; later calls do nothing. */
 void scope_close(struct scope *scope);
 bool scope_closed(const struct scope *scope);
+
+bool scope_owns_processes(const struct scope *scope);
 
 /** @return whether it has members that live in this process. */
 bool scope_runs_here(const struct scope *scope);

@@ -17,6 +17,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.promise", bind_open_promise},
     {"crown.core.resp", bind_open_resp},
+    {"crown.core.subscription", bind_open_subscription},
     {"crown.core.tcp", bind_open_tcp},
     {"crown.core.testing", bind_open_testing},
     {"crown.core.watch_file", bind_open_watch_file},

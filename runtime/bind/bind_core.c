@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bind/bind.h"
+#include "bind/guarded_processes.h"
 #include "child/ids.h"
 #include "host/host.h"
 #include "host/script.h"
@@ -276,6 +277,7 @@ static void seed_random(lua_State *L)
 int bind_open_core(lua_State *L)
 {
     seed_random(L);
+    guarded_processes_install(L);
     make_task_type(L);
     lua_newtable(L);
     luaL_register(L, NULL, functions);

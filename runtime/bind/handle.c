@@ -26,10 +26,22 @@ lua_State *handle_push(struct handle *handle)
     return L;
 }
 
+/* The function is beneath its arguments. One whose scope is ending hears no more. */
+static void spawn(lua_State *L, struct handle *handle, int nargs)
+{
+    (void)task_spawn(handle->vm, L, nargs, handle->member.scope, NULL, NULL);
+}
+
 void handle_call(struct handle *handle, int nargs)
 {
-    /* One whose scope is ending hears no more. */
-    (void)task_spawn(handle->vm, lua_vm_state(handle->vm), nargs, handle->member.scope, NULL, NULL);
+    spawn(lua_vm_state(handle->vm), handle, nargs);
+}
+
+void handle_call_from(lua_State *L, struct handle *handle, int nargs)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, handle->function);
+    lua_insert(L, -nargs - 1);
+    spawn(L, handle, nargs);
 }
 
 void handle_close(struct handle *handle)

@@ -34,6 +34,8 @@ void handle_open(lua_State *L, struct handle *handle, int self, int function, st
 lua_State *handle_push(struct handle *handle);
 /** Calls the function in a task of the handle's scope. */
 void handle_call(struct handle *handle, int nargs);
+/** The same with `nargs` values from the top of L (popped). */
+void handle_call_from(lua_State *L, struct handle *handle, int nargs);
 
 /** Lets go of function and scope. Harmless for one that is closed. */
 void handle_close(struct handle *handle);

@@ -61,7 +61,8 @@ static void term_gone(void *context)
 
 void term_begin(struct candidate *candidate, uint64_t epoch)
 {
-    static const struct scope_owner owner = {.quiet = quiet, .empty = term_gone};
+    static const struct scope_owner owner = {
+        .quiet = quiet, .empty = term_gone, .owns_processes = true};
     struct term *term = &candidate->term;
     term->scope = new_scope(candidate, &owner);
     scope_set_instants(term->scope, &term->instants);
@@ -90,7 +91,8 @@ static void lost_done(struct task *task, enum task_outcome outcome, int nresults
 
 void term_run_lost(struct candidate *candidate, const struct election_action *action)
 {
-    static const struct scope_owner owner = {.quiet = quiet, .empty = lost_gone};
+    static const struct scope_owner owner = {
+        .quiet = quiet, .empty = lost_gone, .owns_processes = true};
     struct term *term = &candidate->term;
     /* Its commands are not told to stop before: `lost` itself may begin after that instant. */
     const struct scope_instants instants = {

@@ -27,6 +27,7 @@ struct exec {
     struct exec_output output[2];
     struct exec_result result;
     struct op op;
+    bool killed; /* the keeper was told */
     bool exited;
     bool abandoned; /* nobody waits any more: free it when the tree is gone */
 };
@@ -157,6 +158,9 @@ done:
 
 static void kill_now(struct exec *exec)
 {
+    if (exec->killed)
+        return;
+    exec->killed = true;
     child_stop(&exec->child, clock_boottime_ns());
 }
 

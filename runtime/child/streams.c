@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,8 +18,8 @@ static size_t log_line(struct capture *capture, const char *bytes, size_t size)
     while (taken < size) {
         const char *start = bytes + taken;
         const char *end = memchr(start, '\n', size - taken);
-        if (end == NULL && (capture->open && size < CAPTURE_CHUNK))
-            break;
+        if (end == NULL && capture->open && size - taken < CAPTURE_CHUNK)
+            break; /* the rest of it is still to come */
         size_t length = end != NULL ? (size_t)(end - start) : size - taken;
         char line[CAPTURE_CHUNK + 1];
         memcpy(line, start, length);
@@ -33,12 +34,21 @@ static size_t log_line(struct capture *capture, const char *bytes, size_t size)
     return taken;
 }
 
+/* Without waiting for anything: this process has other elections. A FIFO is opened at both ends, so
+ * that neither the opening nor the command depends on who is at the other one (fifo(7)). */
 static int open_path(int stream, const char *path, struct crown_error *err)
 {
-    int fd = open(path, (stream == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND) | O_CLOEXEC, 0666);
-    return fd >= 0 ? fd
-                   : error_set_errno(err, errno, "open %s for the child's %s", path,
-                                     stream_names[stream]);
+    struct stat found;
+    int flags = stream == STDIN_FILENO ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND;
+    if (stat(path, &found) == 0 && S_ISFIFO(found.st_mode))
+        flags = O_RDWR;
+    int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (fd >= 0 && fcntl(fd, F_SETFL, flags & O_APPEND) == 0)
+        return fd; /* the command expects one that blocks */
+    int saved = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    return error_set_errno(err, saved, "open %s for the child's %s", path, stream_names[stream]);
 }
 
 int streams_open(struct streams *streams, struct loop *loop, const char *name,

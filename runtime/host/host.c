@@ -43,11 +43,7 @@ static void turned(void *context)
 
 static void hold(struct candidate_env *env, bool on)
 {
-    struct lifetime *lifetime = &container_of(env, struct host, env)->lifetime;
-    if (on)
-        lifetime_hold(lifetime);
-    else
-        lifetime_release(lifetime);
+    lifetime_election(&container_of(env, struct host, env)->lifetime, on);
 }
 
 static void exit_code(struct candidate_env *env, int code)
@@ -70,8 +66,7 @@ static void stop(struct host *host, int signal)
         return;
     }
     notify_send("STOPPING=1");
-    host->stopping = true;
-    lifetime_main_ended(&host->lifetime); /* a script that still waits for something */
+    lifetime_stop(&host->lifetime);
     candidates_each(host->env.candidates, stop_one, NULL);
 }
 
@@ -222,9 +217,9 @@ static void script_ended(int code, void *context)
     struct host *host = context;
     tidy_up(host);
     lifetime_main_ended(&host->lifetime);
-    if (host->lifetime.holds == 0 || code != 0)
+    if (!lifetime_is_held(&host->lifetime) || code != 0)
         lifetime_exit(&host->lifetime, code);
-    else if (!host->stopping) {
+    else if (!host->lifetime.stopping) {
         heartbeat_arm(&host->heartbeat, true);
         notify_send("READY=1");
     }

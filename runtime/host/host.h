@@ -33,7 +33,6 @@ struct host {
     struct loop_watch link_watch;
     unsigned restarts;
     int last_status;
-    bool stopping;
 };
 
 /**

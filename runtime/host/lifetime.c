@@ -1,5 +1,27 @@
 #include "host/lifetime.h"
 
+bool lifetime_is_held(const struct lifetime *lifetime)
+{
+    return lifetime->elections > 0 || (lifetime->holds > 0 && !lifetime->stopping);
+}
+
+/* With nothing left to wait for, the runtime's end is no death any more. */
+static void let_go(struct lifetime *lifetime)
+{
+    if (!lifetime_is_held(lifetime))
+        heartbeat_arm(lifetime->heartbeat, false);
+}
+
+void lifetime_election(struct lifetime *lifetime, bool begins)
+{
+    if (begins) {
+        lifetime->elections++;
+        return;
+    }
+    lifetime->elections--;
+    let_go(lifetime);
+}
+
 void lifetime_hold(struct lifetime *lifetime)
 {
     lifetime->holds++;
@@ -8,13 +30,17 @@ void lifetime_hold(struct lifetime *lifetime)
 void lifetime_release(struct lifetime *lifetime)
 {
     lifetime->holds--;
-    if (lifetime->holds == 0)
-        heartbeat_arm(lifetime->heartbeat, false);
+    let_go(lifetime);
 }
 
 void lifetime_main_ended(struct lifetime *lifetime)
 {
     lifetime->main_ended = true;
+}
+
+void lifetime_stop(struct lifetime *lifetime)
+{
+    lifetime->stopping = lifetime->main_ended = true;
 }
 
 void lifetime_exit(struct lifetime *lifetime, int code)
@@ -34,7 +60,7 @@ void lifetime_set_code(struct lifetime *lifetime, int code)
 
 void lifetime_turn(struct lifetime *lifetime)
 {
-    if (lifetime->main_ended && lifetime->holds == 0)
+    if (lifetime->main_ended && !lifetime_is_held(lifetime))
         lifetime_exit(lifetime, lifetime->code_at_end);
     if (lifetime->exiting)
         loop_stop(lifetime->loop);

@@ -12,19 +12,31 @@
 struct lifetime {
     struct loop *loop;
     struct heartbeat *heartbeat;
-    unsigned holds;
+    unsigned elections; /* that have begun and not ended */
+    unsigned holds;     /* what else the program waits for, such as a listener */
     bool main_ended;
+    bool stopping; /* told to stop: waits for its elections alone */
     bool exiting;
     int code, code_at_end;
 };
 
-/** Something keeps the loop running (an election, a listener); each hold is followed by a release.
+/** An election begins, or has ended. */
+void lifetime_election(struct lifetime *lifetime, bool begins);
+
+/** Something else keeps the loop running, such as a listener; each hold is followed by a release.
  */
 void lifetime_hold(struct lifetime *lifetime);
 void lifetime_release(struct lifetime *lifetime);
 
-/** The script is over, or is not waited for any more. */
+/** @return whether an election or something else keeps the loop running. */
+bool lifetime_is_held(const struct lifetime *lifetime);
+
+/** The script is over. */
 void lifetime_main_ended(struct lifetime *lifetime);
+
+/** Told to stop: neither the script nor anything that it has opened is waited for any more, only
+ * the elections, which end in order. */
+void lifetime_stop(struct lifetime *lifetime);
 
 /** Ends the runtime with this code, in order but without waiting for anything. The first call
  * counts. */

@@ -1,24 +1,33 @@
 --- Subscriptions to what happens: docs/events.md.
 -- @module crown.election.events
 
-local core = require "crown.core"
 local elections = require "crown.core.election"
+local subscription = require "crown.core.subscription"
 local usage = require "crown.check.usage"
 
 local events = {}
 local subscribers = {}
 
+-- Those that have ended with the term that made them are forgotten.
 local function tell(list, event)
-  for _, fn in ipairs(list or {}) do core.spawn(fn, event) end
+  local kept = 0
+  for i = 1, #list do
+    local one = list[i]
+    list[i] = nil
+    if one:tell(event) then
+      kept = kept + 1
+      list[kept] = one
+    end
+  end
 end
 
 local function sink(name, event)
   event.event = name
-  tell(subscribers[name], event)
-  tell(subscribers["*"], event)
+  tell(subscribers[name] or {}, event)
+  tell(subscribers["*"] or {}, event)
 end
 
---- Subscribes to an event.
+--- Subscribes to an event; inside a term until its end.
 -- @string name "leadership.claimed", …, or "*" for all
 -- @tparam function fn called in a task with a table: name, node, phase, oracle, leader, epoch, time, event, and
 -- the event's own fields
@@ -29,9 +38,11 @@ function events.on(name, fn)
   if not elections.want(name) then
     usage.error("crown.on: there is no event '%s'%s", name, usage.suggest(name, elections.events()))
   end
+  local one, problem = subscription(fn)
+  if not one then error("crown.on: " .. problem, 2) end
   if next(subscribers) == nil then elections.on_event(sink) end
   subscribers[name] = subscribers[name] or {}
-  table.insert(subscribers[name], fn)
+  table.insert(subscribers[name], one)
 end
 
 return events

@@ -1,0 +1,104 @@
+-- How a runtime and its elections end, whatever they have open.
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
+local read_file = require "crown.text.read_file"
+local tempdir = require "support.tempdir"
+
+describe("a runtime", function()
+  local dir, started
+
+  before_each(function() dir, started = tempdir(), {} end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function start(node, app, env)
+    local path = ("%s/%s.lua"):format(dir, node)
+    local file = assert(io.open(path, "w"))
+    file:write(app)
+    file:close()
+    local one = Candidate.start { args = { path, dir }, node = node, log = ("%s/%s.log"):format(dir, node), env = env }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function says(one, pattern, seconds)
+    return eventually(function() return one:output():match(pattern) end, seconds or 10)
+  end
+
+  it("ends on SIGTERM though its script still listens", function()
+    local one = start("one", [[
+local crown = require "crown"
+crown.tcp.listen("127.0.0.1", 0, function(connection) connection:close() end)
+crown.elect { name = "spec", oracle = "file:" .. arg[1] }
+]])
+    says(one, "leadership.claimed")
+    one:signal "TERM"
+    assert.equal(0, one:wait(10))
+    assert.matches("leadership.abdicated", one:output())
+  end)
+
+  -- The command goes on after TERM, so that its end takes the whole stop_timeout: time enough to win meanwhile.
+  it("does not lead again when it is stopped, with a command that lives from term to term", function()
+    local app = [[
+local crown = require "crown"
+crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 3,
+  child = { command = { "bash", "-c", "trap : USR1 USR2; trap 'echo stopping' TERM; echo begun; while true; do sleep 0.05; done" },
+    mode = "signal", restart = { policy = "permanent" } } }
+]]
+    local one = start("one", app, { CROWN_LOG_LEVEL = "debug" })
+    says(one, "begun")
+    local two = start("two", 'require("crown").elect { name = "spec", oracle = "file:" .. arg[1] }')
+    eventually(function() return #two:pids "runtime" == 1 end)
+    started[#started + 1] = Candidate.start { args = { "evict", "--oracle", "file:" .. dir, "--force", "spec" }, node = "three",
+      log = dir .. "/evict.log" }
+    says(two, "leadership.claimed")
+    says(one, "leadership%.abdicated.*leadership%.rejected") -- who was evicted stands back for a while
+    assert.equal(1, #one:pids "child")
+    one:signal "TERM"
+    says(one, "stopping")
+    two:signal "TERM"
+    assert.equal(0, one:wait(10))
+    local _, wins = one:output():gsub("info  leadership%.claimed", "")
+    assert.equal(1, wins)
+    local _, begun = one:output():gsub("begun\n", "")
+    assert.equal(1, begun)
+    assert.equal(0, two:wait(10))
+  end)
+
+  it("is not held up by a FIFO that nobody reads, nor is its command", function()
+    assert(os.execute("mkfifo " .. dir .. "/out " .. dir .. "/in") == 0)
+    local one = start("one", [[
+local crown = require "crown"
+crown.elect { name = "spec", oracle = "file:" .. arg[1], handlers = { won = function() crown.sleep(0.5) crown.log.info "well" end },
+  child = { command = { "sh", "-c", "echo out; echo err >&2; read line; echo heard $line >&2; exec sleep 60" },
+    stdin = arg[1] .. "/in", stdout = arg[1] .. "/out", stderr = arg[1] .. "/err" } }
+]])
+    says(one, "well")
+    eventually(function() return read_file(dir .. "/err") == "err\n" end)
+    local into = assert(io.open(dir .. "/in", "w"))
+    into:write "you\n"
+    into:close()
+    eventually(function() return read_file(dir .. "/err") == "err\nheard you\n" end)
+    local out = assert(io.open(dir .. "/out", "r+"))
+    assert.equal("out", out:read "*l")
+    out:close()
+    assert.equal(1, #one:pids "child")
+    assert.is_nil(one:output():find "runtime.restarted")
+  end)
+
+  it("logs whole lines, however they come", function()
+    local one = start("one", [[
+local crown = require "crown"
+crown.elect { name = "spec", oracle = "file:" .. arg[1], child = { stdout = "log", restart = { policy = "temporary" },
+  command = { "awk", 'BEGIN { x = "xxxxxxxxxxxxxxxxxxxxxxx"; '
+    .. 'for (i = 0; i < 5000; i++) printf "line %d of %s end\\n", i, substr(x, 1, i % 23); print "done" }' } } }
+]])
+    says(one, "info +done")
+    local whole = 0
+    for line in one:output():gmatch "[^\n]+" do
+      if line:find "info  line %d+ of x* end name=spec" then whole = whole + 1 end
+    end
+    assert.equal(5000, whole)
+  end)
+end)
