@@ -12,10 +12,16 @@ local SECRET = "the secret of these specs"
 describe("a link between members", function()
   local opened = {}
 
+  local function who(node, fields)
+    local made = { registry = "r", id = "r@" .. node, secret = SECRET, runtime = "runtime of " .. node }
+    for key, value in pairs(fields or {}) do made[key] = value end
+    return made
+  end
+
   -- One side: its links, and what it heard.
   local function side(node, options)
     local self = { heard = {}, events = {}, ups = {}, answers = {} }
-    local given = { who = { registry = "r", id = "r@" .. node, secret = SECRET }, host = "127.0.0.1", port = 0, every = 0.2, linger = 0.2,
+    local given = { who = who(node), host = "127.0.0.1", port = 0, every = 0.2, linger = 0.2,
       receive = function(from, message, reply)
         self.heard[#self.heard + 1] = { from = from, message = message }
         if message.kind == "nonsense" then return nil, "a message of no known kind" end
@@ -27,6 +33,7 @@ describe("a link between members", function()
         return true
       end,
       up = function(id) self.ups[id] = true end, down = function(id) self.ups[id] = nil end,
+      runtime_of = function(id) return "runtime of " .. id:match "@(.*)$" end,
       emit = function(event, fields) self.events[#self.events + 1] = { event = event, error = fields.error, peer = fields.peer } end }
     for key, value in pairs(options or {}) do given[key] = value end
     self.links = assert(Links.open(given))
@@ -71,7 +78,7 @@ describe("a link between members", function()
   end)
 
   it("is not to be had without the secret, for either side, and both say so once", function()
-    local a, b = side "a", side("b", { who = { registry = "r", id = "r@b", secret = "another secret altogether" } })
+    local a, b = side "a", side("b", { who = who("b", { secret = "another secret altogether" }) })
     a.links:set_peers { ["r@b"] = b.address }
     eventually(function() return told(a, "does not know the secret") == 1 end)
     crown.sleep(0.3) -- several more dials: they must not be told of
@@ -82,7 +89,8 @@ describe("a link between members", function()
 
   -- A dialler that knows no secret, and repeats what it saw.
   local function greet(stream, id, nonce)
-    stream:write(frames.encode { version = 1, registry = "r", id = id, nonce = nonce or base64.encode(("n"):rep(32)) })
+    stream:write(frames.encode { version = handshake.VERSION, registry = "r", id = id, runtime = "one",
+      nonce = nonce or base64.encode(("n"):rep(32)) })
     return frames.read(stream, 1024, 5, 5)
   end
 
@@ -120,15 +128,15 @@ describe("a link between members", function()
 
   it("is not to be had for another registry, another version, or somebody else than was dialled", function()
     local b = side "b"
-    local other = side("a", { who = { registry = "other", id = "other@a", secret = SECRET } })
+    local other = side("a", { who = who("a", { registry = "other", id = "other@a" }) })
     other.links:set_peers { ["other@b"] = b.address }
     eventually(function() return told(other, "another registry") == 1 end)
     local a = side "a"
     a.links:set_peers { ["r@c"] = b.address }
     eventually(function() return told(a, "there is r@b, not r@c") == 1 end)
     local stream = connect(b)
-    stream:write(frames.encode { version = 2, registry = "r", id = "r@a", nonce = "x" })
-    assert.matches("version 2", frames.read(stream, 1024, 5, 5).error)
+    stream:write(frames.encode { version = handshake.VERSION + 1, registry = "r", id = "r@a", nonce = "x" })
+    assert.matches("version " .. handshake.VERSION + 1, frames.read(stream, 1024, 5, 5).error)
   end)
 
   it("reads no large frame of a stranger, and nothing that is no frame", function()
@@ -144,7 +152,7 @@ describe("a link between members", function()
 
   local function proved(b)
     local stream = connect(b)
-    assert.is_true(handshake.dial(stream, { registry = "r", id = "r@x", secret = SECRET }, "r@b", 5))
+    assert.is_true(handshake.dial(stream, who "x", "r@b", 5))
     return stream
   end
 
@@ -182,6 +190,48 @@ describe("a link between members", function()
     assert.same({ kind = "told", of = 1 }, frames.read(newer, 1000, 5, 5))
   end)
 
+  it("is not to be had by a second runtime under a member's name, which does no harm to the first", function()
+    local b = side "b"
+    local first = proved(b)
+    local second = connect(b)
+    local fine, problem, code = handshake.dial(second, who("x", { runtime = "another" }), "r@b", 5)
+    assert.is_nil(fine)
+    assert.equal("denied", code)
+    assert.matches("another runtime", problem)
+    assert.is_true(is_cut(second))
+    first:write(frames.encode { kind = "ask", of = 1 })
+    assert.same({ kind = "told", of = 1 }, frames.read(first, 1000, 5, 5))
+    first:close()
+    -- Where the first one has gone, whoever is the member now is believed.
+    eventually(function()
+      local third = connect(b)
+      local admitted = handshake.dial(third, who("x", { runtime = "another" }), "r@b", 5)
+      third:close()
+      return admitted
+    end)
+  end)
+
+  -- A relay that passes everything on to somebody else than was dialled, and says what was expected.
+  it("is not to be had with somebody else, whatever a relay calls him", function()
+    local a, c = side "a", side "c"
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
+      local onward = connect(c)
+      local function pass(from, to)
+        local frame = frames.read(from, 1024, 5, 5)
+        if not frame then return nil end
+        if frame.id == "r@c" then frame.id = "r@b" end
+        return to:write(frames.encode(frame))
+      end
+      while pass(stream, onward) and pass(onward, stream) do end
+      stream:close()
+      onward:close()
+    end, { background = true }))
+    a.links:set_peers { ["r@b"] = "127.0.0.1:" .. listener:port() }
+    eventually(function() return told(a, "does not know the secret") == 1 end)
+    assert.is_nil(a.ups["r@b"])
+    listener:close()
+  end)
+
   it("has room for so many strangers only", function()
     local b = side "b"
     local streams = {}
@@ -194,7 +244,7 @@ describe("a link between members", function()
   local function slow_taker(a, piece, pause)
     local taken = { bytes = 0 }
     local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
-      handshake.accept(stream, { registry = "r", id = "r@slow", secret = SECRET }, 5)
+      handshake.accept(stream, who "slow", 5, function() end)
       while not taken.over do
         local bytes = stream:read(piece, 5)
         if not bytes then break end
@@ -244,19 +294,19 @@ describe("a link between members", function()
       if broken then error "something is broken" end
       return true
     end
-    for _, who in ipairs { "receive", "answered" } do
+    for _, part in ipairs { "receive", "answered" } do
       broken = true
-      local a, b = side("a", { answered = who == "answered" and break_down or nil }),
-        side("b", { receive = who == "receive" and break_down or nil })
+      local a, b = side("a", { answered = part == "answered" and break_down or nil }),
+        side("b", { receive = part == "receive" and break_down or nil })
       a.links:set_peers { ["r@b"] = b.address }
       eventually(function() return a.ups["r@b"] end)
       a.links:send("r@b", { kind = "ask", of = 1 })
-      local one = who == "receive" and b or a
+      local one = part == "receive" and b or a
       eventually(function() return told(one, "something is broken") == 1 end)
       broken = false
       eventually(function() return a.ups["r@b"] end)
       local before = #b.heard
-      if who == "answered" then
+      if part == "answered" then
         a.links:send("r@b", { kind = "ask", of = 2 })
         eventually(function() return #b.heard > before end)
       end

@@ -145,7 +145,8 @@ describe("names in a registry", function()
       if one.node == "c" then port = tonumber(one.address:match ":(%d+)$") end
     end
     local stream = assert(crown.tcp.connect("127.0.0.1", port))
-    assert.is_true(handshake.dial(stream, { registry = name, id = name .. "@" .. leader.node, secret = "a secret of the specs" },
+    assert.is_true(handshake.dial(stream, { registry = name, id = name .. "@" .. leader.node, secret = "a secret of the specs",
+      runtime = "x" },
       name .. "@c", 5))
     stream:write(frames.encode { kind = "snapshot", epoch = epoch - 1, seq = 9, part = 1, last = true,
       names = { { "false", name .. "@" .. leader.node, "0", "1" } } })
@@ -160,7 +161,8 @@ describe("names in a registry", function()
     local a = cluster:join "a"
     cluster:await { a }
     local stream = assert(crown.tcp.connect("127.0.0.1", tonumber(a:ask("members")[1].address:match ":(%d+)$")))
-    stream:write(frames.encode { version = 1, registry = name, id = name .. "@x", nonce = base64.encode "nonce" })
+    stream:write(frames.encode { version = handshake.VERSION, registry = name, id = name .. "@x", runtime = "x",
+      nonce = base64.encode "nonce" })
     assert(frames.read(stream, 1024, 5, 5))
     stream:write(frames.encode { kind = "fetch", epoch = 1 })
     assert.matches("secret is another", frames.read(stream, 1024, 5, 5).error)

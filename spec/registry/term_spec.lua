@@ -175,30 +175,56 @@ describe("a change-over", function()
 end)
 
 describe("a member", function()
-  it("does not go back to what the store said before, when answers overtake each other", function()
-    local asked = {}
-    local function ignore() end
+  local asked, events, peers
+
+  local function ignore() end
+
+  -- One whose join has been taken by the store.
+  local function start()
+    asked, events, peers = {}, {}, nil
     local member = Member.new({ registry = "r", node = "a", runtime = "x", address = "a:1", ttl = 5, replicas = 2,
       replicate_timeout = 1, snapshot_timeout = 1, most = 100 },
-      { now = function() return 0 end, after = ignore, soon = ignore, send = ignore, links = ignore, told = ignore,
-        emit = ignore, acting = ignore, wanting = ignore, fresh = function() return "ta" end,
-        number = function(last) return last + 1 end,
-        ask = function(op, _, done) asked[#asked + 1] = { op = op, done = done } end })
-    local function view(version, members)
-      return { version = version, epoch = 1, assumed = 1, members = members, now = version, locked = 0, committed_epoch = 0,
-        committed = 0 }
-    end
-    local mine = { token = "ta", address = "a:1", expires_at = 100 }
+      { now = function() return 0 end, after = ignore, soon = ignore, send = ignore, told = ignore,
+        links = function(wanted) peers = wanted end, emit = function(event, fields) events[#events + 1] = { event, fields.error } end,
+        acting = ignore, wanting = ignore, fresh = function() return "ta" end, number = function(last) return last + 1 end,
+        ask = function(op, args, done) asked[#asked + 1] = { op = op, args = args, done = done } end })
     member:start()
-    asked[1].done(1) -- the join
+    asked[1].done(1)
+    return member
+  end
+
+  local function view(version, members, fields)
+    local made = { version = version, epoch = 1, assumed = 1, members = members, now = version, locked = 0, committed_epoch = 0,
+      committed = 0 }
+    for key, value in pairs(fields or {}) do made[key] = value end
+    return made
+  end
+
+  local other = elector.member_id("b", "r")
+  local b = { token = "tb", runtime = "y", address = "b:1", expires_at = 100 }
+
+  it("does not go back to what the store said before, when answers overtake each other", function()
+    local member = start()
+    local mine = { token = "ta", runtime = "x", address = "a:1", expires_at = 100 }
     asked[2].done(view(1, { [member.id] = mine }))
     member:heartbeat()
     member:wake()
     assert.same({ "enqueue", "read", "heartbeat", "read" }, { asked[1].op, asked[2].op, asked[3].op, asked[4].op })
-    local other = elector.member_id("b", "r")
-    asked[4].done(view(3, { [member.id] = mine, [other] = { token = "tb", address = "b:1", expires_at = 100 } }))
+    asked[4].done(view(3, { [member.id] = mine, [other] = b }))
     asked[3].done(view(2, { [member.id] = mine }))
     assert.equal(3, member.view.version)
     assert.is_table(member.view.members[other])
+  end)
+
+  it("dials nobody before it has joined, and learns from what is stored why it was refused", function()
+    local member = start()
+    local twin = { token = "tt", runtime = "of another", address = "a:2", expires_at = 100 }
+    asked[2].done(view(1, { [member.id] = twin, [other] = b }, { head = { number = 1, message = {} }, locked = 1 }))
+    assert.same({}, peers)
+    assert.same({}, events)
+    member:wake()
+    asked[3].done(view(2, { [member.id] = twin, [other] = b }))
+    assert.same({}, peers)
+    assert.same({ { "oracle.error", elector.TAKEN } }, events)
   end)
 end)

@@ -7,6 +7,9 @@
 
 local elector = {}
 
+--- Why a second runtime is refused.
+elector.TAKEN = "another runtime is a member under this node's name"
+
 --- A member's id.
 -- @string node the node's name
 -- @string registry the registry's name
@@ -42,7 +45,7 @@ local apply = {}
 function apply.join(state, message, now)
   local known = state.members[message.id]
   if known and known.runtime ~= message.runtime and known.expires_at > now then
-    return "another runtime is a member under this node's name"
+    return elector.TAKEN
   end
   if known and known.runtime == message.runtime and known.number >= message.number then return "a newer join was answered" end
   if state.leader == message.id then state.old_leader = nil end

@@ -1,6 +1,7 @@
 --- How two members find out that they share a secret, before either reads anything further: each answers the other's fresh
--- challenge with an HMAC-SHA-256 (RFC 2104) over both challenges, both ids and its own role. What was recorded answers no
--- later challenge, and what one side says cannot be turned against it. The secret itself never goes over the line.
+-- challenge with an HMAC-SHA-256 (RFC 2104) over both challenges, both ids, the dialler's runtime and its own role. What was
+-- recorded answers no later challenge, and what one side says cannot be turned against it. The secret itself never goes over the
+-- line.
 -- @module crown.registry.handshake
 
 local base64 = require "crown.text.base64"
@@ -9,7 +10,9 @@ local frames = require "crown.registry.frames"
 
 local handshake = {}
 
-local VERSION = 1
+--- Of what members say to each other: both ends speak the same.
+handshake.VERSION = 2
+
 local FRAME_MOST = 1024 -- bytes that a stranger may send at once
 local NONCE = 32        -- bytes
 local TEXT_MOST = 400
@@ -20,8 +23,8 @@ end
 
 local function proof(secret, role, talk)
   local parts = {}
-  for i, part in ipairs { "crown-registry", tostring(VERSION), role, talk.registry, talk.dialer, talk.acceptor, talk.theirs,
-    talk.ours } do
+  for i, part in ipairs { "crown-registry", tostring(handshake.VERSION), role, talk.registry, talk.dialer, talk.runtime,
+    talk.acceptor, talk.theirs, talk.ours } do
     parts[i] = ("%d:%s"):format(#part, part)
   end
   return base64.encode(crypto.hmac_sha256(secret, table.concat(parts)))
@@ -37,14 +40,14 @@ end
 
 --- The side that dials.
 -- @param stream the connection
--- @tparam table who `registry`, `id`, `secret`
+-- @tparam table who `registry`, `id`, `secret`, `runtime`
 -- @string expected the id of the member that should answer
 -- @number timeout seconds for each step
 -- @return true; or nil, message, code: "denied" where the secrets differ
 function handshake.dial(stream, who, expected, timeout)
-  local talk = { registry = who.registry, dialer = who.id, acceptor = expected, theirs = nonce() }
-  local sent, problem, code = stream:write(frames.encode { version = VERSION, registry = who.registry, id = who.id,
-    nonce = talk.theirs })
+  local talk = { registry = who.registry, dialer = who.id, runtime = who.runtime, acceptor = expected, theirs = nonce() }
+  local sent, problem, code = stream:write(frames.encode { version = handshake.VERSION, registry = who.registry, id = who.id,
+    runtime = who.runtime, nonce = talk.theirs })
   if not sent then return nil, problem, code end
   local answer
   answer, problem, code = read(stream, timeout)
@@ -65,9 +68,11 @@ function handshake.dial(stream, who, expected, timeout)
 end
 
 local function hello_problem(hello, who)
-  if hello.version ~= VERSION then return ("version %s of the links, not %d"):format(tostring(hello.version), VERSION) end
+  if hello.version ~= handshake.VERSION then
+    return ("version %s of the links, not %d"):format(tostring(hello.version), handshake.VERSION)
+  end
   if hello.registry ~= who.registry then return "another registry" end
-  if not is_text(hello.id) or not is_text(hello.nonce) then return "no greeting of a member" end
+  if not is_text(hello.id) or not is_text(hello.runtime) or not is_text(hello.nonce) then return "no greeting of a member" end
 end
 
 local function refuse(stream, why)
@@ -79,13 +84,15 @@ end
 -- @param stream the connection
 -- @tparam table who `registry`, `id`, `secret`
 -- @number timeout seconds for each step
+-- @tparam function refused `refused(id, runtime)`: why somebody who knows the secret is not let in all the same, or nil
 -- @treturn string the other's id; or nil, message, code: "denied", "nonsense", or that of the connection
-function handshake.accept(stream, who, timeout)
+function handshake.accept(stream, who, timeout, refused)
   local hello, problem, code = read(stream, timeout)
   if not hello then return nil, problem, code end
   local wrong = hello_problem(hello, who)
   if wrong then return refuse(stream, wrong) end
-  local talk = { registry = who.registry, dialer = hello.id, acceptor = who.id, theirs = hello.nonce, ours = nonce() }
+  local talk = { registry = who.registry, dialer = hello.id, runtime = hello.runtime, acceptor = who.id,
+    theirs = hello.nonce, ours = nonce() }
   local sent
   sent, problem, code = stream:write(frames.encode { id = who.id, nonce = talk.ours,
     proof = proof(who.secret, "acceptor", talk) })
@@ -96,6 +103,8 @@ function handshake.accept(stream, who, timeout)
   if not is_text(answer.proof) or not crypto.equal(answer.proof, proof(who.secret, "dialer", talk)) then
     return refuse(stream, "the secret is another one")
   end
+  local why = refused(hello.id, hello.runtime)
+  if why then return refuse(stream, why) end
   sent, problem, code = stream:write(frames.encode { ok = true })
   if not sent then return nil, problem, code end
   return hello.id

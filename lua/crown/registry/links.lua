@@ -4,6 +4,7 @@
 -- @module crown.registry.links
 
 local core = require "crown.core"
+local elector = require "crown.registry.elector"
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
 local Outbox = require "crown.link.outbox"
@@ -207,10 +208,17 @@ local function serve(self, stream, id, out)
   end
 end
 
+-- A second runtime under a name in use must not knock the links of the first one out.
+local function refused(self, id, runtime)
+  local known = self.runtime_of(id)
+  if self.incoming[id] and known and known ~= runtime then return elector.TAKEN end
+end
+
 local function admit(self, stream)
   stream:set_timeout(HANDSHAKE)
   self.strangers = self.strangers + 1
-  local fine, id, problem, code = pcall(handshake.accept, stream, self.who, HANDSHAKE)
+  local fine, id, problem, code = pcall(handshake.accept, stream, self.who, HANDSHAKE,
+    function(...) return refused(self, ...) end)
   self.strangers = self.strangers - 1
   if not fine then error(id, 0) end
   if id then return id end
@@ -232,11 +240,11 @@ local function accept(self, stream)
 end
 
 --- Opens the listener.
--- @tparam table options `who` (`registry`, `id`, `secret`), `host`, `port` (0: any), `tls` (a table: `cert`, `key`, `ca`),
--- `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays up;
--- `receive(id, message, reply, waiting)` and `answered(id, message)` return true, or nil and why what came is nonsense; `up(id)`,
--- `down(id)`, `emit(event, fields)`; `patience` seconds until some of what is sent is taken, `waiting_most` bytes
--- that wait for somebody
+-- @tparam table options `who` (`registry`, `id`, `secret`, `runtime`), `host`, `port` (0: any), `tls` (a table: `cert`,
+-- `key`, `ca`), `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays
+-- up; `receive(id, message, reply, waiting)` and `answered(id, message)` return true, or nil and why what came is nonsense;
+-- `runtime_of(id)`: that of a member; `up(id)`, `down(id)`, `emit(event, fields)`; `patience` seconds until some of what is
+-- sent is taken, `waiting_most` bytes that wait for somebody
 -- @treturn Links or nil, message, code
 function Links.open(options)
   local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = 0,

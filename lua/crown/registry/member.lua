@@ -44,6 +44,14 @@ function Member:leads()
   return leads(self, self.view) and not elector.changing(self.view)
 end
 
+--- The runtime of a member, as far as this one knows.
+-- @string id
+-- @treturn string or nil
+function Member:runtime_of(id)
+  local member = self.view and self.view.members[id]
+  return member and member.runtime
+end
+
 --- Whether this member leads and has not begun to let go.
 -- @treturn boolean
 function Member:able()
@@ -55,9 +63,10 @@ local function end_authority(self, why)
   self.authority = nil
 end
 
+-- Who is no member dials nobody.
 local function set_links(self, view)
   local peers = {}
-  for id, member in pairs(view.members) do
+  for id, member in pairs(self.joined and view.members or {}) do
     if id ~= self.id then peers[id] = member.address end
   end
   self.effects.links(peers)
@@ -124,6 +133,12 @@ local function end_terms(self, view)
   end
 end
 
+-- Told once; it asks again all the same, until the other one is gone.
+local function refuse(self, why)
+  if self.refused ~= why then self.effects.emit("oracle.error", { error = why, member = self.id }) end
+  self.refused = why
+end
+
 -- Whether this member is one still, and whether it has become one just now.
 local function see_membership(self, view)
   local mine = view.members[self.id]
@@ -138,6 +153,7 @@ local function see_membership(self, view)
   if joins then self.own.writes:renew() end
   if joined then self.refused = nil end
   local processed = self.queued and self.queued < math.huge and not (view.head and view.head.number <= self.queued)
+  if processed and not joined and mine and mine.runtime ~= self.options.runtime then refuse(self, elector.TAKEN) end
   if joined or processed then self.queued = nil end
   return joins
 end
@@ -174,12 +190,6 @@ local function wake_in(self, seconds)
   self.effects.after(seconds, function()
     if timer == self.timer then self:wake() end
   end)
-end
-
--- Told once; it asks again all the same, until the other one is gone.
-local function refuse(self, why)
-  if self.refused ~= why then self.effects.emit("oracle.error", { error = why, member = self.id }) end
-  self.refused = why
 end
 
 local function decide(self, view)

@@ -85,11 +85,12 @@ end
 
 local function open_links(self, id)
   local options = self.options
-  return Links.open { who = { registry = options.registry, id = id, secret = options.secret }, host = options.host,
-    port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6),
+  return Links.open { who = { registry = options.registry, id = id, secret = options.secret, runtime = options.token },
+    host = options.host, port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6),
     linger = 2 * options.snapshot_timeout, emit = options.emit,
     receive = function(...) return atomic(exchange.receive, self.member, ...) end,
     answered = function(from, message) return atomic(exchange.answered, self.member, from, message) end,
+    runtime_of = function(other) return self.member:runtime_of(other) end,
     up = function(other) atomic(self.member.link_up, self.member, other) end,
     down = function(other) atomic(self.member.link_down, self.member, other) end }
 end
