@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/container.h"
@@ -36,6 +37,20 @@ static void emit(const struct workload *workload, enum telemetry_event event,
                           count);
     else
         telemetry_emit(candidate->env->telemetry, &candidate->source, event, fields, count);
+}
+
+/* Some process of the tree lives on as another user: the lease is not released, at most left to run
+ * out. */
+static void emit_unkillable(const struct workload *workload, const struct wire_message *message)
+{
+    const struct candidate *candidate = workload->candidate;
+    const struct log_field fields[] = {
+        log_string("role", role_name(workload->role)),
+        log_integer("pid", message->pid),
+        log_string("error", strerror(message->error)),
+    };
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNKILLABLE,
+                   fields, 3);
 }
 
 static void emit_exit(const struct workload *workload, enum telemetry_event event)
@@ -132,6 +147,9 @@ static void workload_event(struct child *child, const struct wire_message *messa
     case WIRE_KILLED:
         workload->killed = true;
         emit(workload, TELEMETRY_CHILD_KILLED, fields, 0);
+        break;
+    case WIRE_UNKILLABLE:
+        emit_unkillable(workload, message);
         break;
     case WIRE_GONE:
         workload_gone(workload, message);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/log.h"
 #include "child/capture.h"
 #include "child/child.h"
 
@@ -98,6 +99,10 @@ static void exec_event(struct child *child, const struct wire_message *message)
     case WIRE_EXITED:
         exec->exited = true;
         exec->result.status = message->status;
+        break;
+    case WIRE_UNKILLABLE:
+        log_warn("process %d of a command cannot be killed (%s): it must be ended by hand",
+                 message->pid, strerror(message->error));
         break;
     case WIRE_GONE:
         exec_gone(exec, message);

@@ -1,16 +1,55 @@
 #include "host/heartbeat.h"
 
+#include <errno.h>
+#include <signal.h>
+
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
+#include "process/signals.h"
 #include "telemetry/notify.h"
 
 #define SILENCE_DEFAULT_NS (2 * NS_PER_S)
 #define BEATS_A_SILENCE 4
 
+/* A signal handler has no other way to find them. */
+static struct heartbeat *asked;
+static struct lua_vm *asked_lua;
+
+static int64_t pause_ns(const struct heartbeat *heartbeat)
+{
+    int64_t silence_ns = heartbeat->silence_ns > 0 ? heartbeat->silence_ns : SILENCE_DEFAULT_NS;
+    int64_t pause_ns = silence_ns / BEATS_A_SILENCE;
+    return heartbeat->watchdog_ns > 0 && heartbeat->watchdog_ns / 2 < pause_ns
+               ? heartbeat->watchdog_ns / 2
+               : pause_ns;
+}
+
+static void beat(struct heartbeat *heartbeat)
+{
+    struct crown_error err;
+    int64_t now_ns = clock_coarse_ns();
+    if (link_fd(heartbeat->link) >= 0)
+        (void)link_heartbeat(heartbeat->link, &err); /* a missed beat is made up for by the next */
+    if (heartbeat->watchdog_ns > 0 &&
+        now_ns - heartbeat->watched_ns >= heartbeat->watchdog_ns / 2) {
+        heartbeat->watched_ns = now_ns;
+        notify_send("WATCHDOG=1");
+    }
+    heartbeat->next_ns = now_ns + pause_ns(heartbeat);
+    if (heartbeat->armed)
+        loop_at(heartbeat->loop, &heartbeat->due,
+                clock_add_ns(loop_now(heartbeat->loop), pause_ns(heartbeat)));
+}
+
 static void beat_due(struct loop_deadline *deadline)
 {
-    /* Marks that a beat is due; the turn that follows sends it, once the run queue is empty. */
-    deadline->armed = false;
+    beat(container_of(deadline, struct heartbeat, due));
+}
+
+static void progressed(void *context)
+{
+    heartbeat_progress(context);
 }
 
 void heartbeat_init(struct heartbeat *heartbeat, struct loop *loop, struct link *link)
@@ -20,6 +59,29 @@ void heartbeat_init(struct heartbeat *heartbeat, struct loop *loop, struct link 
                                     .due = {.fire = beat_due},
                                     .silence_ns = SILENCE_DEFAULT_NS,
                                     .watchdog_ns = notify_watchdog_ns()};
+    loop_on_progress(loop, progressed, heartbeat);
+}
+
+static void answer(int signal)
+{
+    char text[WIRE_TEXT];
+    int saved = errno;
+    (void)signal;
+    lua_vm_describe(asked_lua, text, sizeof(text));
+    (void)link_held(asked->link, text); /* else the log says that there was no answer */
+    errno = saved;
+}
+
+void heartbeat_answer(struct heartbeat *heartbeat, struct lua_vm *lua)
+{
+    asked = heartbeat;
+    asked_lua = lua;
+    (void)signal(SIGNAL_ASK, answer); /* fails for wrong arguments only */
+}
+
+void heartbeat_answer_no_more(void)
+{
+    (void)signal(SIGNAL_ASK, SIG_IGN);
 }
 
 void heartbeat_set_silence(struct heartbeat *heartbeat, int64_t silence_ns)
@@ -35,26 +97,14 @@ void heartbeat_arm(struct heartbeat *heartbeat, bool armed)
     heartbeat->armed = armed;
     if (link_arm(heartbeat->link, armed, heartbeat->silence_ns, &err) < 0)
         log_debug("%s", err.message);
+    if (armed)
+        beat(heartbeat);
+    else
+        loop_at_cancel(heartbeat->loop, &heartbeat->due);
 }
 
-static void beat(struct heartbeat *heartbeat)
+void heartbeat_progress(struct heartbeat *heartbeat)
 {
-    struct crown_error err;
-    if (link_fd(heartbeat->link) >= 0)
-        (void)link_heartbeat(heartbeat->link, &err); /* a missed beat is made up for by the next */
-    int64_t now = clock_boottime_ns();
-    if (heartbeat->watchdog_ns > 0 && now - heartbeat->watched_ns >= heartbeat->watchdog_ns / 2) {
-        heartbeat->watched_ns = now;
-        notify_send("WATCHDOG=1");
-    }
-    int64_t pause_ns = heartbeat->silence_ns / BEATS_A_SILENCE;
-    if (heartbeat->watchdog_ns > 0 && heartbeat->watchdog_ns / 2 < pause_ns)
-        pause_ns = heartbeat->watchdog_ns / 2;
-    loop_at(heartbeat->loop, &heartbeat->due, clock_add_ns(now, pause_ns));
-}
-
-void heartbeat_turn(struct heartbeat *heartbeat)
-{
-    if (heartbeat->armed && heartbeat->silence_ns > 0 && !heartbeat->due.armed)
+    if (clock_coarse_ns() >= heartbeat->next_ns)
         beat(heartbeat);
 }

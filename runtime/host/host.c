@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +36,6 @@ static void at_exit(void)
 static void turned(void *context)
 {
     struct host *host = context;
-    heartbeat_turn(&host->heartbeat);
     lifetime_turn(&host->lifetime);
 }
 
@@ -55,8 +55,8 @@ static void exit_code(struct candidate_env *env, int code)
 
 static void stop_one(struct candidate *candidate, void *context)
 {
-    (void)context;
     candidate_stop(candidate);
+    heartbeat_progress(context);
 }
 
 static void stop(struct host *host, int signal)
@@ -67,7 +67,7 @@ static void stop(struct host *host, int signal)
     }
     notify_send("STOPPING=1");
     lifetime_stop(&host->lifetime);
-    candidates_each(host->env.candidates, stop_one, NULL);
+    candidates_each(host->env.candidates, stop_one, &host->heartbeat);
 }
 
 static void read_link(struct loop_watch *watch, unsigned events)
@@ -87,7 +87,8 @@ static void read_link(struct loop_watch *watch, unsigned events)
         _exit(1); /* the supervisor is gone; so are the children in a moment */
 }
 
-/* HELLO is there before anything else: the supervisor sent it right after the fork. */
+/* HELLO, and before it perhaps HELD, are there before anything else: the supervisor sent them right
+ * after the fork. */
 static int read_hello(struct host *host, struct crown_error *err)
 {
     struct wire_message message;
@@ -95,9 +96,11 @@ static int read_hello(struct host *host, struct crown_error *err)
     random_token(host->token, 32); /* for a runtime without a supervisor */
     if (link_fd(host->link) < 0)
         return 0;
-    do
+    do {
         got = link_receive(host->link, &message, err);
-    while (got == 0);
+        if (got > 0 && message.type == WIRE_HELD)
+            (void)memcpy(host->held, message.text, sizeof(host->held));
+    } while (got == 0 || (got > 0 && message.type != WIRE_HELLO));
     if (got < 0)
         return -1;
     (void)snprintf(host->token, sizeof(host->token), "%.63s", message.text);
@@ -158,6 +161,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     env->lua = lua_vm_new(env->loop, host->config->modules, host, err);
     if (env->lua == NULL)
         return -1;
+    heartbeat_answer(&host->heartbeat, env->lua);
     loop_on_turn(env->loop, turned, host);
     exiting_host = host;
     return atexit(at_exit) == 0 ? 0 : error_set(err, ERROR_SYSTEM, "register the exit handler");
@@ -175,6 +179,7 @@ static void close_host(struct host *host)
     exiting_host = NULL;
     if (host->link != NULL)
         heartbeat_arm(&host->heartbeat, false);
+    heartbeat_answer_no_more();
     if (env->candidates != NULL)
         candidates_each(env->candidates, close_one, NULL);
     candidates_free(env->candidates);
@@ -191,7 +196,7 @@ static void close_host(struct host *host)
 
 static void tell_restart(struct host *host)
 {
-    struct log_field fields[2];
+    struct log_field fields[3];
     unsigned count = 0;
     if (host->restarts == 0)
         return;
@@ -200,6 +205,8 @@ static void tell_restart(struct host *host)
         fields[count++] = log_integer("signal", WTERMSIG(host->last_status));
     else
         fields[count++] = log_integer("code", WEXITSTATUS(host->last_status));
+    if (host->held[0] != '\0')
+        fields[count++] = log_string("held", host->held);
     telemetry_emit(host->env.telemetry, NULL, TELEMETRY_RUNTIME_RESTARTED, fields, count);
 }
 

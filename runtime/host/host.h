@@ -33,6 +33,7 @@ struct host {
     struct loop_watch link_watch;
     unsigned restarts;
     int last_status;
+    char held[WIRE_TEXT]; /* what the last runtime did when it was killed for its silence, or "" */
 };
 
 /**

@@ -1,15 +1,32 @@
 #include "host/lifetime.h"
 
+#include "base/clock.h"
+#include "base/container.h"
+
+#define PATIENCE_NS NS_PER_S
+
 bool lifetime_is_held(const struct lifetime *lifetime)
 {
     return lifetime->elections > 0 || (lifetime->holds > 0 && !lifetime->stopping);
 }
 
+static void patience_over(struct loop_deadline *deadline)
+{
+    struct lifetime *lifetime = container_of(deadline, struct lifetime, patience);
+    if (!lifetime_is_held(lifetime))
+        lifetime_exit(lifetime, lifetime->code_at_end);
+}
+
 /* With nothing left to wait for, the runtime's end is no death any more. */
 static void let_go(struct lifetime *lifetime)
 {
-    if (!lifetime_is_held(lifetime))
-        heartbeat_arm(lifetime->heartbeat, false);
+    if (lifetime_is_held(lifetime))
+        return;
+    heartbeat_arm(lifetime->heartbeat, false);
+    lifetime->patience.fire = patience_over;
+    if (lifetime->main_ended)
+        loop_at(lifetime->loop, &lifetime->patience,
+                clock_add_ns(loop_now(lifetime->loop), PATIENCE_NS));
 }
 
 void lifetime_election(struct lifetime *lifetime, bool begins)

@@ -18,6 +18,7 @@ struct lifetime {
     bool stopping; /* told to stop: waits for its elections alone */
     bool exiting;
     int code, code_at_end;
+    struct loop_deadline patience; /* for tasks that still work, once nothing holds the loop */
 };
 
 /** An election begins, or has ended. */
@@ -45,7 +46,8 @@ void lifetime_exit(struct lifetime *lifetime, int code);
 /** The exit code for when the last election has ended; 0 unless set. */
 void lifetime_set_code(struct lifetime *lifetime, int code);
 
-/** After each turn of the loop: ends it when nothing holds it any more. */
+/** After each turn of the loop that has nothing left to do: ends it when nothing holds it any more.
+ * A task that never waits is given a second. */
 void lifetime_turn(struct lifetime *lifetime);
 
 #endif

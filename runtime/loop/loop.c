@@ -35,6 +35,8 @@ struct loop {
                          goes back */
     void (*turned)(void *context);
     void *turned_context;
+    void (*progressed)(void *context);
+    void *progressed_context;
 };
 
 /* A watcher outlives its watch: the watch's owner may free it from inside its own callback. */
@@ -42,6 +44,12 @@ struct watcher {
     ev_io io;
     struct loop_watch *watch;
 };
+
+void loop_progress(const struct loop *loop)
+{
+    if (loop->progressed != NULL)
+        loop->progressed(loop->progressed_context);
+}
 
 int64_t loop_now(const struct loop *loop)
 {
@@ -81,6 +89,7 @@ static void fire_due(struct loop *loop)
         heap_remove(&loop->deadlines, top);
         deadline->armed = false;
         deadline->fire(deadline);
+        loop_progress(loop);
     }
 }
 
@@ -94,6 +103,7 @@ static bool drain_jobs(struct loop *loop)
         struct loop_job *job = container_of(node, struct loop_job, link);
         loop_unpost(loop, job);
         job->run(job);
+        loop_progress(loop);
         any = true;
     }
     return any;
@@ -245,10 +255,12 @@ void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline)
 
 static void io_ready(struct ev_loop *ev, ev_io *io, int events)
 {
+    const struct loop *loop = ev_userdata(ev);
     struct watcher *watcher = container_of(io, struct watcher, io);
     (void)ev;
     unsigned happened = (events & EV_READ ? LOOP_READ : 0) | (events & EV_WRITE ? LOOP_WRITE : 0);
     watcher->watch->ready(watcher->watch, happened);
+    loop_progress(loop);
 }
 
 void loop_watch(struct loop *loop, struct loop_watch *watch, int fd, unsigned events)
@@ -286,6 +298,12 @@ void loop_unwatch(struct loop_watch *watch)
     free(watcher);
     watch->impl = NULL;
     watch->events = 0;
+}
+
+void loop_on_progress(struct loop *loop, void (*progressed)(void *context), void *context)
+{
+    loop->progressed = progressed;
+    loop->progressed_context = context;
 }
 
 void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context)

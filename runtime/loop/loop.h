@@ -79,7 +79,13 @@ void loop_set_virtual(struct loop *loop, bool virtual);
  * each time. */
 void loop_advance(struct loop *loop, int64_t ns);
 
-/** Called after each turn that emptied the run queue: the host's heartbeat hangs here. */
+/** Called after each job, deadline and descriptor that was served: the host's heartbeat hangs here.
+ */
+void loop_on_progress(struct loop *loop, void (*progressed)(void *context), void *context);
+/** The same said by a job that does many things in one go, after each of them. */
+void loop_progress(const struct loop *loop);
+
+/** Called after each turn that emptied the run queue. */
 void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context);
 
 #endif

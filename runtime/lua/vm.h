@@ -7,6 +7,7 @@
 #define CROWN_LUA_VM_H
 
 #include <lua.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "loop/loop.h"
@@ -30,6 +31,13 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
 
 /** Drops all tasks, then closes the state. */
 void lua_vm_free(struct lua_vm *vm);
+
+/**
+ * Writes what Lua is running now, innermost first: "find < app.lua:18 < app.lua:30", or that it is
+ * not. Allocates nothing: for a signal handler in a process that is about to be killed, since the
+ * stack may be in the middle of a change.
+ */
+void lua_vm_describe(const struct lua_vm *vm, char *text, size_t size);
 
 lua_State *lua_vm_state(struct lua_vm *vm);
 struct loop *lua_vm_loop(struct lua_vm *vm);

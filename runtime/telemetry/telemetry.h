@@ -33,6 +33,7 @@ struct telemetry;
     X(CHILD_STOPPED, "child.stopped", LOG_INFO)                                                    \
     X(CHILD_EXITED, "child.exited", LOG_WARN)                                                      \
     X(CHILD_KILLED, "child.killed", LOG_WARN)                                                      \
+    X(CHILD_UNKILLABLE, "child.unkillable", LOG_ERROR)                                             \
     X(CHILD_UNFENCED, "child.unfenced", LOG_WARN)                                                  \
     X(ORACLE_CONNECTED, "oracle.connected", LOG_INFO)                                              \
     X(ORACLE_DISCONNECTED, "oracle.disconnected", LOG_WARN)                                        \

@@ -8,7 +8,7 @@ local history = {}
 local KEPT = 50
 local WORTH_KEEPING = { "leadership.claimed", "leadership.lost", "leadership.evicted", "leadership.abdicated",
   "leadership.uncertain", "leadership.conflict", "monitor.leader_down", "oracle.error", "oracle.amnesia", "child.exited",
-  "child.killed", "runtime.restarted" }
+  "child.killed", "child.unkillable", "runtime.restarted" }
 
 local kept = {}
 

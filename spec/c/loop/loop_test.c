@@ -218,6 +218,53 @@ static void an_idle_loop_tells_its_turn(void **state)
     assert_true(turns >= 1);
 }
 
+static unsigned progress;
+
+static void count_progress(void *context)
+{
+    assert_ptr_equal(context, &progress);
+    progress++;
+}
+
+/* The run queue is never empty, the turn never over: the heartbeat relies on it. */
+static void each_job_is_progress_however_many_there_are(void **state)
+{
+    (void)state;
+    unsigned turns = 0;
+    struct loop_job job = {.run = note_forever};
+    struct loop_deadline deadline = {.fire = note_deadline};
+    progress = 0;
+    loop_on_turn(seen.loop, count_turn, &turns);
+    loop_on_progress(seen.loop, count_progress, &progress);
+    loop_post(seen.loop, &job);
+    loop_at(seen.loop, &deadline, loop_now(seen.loop) + 2 * NS_PER_MS);
+    loop_run(seen.loop);
+    assert_int_equal(turns, 0);
+    assert_true(progress >= 4096);
+}
+
+static void a_deadline_and_a_descriptor_are_progress(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct loop_watch watch = {.ready = note_ready};
+    struct loop_deadline deadline = {.fire = note_deadline};
+    progress = 0;
+    loop_set_virtual(seen.loop, true); /* or the loop's own timer would count too */
+    seen.wanted = 0;
+    loop_on_progress(seen.loop, count_progress, &progress);
+    loop_at(seen.loop, &deadline, loop_now(seen.loop));
+    loop_advance(seen.loop, 1);
+    assert_int_equal(progress, 1);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    loop_watch(seen.loop, &watch, ends[0], LOOP_READ);
+    seen.wanted = 2;
+    loop_run(seen.loop);
+    assert_int_equal(progress, 2);
+    assert_int_equal(close(ends[0]) | close(ends[1]), 0);
+}
+
 static void the_virtual_clock_moves_only_when_told(void **state)
 {
     (void)state;
@@ -297,6 +344,8 @@ int main(void)
         LOOP_TEST(a_watch_survives_a_descriptor_reopened_under_its_number),
         LOOP_TEST(the_turn_is_told_only_when_the_run_queue_is_empty),
         LOOP_TEST(an_idle_loop_tells_its_turn),
+        LOOP_TEST(each_job_is_progress_however_many_there_are),
+        LOOP_TEST(a_deadline_and_a_descriptor_are_progress),
         LOOP_TEST(the_virtual_clock_moves_only_when_told),
         LOOP_TEST(the_virtual_clock_stops_at_each_deadline_on_its_way),
         LOOP_TEST(time_does_not_go_back_when_a_virtual_clock_is_let_go),
