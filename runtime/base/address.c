@@ -1,6 +1,7 @@
 #include "base/address.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -85,4 +86,12 @@ void address_text(const struct address *address, char *text, size_t size)
         bool named = address->size > offsetof(struct sockaddr_un, sun_path);
         (void)snprintf(text, size, UNIX_PREFIX "%.108s", named ? local->sun_path : "");
     }
+}
+
+void address_text_host(const struct address *address, char *text, size_t size)
+{
+    if (getnameinfo(address_plain(address), address->size, text, (socklen_t)size, NULL, 0,
+                    NI_NUMERICHOST) != 0 ||
+        address->storage.ss_family == AF_UNIX)
+        text[0] = '\0';
 }

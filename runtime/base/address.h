@@ -36,4 +36,7 @@ unsigned address_port(const struct address *address);
 /** Writes "192.0.2.1:5432", "[2001:db8::1]:5432", "unix:/path" or "unix:"; cut to fit. */
 void address_text(const struct address *address, char *text, size_t size);
 
+/** Writes an IP address without its port: "192.0.2.1", "2001:db8::1"; "" for any other. */
+void address_text_host(const struct address *address, char *text, size_t size);
+
 #endif

@@ -15,6 +15,7 @@
     X(curl_easy_init)                                                                              \
     X(curl_easy_setopt)                                                                            \
     X(curl_easy_strerror)                                                                          \
+    X(curl_free)                                                                                   \
     X(curl_global_init)                                                                            \
     X(curl_multi_add_handle)                                                                       \
     X(curl_multi_assign)                                                                           \
@@ -25,7 +26,12 @@
     X(curl_multi_setopt)                                                                           \
     X(curl_multi_socket_action)                                                                    \
     X(curl_slist_append)                                                                           \
-    X(curl_slist_free_all)
+    X(curl_slist_free_all)                                                                         \
+    X(curl_url)                                                                                    \
+    X(curl_url_cleanup)                                                                            \
+    X(curl_url_get)                                                                                \
+    X(curl_url_set)                                                                                \
+    X(curl_url_strerror)
 
 /** The functions, by their own names: `curl.curl_easy_init()`. All NULL before curl_load. */
 struct curl {

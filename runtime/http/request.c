@@ -6,27 +6,21 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/container.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "http/curl.h"
+#include "http/hosts.h"
+#include "http/transfers.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define HEADERS_MAX (64u << 10)
 
-/* One set of transfers a loop; a process has one loop, tests may have more. */
-struct transfers {
-    struct transfers *next;
-    struct list requests;
-    struct loop *loop;
-    CURLM *multi;
-    struct loop_deadline timer;
-};
-
 struct http_request {
     struct op op;
-    struct list_node link; /* among the transfers' */
-    struct transfers *transfers;
-    CURL *easy;
+    struct transfer transfer;
+    struct loop *loop;
+    struct http_lookup *lookup;
+    struct loop_deadline patience; /* while names are looked up */
+    int64_t until_ns;              /* TIME_NEVER: a stream */
     struct curl_slist *headers_sent;
     char *body_sent;
     struct buffer headers, body;
@@ -35,14 +29,6 @@ struct http_request {
     struct crown_error error;
 };
 
-/* A socket of libcurl's, watched as it says. */
-struct socket_watch {
-    struct loop_watch watch;
-    struct transfers *transfers;
-};
-
-static struct transfers *all;
-
 static bool has_line(const struct http_request *request)
 {
     return request->body.size > request->taken &&
@@ -50,119 +36,31 @@ static bool has_line(const struct http_request *request)
                   request->body.size - request->taken) != NULL;
 }
 
-static void finish(struct http_request *request, CURLcode result)
+static void finish(struct http_request *request, const struct crown_error *err)
 {
     request->over = true;
-    if (result != CURLE_OK && request->error.code == ERROR_NONE) {
-        const char *url = NULL;
-        (void)curl.curl_easy_getinfo(request->easy, CURLINFO_EFFECTIVE_URL,
-                                     &url); /* NULL: not known */
-        (void)error_set(&request->error,
-                        result == CURLE_OPERATION_TIMEDOUT ? ERROR_TIMEOUT : ERROR_CLOSED, "%s: %s",
-                        url != NULL ? url : "http", curl.curl_easy_strerror(result));
-        log_redact(request->error.message);
-    }
+    loop_at_cancel(request->loop, &request->patience);
+    if (err->code != ERROR_NONE && request->error.code == ERROR_NONE)
+        request->error = *err;
     op_complete(&request->op);
 }
 
-static void take_finished(struct transfers *transfers)
+static void finished(struct transfer *transfer, CURLcode result)
 {
-    int left;
-    CURLMsg *message;
-    while ((message = curl.curl_multi_info_read(transfers->multi, &left)) != NULL) {
-        char *private = NULL;
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        CURLcode result = message->data.result;
-        (void)curl.curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
-        finish((struct http_request *)(void *)private, result);
-    }
-}
-
-static void act(struct transfers *transfers, curl_socket_t fd, int events)
-{
-    int running;
-    (void)curl.curl_multi_socket_action(transfers->multi, fd, events, &running);
-    take_finished(transfers);
-}
-
-static void socket_ready(struct loop_watch *watch, unsigned events)
-{
-    const struct socket_watch *socket = container_of(watch, struct socket_watch, watch);
-    act(socket->transfers, watch->fd,
-        ((events & LOOP_READ) != 0 ? CURL_CSELECT_IN : 0) |
-            ((events & LOOP_WRITE) != 0 ? CURL_CSELECT_OUT : 0));
-}
-
-static int socket_wanted(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
-{
-    struct transfers *transfers = context;
-    struct socket_watch *socket = known;
-    (void)easy;
-    if (what == CURL_POLL_REMOVE) {
-        if (socket != NULL)
-            loop_unwatch(&socket->watch);
-        free(socket);
-        (void)curl.curl_multi_assign(transfers->multi, fd, NULL); /* it is known */
-        return 0;
-    }
-    if (socket == NULL) {
-        socket = calloc(1, sizeof(*socket));
-        if (socket == NULL)
-            return -1;
-        socket->transfers = transfers;
-        socket->watch.ready = socket_ready;
-        (void)curl.curl_multi_assign(transfers->multi, fd, socket);
-    }
-    loop_watch(transfers->loop, &socket->watch, fd,
-               ((what & CURL_POLL_IN) != 0 ? LOOP_READ : 0) |
-                   ((what & CURL_POLL_OUT) != 0 ? LOOP_WRITE : 0));
-    return 0;
-}
-
-static void timer_due(struct loop_deadline *timer)
-{
-    act(container_of(timer, struct transfers, timer), CURL_SOCKET_TIMEOUT, 0);
-}
-
-static int timer_wanted(CURLM *multi, long timeout_ms, void *context)
-{
-    struct transfers *transfers = context;
-    (void)multi;
-    if (timeout_ms < 0)
-        loop_at_cancel(transfers->loop, &transfers->timer);
-    else
-        loop_at(transfers->loop, &transfers->timer,
-                clock_add_ns(loop_now(transfers->loop), timeout_ms * NS_PER_MS));
-    return 0;
-}
-
-static struct transfers *transfers_of(struct loop *loop, struct crown_error *err)
-{
-    struct transfers *transfers = all;
-    while (transfers != NULL && transfers->loop != loop)
-        transfers = transfers->next;
-    if (transfers != NULL || curl_load(err) < 0)
-        return transfers;
-    transfers = calloc(1, sizeof(*transfers));
-    if (transfers != NULL)
-        transfers->multi = curl.curl_multi_init();
-    if (transfers == NULL || transfers->multi == NULL) {
-        free(transfers);
-        (void)error_set(err, ERROR_MEMORY, "http: out of memory");
-        return NULL;
-    }
-    transfers->loop = loop;
-    list_init(&transfers->requests);
-    transfers->timer.fire = timer_due;
-    /* These options are known to every libcurl that has the functions. */
-    (void)curl.curl_multi_setopt(transfers->multi, CURLMOPT_SOCKETFUNCTION, socket_wanted);
-    (void)curl.curl_multi_setopt(transfers->multi, CURLMOPT_SOCKETDATA, transfers);
-    (void)curl.curl_multi_setopt(transfers->multi, CURLMOPT_TIMERFUNCTION, timer_wanted);
-    (void)curl.curl_multi_setopt(transfers->multi, CURLMOPT_TIMERDATA, transfers);
-    transfers->next = all;
-    all = transfers;
-    return transfers;
+    struct http_request *request = container_of(transfer, struct http_request, transfer);
+    const struct crown_error *unfound = http_lookup_error(request->lookup);
+    struct crown_error err = {0};
+    const char *url = NULL;
+    if (result == CURLE_COULDNT_CONNECT || result == CURLE_OPERATION_TIMEDOUT)
+        http_lookup_blame(request->lookup);
+    (void)curl.curl_easy_getinfo(transfer->easy, CURLINFO_EFFECTIVE_URL, &url); /* NULL: none */
+    if (result == CURLE_COULDNT_CONNECT && unfound->code != ERROR_NONE)
+        err = *unfound;
+    else if (result != CURLE_OK)
+        (void)error_set(&err, result == CURLE_OPERATION_TIMEDOUT ? ERROR_TIMEOUT : ERROR_CLOSED,
+                        "%s: %s", url != NULL ? url : "http", curl.curl_easy_strerror(result));
+    log_redact(err.message);
+    finish(request, &err);
 }
 
 static size_t take(struct http_request *request, struct buffer *into, const char *bytes,
@@ -197,6 +95,16 @@ static void cancelled(struct op *op)
     (void)op; /* a stream is asked again; a request is freed by its owner */
 }
 
+/* Takes the request off libcurl; what it has brought stays. */
+static void detach(struct http_request *request)
+{
+    transfer_leave(&request->transfer);
+    http_lookup_free(request->lookup);
+    request->lookup = NULL;
+    loop_at_cancel(request->loop, &request->patience);
+    request->over = true;
+}
+
 #define SET(option, value)                                                                         \
     (result = result == CURLE_OK ? curl.curl_easy_setopt(easy, option, value) : result)
 
@@ -217,14 +125,11 @@ static CURLcode set_security(CURL *easy, const struct http_options *options)
 
 static CURLcode set_up(struct http_request *request, const struct http_options *options)
 {
-    CURL *easy = request->easy;
+    CURL *easy = request->transfer.easy;
     CURLcode result = set_security(easy, options);
     SET(CURLOPT_URL, options->url);
-    SET(CURLOPT_PRIVATE, request);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
-    if (options->timeout_ns != TIME_NEVER)
-        SET(CURLOPT_TIMEOUT_MS, (long)(options->timeout_ns / NS_PER_MS + 1));
     SET(CURLOPT_HEADERFUNCTION, header_came);
     SET(CURLOPT_HEADERDATA, request);
     SET(CURLOPT_WRITEFUNCTION, body_came);
@@ -258,28 +163,98 @@ static bool copy_words(struct http_request *request, const struct http_options *
     return request->body_sent != NULL;
 }
 
+/* The names are there: libcurl has nothing to look up. */
+static int begin(struct http_request *request)
+{
+    CURL *easy = request->transfer.easy;
+    CURLcode result = CURLE_OK;
+    struct curl_slist *entries = http_lookup_entries(request->lookup);
+    if (entries != NULL)
+        SET(CURLOPT_RESOLVE, entries);
+    if (request->until_ns != TIME_NEVER)
+        SET(CURLOPT_TIMEOUT_MS,
+            (long)((request->until_ns - loop_now(request->loop)) / NS_PER_MS + 1));
+    return result == CURLE_OK ? transfer_start(&request->transfer) : -1;
+}
+
+static void looked_up(void *context, const struct crown_error *err)
+{
+    struct http_request *request = context;
+    struct crown_error problem = *err;
+    loop_at_cancel(request->loop, &request->patience);
+    if (problem.code == ERROR_NONE && begin(request) < 0)
+        (void)error_set(&problem, ERROR_MEMORY, "http: out of memory");
+    if (problem.code != ERROR_NONE)
+        finish(request, &problem);
+}
+
+static void impatient(struct loop_deadline *patience)
+{
+    struct http_request *request = container_of(patience, struct http_request, patience);
+    struct crown_error err = *http_lookup_error(request->lookup);
+    if (err.code == ERROR_NONE)
+        (void)error_set(&err, ERROR_TIMEOUT, "http: no name server has answered in time");
+    http_lookup_free(request->lookup);
+    request->lookup = NULL;
+    finish(request, &err);
+}
+
+/* The set of transfers ends: the request goes on as one that is over. */
+static void closing(struct transfer *transfer)
+{
+    detach(container_of(transfer, struct http_request, transfer));
+}
+
+/* RFC 9110: a token; anything else could end the line that it stands in. */
+static bool is_method(const char *method)
+{
+    static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return method == NULL || (method[0] != '\0' && method[strspn(method, token)] == '\0');
+}
+
+static int start(struct http_request *request, const struct http_options *options,
+                 struct crown_error *err)
+{
+    struct transfers *transfers = transfers_of(request->loop, err);
+    if (transfers == NULL)
+        return -1;
+    if (!is_method(options->method))
+        return error_set(err, ERROR_USAGE, "http: the method is none");
+    if (transfer_join(transfers, &request->transfer) < 0 || !copy_words(request, options))
+        return error_set(err, ERROR_MEMORY, "http: out of memory");
+    CURLcode result = set_up(request, options);
+    if (result != CURLE_OK)
+        return error_set(err, ERROR_USAGE, "http: %s", curl.curl_easy_strerror(result));
+    request->lookup =
+        http_lookup_start(transfers_hosts(transfers), options->url, looked_up, request, err);
+    if (request->lookup == NULL)
+        return -1;
+    int64_t now = loop_now(request->loop);
+    request->until_ns = clock_add_ns(now, options->timeout_ns);
+    loop_at(request->loop, &request->patience,
+            options->timeout_ns != TIME_NEVER ? request->until_ns
+                                              : clock_add_ns(now, CONNECT_TIMEOUT_MS * NS_PER_MS));
+    return 0;
+}
+
 struct http_request *http_request_start(struct loop *loop, const struct http_options *options,
                                         struct crown_error *err)
 {
-    struct transfers *transfers = transfers_of(loop, err);
-    struct http_request *request = transfers != NULL ? calloc(1, sizeof(*request)) : NULL;
-    if (transfers != NULL && request == NULL)
+    struct http_request *request = calloc(1, sizeof(*request));
+    if (request == NULL) {
         (void)error_set(err, ERROR_MEMORY, "http: out of memory");
-    if (request == NULL)
         return NULL;
-    request->transfers = transfers;
-    list_append(&transfers->requests, &request->link);
+    }
+    request->loop = loop;
+    request->transfer.finished = finished;
+    request->transfer.closing = closing;
+    request->patience.fire = impatient;
     request->most = options->most;
     request->stream = options->stream;
     op_init(&request->op, loop, cancelled);
-    request->easy = curl.curl_easy_init();
-    CURLcode result = request->easy != NULL && copy_words(request, options)
-                          ? set_up(request, options)
-                          : CURLE_OUT_OF_MEMORY;
-    if (result == CURLE_OK &&
-        curl.curl_multi_add_handle(transfers->multi, request->easy) == CURLM_OK)
+    if (start(request, options, err) == 0)
         return request;
-    (void)error_set(err, ERROR_USAGE, "http: %s", curl.curl_easy_strerror(result));
     http_request_free(request);
     return NULL;
 }
@@ -302,9 +277,10 @@ const struct crown_error *http_request_error(const struct http_request *request)
 int http_request_status(const struct http_request *request)
 {
     long status = 0;
-    if (request->easy == NULL)
+    if (request->transfer.easy == NULL)
         return 0;
-    (void)curl.curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status); /* 0: not known */
+    (void)curl.curl_easy_getinfo(request->transfer.easy, CURLINFO_RESPONSE_CODE,
+                                 &status); /* 0: not known */
     return (int)status;
 }
 
@@ -326,7 +302,7 @@ const char *http_request_line(struct http_request *request, size_t *size)
     request->taken = 0;
     op_cancel(&request->op); /* what was said of the line before */
     if (!request->over)
-        op_init(&request->op, request->transfers->loop, cancelled);
+        op_init(&request->op, request->loop, cancelled);
     if (!has_line(request))
         return NULL;
     const char *end = memchr(request->body.bytes, '\n', request->body.size);
@@ -335,25 +311,9 @@ const char *http_request_line(struct http_request *request, size_t *size)
     return request->body.bytes;
 }
 
-/* Takes the request off libcurl; what it has brought stays. */
-static void detach(struct http_request *request)
-{
-    if (request->transfers == NULL)
-        return;
-    list_remove(&request->link);
-    if (request->easy != NULL) {
-        /* Harmless for one that was not added. */
-        (void)curl.curl_multi_remove_handle(request->transfers->multi, request->easy);
-        curl.curl_easy_cleanup(request->easy);
-    }
-    request->easy = NULL;
-    request->transfers = NULL;
-    request->over = true;
-}
-
 void http_request_close(struct http_request *request)
 {
-    if (request->transfers == NULL)
+    if (request->transfer.transfers == NULL)
         return;
     detach(request);
     if (request->error.code == ERROR_NONE)
@@ -376,19 +336,5 @@ void http_request_free(struct http_request *request)
 
 void http_requests_close(struct loop *loop)
 {
-    struct transfers **at = &all;
-    while (*at != NULL && (*at)->loop != loop)
-        at = &(*at)->next;
-    struct transfers *transfers = *at;
-    if (transfers == NULL)
-        return;
-    *at = transfers->next;
-    struct list_node *next;
-    for (struct list_node *node = list_first(&transfers->requests); node != NULL; node = next) {
-        next = list_next(&transfers->requests, node);
-        detach(container_of(node, struct http_request, link));
-    }
-    (void)curl.curl_multi_cleanup(transfers->multi); /* sockets are given back by socket_wanted */
-    loop_at_cancel(loop, &transfers->timer);
-    free(transfers);
+    transfers_close(loop);
 }

@@ -1,6 +1,5 @@
 #include "postgres/connect.h"
 
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,6 @@
 #include "postgres/attempt.h"
 #include "postgres/target.h"
 
-#define ADDRESSES_MAX 16
-
 struct postgres_connect {
     struct loop *loop;
     char *url;
@@ -22,7 +19,7 @@ struct postgres_connect {
     struct postgres_targets targets;
     size_t target, failures;
     struct resolution *resolution;
-    char addresses[ADDRESSES_MAX][NI_MAXHOST];
+    char addresses[RESOLVE_MAX][ADDRESS_TEXT_SIZE];
     size_t address_count, address;
     struct helper *helper; /* the reading of the URL, then the attempt under way */
     struct loop_deadline deadline;
@@ -132,10 +129,9 @@ static void looked_up(void *context, const struct address *addresses, size_t cou
     struct postgres_connect *c = context;
     c->resolution = NULL;
     c->address_count = 0;
-    for (size_t i = 0; i < count && c->address_count < ADDRESSES_MAX; i++)
-        if (getnameinfo((const struct sockaddr *)&addresses[i].storage, addresses[i].size,
-                        c->addresses[c->address_count], NI_MAXHOST, NULL, 0, NI_NUMERICHOST) == 0)
-            c->address_count++;
+    for (; c->address_count < count; c->address_count++)
+        address_text_host(&addresses[c->address_count], c->addresses[c->address_count],
+                          ADDRESS_TEXT_SIZE);
     if (c->address_count == 0) {
         c->error = *err;
         next(c);

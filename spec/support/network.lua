@@ -2,7 +2,7 @@
 local crown = require "crown"
 local ffi = require "ffi"
 
-ffi.cdef "int getpid(void);"
+ffi.cdef "int getpid(void); unsigned geteuid(void);"
 
 local Network = {}
 Network.__index = Network

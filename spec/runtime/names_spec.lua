@@ -1,0 +1,100 @@
+-- Name servers that misbehave: what a program on a host with such a one sees. As root, in namespaces of its own.
+local Names = require "support.names"
+local Network = require "support.network"
+
+if not Network.is_possible() then return end
+
+-- Prints the longest time that the loop stood still while `what` went on.
+local function watched(what)
+  return ([[
+local crown = require "crown"
+local longest, done = 0, false
+crown.spawn(function()
+  local last = crown.now()
+  while not done do
+    crown.sleep(0.01)
+    longest = math.max(longest, crown.now() - last)
+    last = crown.now()
+  end
+end)
+%s
+crown.sleep(0.05)
+done = true
+print(("stood still for %%.1f s"):format(longest))
+]]):format(what)
+end
+
+local ASK = [[
+local answer, problem, code = crown.http.request { url = "http://store.test:%d/", timeout = %g }
+print(answer and answer.status or nil, code, problem)
+]]
+
+local SERVE = [[
+local listener = crown.tcp.listen("127.0.0.1", 0, function(connection)
+  for line in function() return connection:read "*l" end do
+    if line == "\r" then connection:write "HTTP/1.1 204 X\r\nConnection: close\r\n\r\n" connection:close() end
+  end
+end)
+local port = listener:port()
+local function ask(timeout)
+  local answer, problem, code = crown.http.request { url = ("http://store.test:%d/"):format(port), timeout = timeout or 5 }
+  return answer and answer.status or code, problem
+end
+]]
+
+describe("HTTP by name", function()
+  for how, code in pairs { silent = "timeout", slow = "closed", wrong = "timeout", empty = "dns", ["answers ::1"] = "closed" } do
+    it("never waits on the loop for a name server that is or says: " .. how, function()
+      local server = how == "slow" and "slow 127.0.0.1" or how
+      local result = Names.run(watched(ASK:format(1, 2)), { server = server })
+      assert.matches("nil\t" .. code, result.stdout)
+      assert.matches("stood still for 0.[0-4] s", result.stdout)
+    end)
+  end
+
+  it("costs an election beside it nothing while a name server is silent", function()
+    local result = Names.run([[
+local crown = require "crown"
+local terms = 0
+crown.elect { name = "healthy", oracle = { "memory" }, handlers = { won = function(term)
+  terms = terms + 1
+  while term:valid() do crown.sleep(1) end
+end } }
+crown.elect { name = "lost", oracle = { "etcd", url = "etcd://store.test:1" } }
+crown.spawn(function()
+  crown.sleep(6)
+  print("terms", terms)
+  os.exit(0)
+end)]], { server = "silent" })
+    assert.matches("terms\t1", result.stdout .. result.stderr)
+    assert.is_nil(result.stderr:find("silent for", 1, true), result.stderr)
+  end)
+
+  it("connects to what the name server says", function()
+    local result = Names.run(watched(SERVE .. "print(ask()) listener:close()"), { server = "answers 127.0.0.1" })
+    assert.matches("^204", result.stdout)
+  end)
+
+  it("finds a proxy by its name", function()
+    local result = Names.run([[local crown = require "crown"
+crown.tcp.listen("127.0.0.1", 3128, function(connection)
+  connection:write("HTTP/1.1 200 " .. connection:read "*l" .. "\r\nContent-Length: 0\r\n\r\n")
+end)
+local answer, problem = crown.http.request { url = "http://far.test/", timeout = 5 }
+print(answer and answer.status or problem)
+os.exit(0)]], { server = "answers 127.0.0.1", env = { http_proxy = "http://proxy.test:3128" } })
+    assert.equal("200\n", result.stdout)
+    assert.matches("proxy.test", result.asked)
+  end)
+
+  it("goes on with what it knows when the name servers have gone", function()
+    local result = Names.run([[local crown = require "crown"
+]] .. SERVE .. [[
+print((ask()))
+crown.exec { "/bin/sh", "-c", "kill $(pidof luajit)" }
+crown.http.request { url = "http://store.test:1/" } -- nobody is there: the name is looked up anew
+print((ask()))
+listener:close()]], { server = "answers 127.0.0.1" })
+    assert.equal("204\n204\n", result.stdout)
+  end)
+end)

@@ -1,0 +1,73 @@
+-- A name server that misbehaves as it is told: luajit name_server.lua PORT HOW [ADDRESS…]. HOW is "silent", "slow" (answers
+-- after 0.7 s), "wrong" (answers nonsense), "empty" (no such record) or "answers"; what it is asked goes to standard output.
+local ffi = require "ffi"
+local bit = require "bit"
+
+ffi.cdef [[
+struct sockaddr_in { uint16_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };
+int socket(int domain, int type, int protocol); int bind(int fd, const void *address, unsigned size);
+long recvfrom(int fd, void *bytes, size_t size, int flags, void *from, unsigned *length);
+long sendto(int fd, const void *bytes, size_t size, int flags, const void *to, unsigned length);
+int inet_pton(int family, const char *text, void *address); int usleep(unsigned us);
+]]
+
+local AF_INET, AF_INET6, SOCK_DGRAM = 2, 10, 2
+local AAAA = 28
+
+local port, how = tonumber(arg[1]), arg[2]
+local fd = ffi.C.socket(AF_INET, SOCK_DGRAM, 0)
+local here = ffi.new("struct sockaddr_in", { AF_INET, bit.bor(bit.lshift(port % 256, 8), math.floor(port / 256)), { 127, 0, 0, 1 } })
+assert(ffi.C.bind(fd, here, ffi.sizeof(here)) == 0, "bind")
+io.stdout:setvbuf "no"
+print "ready"
+
+-- Addresses of one family, as the wire has them.
+local function addresses(kind)
+  local found = {}
+  for i = 3, #arg do
+    local six = arg[i]:find(":", 1, true) ~= nil
+    if six == (kind == AAAA) then
+      local bytes = ffi.new "uint8_t[16]"
+      assert(ffi.C.inet_pton(six and AF_INET6 or AF_INET, arg[i], bytes) == 1, arg[i])
+      found[#found + 1] = ffi.string(bytes, six and 16 or 4)
+    end
+  end
+  return found
+end
+
+local function name_of(question)
+  local words, at = {}, 1
+  while question:byte(at) ~= 0 do
+    local size = question:byte(at)
+    words[#words + 1] = question:sub(at + 1, at + size)
+    at = at + size + 1
+  end
+  return table.concat(words, "."), at
+end
+
+local function answer(query)
+  local name, last = name_of(query:sub(13))
+  local kind = query:byte(12 + last + 1) * 256 + query:byte(12 + last + 2)
+  local question = query:sub(13, 12 + last + 4)
+  print(("%s %d"):format(name, kind))
+  local found = how == "empty" and {} or addresses(kind)
+  local out = { query:sub(1, 2), "\129\128\0\1\0", string.char(#found), "\0\0\0\0", question }
+  for _, bytes in ipairs(found) do
+    out[#out + 1] = ("\192\12\0%s\0\1\0\0\0\30\0%s%s"):format(string.char(kind), string.char(#bytes), bytes)
+  end
+  return table.concat(out)
+end
+
+local buffer, from = ffi.new "uint8_t[2048]", ffi.new "struct sockaddr_in"
+local length = ffi.new "unsigned[1]"
+while true do
+  length[0] = ffi.sizeof(from)
+  local got = ffi.C.recvfrom(fd, buffer, 2048, 0, from, length)
+  local query = got > 12 and ffi.string(buffer, got)
+  if query and how ~= "silent" then
+    local reply = answer(query)
+    if how == "slow" then ffi.C.usleep(700000) end
+    if how == "wrong" then reply = query:sub(1, 2) .. ("\255"):rep(40) end
+    ffi.C.sendto(fd, reply, #reply, 0, from, length[0])
+  end
+end
