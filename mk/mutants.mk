@@ -9,7 +9,7 @@ MUTANTS_JOBS ?= 2
 MUTANTS := luajit tools/mutants.lua
 
 .PHONY: mutants
-mutants: packages-build packages-test ## break the code, one slip at a time (FOLDER= ONLY= SAMPLE= TODO=1 NARROW=1)
+mutants: packages-build packages-test ## break the code, one slip at a time (FOLDER= ONLY= SAMPLE= TODO=1|new NARROW=1)
 	@$(MUTANTS) run folder='$(FOLDER)' only='$(ONLY)' sample='$(SAMPLE)' todo='$(TODO)' narrow='$(NARROW)' seconds='$(MUTANTS_SECONDS)' jobs='$(MUTANTS_JOBS)'
 
 .PHONY: mutants-report

@@ -1,5 +1,5 @@
 --- Breaks the code on purpose, one slip at a time, and sees whether a test notices: docs/testing.md, "Mutants".
--- luajit tools/mutants.lua check | repath | run | report   [folder=PREFIX] [only=WORD] [sample=N] [todo=1] [narrow=1] [seconds=N]
+-- luajit tools/mutants.lua check | repath | run | report   [folder=PREFIX] [only=WORD] [sample=N] [todo=1|new] [narrow=1] [seconds=N]
 -- [jobs=N]
 package.path = "tools/?.lua;" .. package.path
 local list = require "mutants.list"
@@ -156,7 +156,7 @@ local function choose(records, wanted, results)
     if (not in_sample or in_sample[record])
       and (not wanted.folder or record.file:find(wanted.folder, 1, true))
       and (not wanted.only or record.id:find(wanted.only, 1, true))
-      and (not wanted.todo or not before or before.status ~= "killed") then
+      and (not wanted.todo or not before or wanted.todo ~= "new" and before.status ~= "killed") then
       chosen[#chosen + 1] = record
     end
   end
@@ -198,6 +198,7 @@ end
 
 local function units_of(record, rows, wanted)
   local narrow, wide = suites.of(rows, record.file)
+  narrow, wide = units.single(narrow), units.single(wide)
   local all, seen = {}, {}
   for _, group in ipairs { narrow, wide } do
     table.sort(group, function(a, b) return (usual[a] or 0) < (usual[b] or 0) end)
@@ -280,7 +281,7 @@ local function run(records, wanted)
     end
     local from = tree.now()
     local all, before = units_of(record, rows, wanted), results[record.id]
-    if before and before.status == "killed" then table.insert(all, 1, before.unit) end
+    if before and before.status == "killed" then table.insert(all, 1, units.single({ before.unit })[1]) end
     local status, unit, test = try(record, all, of)
     local result = { status = status, unit = unit, test = test, seconds = tree.now() - from }
     results[record.id] = result

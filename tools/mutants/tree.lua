@@ -48,7 +48,8 @@ local function lines_of(command)
   return found
 end
 
---- Makes the copy the same as the working tree, touching only files that differ. @return a digest of all of it
+--- Makes the copy the same as the working tree, touching only files that differ. @return a digest of what tests
+-- depend on
 function tree.sync()
   os.execute("mkdir -p " .. tree.DIR .. "/build")
   local wanted = {}
@@ -65,8 +66,8 @@ function tree.sync()
   for _, path in ipairs(lines_of("cd " .. tree.DIR .. " && find . -type f -not -path './build/*' -not -name crown-lua")) do
     if not wanted[path:sub(3)] then os.remove(tree.DIR .. "/" .. path) end
   end
-  return lines_of("cd " .. tree.DIR
-    .. " && find . -type f -not -path './build/*' -not -name crown-lua -print0 | sort -z | xargs -0 sha1sum | sha1sum")[1]
+  return lines_of("cd " .. tree.DIR .. " && find runtime lua spec mk Makefile -type f -not -path spec/mutants"
+    .. " -print0 | sort -z | xargs -0 sha1sum | sha1sum")[1]
 end
 
 --- Builds what a test needs. @return true, or nil and the compiler's words

@@ -5,21 +5,26 @@ local units = {}
 
 local MOST_SECONDS = 300
 
-local function c_targets(folder)
-  local pipe, targets = io.popen("cd " .. tree.DIR .. " && ls spec/c/" .. folder .. "/*_test.c"), {}
-  for path in pipe:lines() do targets[#targets + 1] = "build/" .. path:gsub("%.c$", "") end
-  pipe:close()
-  return targets
+--- The units of which each is one program: c/FOLDER is as many as the folder has tests.
+function units.single(list)
+  local found = {}
+  for _, unit in ipairs(list) do
+    local folder = unit:match "^c/([^/]+)$"
+    local pipe = folder and io.popen("ls spec/c/" .. folder .. "/*_test.c")
+    for path in pipe and pipe:lines() or function() end do
+      found[#found + 1] = "c/" .. folder .. "/" .. path:match "([^/]+)%.c$"
+    end
+    if pipe then pipe:close() else found[#found + 1] = unit end
+  end
+  return found
 end
 
 -- What a unit's words mean: what to build, what to run, how its output names the first failure.
 local function plan(unit)
   local kind, rest = unit:match "^([^:/]+)[:/](.*)$"
   if kind == "c" then
-    local test = rest:match "^[^/]+/(.+)$"
-    local targets = test and { "build/spec/c/" .. rest } or c_targets(rest)
-    return targets, ("printf '%%s\\n' %s | xargs -P 4 -I T sh -c 'tools/alone.sh T >T.log 2>&1 || { cat T.log; exit 255; }' || exit 1")
-      :format(table.concat(targets, " "))
+    local target = "build/spec/c/" .. rest
+    return { target }, "tools/alone.sh " .. target
   elseif kind == "simulate" then
     return { "build/simulate" }, "build/simulate --seeds " .. rest
   elseif kind == "registry" then
