@@ -1,0 +1,141 @@
+--- Makes one mutant after the other and runs the tests that should notice.
+local choose = require "mutants.choose"
+local list = require "mutants.list"
+local suites = require "mutants.suites"
+local tree = require "mutants.tree"
+local units = require "mutants.units"
+
+local BASELINE = "build-mutants/baseline"
+local baseline = {} -- unit → how long it takes on the code as it is; false where it fails there
+local usual = {}    -- the same of any code, for what to try first
+
+local function load_baseline(digest_of_tree)
+  for line in (list.read(BASELINE) or ""):gmatch "[^\n]+" do
+    local of, seconds, unit = line:match "^(%S+) (%S+) (.*)$"
+    usual[unit] = tonumber(seconds)
+    if of == digest_of_tree then baseline[unit] = tonumber(seconds) end
+  end
+end
+
+-- A unit that fails without any mutant would "kill" all of them.
+local function sound(unit, digest_of_tree)
+  if baseline[unit] == nil then load_baseline(digest_of_tree) end
+  if baseline[unit] ~= nil then return baseline[unit] end
+  assert(units.build(unit))
+  local state, test, seconds
+  for _ = 1, 2 do
+    state, test, seconds = units.run(unit)
+    if state == "passed" then break end
+  end
+  baseline[unit] = state == "passed" and seconds
+  if not baseline[unit] then
+    print(("  %s fails as it is: %s"):format(unit, test))
+    return false
+  end
+  os.execute(("echo '%s %.1f %s' >> %s"):format(digest_of_tree, seconds, unit:gsub("'", "'\\''"), BASELINE))
+  return baseline[unit]
+end
+
+local function units_of(record, rows, wanted)
+  local narrow, wide = suites.of(rows, record.file)
+  narrow, wide = units.single(narrow), units.single(wide)
+  local all, seen = {}, {}
+  for _, group in ipairs { narrow, wide } do
+    table.sort(group, function(a, b) return (usual[a] or 0) < (usual[b] or 0) end)
+  end
+  for _, group in ipairs { { record.by }, narrow, wanted.narrow and {} or wide } do
+    for _, unit in ipairs(group) do
+      if not seen[unit] then all[#all + 1] = unit end
+      seen[unit] = true
+    end
+  end
+  return all
+end
+
+-- @return "killed", "survived", "unbuildable" or "untested"; unit, test
+local function try(record, all, digest_of_tree)
+  local text, broken = tree.read(record.file), 0
+  local mutated = assert(list.apply(record, text))
+  local status, by, test = "survived", "-", "-"
+  for _, unit in ipairs(all) do
+    local took = sound(unit, digest_of_tree)
+    if took then
+      tree.write(record.file, mutated)
+      local fine, words = units.build(unit)
+      if not fine then
+        status, by, test = "unbuildable", unit, (words:match "error: ([^\n]*)" or words)
+        break
+      end
+      local state, name = units.run(unit, took * 4 + 6)
+      tree.write(record.file, text)
+      if state ~= "passed" then
+        status, by, test = "killed", unit, name
+        break
+      end
+    else
+      broken = broken + 1
+    end
+  end
+  tree.write(record.file, text)
+  if broken == #all then status = "untested" end
+  return status, by, test
+end
+
+-- Tests mostly wait, so several share the work, each with a tree of its own: every N-th is one's share.
+local function share(chosen, wanted)
+  local number, of = (wanted.share or "1/1"):match "^(%d+)/(%d+)$"
+  local mine = {}
+  for i = tonumber(number), #chosen, tonumber(of) do mine[#mine + 1] = chosen[i] end
+  tree.DIR = "build-mutants/tree" .. number
+  return mine
+end
+
+local function run_jobs(records, wanted)
+  local words, before = {}, choose.some(records, wanted, choose.results(records))
+  for i = 1, tonumber(wanted.jobs) do
+    local own = { "luajit tools/mutants.lua run", ("share=%d/%d"):format(i, wanted.jobs) }
+    for key, value in pairs(wanted) do
+      if key ~= "jobs" then own[#own + 1] = ("%s='%s'"):format(key, value) end
+    end
+    words[i] = table.concat(own, " ") .. " & "
+  end
+  os.execute(table.concat(words) .. "wait")
+  local results, done = choose.results(records), {}
+  for _, record in ipairs(before) do
+    if results[record.id] then done[#done + 1] = record end
+  end
+  return done, results
+end
+
+--- Runs what the options ask for.
+-- @treturn table the mutants that have a result now
+-- @treturn table all results
+return function(records, wanted)
+  os.execute "mkdir -p build-mutants"
+  if tonumber(wanted.jobs or 1) > 1 then return run_jobs(records, wanted) end
+  local rows, results = suites.load(), choose.results(records)
+  local chosen, started, done = share(choose.some(records, wanted, results), wanted), tree.now(), {}
+  local of = tree.sync():match "^%S+"
+  load_baseline(of)
+  for i, record in ipairs(chosen) do
+    if wanted.seconds and tree.now() - started > tonumber(wanted.seconds) then
+      print(("%d left for another time"):format(#chosen - i + 1))
+      break
+    end
+    local from = tree.now()
+    local all, before = units_of(record, rows, wanted), results[record.id]
+    if before and before.status == "killed" then table.insert(all, 1, units.single({ before.unit })[1]) end
+    local status, unit, test = try(record, all, of)
+    local result = { status = status, unit = unit, test = test, seconds = tree.now() - from }
+    results[record.id] = result
+    done[#done + 1] = record
+    print(("%-12s %-44s %5.1f s  %s: %s"):format(status, record.id, result.seconds, unit, test))
+    io.flush()
+    local file = assert(io.open(choose.RESULTS, "a"))
+    file:write(("%s\t%s\t%s\t%.1f\t%s\t%s\n"):format(record.id, choose.digest(record), status, result.seconds, unit,
+      (test:gsub("[\t\n]", " "))))
+    file:close()
+  end
+  return done, results
+end
+
