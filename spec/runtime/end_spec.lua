@@ -66,6 +66,27 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 3,
     assert.equal(0, two:wait(10))
   end)
 
+  -- The dead-man timer is for Lua of a term that would run past its deadline, not for whoever is busy with something else.
+  it("that is busy past a deadline is killed only where Lua of the term would run on", function()
+    local app = [[
+local crown = require "crown"
+local won, ends = 0, 0
+crown.elect { name = "spec", oracle = { "memory", ttl = 1 }, handlers = { lost = function() ends = ends + 1 end,
+  won = function() won = won + 1 if arg[1]:find "/on$" then crown.sleep(60) end end } }
+while won == 0 do crown.sleep(0.01) end
+crown.sleep(0.05)
+os.execute "sleep 1.5"
+while ends == 0 do crown.sleep(0.01) end
+crown.log.info "well"
+]]
+    local one = start("one", app, { CROWN_HEARTBEAT = "60" })
+    says(one, "well")
+    dir = dir .. "/on"
+    assert(os.execute("mkdir " .. dir) == 0)
+    local two = start("two", app, { CROWN_HEARTBEAT = "60" })
+    assert.equal(137, two:wait(10)) -- its script had not ended: so it was not started again
+  end)
+
   it("is not held up by a FIFO that nobody reads, nor is its command", function()
     assert(os.execute("mkfifo " .. dir .. "/out " .. dir .. "/in") == 0)
     local one = start("one", [[
