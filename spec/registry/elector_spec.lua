@@ -142,6 +142,32 @@ describe("the elector", function()
     assert.matches("nonsense", why)
   end)
 
+  it("drops what is no message, and tells it from what is only stale", function()
+    local fine = join("a", "t1")
+    local state = after(empty(), "r@a", fine)
+    for kind, fields in pairs { join = { "id", "token", "runtime", "number", "address", "ttl" }, member_down = { "id", "token" },
+      abdicate = { "id", "token", "epoch" }, elect = { "id", "token" } } do
+      local whole = { kind = kind, id = "r@a", token = "t1", runtime = "runtime of a", number = 9, address = "a:1", ttl = 10,
+        epoch = 1 }
+      assert.is_table((elector.decide(state, whole, "r@a", NOW + 20)), kind)
+      for _, field in ipairs(fields) do
+        for _, value in ipairs { {}, false, -1, "" } do
+          local message = {}
+          for key, one in pairs(whole) do message[key] = one end
+          if value == false then message[field] = nil else message[field] = value end
+          local changed, why, broken = elector.decide(state, message, "r@a", NOW)
+          assert.is_nil(changed)
+          assert.is_string(why)
+          assert.is_true(broken, kind .. " " .. field)
+        end
+      end
+    end
+    for _, message in ipairs { 7, "join", {}, { kind = {} } } do
+      assert.is_true((select(3, elector.decide(state, message, "r@a", NOW))))
+    end
+    assert.is_nil((select(3, elector.decide(state, down("a", "t0"), "r@a", NOW))))
+  end)
+
   describe("as a plan", function()
     it("takes over what it was chosen for, also while the queue is locked", function()
       local state = after(empty(), "r@a", join("a", "t1"))

@@ -148,7 +148,10 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     local a, b = cluster:join_all { "a", "b" }
     enqueue { kind = "nonsense" }
     enqueue { kind = "abdicate", id = name .. "@a", token = "0", epoch = 99 }
+    enqueue { kind = "join", id = name .. "@x", token = "0", runtime = "0", number = 1, address = "127.0.0.1:1" }
+    enqueue(7)
     eventually(queue_is_empty)
+    eventually(function() return (a.candidate:output() .. b.candidate:output()):find "message_dropped" end)
     assert.same({ cluster:await { a, b } }, { a:ask "leader" })
   end)
 

@@ -39,6 +39,30 @@ local function with(member, key, value)
   return changed
 end
 
+local TTL_MOST = 86400 -- seconds
+
+local function is_text(value) return type(value) == "string" and value ~= "" end
+local function is_number(value) return type(value) == "number" and value >= 0 end
+local function is_ttl(value) return is_number(value) and value > 0 and value <= TTL_MOST end
+
+-- What a message has to bear. Whoever may write to the queue may write anything, and one that nobody can process would be its
+-- head for ever.
+local FIELDS = {
+  join = { id = is_text, token = is_text, runtime = is_text, number = is_number, address = is_text, ttl = is_ttl },
+  member_down = { id = is_text, token = is_text },
+  abdicate = { id = is_text, token = is_text, epoch = is_number },
+  elect = { id = is_text, token = is_text },
+}
+
+local function what_is_wrong(message)
+  if type(message) ~= "table" then return ("a message that is a %s"):format(type(message)) end
+  local fields = FIELDS[message.kind]
+  if not fields then return ("nobody knows messages of the kind '%s'"):format(tostring(message.kind)) end
+  for field, check in pairs(fields) do
+    if not check(message[field]) then return ("a message '%s' whose %s is not one"):format(message.kind, field) end
+  end
+end
+
 -- Each changes the state that a message means, or returns why the message is dropped.
 local apply = {}
 
@@ -111,11 +135,12 @@ end
 -- @number now seconds on the store's clock
 -- @treturn table the new state; or nil where the message is dropped
 -- @treturn string why it is dropped
+-- @treturn boolean true where it is none that anybody should have sent
 function elector.decide(state, message, winner, now)
-  local fn = apply[message.kind]
-  if not fn then return nil, ("nobody knows messages of the kind '%s'"):format(tostring(message.kind)) end
+  local wrong = what_is_wrong(message)
+  if wrong then return nil, wrong, true end
   local changed = copy(state)
-  local dropped = fn(changed, message, now)
+  local dropped = apply[message.kind](changed, message, now)
   if dropped then return nil, dropped end
   elect(changed, winner, now)
   return changed

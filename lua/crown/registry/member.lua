@@ -192,14 +192,24 @@ local function wake_in(self, seconds)
   end)
 end
 
+-- A message that nobody can process would be the queue's head for ever.
+local function try_to_decide(self, view)
+  local fine, state, dropped, broken = pcall(elector.decide, view, view.head.message, self.id, view.now)
+  if fine then return state, dropped, broken end
+  return nil, tostring(state), true
+end
+
 local function decide(self, view)
-  local message = view.head.message
-  local state, dropped = elector.decide(view, message, self.id, view.now)
-  if dropped and message.kind == "join" and message.token == self.token then refuse(self, dropped) end
+  local message, number = view.head.message, view.head.number
+  local state, dropped, broken = try_to_decide(self, view)
+  if dropped and not broken and message.kind == "join" and message.token == self.token then refuse(self, dropped) end
   local changed = state ~= nil and state.epoch ~= view.epoch
-  self.effects.ask("decide", { version = view.version, number = view.head.number, state = state or view,
-    changed = changed, lock = 2 * self.options.snapshot_timeout }, function(won)
+  self.effects.ask("decide", { version = view.version, number = number, state = state or view, changed = changed,
+    lock = 2 * self.options.snapshot_timeout }, function(won)
       if won == nil then return wake_in(self, ASK_AGAIN) end
+      if won and broken then
+        self.effects.emit("oracle.registry.message_dropped", { error = dropped, number = number })
+      end
       self:wake()
     end)
 end
