@@ -2,10 +2,10 @@
 # faults between any two steps.
 
 # How many virtual clusters: from seed 1 on, the same each time; and new ones of each run of all tests.
-SEEDS ?= 100000
+SEEDS ?= 20000
 REGISTRY_SEEDS ?= 400
 NEW_SEEDS ?= 2000
-MUTATIONS := late-anchor no-margin lazy-keeper no-deadman release-first release-by-token claims-unordered
+MUTATION_SEEDS ?= 2000
 SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/election/*.c runtime/base/*.c))
 
 $(BUILD)/simulate: $(SIM_OBJECTS)
@@ -20,7 +20,7 @@ simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters
 
 .PHONY: simulate-broken
 simulate-broken: $(BUILD)/simulate
-	@for m in $(MUTATIONS); do \
-	  if $(BUILD)/simulate --seeds 20000 --mutate $$m > $(BUILD)/mutation.log; then \
+	@for m in $$($(BUILD)/simulate --mutations); do \
+	  if $(BUILD)/simulate --seeds $(MUTATION_SEEDS) --mutate $$m > $(BUILD)/mutation.log; then \
 	    echo "the mutation $$m was not found"; exit 1; \
 	  else echo "mutation $$m: found ($$(head -1 $(BUILD)/mutation.log))"; fi; done

@@ -99,7 +99,7 @@ static void lead_unknown(struct step *step)
 {
     enum election_call kind = answered(step);
     if (kind != ELECTION_CALL_NONE)
-        leading_unknown(step, kind);
+        lease_unknown(step, kind);
 }
 
 static void lead_abdicate(struct step *step)
@@ -143,7 +143,7 @@ static void step_unknown(struct step *step)
 {
     enum election_call kind = answered(step);
     if (kind != ELECTION_CALL_NONE)
-        leading_unknown(step, kind);
+        lease_unknown(step, kind);
 }
 
 static void term_gone(struct step *step)
@@ -155,8 +155,11 @@ static void term_gone(struct step *step)
 
 static void lost_done(struct step *step)
 {
-    if (step->election->stage == ELECTION_STAGE_LOST)
-        step->election->lost_over = true;
+    struct election *election = step->election;
+    if (election->stage != ELECTION_STAGE_LOST)
+        return;
+    election->lost_over = true;
+    election->lost_until_ns = TIME_NEVER;
 }
 
 static void stop(struct step *step)
@@ -238,7 +241,7 @@ static void settle_call(struct step *step)
     if (election->phase == ELECTION_INIT || election->phase == ELECTION_FOLLOWING)
         following_unknown(step);
     else
-        leading_unknown(step, kind);
+        lease_unknown(step, kind);
 }
 
 static void settle(struct step *step)

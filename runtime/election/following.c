@@ -74,16 +74,21 @@ void following_unknown(struct step *step)
     claim_after_backoff(step);
 }
 
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* The store gave out an epoch that was there before: it has lost its memory. @return whether to sit
  * it out. */
 static bool forgot(struct step *step, const struct election_schedule *schedule)
 {
     struct election *election = step->election;
     uint64_t epoch = step->event->grant.epoch;
-    if (epoch == 0 || epoch > election->highest_epoch || election->amnesia_known)
+    if (epoch == 0 || epoch > election->highest_epoch)
         return false;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
-    election->amnesia_known = true;
+    election->highest_epoch = epoch - 1; /* its new life is believed after the sit-out */
     hold_perhaps(step);
     int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config.retry_ns;
     election->next_claim_ns = clock_add_ns(step->now, wait);
@@ -108,9 +113,10 @@ void following_granted(struct step *step, enum election_call kind)
         following_unknown(step); /* the answer came when it was nearly over */
         return;
     }
-    election->epoch = epoch != 0 ? epoch : election->highest_epoch + 1;
+    /* Where the oracle gives none it is a count of our own terms, which no loss of memory resets.
+     */
+    election->epoch = epoch != 0 ? epoch : higher(election->epoch, election->highest_epoch) + 1;
     election->highest_epoch = election->epoch;
-    election->amnesia_known = false;
     election->retry_after_ns = 0;
     election->next_claim_ns = TIME_NEVER;
     election->terms++;

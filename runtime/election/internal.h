@@ -39,6 +39,10 @@ int64_t call_term_until(const struct step *step);
 /** Takes over a grant's instants. @return false where it leaves no time to act. */
 bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns);
 void lease_tell(struct step *step);
+/** Takes over a refresh's grant and tells it. @return false where it gave no time: tried again. */
+bool lease_refreshed(struct step *step);
+/** What became of the lease is not known: where it was a refresh it is tried again soon. */
+void lease_unknown(struct step *step, enum election_call kind);
 /** Notes what a denial says of the store. @return whether the store forgot, and is sat out. */
 bool lease_denied(struct step *step);
 /** Neither a claim nor a message before this instant; nothing shortens it. */
@@ -66,7 +70,6 @@ void leading_begin(struct step *step);
 void leading_granted(struct step *step);
 void leading_denied(struct step *step);
 void leading_evicted(struct step *step);
-void leading_unknown(struct step *step, enum election_call kind);
 void leading_settle(struct step *step);
 
 /* following.c */

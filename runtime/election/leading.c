@@ -2,8 +2,6 @@
 #include "base/clock.h"
 #include "election/internal.h"
 
-#define UNCERTAIN_FIRST_NS (100 * NS_PER_MS)
-
 /* The follower's child goes before the leader's comes. */
 static void begin_acting(struct step *step)
 {
@@ -33,7 +31,6 @@ void leading_begin(struct step *step)
 void leading_granted(struct step *step)
 {
     struct election *election = step->election;
-    struct election_schedule schedule;
     const uint64_t epoch = step->event->grant.epoch;
     if (epoch != 0 && epoch != election->epoch) {
         /* Another term of ours, so this one ended unseen: somebody else may have led in between. */
@@ -43,15 +40,8 @@ void leading_granted(struct step *step)
         stepping_begin(step, ELECTION_REASON_DENIED);
         return;
     }
-    int usable = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
-                                 step->event->grant.refresh_ns, &schedule, NULL);
-    if ((usable < 0 && schedule.ttl_ns == 0) ||
-        !lease_take(step, &schedule, election->call.sent_ns)) {
-        leading_unknown(step, ELECTION_CALL_REFRESH);
-        return;
-    }
-    lease_tell(step);
-    step_emit(step, ELECTION_NOTICE_REFRESHED);
+    if (lease_refreshed(step))
+        step_emit(step, ELECTION_NOTICE_REFRESHED);
 }
 
 void leading_denied(struct step *step)
@@ -71,19 +61,6 @@ void leading_evicted(struct step *step)
 {
     step_emit(step, ELECTION_NOTICE_EVICTED);
     stepping_begin(step, ELECTION_REASON_EVICTED);
-}
-
-void leading_unknown(struct step *step, enum election_call kind)
-{
-    struct election *election = step->election;
-    if (kind != ELECTION_CALL_REFRESH)
-        return;
-    int64_t most = election->schedule.refresh_ns;
-    election->uncertain_ns = election->uncertain_ns == 0
-                                 ? earlier(UNCERTAIN_FIRST_NS, most)
-                                 : earlier(election->uncertain_ns * 2, most);
-    election->refresh_at_ns = clock_add_ns(step->now, election->uncertain_ns);
-    step_emit(step, ELECTION_NOTICE_UNCERTAIN);
 }
 
 /* The follower's child is gone: the term begins to act. */

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "election/internal.h"
 
+#define UNCERTAIN_FIRST_NS (100 * NS_PER_MS)
 #define GRID_MOST_NS (250 * NS_PER_MS)
 #define GRID_PART 40 /* of the refresh delay */
 
@@ -39,6 +40,34 @@ void lease_tell(struct step *step)
     action->deadline_ns = election->deadline_ns;
 }
 
+void lease_unknown(struct step *step, enum election_call kind)
+{
+    struct election *election = step->election;
+    if (kind != ELECTION_CALL_REFRESH)
+        return;
+    int64_t most = election->schedule.refresh_ns;
+    election->uncertain_ns = election->uncertain_ns == 0
+                                 ? earlier(UNCERTAIN_FIRST_NS, most)
+                                 : earlier(election->uncertain_ns * 2, most);
+    election->refresh_at_ns = clock_add_ns(step->now, election->uncertain_ns);
+    step_emit(step, ELECTION_NOTICE_UNCERTAIN);
+}
+
+bool lease_refreshed(struct step *step)
+{
+    struct election *election = step->election;
+    struct election_schedule schedule;
+    int fits = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
+                               step->event->grant.refresh_ns, &schedule, NULL);
+    if ((fits < 0 && schedule.ttl_ns == 0) ||
+        !lease_take(step, &schedule, election->call.sent_ns)) {
+        lease_unknown(step, ELECTION_CALL_REFRESH);
+        return false;
+    }
+    lease_tell(step);
+    return true;
+}
+
 void lease_sit_out(struct step *step, int64_t until_ns)
 {
     struct election *election = step->election;
@@ -49,12 +78,11 @@ bool lease_denied(struct step *step)
 {
     struct election *election = step->election;
     const struct election_event *event = step->event;
-    if (event->denial.epoch > election->highest_epoch)
+    if (event->denial.epoch > election->highest_epoch || event->denial.amnesia)
         election->highest_epoch = event->denial.epoch;
     if (!event->denial.amnesia)
         return false;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
-    election->amnesia_known = true;
     if (event->denial.expires_ns >= 0)
         lease_sit_out(step, clock_add_ns(step->now, event->denial.expires_ns));
     return true;

@@ -59,12 +59,12 @@ struct election {
     bool watching;               /* the next claim is due because a lease we know of ends */
     int64_t retry_after_ns;      /* the backoff after an unknown claim; 0: none yet */
     int64_t claim_not_before_ns; /* nor a message: the store forgot, or we have let go */
-    bool amnesia_known;          /* the store forgot, we sat it out: believe its next epoch */
 
     /* The lease that is held. Instants are absolute. */
     enum election_hold hold;
     enum election_stage stage;
-    uint64_t epoch, highest_epoch, terms;
+    uint64_t epoch, terms;
+    uint64_t highest_epoch; /* that the store has told of; lower after it forgot */
     struct election_schedule schedule;
     int64_t refresh_at_ns, stop_at_ns, kill_at_ns, deadline_ns;
     int64_t uncertain_ns; /* the backoff after an unknown refresh; 0: none */

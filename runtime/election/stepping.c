@@ -44,15 +44,11 @@ void stepping_begin(struct step *step, enum election_reason reason)
 
 void stepping_granted(struct step *step)
 {
-    struct election *election = step->election;
-    struct election_schedule schedule;
+    const struct election *election = step->election;
     const uint64_t epoch = step->event->grant.epoch;
     if ((epoch != 0 && epoch != election->epoch) || election->hold != ELECTION_HOLD_YES)
         return;
-    if (timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
-                        step->event->grant.refresh_ns, &schedule, NULL) == 0 &&
-        lease_take(step, &schedule, election->call.sent_ns))
-        lease_tell(step);
+    (void)lease_refreshed(step);
 }
 
 void stepping_denied(struct step *step)
@@ -103,8 +99,6 @@ static void leave(struct step *step)
     /* From now on, not from when it began: the others hear of it only now. */
     if (lets_go(election->reason))
         lease_sit_out(step, clock_add_ns(step->now, stand_back(election, election->reason)));
-    if (!election->config.monitor_leader && election->reason == ELECTION_REASON_DENIED)
-        election->next_claim_ns = TIME_NEVER;
     election->watching = false;
     election->child.restarts = 0;
     bool due = election->config.has_follower_child &&

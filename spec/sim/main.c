@@ -1,5 +1,5 @@
 /* simulate [--seeds N] [--first N] [--seed N] [--trace] [--mutate NAME] [--jobs N]: runs seeds, or
- * one with its trace. */
+ * one with its trace. --mutations prints the names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,11 @@ struct run {
     bool trace;
 };
 
-#define MUTATION_NAME(name, text) text,
-static const char *const mutation_names[] = {MUTATIONS(MUTATION_NAME)};
-
 static enum mutation find_mutation(const char *name)
 {
-    for (int i = 0; i < MUTATION_COUNT; i++)
-        if (strcmp(name, mutation_names[i]) == 0)
-            return (enum mutation)i;
+    enum mutation mutation = mutation_find(name);
+    if (mutation != MUTATION_COUNT)
+        return mutation;
     (void)fprintf(stderr, "simulate: there is no mutation '%s'\n", name);
     exit(2);
 }
@@ -41,7 +38,7 @@ static int run_share(const struct run *run, unsigned job)
         printf("seed %llu: %s\n  again: build/simulate --seed %llu --trace%s%s\n",
                (unsigned long long)seed, result.what, (unsigned long long)seed,
                run->mutation != MUTATE_NONE ? " --mutate " : "",
-               run->mutation != MUTATE_NONE ? mutation_names[run->mutation] : "");
+               run->mutation != MUTATE_NONE ? mutation_name(run->mutation) : "");
         return 1;
     }
     printf("job %u: %llu steps, %llu terms\n", job, (unsigned long long)steps,
@@ -67,12 +64,17 @@ static int run_jobs(const struct run *run)
 
 int main(int argc, char **argv)
 {
-    struct run run = {.first = 1, .seeds = 100000, .jobs = 2};
+    struct run run = {.first = 1, .seeds = 20000, .jobs = 2};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--trace") == 0) {
             run.trace = true;
             continue;
+        }
+        if (strcmp(argv[i], "--mutations") == 0) {
+            for (int name = MUTATE_NONE + 1; name < MUTATION_COUNT; name++)
+                printf("%s\n", mutation_name((enum mutation)name));
+            return 0;
         }
         i++;
         if (strcmp(argv[i - 1], "--seeds") == 0)

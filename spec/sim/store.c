@@ -7,7 +7,7 @@ static bool runs(const struct store *store, int64_t now_ns)
 
 static struct store_reply denial(const struct store *store, int64_t now_ns)
 {
-    struct store_reply reply = {.epoch = store->epoch, .expires_ns = -1};
+    struct store_reply reply = {.epoch = store->epoch, .life = store->life, .expires_ns = -1};
     if (now_ns < store->sit_out_ns) {
         reply.amnesia = true;
         reply.expires_ns = store->sit_out_ns - now_ns;
@@ -20,7 +20,7 @@ static struct store_reply denial(const struct store *store, int64_t now_ns)
 static struct store_reply grant(struct store *store, int64_t now_ns)
 {
     store->ends_ns = now_ns + store->ttl_ns;
-    return (struct store_reply){.granted = true, .epoch = store->epoch};
+    return (struct store_reply){.granted = true, .epoch = store->epoch, .life = store->life};
 }
 
 struct store_reply store_serve(struct store *store, const struct store_request *request,
@@ -39,18 +39,20 @@ struct store_reply store_serve(struct store *store, const struct store_request *
         store->owner = request->candidate;
         store->claim = request->claim;
         store->evict = false;
-        store->epoch++;
+        if (!store->epoch_reused || store->epoch == 0)
+            store->epoch++;
         return grant(store, now_ns);
     case STORE_REFRESH:
         if (!own)
             return denial(store, now_ns);
         if (store->evict)
-            return (struct store_reply){.evicted = true, .epoch = store->epoch};
+            return (struct store_reply){
+                .evicted = true, .epoch = store->epoch, .life = store->life};
         return grant(store, now_ns);
     default:
         if (own && (store->release_by_token || store->claim == request->claim))
             store->held = false;
-        return (struct store_reply){.epoch = store->epoch};
+        return (struct store_reply){.epoch = store->epoch, .life = store->life};
     }
 }
 
@@ -60,9 +62,10 @@ void store_free_lock(struct store *store, unsigned candidate)
         store->held = false;
 }
 
-void store_forget(struct store *store, int64_t now_ns)
+void store_forget(struct store *store, int64_t sit_out_ns)
 {
     store->held = false;
     store->epoch = 0;
-    store->sit_out_ns = now_ns + store->ttl_ns;
+    store->life++;
+    store->sit_out_ns = sit_out_ns;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum store_verb { STORE_CLAIM, STORE_REFRESH, STORE_RELEASE };
+enum store_verb { STORE_NOTHING, STORE_CLAIM, STORE_REFRESH, STORE_RELEASE };
 
 struct store_request {
     enum store_verb verb;
@@ -18,6 +18,7 @@ struct store_request {
 struct store_reply {
     bool granted, evicted, amnesia;
     uint64_t epoch;
+    unsigned life;      /* raised when the store forgets */
     int64_t expires_ns; /* of the holder's lease; -1: it has none */
 };
 
@@ -25,12 +26,14 @@ struct store {
     bool lock;             /* held until released or freed, no TTL */
     bool release_by_token; /* a mutation */
     bool claims_unordered; /* another */
+    bool epoch_reused;     /* another */
     int64_t ttl_ns;
     bool held;
     unsigned owner;
     uint64_t claim;
     int64_t ends_ns;
     uint64_t epoch;
+    unsigned life;
     bool evict;
     int64_t sit_out_ns; /* after a loss of memory: no claims before this instant */
 };
@@ -41,7 +44,7 @@ struct store_reply store_serve(struct store *store, const struct store_request *
 /** The lock's holder is gone, processes and all. */
 void store_free_lock(struct store *store, unsigned candidate);
 
-/** Everything is forgotten, the epoch too. */
-void store_forget(struct store *store, int64_t now_ns);
+/** Everything is forgotten, the epoch too; who knows that denies claims until `sit_out_ns`. */
+void store_forget(struct store *store, int64_t sit_out_ns);
 
 #endif

@@ -1,0 +1,103 @@
+/* The way to the store and back: requests and replies that are late, lost and repeated. */
+#include "cluster.h"
+
+void link_send(struct world *world, unsigned who, enum store_verb verb, uint32_t attempt)
+{
+    struct candidate *candidate = &world->candidates[who];
+    if (verb == STORE_CLAIM)
+        candidate->claim = ++world->claims;
+    candidate->attempt = attempt;
+    candidate->verb = verb;
+    candidate->sent_ns = local_now(world, candidate);
+    unsigned copies = chance(world, 20) ? 0 : chance(world, 10) ? 2 : 1;
+    while (copies-- > 0) {
+        struct happening *happening =
+            plan(world, world->now + any_delay(world, who, 3 * NS_PER_MS), REQUEST, who);
+        happening->request = (struct store_request){verb, who, candidate->claim};
+        happening->serial = attempt;
+    }
+}
+
+void link_watch(struct world *world)
+{
+    if (world->config.monitor_leader)
+        return; /* they look by themselves */
+    for (unsigned i = 0; i < world->count; i++)
+        feed_later(world, i, below(world, 50 * NS_PER_MS),
+                   (struct election_event){.type = ELECTION_EVENT_MESSAGE});
+}
+
+void link_serve(struct world *world, const struct happening *happening)
+{
+    unsigned who = happening->candidate;
+    const struct candidate *candidate = &world->candidates[who];
+    /* A lock belongs to a session; a call that was given up has closed it, and the server knows. */
+    if (world->store.lock && happening->request.verb == STORE_CLAIM &&
+        (candidate->incarnation != happening->incarnation ||
+         candidate->attempt != happening->serial))
+        return;
+    bool held = world->store.held;
+    struct store_reply reply = store_serve(&world->store, &happening->request, world->now);
+    if (held && !world->store.held)
+        link_watch(world);
+    if (reply.granted && !world->store.lock)
+        (void)plan(world, world->store.ends_ns + NS_PER_US, WATCH, who);
+    if (chance(world, 20))
+        return; /* the answer is lost */
+    struct happening *answer =
+        plan(world, world->now + any_delay(world, who, 3 * NS_PER_MS), REPLY, who);
+    answer->incarnation = happening->incarnation;
+    answer->serial = happening->serial;
+    answer->request = happening->request;
+    answer->reply = reply;
+    answer->unknown = chance(world, 20);
+}
+
+/* Where only the client can tell that the store forgot, its first look at the new one says so. */
+static struct store_reply trusted(struct world *world, unsigned who, struct store_reply reply)
+{
+    struct candidate *candidate = &world->candidates[who];
+    bool other = reply.life != candidate->known_life;
+    candidate->known_life = reply.life;
+    if (world->memory != MEMORY_CLIENT || !other)
+        return reply;
+    return (struct store_reply){
+        .amnesia = true, .expires_ns = world->store.ttl_ns, .life = reply.life};
+}
+
+static struct election_event read_reply(const struct world *world, const struct store_reply *reply)
+{
+    struct election_event event = {.type = ELECTION_EVENT_DENIED};
+    if (reply->granted) {
+        event.type = ELECTION_EVENT_GRANTED;
+        event.grant.epoch = reply->epoch;
+        event.grant.ttl_ns = world->store.lock ? 0 : world->store.ttl_ns;
+        event.grant.refresh_ns = world->store.lock ? TIME_NEVER : world->store.ttl_ns / 3;
+    } else if (reply->evicted) {
+        event.type = ELECTION_EVENT_EVICTED;
+    } else {
+        event.denial.expires_ns = reply->expires_ns;
+        event.denial.epoch = reply->epoch;
+        event.denial.amnesia = reply->amnesia;
+    }
+    return event;
+}
+
+void link_deliver(struct world *world, const struct happening *happening)
+{
+    unsigned who = happening->candidate;
+    struct candidate *candidate = &world->candidates[who];
+    struct election_event event = {.type = ELECTION_EVENT_UNKNOWN};
+    if (candidate->attempt != happening->serial)
+        return; /* the call was dropped, or answered already: nobody reads this */
+    if (happening->request.verb == STORE_RELEASE) {
+        event.type = ELECTION_EVENT_RELEASED;
+    } else if (!happening->unknown) {
+        struct store_reply reply = trusted(world, who, happening->reply);
+        event = read_reply(world, &reply);
+        if (reply.granted)
+            candidate->term_life = reply.life;
+    }
+    event.attempt = (uint32_t)happening->serial;
+    feed(world, who, event);
+}
