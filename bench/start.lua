@@ -1,6 +1,7 @@
 --- How long it takes to begin, and how much memory one election needs.
 local Cluster = require "support.cluster"
 local crown = require "crown"
+local program = require "support.program"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
@@ -34,7 +35,6 @@ return function(measure)
     return sum / 1024
   end, 5)
 
-  local program = os.getenv "CROWN_LUA" or "./crown-lua"
   local function command(name, target, ...)
     local words = { program, ... }
     measure(name, target, function()

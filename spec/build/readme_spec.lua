@@ -5,6 +5,7 @@ local eventually = require("crown.testing").eventually
 local Postgres = require "support.postgres"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local function blocks(language)
   local file = assert(io.open "README.md")
@@ -13,12 +14,6 @@ local function blocks(language)
   local found = {}
   for block in text:gmatch("\n```" .. language .. "\n(.-)\n```") do found[#found + 1] = block end
   return found
-end
-
-local function write(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
 end
 
 describe("the README", function()
@@ -31,7 +26,7 @@ describe("the README", function()
 
   it("has an app that leads when pasted", function()
     local dir = tempdir()
-    write(dir .. "/reports.lua", blocks("lua")[1])
+    write_file(dir .. "/reports.lua", blocks("lua")[1])
     local check = run { "check", dir .. "/reports.lua" }
     assert.equal(0, check.code, check.stderr)
     local one = Candidate.start { args = { dir .. "/reports.lua" }, node = "one", log = dir .. "/log",
@@ -42,13 +37,13 @@ describe("the README", function()
 
   it("has an oracle that elects when pasted", function()
     local dir = tempdir()
-    write(dir .. "/my_oracle.lua", blocks("lua")[2])
-    write(dir .. "/leader", "two\n")
-    write(dir .. "/app.lua", ([[require("crown").elect { name = "x", oracle = { "my_oracle", file = "%s/leader" },
+    write_file(dir .. "/my_oracle.lua", blocks("lua")[2])
+    write_file(dir .. "/leader", "two\n")
+    write_file(dir .. "/app.lua", ([[require("crown").elect { name = "x", oracle = { "my_oracle", file = "%s/leader" },
       handlers = { won = function() print "won" end, lost = function(reason) print(reason) end } }]]):format(dir))
     local two = Candidate.start { args = { dir .. "/app.lua" }, node = "two", log = dir .. "/log" }
     eventually(function() return two:output():find "won" end, 10)
-    write(dir .. "/leader", "one\n")
+    write_file(dir .. "/leader", "one\n")
     eventually(function() return two:output():find "denied" end, 10)
     two:destroy()
   end)
@@ -56,7 +51,7 @@ describe("the README", function()
   it("has a registry that finds a name when pasted", function()
     local server, dir = Postgres.start(), tempdir()
     local app = blocks("lua")[3]:gsub("postgres://db/app", server.url):gsub("10%.0%.0%.5:7400", "127.0.0.1:0")
-    write(dir .. "/app.lua", app .. [[
+    write_file(dir .. "/app.lua", app .. [[
 
 local value, node = registry:whereis "mailer"
 print("port " .. value.port .. " at " .. node)

@@ -1,9 +1,9 @@
 -- What the command line refuses, and what it never does to a terminal.
 local crown = require "crown"
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
-local program = os.getenv "CROWN_LUA" or "./crown-lua"
 
 -- One clear line on stderr and exit code 2.
 local function refused(args, pattern, env)

@@ -1,12 +1,9 @@
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local function script(text)
-  local path = tempdir() .. "/app.lua"
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-  return path
+  return write_file(tempdir() .. "/app.lua", text)
 end
 
 -- One clear line on stderr and exit code 2.

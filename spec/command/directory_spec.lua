@@ -3,10 +3,10 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
-local program = os.getenv "CROWN_LUA" or "./crown-lua"
 local NOBODY = 65534
 
 local function shell(text, ...)

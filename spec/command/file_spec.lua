@@ -2,26 +2,15 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
+local read_file = require "crown.text.read_file"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
-
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
-local function write(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-end
+local write_file = require "support.write_file"
 
 -- CLOCK_BOOTTIME; crown.now() is ahead of it where a spec before this one has moved a fake clock.
 local function boottime()
-  return tonumber(read("/proc/uptime"):match "%S+")
+  return tonumber(read_file("/proc/uptime"):match "%S+")
 end
 
 describe("crown-lua file", function()
@@ -50,14 +39,14 @@ describe("crown-lua file", function()
 
   it("keeps the file while it leads, and takes it away in the end", function()
     local one = start "one"
-    eventually(function() return read(path) end)
-    local found = crown.json.decode(read(path))
+    eventually(function() return read_file(path) end)
+    local found = crown.json.decode(read_file(path))
     assert.same({ "CRON", "one", 1, 1 }, { found.election, found.node, found.epoch, found.count })
     assert.is_true(found.expires_at > found.timestamp)
     assert.equal(0, check())
     one:signal "TERM"
     assert.equal(0, one:wait(10))
-    assert.is_nil(read(path))
+    assert.is_nil(read_file(path))
     assert.equal(1, check())
   end)
 
@@ -67,7 +56,7 @@ describe("crown-lua file", function()
     path = dir .. "/other"
     local two = start "two"
     eventually(function() return #two:pids "runtime" == 1 end)
-    local line = ("%s file --check %s && echo hello world"):format(os.getenv "CROWN_LUA" or "./crown-lua", path)
+    local line = ("%s file --check %s && echo hello world"):format(program, path)
     assert.equal("", crown.exec({ "sh", "-c", line }).stdout)
     one:signal "TERM"
     eventually(function() return crown.exec({ "sh", "-c", line }).stdout == "hello world\n" end)
@@ -77,9 +66,9 @@ describe("crown-lua file", function()
     local Postgres = require "support.postgres"
     local server = Postgres.start()
     start("one", server.url .. "?ttl=1")
-    eventually(function() return read(path) and crown.json.decode(read(path)).count >= 3 end)
+    eventually(function() return read_file(path) and crown.json.decode(read_file(path)).count >= 3 end)
     server:down "immediate"
-    eventually(function() return not read(path) end)
+    eventually(function() return not read_file(path) end)
     server:destroy()
   end)
 
@@ -88,34 +77,34 @@ describe("crown-lua file", function()
     eventually(function() return check() == 0 end)
     one:hurt("KILL", "runtime")
     eventually(function()
-      local text = read(path)
+      local text = read_file(path)
       return text and crown.json.decode(text).epoch == 2
     end)
   end)
 
   it("has expired when all of crown-lua was killed", function()
-    write(path, crown.json.encode { timestamp = os.time(), election = "CRON", expires_at = os.time() - 1 })
+    write_file(path, crown.json.encode { timestamp = os.time(), election = "CRON", expires_at = os.time() - 1 })
     assert.equal(1, check())
-    write(path, crown.json.encode { timestamp = os.time(), election = "CRON", expires_at = os.time() + 100 })
+    write_file(path, crown.json.encode { timestamp = os.time(), election = "CRON", expires_at = os.time() + 100 })
     assert.equal(0, check())
   end)
 
   it("does not outlive its host, whatever the wall clock says", function()
     local found = { timestamp = os.time(), election = "CRON", expires_at = os.time() + 100,
       expires_at_boottime = boottime() + 100, boot_id = "00000000-0000-0000-0000-000000000000" }
-    write(path, crown.json.encode(found))
+    write_file(path, crown.json.encode(found))
     assert.equal(1, check())
-    found.boot_id = read("/proc/sys/kernel/random/boot_id"):match "%S+"
+    found.boot_id = read_file("/proc/sys/kernel/random/boot_id"):match "%S+"
     found.expires_at = os.time() - 100
-    write(path, crown.json.encode(found))
+    write_file(path, crown.json.encode(found))
     assert.equal(0, check())
     found.expires_at_boottime = boottime() - 1
-    write(path, crown.json.encode(found))
+    write_file(path, crown.json.encode(found))
     assert.equal(1, check())
   end)
 
   it("goes by the age of a file that names no expiry", function()
-    write(path, "x")
+    write_file(path, "x")
     assert.equal(0, check())
     assert.equal(0, run({ "--log-level", "error", "file", "--check", path }).code)
     crown.exec { "touch", "-d", "2 minutes ago", path }
@@ -125,18 +114,18 @@ describe("crown-lua file", function()
   end)
 
   it("replaces a link in the file's place, and never writes through it", function()
-    write(dir .. "/precious", "keep me")
+    write_file(dir .. "/precious", "keep me")
     assert.equal(0, os.execute(("ln -s %s/precious %s"):format(dir, path)))
     start "one"
     eventually(function() return check() == 0 end)
-    assert.equal("keep me", read(dir .. "/precious"))
+    assert.equal("keep me", read_file(dir .. "/precious"))
     assert.equal(0, os.execute(("test ! -L %s"):format(path)))
   end)
 
   for title, case in pairs {
     ["a directory"] = { function() return dir end, "is a directory" },
     ["a file in a directory that is missing"] = { function() return dir .. "/no/file" end, "No such file or directory" },
-    ["a file of somebody else's"] = { function() write(dir .. "/notes", "notes") return dir .. "/notes" end,
+    ["a file of somebody else's"] = { function() write_file(dir .. "/notes", "notes") return dir .. "/notes" end,
       "not written by crown%-lua" },
   } do
     it("refuses " .. title, function()

@@ -2,10 +2,12 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local Terminal = require "support.terminal"
+local write_file = require "support.write_file"
 
 -- A command that no other process of this host bears.
 local NAP = ("sleep 60.%07d"):format(require("crown.core").pid)
@@ -37,10 +39,7 @@ done
 ]]
 
 local function write(text)
-  local path = tempdir() .. "/script"
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
+  local path = write_file(tempdir() .. "/script", text)
   assert(os.execute("chmod +x " .. path) == 0)
   return path
 end
@@ -355,7 +354,6 @@ describe("crown-lua run", function()
     end)
 
     it("gives the terminal back to the script that called it", function()
-      local program = os.getenv "CROWN_LUA" or "./crown-lua"
       local one = Terminal.start { program = "/bin/sh", args = { "-c",
         ("%s run --oracle %s x true; echo asks; read answer; echo got $answer"):format(program, oracle) } }
       started[#started + 1] = one

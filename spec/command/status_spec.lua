@@ -2,6 +2,7 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
@@ -119,7 +120,7 @@ describe("on this host", function()
     local function complete(...)
       local words = table.concat({ ... }, " ")
       local result = crown.exec { "bash", "-c", ([[source <(%s completion bash); COMP_WORDS=(%s); COMP_CWORD=%d
-        _crown_lua; echo "${COMPREPLY[@]}"]]):format(os.getenv "CROWN_LUA" or "./crown-lua", words, select("#", ...) - 1) }
+        _crown_lua; echo "${COMPREPLY[@]}"]]):format(program, words, select("#", ...) - 1) }
       return result.stdout
     end
     assert.equal("status\n", complete("crown-lua", "st"))
@@ -141,7 +142,6 @@ describe("on this host", function()
   end)
 
   it("manual pages are what the formatter takes without a word", function()
-    local program = os.getenv "CROWN_LUA" or "./crown-lua"
     for _, name in ipairs { "crown-lua.1", "crown-lua.3", "run", "log-level" } do
       local shown = assert(crown.exec { "sh", "-c", ("%s help --man %s | groff -ww -man -Tascii -P-c -P-b -P-u"):format(program, name) })
       assert.equal("", shown.stderr)

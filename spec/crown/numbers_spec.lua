@@ -1,17 +1,15 @@
 -- Large whole numbers keep every digit: an epoch is a fencing token, and Oban's are microseconds since 1970.
 local crown = require "crown"
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local MICROSECONDS = 1795303190837211
 local LARGEST = 2 ^ 53
 
 local function script(text)
-  local path = tempdir() .. "/app.lua"
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-  return path
+  return write_file(tempdir() .. "/app.lua", text)
 end
 
 describe("a large whole number", function()
@@ -56,7 +54,7 @@ describe("a large whole number", function()
         end)
       end } }
     ]]):format(MICROSECONDS))
-    local result = run({ path, os.getenv "CROWN_LUA" or "./crown-lua" }, { env = { CROWN_DIRECTORY = directory } })
+    local result = run({ path, program }, { env = { CROWN_DIRECTORY = directory } })
     local digits = ("%d"):format(MICROSECONDS)
     assert.truthy(result.stderr:find("here number=" .. digits, 1, true), result.stderr)
     assert.truthy(result.stderr:find("epoch=" .. digits, 1, true), result.stderr)

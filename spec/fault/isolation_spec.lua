@@ -3,20 +3,17 @@ local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
+local read_file = require "crown.text.read_file"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
+local write_file = require "support.write_file"
 
 local PIDNS = [[
 local crown = require "crown"
 crown.elect { name = "spec", oracle = "file:" .. arg[1], child = { command = { unpack(arg, 2) }, isolation = "pidns" } }
 ]]
-
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read "*a"
-  if file then file:close() end
-  return text
-end
 
 describe("a child in a PID namespace", function()
   local cluster
@@ -47,9 +44,7 @@ describe("a child", function()
 
   local function start(child, env)
     local dir = tempdir()
-    local file = assert(io.open(dir .. "/app.lua", "w"))
-    file:write(([[require("crown").elect { name = "spec", oracle = "file:%s/locks", child = %s }]]):format(dir, child))
-    file:close()
+    write_file(dir .. "/app.lua", ([[require("crown").elect { name = "spec", oracle = "file:%s/locks", child = %s }]]):format(dir, child))
     one = Candidate.start { args = { dir .. "/app.lua" }, node = "one", log = dir .. "/log", env = env }
     return dir
   end
@@ -58,7 +53,7 @@ describe("a child", function()
     local out = tempdir() .. "/out"
     start(([[{ "sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status > %s.new; ls /proc/self/fd >> %s.new; mv %s.new %s; exec sleep 60" }]])
       :format(out, out, out, out))
-    local text = eventually(function() return read(out) end, 10)
+    local text = eventually(function() return read_file(out) end, 10)
     assert.matches("SigBlk:%s+0000000000000000", text)
     assert.matches("SigIgn:%s+0000000000000000", text)
     local others = {}
@@ -73,7 +68,25 @@ describe("a child", function()
     start(([[{ "sh", "-c", "env | grep ^CROWN_ | sort > %s.new; mv %s.new %s; exec sleep 60" }]]):format(out, out, out),
       { CROWN_ORACLE = "file:/secret" })
     assert.equal("CROWN_ELECTION=spec\nCROWN_EPOCH=1\nCROWN_NODE=one\nCROWN_ROLE=leader\n",
-      eventually(function() return read(out) end, 10))
+      eventually(function() return read_file(out) end, 10))
+  end)
+
+  it("of a follower has no descriptor of ours, not even of one that led before", function()
+    local dir, out = tempdir(), tempdir() .. "/out"
+    write_file(dir .. "/app.lua", ([[require("crown").elect { name = "spec", oracle = "file:%s/locks", child = { "sleep", "60" },
+      follower_child = { "sh", "-c", "ls /proc/self/fd > %s.$CROWN_NODE.new; mv %s.$CROWN_NODE.new %s.$CROWN_NODE; exec sleep 60" } }
+      ]]):format(dir, out, out, out))
+    local function start_on(node)
+      return Candidate.start { args = { dir .. "/app.lua" }, node = node, log = dir .. "/log-" .. node }
+    end
+    one = start_on "one"
+    eventually(function() return one:output():find "child.started" end, 10)
+    local two = start_on "two"
+    assert.equal("0\n1\n2\n3\n", eventually(function() return read_file(out .. ".two") end, 10)) -- 3 is ls's own
+    os.remove(out .. ".one")
+    run { "evict", "--oracle", "file:" .. dir .. "/locks", "--force", "spec" }
+    assert.equal("0\n1\n2\n3\n", eventually(function() return read_file(out .. ".one") end, 10))
+    two:destroy()
   end)
 
   it("that does not exist makes the candidate step down and say so", function()
@@ -95,8 +108,7 @@ end)
 describe("crown-lua as process 1", function()
   it("leads, reaps strangers, and hands the exit code on", function()
     local dir = tempdir()
-    local file = assert(io.open(dir .. "/app.lua", "w"))
-    file:write(([[
+    write_file(dir .. "/app.lua", ([[
       local crown = require "crown"
       local e = crown.elect { name = "one", oracle = "file:%s/locks", child = { "sleep", "60" } }
       crown.exec { "sh", "-c", "(sleep 0.05 &) ; exit 0" }
@@ -104,8 +116,6 @@ describe("crown-lua as process 1", function()
       print("leading " .. tostring(e:is_leader()))
       e:stop()
     ]]):format(dir))
-    file:close()
-    local program = os.getenv "CROWN_LUA" or "./crown-lua"
     local result = assert(crown.exec({ "unshare", "--pid", "--fork", "--mount-proc", program, dir .. "/app.lua" },
       { timeout = 20 }))
     assert.equal(0, result.code, result.stderr)

@@ -4,12 +4,7 @@ local lockfile = require "crown.core.lockfile"
 local oracle = require "crown.oracles.file"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
-
-local function write(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-end
+local write_file = require "support.write_file"
 
 local function candidate(dir, node, messages)
   return assert(oracle.init { crown_name = "e", dir = dir, node = node, token = node,
@@ -39,7 +34,7 @@ describe("the file oracle", function()
     local one = candidate(dir, "one", messages)
     one:claim()
     one:abdicate()
-    write(dir .. "/e.json", "{ half")
+    write_file(dir .. "/e.json", "{ half")
     local _, _, grant = one:claim()
     assert.equal(2, grant.epoch)
   end)
@@ -138,7 +133,7 @@ describe("the file oracle", function()
   it("says that the disk is full, and leads as soon as it is not", function()
     local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "none", dir }
     if not mounted or mounted.code ~= 0 then return pending "only root can mount a small disk" end
-    write(dir .. "/filler", ("x"):rep(4096))
+    write_file(dir .. "/filler", ("x"):rep(4096))
     local one = candidate(dir, "one", messages)
     local verdict, reason = one:claim()
     assert.is_nil(verdict)

@@ -2,6 +2,8 @@
 local crown = require "crown"
 local eventually = require "crown.testing.eventually"
 local ffi = require "ffi"
+local program = require "support.program"
+local read_file = require "crown.text.read_file"
 
 ffi.cdef [[
 int kill(int pid, int signal);
@@ -13,23 +15,14 @@ void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request,
 local Candidate = {}
 Candidate.__index = Candidate
 
-local program = os.getenv "CROWN_LUA" or "./crown-lua"
 local WNOHANG = 1
 local SIGNALS = { KILL = 9, STOP = 19, CONT = 18, TERM = 15, INT = 2, HUP = 1 }
 local O_RDWR, O_CREATE_APPEND = 2, 2 + 64 + 1024
 local TIOCSCTTY = 0x540E
 
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 local function environment(extra)
   local list = {}
-  for line in (read "/proc/self/environ" or ""):gmatch "[^%z]+" do
+  for line in (read_file "/proc/self/environ" or ""):gmatch "[^%z]+" do
     local shared = line:match "^CROWN_DIRECTORY=" and not extra.CROWN_DIRECTORY
     if shared or not line:match "^CROWN_" then list[#list + 1] = line end
   end
@@ -81,14 +74,14 @@ end
 
 local function children_of(pid)
   local found = {}
-  for child in (read(("/proc/%d/task/%d/children"):format(pid, pid)) or ""):gmatch "%d+" do
+  for child in (read_file(("/proc/%d/task/%d/children"):format(pid, pid)) or ""):gmatch "%d+" do
     found[#found + 1] = tonumber(child)
   end
   return found
 end
 
 local function comm(pid)
-  return (read(("/proc/%d/comm"):format(pid)) or ""):gsub("\n", "")
+  return (read_file(("/proc/%d/comm"):format(pid)) or ""):gsub("\n", "")
 end
 
 --- Pids of the candidate's processes of one kind: "supervise", "runtime", "keeper", "warden", "child".
@@ -183,7 +176,7 @@ end
 
 --- What it has written so far.
 function Candidate:output()
-  return read(self.log) or ""
+  return read_file(self.log) or ""
 end
 
 return Candidate

@@ -4,6 +4,7 @@ local Candidate = require "support.candidate"
 local eventually = require "crown.testing.eventually"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
+local write_file = require "support.write_file"
 
 local Cluster = {}
 Cluster.__index = Cluster
@@ -22,12 +23,6 @@ local command = { unpack(arg, 2) }
 crown.elect { name = "spec", oracle = { arg[1], ttl = tonumber(os.getenv "TTL") }, child = command }
 ]]
 
-local function write(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-end
-
 --- Makes a cluster.
 -- @tparam table options `oracle` "file" or "lease", or `url`; `mode` of the ticker, `ttl`, `app` source, `port` of a proxy;
 -- `env`: the environments of members, by node; `stop_timeout` on the file oracle (0.5);
@@ -36,7 +31,7 @@ function Cluster.new(options)
   local self = setmetatable({ dir = tempdir(), options = options, members = {}, ticker = ticker }, Cluster)
   self.ticks = self.dir .. "/ticks"
   if options.oracle == "lease" then self:start_server() end
-  write(self.dir .. "/app.lua", options.app or options.url and URL_APP or FILE_APP)
+  write_file(self.dir .. "/app.lua", options.app or options.url and URL_APP or FILE_APP)
   return self
 end
 

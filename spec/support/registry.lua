@@ -4,6 +4,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require "crown.testing.eventually"
 local Postgres = require "support.postgres"
+local program = require "support.program"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
@@ -11,7 +12,6 @@ local Registry = {}
 Registry.__index = Registry
 
 local APP = "spec/support/registry_app.lua"
-local program = os.getenv "CROWN_LUA" or "./crown-lua"
 local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 
 local Member = {}

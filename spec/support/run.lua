@@ -1,7 +1,7 @@
 --- Runs the program to its end, as a user does, and returns what came of it.
 local crown = require "crown"
+local program = require "support.program"
 
-local program = os.getenv "CROWN_LUA" or "./crown-lua"
 
 --- @return `{ code =, stdout =, stderr = }`
 local function run(args, options)

@@ -76,6 +76,18 @@ return function(title, store)
       assert.equal("two", term.node)
     end)
 
+    it("ends on SIGTERM while the server is silent, a leader and a follower", function()
+      local url = through_proxy()
+      local leader, _, term = cluster:pair(url)
+      local other = cluster:join("three", url)
+      eventually(function() return other:output():find "leadership%.rejected" end, 10)
+      proxy:freeze()
+      leader:signal "TERM"
+      other:signal "TERM"
+      assert.same({ 0, 0 }, { leader:wait(15), other:wait(15) })
+      assert.equal("two", cluster:succeed(term.epoch, 20).node)
+    end)
+
     it("leaves no overlap, and leads on, when wall clocks are hours apart and jump", function()
       local ahead, behind = WrongClock.new(3 * HOUR), WrongClock.new(-3 * HOUR)
       cluster.options.env = { one = ahead:environment(), two = behind:environment() }
