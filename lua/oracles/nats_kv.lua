@@ -86,30 +86,24 @@ function Nats:heard(what, revision, headers)
   end
 end
 
--- What a bucket must be for elections; asked once for each connection.
-local function fit(self)
-  local connection, problem, code = self.bucket.link:ready()
-  if not connection then return nil, problem, code end
-  if self.checked == connection then return true end
-  local info
-  info, problem, code = self.bucket:info()
-  if not info then return nil, problem, code end
+-- What a bucket must be for elections.
+local function check_bucket(self, info)
   if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(self.bucket.name) end
   if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
     return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(self.bucket.name, info.ttl,
       LEAST_TTL, MOST_TTL)
   end
+  return true
+end
+
+local function fit(self)
+  local info, problem, code = self.bucket:fit(function(found) return check_bucket(self, found) end)
+  if not info then return nil, problem, code end
   self.ttl = info.ttl
   self.delay = self.given_refresh or info.ttl * 0.75
   if self.delay > info.ttl * 0.9 then
     return nil, ("a campaign every %g s is too near the TTL of %g s"):format(self.delay, info.ttl)
   end
-  if self.created and self.created ~= info.created then self.forgotten = core.now() + info.ttl end
-  self.created = info.created
-  if info.age and info.age < info.ttl then
-    self.forgotten = math.max(self.forgotten or 0, core.now() + info.ttl - info.age)
-  end
-  self.checked = connection
   return true
 end
 
@@ -117,17 +111,19 @@ local function headers_of(self)
   return { ["Crown-Token"] = self.token, ["Crown-Epoch"] = ("%d"):format(self.epoch or 0) }
 end
 
-local function retry_in(self)
+-- Seconds until the next campaign where the user chose: then it is not the end of the lease that is waited for.
+local function retry_in(self, left)
   if not self.backoff then return nil end
   self.tries = math.min(self.tries + 1, #self.backoff)
-  return self.backoff[self.tries]
+  return math.min(left, self.backoff[self.tries])
 end
 
 local function denied(self, last)
   local left = self.seen_at and self.ttl - (core.now() - self.seen_at)
   if not self.seen_at or left <= 0 then self.seen_at, left = self.seen_at or core.now(), left and 0.1 or self.ttl end
+  local retry = retry_in(self, left)
   return false, { node = last and last.data or nil, epoch = last and tonumber(last.headers["crown-epoch"]) or nil,
-    expires_in = left, retry_in = retry_in(self) }
+    expires_in = not retry and left or nil, retry_in = retry }
 end
 
 -- Creates the key, or writes over the mark that it was deleted.
@@ -149,21 +145,30 @@ local function grant(self)
   return true, self.delay, { ttl = self.ttl, epoch = self.epoch }
 end
 
+-- A claim that slept would be given up: the first campaign is put off instead.
+local function splayed(self)
+  self.campaign_at = self.campaign_at or core.now() + math.random() * self.splay
+  local left = self.campaign_at - core.now()
+  if left > 0 then return { retry_in = left } end
+end
+
 function Nats:claim()
-  if self.splay > 0 then
-    core.sleep(math.random() * self.splay)
-    self.splay = 0
-  end
+  local later = self.splay > 0 and splayed(self)
+  if later then return false, later end
   local fine, problem, code = fit(self)
   if not fine then return nil, problem, code end
   if self.cooling then return self:cool() end
-  if self.forgotten and self.forgotten > core.now() then
-    return false, { amnesia = true, expires_in = self.forgotten - core.now() }
-  end
+  if self.bucket.trust:left() > 0 then return self.bucket.trust:denial() end
   self.epoch = nil
   local revision, last, why = create(self)
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
+  fine, problem, code = self.bucket.looks:ask(self.bucket.timeout)
+  if not fine then return nil, problem, code end
+  if self.bucket.trust:left() > 0 then -- it is another bucket, or an older state of it: nobody was asked
+    self.bucket:delete(self.key, revision)
+    return self.bucket.trust:denial()
+  end
   self.revision, self.epoch, self.tries = revision, revision, 0
   if self.cool_down > 0 then
     self.cooling = core.now() + self.cool_down

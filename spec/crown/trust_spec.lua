@@ -43,6 +43,14 @@ describe("a store that may have forgotten", function()
     end)
   end
 
+  it("is sat out when it is behind what was heard of it", function()
+    trust:saw { identity = "a", at = 5 }
+    trust:reached(4)
+    assert.is_true(trust:saw { identity = "a", at = 5 })
+    trust:reached(7)
+    assert.is_false(trust:saw { identity = "a", at = 6 })
+  end)
+
   it("is sat out from when it began, where it tells its age", function()
     trust:saw { age = 4 }
     assert.equal(6, trust:left())

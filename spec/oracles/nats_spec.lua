@@ -270,7 +270,7 @@ describe("a NATS server", function()
     local options = { name = "x", node = "one", url = url, ttl = 20, refresh = 2, timeout = 1, replicas = 3 }
     local one = Player.new(kv, options)
     eventually(function() return one:claim()[5] end, 20) -- the cluster forms; the bucket is new
-    one.state.forgotten = nil -- a TTL of 20 s is not what this is about
+    one.state.bucket.trust.since = nil -- a TTL of 20 s is not what this is about
     local verdict
     eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
     local epoch = verdict[4]
@@ -292,6 +292,118 @@ describe("a NATS server", function()
   it("is one of several: another one is asked when one does not answer", function()
     server = Nats.start()
     let_in(("nats://127.0.0.1:1,127.0.0.1:%d/B"):format(server.port))
+  end)
+
+  -- A bucket that has been there for a while, with a leader and a follower who knows it.
+  local function settled(name)
+    server = Nats.start()
+    local wire = Wire.open(server.port)
+    make_bucket(wire, name, 2)
+    local function member(node, more)
+      local given = { name = "x", node = node, url = ("%s/%s"):format(server.url, name), ttl = 2, timeout = 1 }
+      for key, value in pairs(more or {}) do given[key] = value end
+      return Player.new(kv, given)
+    end
+    local one, two = member "one", member "two"
+    local verdict
+    eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
+    eventually(function() return two:claim()[1] == "denied" end)
+    return one, two, verdict[4], wire
+  end
+
+  local function is_sat_out(two)
+    local verdict
+    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 1)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 10)
+    return verdict[4]
+  end
+
+  it("is sat out when its bucket is made anew beneath a connection, before anything is granted (R11)", function()
+    local _, two, _, wire = settled "AGAIN"
+    assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_AGAIN", nil, "").error)
+    make_bucket(wire, "AGAIN", 2)
+    is_sat_out(two)
+  end)
+
+  it("is sat out when it has lost its last writes, as one sees who was there before (R11)", function()
+    server = Nats.start()
+    local wire = Wire.open(server.port)
+    make_bucket(wire, "TAIL", 2)
+    server:down()
+    assert.equal(0, os.execute(("cp -a %s/data %s/before"):format(server.dir, server.dir)))
+    server:up()
+    local function member(node)
+      return Player.new(kv, { name = "x", node = node, url = server.url .. "/TAIL", ttl = 2, timeout = 1 })
+    end
+    local one, two = member "one", member "two"
+    local verdict
+    eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
+    assert.equal("granted", one:refresh()[1])
+    eventually(function() return two:claim()[1] == "denied" end)
+    server:down()
+    server:wipe()
+    assert.equal(0, os.execute(("mv %s/before %s/data"):format(server.dir, server.dir)))
+    server:up()
+    is_sat_out(two)
+  end)
+
+  it("is sat out after a start of its only server, which may not have had its last writes on disk (R11)", function()
+    local one, two = settled "START"
+    one:abdicate()
+    server:down()
+    server:up()
+    is_sat_out(two)
+  end)
+
+  it("is noticed to be silent within a part of the TTL", function()
+    local one = settled "SILENT"
+    local connection = one.state.bucket.link.connection
+    server:freeze()
+    local at = crown.now()
+    eventually(function() return connection.closed end, 9)
+    assert.is_true(crown.now() - at < 8) -- a ping comes within two seconds, and is waited for for one
+    server:thaw()
+  end)
+
+  it("is campaigned in after the splay, also one that is longer than a call may take", function()
+    local given = { name = "splayed", node = "one", url = settled "SPLAY" and server.url .. "/SPLAY", ttl = 2 }
+    given.splay = 3600
+    local at, verdict = crown.now(), Player.new(kv, given):claim()
+    assert.is_true(crown.now() - at < 5)
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[6] > 0 and verdict[6] <= 3600)
+    given.splay = 0.2
+    local soon = Player.new(kv, given)
+    eventually(function() return soon:claim()[1] == "granted" end)
+  end)
+
+  it("is campaigned in at the user's pace by a standby candidate", function()
+    local one = settled "PACE"
+    local paced = Player.new(kv, { name = "x", node = "three", url = server.url .. "/PACE", backoff = { 0.2, 0.4 } })
+    for _, wait in ipairs { 0.2, 0.4, 0.4 } do
+      assert.equal("granted", one:refresh()[1])
+      local verdict = paced:claim()
+      assert.equal("denied", verdict[1])
+      assert.is_nil(verdict[2])
+      assert.equal(wait, verdict[6])
+    end
+  end)
+
+  it("lets a leader be evicted whose name has dots", function()
+    settled "DOTS"
+    local one = Player.new(kv, { name = "a.b.c", node = "one", url = server.url .. "/DOTS" })
+    local epoch, evicted, verdict = one:claim()[4], nil, nil
+    crown.spawn(function() evicted = kv.evict({ url = server.url .. "/DOTS", wait = 3 }, "a.b.c") end)
+    eventually(function()
+      local message = one:message()
+      verdict = message and one:call("handle_info", message)
+      return verdict and verdict[1] == "evicted"
+    end)
+    one:abdicate()
+    eventually(function() return evicted end)
+    assert.same({ node = "one", epoch = epoch }, evicted)
   end)
 
   it("that lost its data is sat out for one TTL", function()

@@ -325,10 +325,10 @@ describe("a store that may have forgotten (R11)", function()
   end
 
   -- A lease that runs, and a follower who knows the store as it was.
-  local function prepare()
+  local function prepare(ttl)
     server = Postgres.start()
     name = "r11"
-    local one = candidate "one"
+    local one = Player.new(lease, { name = name, node = "one", url = server.url, ttl = ttl or 2 })
     epoch = one:claim()[4]
     return one
   end
@@ -371,7 +371,7 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
   end)
 
   it("refuses to be truncated, and sits it out where that was done all the same", function()
-    local one, two = prepare(), candidate "two"
+    local one, two = prepare(6), candidate "two"
     assert.equal("denied", two:claim()[1])
     local done, problem = pcall(server.sql, server, "TRUNCATE crown_lease_v1")
     assert.is_false(done)
@@ -383,7 +383,7 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
     assert.equal("denied", verdict[1])
     assert.is_true(verdict[5])
     assert.is_true(verdict[2] > 1)
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
     assert.is_true(verdict[4] > epoch)
   end)
 
@@ -400,10 +400,10 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
   end)
 
   it("sits it out when a pooler puts a promoted replica in its server's place (R11)", function()
-    local one = prepare()
+    local one = prepare(6)
     local replica = server:replica()
     local pooler = Pgbouncer.start(server)
-    local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 2 })
+    local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 6 })
     assert.equal("granted", one:refresh()[1])
     assert.equal("denied", two:claim()[1])
     replica:promote()
@@ -416,7 +416,7 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
       return verdict[1] ~= "denied" or verdict[5]
     end, 10)
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
     assert.is_true(verdict[4] > epoch + 1000)
     pooler:destroy()
     replica:destroy()

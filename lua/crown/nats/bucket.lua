@@ -7,12 +7,15 @@ local Connection = require "crown.nats.connection"
 local core = require "crown.core"
 local nats_url = require "crown.nats.url"
 local Reconnecting = require "crown.link.reconnecting"
+local Shared = require "crown.link.shared"
+local Trust = require "crown.oracle.trust"
 
 local Bucket = {}
 Bucket.__index = Bucket
 
 local NS = 1e9
 local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
+local LOOK_WINDOW = 0.002 -- seconds in which those gather who want to know whether the bucket is what it was
 local HEARTBEAT = 5 -- seconds between two signs of life of a watch
 
 local known = {}
@@ -60,7 +63,8 @@ function Bucket.at(url, options)
     return known[key]
   end
   local self = setmetatable({ parsed = parsed, name = options.bucket, stream = "KV_" .. options.bucket, at = 1,
-    timeout = options.timeout, options = options, followers = {} }, Bucket)
+    timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. key) }, Bucket)
+  self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
     timeout = options.timeout, server = ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port) }
   if options.label then known[key] = self end
@@ -111,6 +115,47 @@ function Bucket:info()
     subjects = answer.state.subjects or {} }
 end
 
+-- A bucket of a single server may have lost its last writes at each start of that server.
+local function identity_of(answer, connection)
+  return answer.created .. (answer.cluster and "" or " " .. tostring(connection.server))
+end
+
+-- Compares the bucket with what was known of it. @return true: it is told to `trust` what it is; or nil, message, code
+function Bucket:look()
+  local connection, problem, code = self.link:ready()
+  if not connection then return nil, problem, code end
+  self.trust:reached(self.highest)
+  local answer
+  answer, problem, code = api(self, "STREAM.INFO." .. self.stream)
+  if not answer then return nil, problem, code end
+  if self.link.connection ~= connection then return nil, "the connection was lost meanwhile", "closed" end
+  local last = answer.state.last_seq
+  if not self.trust:saw { identity = identity_of(answer, connection), at = last } then self.highest = last end
+  return true
+end
+
+--- Sees to it that the bucket is one that elections can be held in, once for each connection, and that `trust` knows what
+-- answers now.
+-- @tparam function check given what info tells; returns nil and a message where the bucket will not do
+-- @treturn table what info tells; or nil, message, code
+function Bucket:fit(check)
+  local connection, problem, code = self.link:ready()
+  if not connection then return nil, problem, code end
+  if self.fitted == connection then return self.known end
+  local info
+  info, problem, code = self:info()
+  if not info then return nil, problem, code end
+  local fine
+  fine, problem = check(info)
+  if not fine then return nil, problem end
+  self.trust:lasts(info.ttl)
+  self.trust:saw { age = info.age }
+  fine, problem, code = self.looks:ask(self.timeout)
+  if not fine then return nil, problem, code end
+  self.fitted, self.known = connection, info
+  return info
+end
+
 --- The last value of a key. Decided by the stream's leader, not by whoever is near.
 -- @string key
 -- @treturn table `{ data =, revision =, headers =, gone = }`; false when there is none; or nil, message, code
@@ -146,6 +191,7 @@ function Bucket:put(key, data, headers, revision)
     if answer.error.err_code == WRONG_REVISION then return false end
     return nil, answer.error.description, "store"
   end
+  self.highest = math.max(self.highest, answer.seq)
   return answer.seq
 end
 
@@ -179,7 +225,9 @@ local function hear(self, connection, watch, message)
   end
   local key = message.subject:sub(#("$KV." .. self.name .. ".") + 1)
   local operation = message.headers["kv-operation"]
-  tell(self, key, (operation == "DEL" or operation == "PURGE") and "gone" or "put", revision_of(message), message.headers)
+  local revision = revision_of(message)
+  self.highest = math.max(self.highest, revision or 0)
+  tell(self, key, (operation == "DEL" or operation == "PURGE") and "gone" or "put", revision, message.headers)
 end
 
 -- A plain subscription would also show writes that were refused, so a consumer delivers; its subject is subscribed to
@@ -206,8 +254,9 @@ end
 --- Watches the bucket on a new connection, and listens for wishes that a leader go.
 function Bucket:watch_on(connection)
   if not self.options.label then return end -- a command that asks once
-  connection:subscribe("crown.evict." .. self.name .. ".*", function(message)
-    tell(self, message.subject:match "[^.]*$", "evict", tonumber(message.data))
+  local prefix = "crown.evict." .. self.name .. "."
+  connection:subscribe(prefix .. ">", function(message)
+    tell(self, message.subject:sub(#prefix + 1), "evict", tonumber(message.data))
   end)
   core.detach(run_watch, self, connection)
 end

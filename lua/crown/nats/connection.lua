@@ -12,7 +12,7 @@ Connection.__index = Connection
 
 local FOREVER = 1e9
 local PAYLOAD_MAX = 1048576 -- bytes that one read takes
-local PING_EVERY = 10       -- seconds; a server that answers none is gone
+local PING_MOST = 10        -- seconds between two pings; a server that answers none is gone
 
 --- Ends the connection for good; whoever waits is told why.
 function Connection:close(reason)
@@ -21,7 +21,7 @@ function Connection:close(reason)
   self.stream:close()
   local pending = self.pending
   self.pending = {}
-  for _, asked in pairs(pending) do asked:resolve(nil, self.closed, "closed") end
+  for _, asked in pairs(pending) do asked.answer:resolve(nil, self.closed, "closed") end
   if self.pong then self.pong:resolve(nil, self.closed, "closed") end
   if self.on_close then self.on_close(self.closed) end
 end
@@ -40,7 +40,7 @@ end
 
 -- @return whether the connection goes on
 local function read_message(self, line)
-  local kind, rest = line:match "^(%S+)%s+(.*)$"
+  local kind, rest = line:match "^(%S+)%s*(.*)$"
   local words = {}
   for word in rest:gmatch "%S+" do words[#words + 1] = word end
   local total = tonumber(words[#words])
@@ -94,10 +94,18 @@ local function ping(self, timeout)
   return fine, problem, code
 end
 
--- A peer that is silent for long is gone.
+-- What was asked by a task that was given up is waited for by nobody.
+local function forget_requests(self)
+  for id, asked in pairs(self.pending) do
+    if asked.over < core.now() then self.pending[id] = nil end
+  end
+end
+
+-- A peer that is silent for long is gone: the sooner, the less time a question may take.
 local function keep_alive(self, timeout)
   while not self.closed do
-    core.sleep(PING_EVERY)
+    core.sleep(math.min(PING_MOST, 2 * timeout))
+    forget_requests(self)
     if not self.closed and not ping(self, timeout) then self:close "no answer to a ping" end
   end
 end
@@ -154,7 +162,7 @@ end
 function Connection:request(subject, headers, data, timeout)
   if self.closed then return nil, self.closed, "closed" end
   local id, asked = core.atomic(next_id, self), promise()
-  self.pending[id] = asked
+  self.pending[id] = { answer = asked, over = core.now() + timeout }
   self:publish(subject, self.inbox .. id, headers, data)
   local message, problem, code = asked:wait(timeout)
   self.pending[id] = nil
@@ -167,7 +175,7 @@ local function open_inbox(self)
   self.inbox = ("_INBOX.%s%d."):format(core.token:sub(1, 16), math.random(1, 2 ^ 31))
   self:subscribe(self.inbox .. "*", function(message)
     local asked = self.pending[message.subject:sub(#self.inbox + 1)]
-    if asked then asked:resolve(message) end
+    if asked then asked.answer:resolve(message) end
   end)
 end
 
@@ -177,6 +185,7 @@ local function greet(self, parsed, place, timeout)
   if not info then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
   local fine, about = pcall(core.json.decode, info)
   if not fine then return nil, "what came is nothing that NATS says", "protocol" end
+  self.server = about.server_id -- another one after each start of a server
   if parsed.tls or about.tls_required then
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
       server_name = parsed.server_name or place.host, insecure = parsed.insecure == "true" }

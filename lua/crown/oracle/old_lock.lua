@@ -5,16 +5,13 @@
 -- shows the locks of everybody, by the number of the file, which the record names.
 -- @module crown.oracle.old_lock
 
-local core = require "crown.core"
 local lockfile = require "crown.core.lockfile"
-local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
+local Shared = require "crown.link.shared"
 
 local old_lock = {}
 
 local WINDOW = 0.002 -- seconds in which claims gather that one look serves, since many start at once
-
-local waiting
 
 local function opened_by_path()
   local opened, problem = lockfile.opened()
@@ -45,23 +42,8 @@ local function look_once()
   return { by_path = by_path, locked = locked }
 end
 
--- One that begins only now: whoever holds an older file has had it open since before the newer one was made.
-local function look()
-  local one = promise()
-  if waiting then
-    waiting[#waiting + 1] = one
-  else
-    waiting = { one }
-    core.detach(function()
-      core.sleep(WINDOW)
-      local asked = waiting
-      waiting = nil
-      local found, problem = look_once()
-      for _, each in ipairs(asked) do each:resolve(found, problem) end
-    end)
-  end
-  return one:wait()
-end
+-- A look that begins only now: whoever holds an older file has had it open since before the newer one was made.
+local look = Shared.new(look_once, WINDOW)
 
 --- Looks for who still holds an older file of a lock that is ours.
 -- @param lock of crown.core.lockfile
@@ -72,7 +54,7 @@ end
 function old_lock.holder(lock, recorded)
   local path, number = lock:name()
   if not path then return nil, number end
-  local found, problem = look()
+  local found, problem = look:ask()
   if not found then return nil, problem end
   local free = {}
   for _, descriptor in ipairs(found.by_path[path] or {}) do

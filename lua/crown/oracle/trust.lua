@@ -34,6 +34,12 @@ function Trust:doubt(ago)
   self.since = math.max(self.since or -math.huge, core.now() - (ago or 0))
 end
 
+--- Notes how far the store had come before it is asked again: less in the next answer is a store that went back.
+-- @number at
+function Trust:reached(at)
+  self.at = math.max(self.at or at, at)
+end
+
 --- Notes what answered. It is to be told with each answer that can grant, before the grant counts.
 -- @tparam table answer `identity`: what names the memory; `at`: how far it had come, a number that never falls; `age`: how
 -- many seconds old it is. What is nil is not known.

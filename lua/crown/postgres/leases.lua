@@ -2,10 +2,9 @@
 -- statements, one for the notifications. Calls that come close together go out as one statement over arrays.
 -- @module crown.postgres.leases
 
-local core = require "crown.core"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
-local promise = require "crown.core.promise"
+local Shared = require "crown.link.shared"
 local tables = require "crown.postgres.tables"
 
 local Leases = {}
@@ -92,6 +91,13 @@ local function set_up(self, bare, generation)
   return true
 end
 
+-- The server is not as it was: that is written down, once for all claims that found it so. @return seconds to sit out; or
+-- nil, message, code
+local function doubt(self)
+  return tables.trust(self.client.bare, "lease", self.memory,
+    { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = 0 })
+end
+
 --- The leases of a server, shared by all elections with the same URL.
 -- @string url
 -- @tparam table options `ttl`, `timeout`, `synchronous_commit`, `emit`
@@ -109,6 +115,7 @@ function Leases.at(url, options)
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
   self.client = client
+  self.doubted = Shared.new(function() return doubt(self) end)
   local function batch(sql, columns) return client.bare:batch(sql:gsub("%%s", options.synchronous_commit, 1), columns) end
   self.claims, self.refreshes, self.releases = batch(CLAIM, 5), batch(REFRESH, 4), batch(RELEASE, 4)
   known[key] = self
@@ -155,26 +162,6 @@ local function remember(self, written)
   self.memory.written = math.max(self.memory.written or 0, written)
 end
 
--- The server is not as it was: that is written down, once for all claims that found it so. @return seconds to sit out; or
--- nil, message, code
-local function doubt(self, lease)
-  local waiting = self.doubting
-  local one = promise()
-  if waiting then
-    waiting[#waiting + 1] = one
-  else
-    waiting = { one }
-    self.doubting = waiting
-    core.detach(function()
-      local left, problem, code = tables.trust(self.client.bare, "lease", self.memory,
-        { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = 0 })
-      self.doubting = nil
-      for _, each in ipairs(waiting) do each:resolve(left, problem, code) end
-    end)
-  end
-  return one:wait(lease.timeout)
-end
-
 --- Claims a lease.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
@@ -187,7 +174,7 @@ function Leases:claim(lease, claim)
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   if not same then
-    distrust, problem, code = doubt(self, lease)
+    distrust, problem, code = self.doubted:ask(lease.timeout)
     if not distrust then return nil, problem, code end
   else
     remember(self, tonumber(written))
