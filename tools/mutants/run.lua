@@ -66,7 +66,7 @@ local function try(record, all, digest_of_tree)
         status, by, test = "unbuildable", unit, (words:match "error: ([^\n]*)" or words)
         break
       end
-      local state, name = units.run(unit, took * 4 + 6)
+      local state, name = units.run(unit, took * 5 + 30)
       tree.write(record.file, text)
       if state ~= "passed" then
         status, by, test = "killed", unit, name
@@ -86,7 +86,6 @@ local function share(chosen, wanted)
   local number, of = (wanted.share or "1/1"):match "^(%d+)/(%d+)$"
   local mine = {}
   for i = tonumber(number), #chosen, tonumber(of) do mine[#mine + 1] = chosen[i] end
-  tree.DIR = "build-mutants/tree" .. number
   return mine
 end
 
@@ -115,6 +114,7 @@ return function(records, wanted)
   if tonumber(wanted.jobs or 1) > 1 then return run_jobs(records, wanted) end
   local rows, results = suites.load(), choose.results(records)
   local chosen, started, done = share(choose.some(records, wanted, results), wanted), tree.now(), {}
+  tree.take()
   local of = tree.sync():match "^%S+"
   load_baseline(of)
   for i, record in ipairs(chosen) do

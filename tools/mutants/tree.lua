@@ -5,9 +5,13 @@ local list = require "mutants.list"
 ffi.cdef [[
 struct mutants_time { long s, ns; };
 int clock_gettime(int clock, struct mutants_time *);
+int open(const char *path, int flags, int mode);
+int flock(int fd, int operation);
 ]]
 
-local tree = { DIR = "build-mutants/tree1" }
+local tree = {} -- DIR: where the copy is, once one is taken
+
+local O_RDWR_CREATE_CLOEXEC, LOCK_EX_NB = 2 + 64 + 524288, 2 + 4
 
 local BUILD = "make -s --no-print-directory -j2 CFLAGS='-O1 -g -w' "
 local time = ffi.new "struct mutants_time"
@@ -46,6 +50,18 @@ local function lines_of(command)
   for line in pipe:lines() do found[#found + 1] = line end
   pipe:close()
   return found
+end
+
+--- Takes a copy that no other process uses, for as long as this one lives.
+function tree.take()
+  for number = 1, 100 do
+    local fd = ffi.C.open(("build-mutants/tree%d.lock"):format(number), O_RDWR_CREATE_CLOEXEC, 420)
+    if fd >= 0 and ffi.C.flock(fd, LOCK_EX_NB) == 0 then
+      tree.DIR = "build-mutants/tree" .. number
+      return
+    end
+  end
+  error "no copy of the tree is to be had"
 end
 
 --- Makes the copy the same as the working tree, touching only files that differ. @return a digest of what tests

@@ -51,7 +51,7 @@ end
 function units.run(unit, seconds)
   local _, command = plan(unit)
   local code, output, took = tree.run(command, seconds or MOST_SECONDS)
-  if code == 0 and (output:find "\nok 1 " or output:find "^ok 1 " or not unit:find "_spec") then return "passed", nil, took end
+  if code == 0 and (output:find "\nok 1 " or output:find "^ok 1 " or not unit:find "_spec%.lua") then return "passed", nil, took end
   if code == 0 then return "failed", "no test ran", took end
   if code == 124 or code == 137 then return "hung", "it does not end", took end
   return "failed", first_failure(output), took

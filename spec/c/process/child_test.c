@@ -248,6 +248,33 @@ static void a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up
     assert_int_equal(WTERMSIG(stage_until_message(WIRE_GONE)->status), SIGKILL);
 }
 
+static void all_of_a_childs_group_are_asked(void **state)
+{
+    (void)state;
+    stage.board->mode = "family";
+    stage_start();
+    stage_until_ticking(1);
+    stop_in(3600 * NS_PER_S);
+    until_signal(SIGTERM);
+    stop_in(0);
+    stage_until_gone();
+}
+
+static void a_lease_that_ends_is_told_once(void **state)
+{
+    (void)state;
+    stage.board->spec.lease_signal = SIGUSR1;
+    stage_set_deadlines(300 * NS_PER_MS, 3600 * NS_PER_S, 3601 * NS_PER_S);
+    start_stubborn();
+    until_signal(SIGUSR1);
+    for (int i = 0; i < 20; i++)
+        stage_until_ticking(0);
+    assert_int_equal(stage.signals, 1);
+    assert_null(stage_message(WIRE_KILLED));
+    stop_in(0);
+    stage_until_gone();
+}
+
 static void a_child_that_follows_is_not_killed(void **state)
 {
     (void)state;
@@ -334,6 +361,8 @@ int main(int argc, char **argv)
         STAGE_TEST(a_user_that_may_not_be_become_is_an_error),
         STAGE_TEST(a_held_lock_is_free_only_when_the_tree_is_gone),
         STAGE_TEST(a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up),
+        STAGE_TEST(all_of_a_childs_group_are_asked),
+        STAGE_TEST(a_lease_that_ends_is_told_once),
         STAGE_TEST(a_child_that_follows_is_not_killed),
         STAGE_TEST(a_stopped_child_follows_its_stop_signal),
         STAGE_TEST(a_child_is_asked_before_its_lease_ends_with_nobody_helping),

@@ -164,6 +164,7 @@ static void hear(const struct tick *tick)
 {
     if (tick->kind == TICK_SIGNALLED) {
         stage.last_signal = tick->detail;
+        stage.signals++;
         return;
     }
     stage.last_ns[tick->kind] = tick->at_ns;

@@ -111,6 +111,7 @@ struct stage {
     int64_t last_ns[2]; /* by TICK_CHILD, TICK_DAEMON */
     unsigned count[2];
     int last_signal;
+    unsigned signals; /* how many were told of */
     unsigned daemons; /* how many different ones were heard of */
     pid_t daemon_pids[16];
 };

@@ -101,8 +101,16 @@ static void look_around(const char *fifo)
         _exit(1);
 }
 
-/* tick; daemons: three daemons tick too; stubborn: tells of signals and goes on; ends: one daemon,
- * ends itself with 7; world: looks around first; root: becomes root, as sudo(8) does. */
+static void tell_signals(void)
+{
+    (void)signal(SIGINT, tell_signal);
+    (void)signal(SIGTERM, tell_signal);
+    (void)signal(SIGUSR1, tell_signal);
+}
+
+/* tick; family: ignores TERM, and another of its group tells of it; daemons: three daemons tick
+ * too; stubborn: tells of signals and goes on; ends: one daemon, ends itself with 7; world: looks
+ * around first; root: becomes root, as sudo(8) does. */
 void stage_play_child(const char *mode, const char *fifo)
 {
     if (strcmp(mode, "world") == 0)
@@ -122,10 +130,14 @@ void stage_play_child(const char *mode, const char *fifo)
     }
     if (strcmp(mode, "root") == 0 && setresuid(0, 0, 0) < 0)
         _exit(1);
-    if (strcmp(mode, "stubborn") == 0) {
-        (void)signal(SIGINT, tell_signal);
-        (void)signal(SIGTERM, tell_signal);
-        (void)signal(SIGUSR1, tell_signal);
+    if (strcmp(mode, "stubborn") == 0)
+        tell_signals();
+    if (strcmp(mode, "family") == 0) {
+        (void)signal(SIGTERM, SIG_IGN);
+        if (fork() == 0) {
+            tell_signals();
+            tick_for_ever(TICK_DAEMON);
+        }
     }
     tick_for_ever(TICK_CHILD);
 }

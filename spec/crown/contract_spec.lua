@@ -1,0 +1,47 @@
+-- What an oracle's answers come to, one after the other: crown.election.contract.
+local contract = require "crown.election.contract"
+
+describe("the oracle contract", function()
+  local function verdict(...) return { contract.verdict("claim", ...) } end
+
+  it("takes a delay and what a grant may say", function()
+    assert.same({ "granted", 5 }, verdict(true, 5))
+    assert.same({ "granted", 5, 15, 7 }, verdict(true, 5, { ttl = 15, epoch = 7 }))
+    assert.same({ "granted", math.huge }, verdict(true, math.huge))
+  end)
+
+  for what, results in pairs {
+    ["a delay of nothing"] = { true },
+    ["a delay of zero"] = { true, 0 },
+    ["a delay before now"] = { true, -1 },
+    ["a delay that is no number"] = { true, 0 / 0 },
+    ["a TTL before now"] = { true, 5, { ttl = -1 } },
+    ["a TTL in words"] = { true, 5, { ttl = "15" } },
+    ["an epoch of zero"] = { true, 5, { epoch = 0 } },
+    ["a grant in words"] = { true, 5, "15" },
+    ["a truth that is not true"] = { 1, 5 },
+    ["a denial in words"] = { false, "ann" },
+    ["an expiry in words"] = { false, { expires_in = "soon" } },
+  } do
+    it("believes nothing of " .. what, function()
+      local word, why = contract.verdict("claim", unpack(results, 1, 3))
+      assert.equal("unknown", word)
+      assert.matches("claim returned .*contract", why)
+    end)
+  end
+
+  it("knows nothing where nothing is said", function()
+    assert.equal("unknown", contract.verdict("claim", nil))
+    assert.same({ "unknown", "no route" }, verdict(nil, "no route"))
+    assert.equal("nothing", contract.verdict("handle_info", nil))
+    assert.same({ "unknown", "no route" }, { contract.verdict("handle_info", nil, "no route") })
+  end)
+
+  it("tells a denial from an eviction", function()
+    assert.same({ "denied" }, verdict(false))
+    assert.same({ "evicted" }, verdict(false, { evicted = true }))
+    local word, expires, node, epoch, amnesia = contract.verdict("refresh", false,
+      { node = "ann", epoch = 7, expires_in = -1, amnesia = true })
+    assert.same({ "denied", 0, "ann", 7, true }, { word, expires, node, epoch, amnesia })
+  end)
+end)
