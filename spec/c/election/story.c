@@ -7,19 +7,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "scenario.h"
 
 struct election_config story_config(void)
 {
-    return (struct election_config){.retry_ns = NS_PER_S,
-                                    .call_timeout_ns = 5 * NS_PER_S,
-                                    .lost_timeout_ns = 5 * NS_PER_S,
-                                    .monitor_leader = true,
-                                    .has_child = true,
-                                    .has_abdicate = true,
-                                    .restart_max = 2,
-                                    .restart_within_ns = 60 * NS_PER_S,
-                                    .restart_backoff_first_ns = 100 * NS_PER_MS,
-                                    .restart_backoff_most_ns = 5 * NS_PER_S};
+    return scenario_config();
 }
 
 void story_feed(struct story *story, struct election_event event)
