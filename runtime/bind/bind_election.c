@@ -287,6 +287,24 @@ static int election_all(lua_State *L)
     return 1;
 }
 
+/* election.count() -> how many elections this runtime has. */
+static int election_count(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)candidates_count(check_host(L)->env.candidates));
+    return 1;
+}
+
+/* election.find(name) -> its status, or nothing where there is no such election here. */
+static int election_find(lua_State *L)
+{
+    const struct candidate *candidate =
+        candidates_find(check_host(L)->env.candidates, luaL_checkstring(L, 1));
+    if (candidate == NULL)
+        return 0;
+    push_status(L, candidate);
+    return 1;
+}
+
 /* election.abdicate(name) -> whether there is such an election. */
 static int election_abdicate_by_name(lua_State *L)
 {
@@ -414,7 +432,8 @@ static const luaL_Reg functions[] = {
     {"new", election_new},         {"on_event", election_on_event},
     {"want", election_want},       {"emit", election_emit},
     {"explain", election_explain}, {"events", election_events},
-    {"all", election_all},         {"abdicate", election_abdicate_by_name},
+    {"all", election_all},         {"find", election_find},
+    {"count", election_count},     {"abdicate", election_abdicate_by_name},
     {"counts", election_counts},   {NULL, NULL},
 };
 

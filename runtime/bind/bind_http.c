@@ -1,50 +1,69 @@
 /* crown.core.http: serve(address, port, fn) -> the port, or nil, message, code. fn(path) -> status,
- * type, body; it must not wait. One server a runtime, until its end. */
+ * type, body; it runs in a task for each request. The server belongs to whoever opens it, and ends
+ * with that. */
 #include <lauxlib.h>
-#include <stdlib.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "bind/bind.h"
-#include "host/host.h"
+#include "bind/handle.h"
 #include "http/server.h"
+#include "lua/task.h"
 
 #define SERVER_TYPE "crown.http_server"
 
 struct served {
+    struct handle handle;
     struct http_server *server;
-    lua_State *L; /* the main one: requests come from the loop */
-    int function; /* registry reference */
-    int answer;   /* keeps the last answer's strings alive */
 };
 
-static void answer_failure(struct served *served, struct http_answer *answer)
+static void answer_failure(struct http_exchange *exchange, const char *problem)
 {
     static const char text[] = "internal error\n";
-    log_error("http: %s", lua_tostring(served->L, -1));
-    *answer = (struct http_answer){500, "text/plain; charset=utf-8", text, sizeof(text) - 1};
+    const struct http_answer answer = {500, "text/plain; charset=utf-8", text, sizeof(text) - 1};
+    log_error("http: %s", problem != NULL ? problem : "the answer is no status, type and body");
+    http_exchange_answer(exchange, &answer);
 }
 
-static void handle(void *context, const char *path, struct http_answer *answer)
+static void answered(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
-    struct served *served = context;
-    lua_State *L = served->L;
-    int top = lua_gettop(L);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, served->function);
-    lua_pushstring(L, path);
-    if (lua_pcall(L, 1, 3, 0) != 0 || lua_tostring(L, -1) == NULL || lua_tostring(L, -2) == NULL) {
-        answer_failure(served, answer);
-        lua_settop(L, top);
+    struct http_exchange *exchange = context;
+    lua_State *L = task_state(task);
+    if (outcome == TASK_FAILED) {
+        answer_failure(exchange, lua_tostring(L, -1));
         return;
     }
-    answer->status = (unsigned)lua_tonumber(L, -3);
-    answer->type = lua_tostring(L, -2);
-    answer->body = lua_tolstring(L, -1, &answer->size);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, served->answer);
-    lua_insert(L, -3);
-    lua_rawseti(L, -3, 1);
-    lua_rawseti(L, -2, 2);
-    lua_settop(L, top);
+    lua_settop(L, lua_gettop(L) - nresults + 3);
+    struct http_answer answer = {.status = (unsigned)lua_tonumber(L, -3),
+                                 .type = lua_tostring(L, -2)};
+    answer.body = lua_tolstring(L, -1, &answer.size);
+    if (answer.status == 0 || answer.type == NULL || answer.body == NULL)
+        answer_failure(exchange, NULL);
+    else
+        http_exchange_answer(exchange, &answer);
 }
+
+static void handle(void *context, struct http_exchange *exchange, const char *path)
+{
+    struct served *served = context;
+    lua_pushstring(handle_push(&served->handle), path);
+    if (!handle_ask(&served->handle, 1, answered, exchange))
+        answer_failure(exchange, "its scope is over");
+}
+
+static void release(struct served *served)
+{
+    http_server_close(served->server);
+    served->server = NULL;
+    handle_close(&served->handle);
+}
+
+static void scope_ended(struct scope_member *member)
+{
+    release(container_of(member, struct served, handle.member));
+}
+
+static const struct scope_kind server_kind = {.name = "http server", .end = scope_ended};
 
 static int http_serve(lua_State *L)
 {
@@ -53,29 +72,26 @@ static int http_serve(lua_State *L)
     int port = luaL_checkint(L, 2);
     luaL_checktype(L, 3, LUA_TFUNCTION);
     luaL_argcheck(L, port >= 0 && port <= 65535, 2, "a port");
+    lua_settop(L, 3);
+    struct scope *scope = task_scope_here(lua_vm_of(L));
+    if (scope_closed(scope))
+        return push_scope_over(L);
     struct served *served = lua_newuserdata(L, sizeof(*served));
-    *served = (struct served){.L = lua_vm_state(lua_vm_of(L))};
+    *served = (struct served){.server = NULL};
     luaL_getmetatable(L, SERVER_TYPE);
     lua_setmetatable(L, -2);
     served->server =
         http_server_open(lua_vm_loop(lua_vm_of(L)), address, (unsigned)port, handle, served, &err);
     if (served->server == NULL)
         return push_error(L, &err);
-    lua_pushvalue(L, 3);
-    served->function = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_newtable(L);
-    served->answer = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pushvalue(L, -1);
-    (void)luaL_ref(L, LUA_REGISTRYINDEX); /* alive until the state is closed */
+    handle_open(L, &served->handle, 4, 3, scope, &server_kind);
     lua_pushinteger(L, (lua_Integer)http_server_port(served->server));
     return 1;
 }
 
 static int server_gc(lua_State *L)
 {
-    struct served *served = luaL_checkudata(L, 1, SERVER_TYPE);
-    http_server_close(served->server);
-    served->server = NULL;
+    release(luaL_checkudata(L, 1, SERVER_TYPE));
     return 0;
 }
 

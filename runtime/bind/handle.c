@@ -4,7 +4,6 @@
 #include <lauxlib.h>
 
 #include "bind/bind.h"
-#include "lua/task.h"
 
 void handle_open(lua_State *L, struct handle *handle, int self, int function, struct scope *scope,
                  const struct scope_kind *kind)
@@ -26,22 +25,22 @@ lua_State *handle_push(struct handle *handle)
     return L;
 }
 
-/* The function is beneath its arguments. One whose scope is ending hears no more. */
-static void spawn(lua_State *L, struct handle *handle, int nargs)
+bool handle_ask(struct handle *handle, int nargs, task_done *done, void *context)
 {
-    (void)task_spawn(handle->vm, L, nargs, handle->member.scope, NULL, NULL);
+    return task_spawn(handle->vm, lua_vm_state(handle->vm), nargs, handle->member.scope, done,
+                      context) != NULL;
 }
 
 void handle_call(struct handle *handle, int nargs)
 {
-    spawn(lua_vm_state(handle->vm), handle, nargs);
+    (void)handle_ask(handle, nargs, NULL, NULL); /* one whose scope is ending hears no more */
 }
 
 void handle_call_from(lua_State *L, struct handle *handle, int nargs)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, handle->function);
     lua_insert(L, -nargs - 1);
-    spawn(L, handle, nargs);
+    (void)task_spawn(handle->vm, L, nargs, handle->member.scope, NULL, NULL); /* as handle_call */
 }
 
 void handle_close(struct handle *handle)

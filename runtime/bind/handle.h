@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/scope.h"
+#include "lua/task.h"
 #include "lua/vm.h"
 
 /** Embed it in the userdata; zero-initialise before first use. */
@@ -34,7 +35,9 @@ void handle_open(lua_State *L, struct handle *handle, int self, int function, st
 lua_State *handle_push(struct handle *handle);
 /** Calls the function in a task of the handle's scope. */
 void handle_call(struct handle *handle, int nargs);
-/** The same with `nargs` values from the top of L (popped). */
+/** The same, and hears how it ended. @return false where the scope is over. */
+bool handle_ask(struct handle *handle, int nargs, task_done *done, void *context);
+/** As handle_call, with `nargs` values from the top of L (popped). */
 void handle_call_from(lua_State *L, struct handle *handle, int nargs);
 
 /** Lets go of function and scope. Harmless for one that is closed. */

@@ -17,6 +17,8 @@
     X(MHD_create_response_from_buffer)                                                             \
     X(MHD_add_response_header)                                                                     \
     X(MHD_queue_response)                                                                          \
+    X(MHD_suspend_connection)                                                                      \
+    X(MHD_resume_connection)                                                                       \
     X(MHD_destroy_response)
 
 /** The functions, by their own names: `microhttpd.MHD_run(daemon)`. All NULL before

@@ -1,6 +1,7 @@
 #include "http/server.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/list.h"
 #include "http/microhttpd.h"
 
 #define CONNECTIONS_MAX 64u
@@ -22,6 +24,18 @@ struct http_server {
     http_handler *handler;
     void *context;
     unsigned port;
+    struct list exchanges; /* that wait for an answer */
+    struct loop_job resumed;
+};
+
+/* From the request's headers to its answer: MHD asks again and again, and is told to wait. */
+struct http_exchange {
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    struct list_node link; /* while it waits */
+    struct MHD_Response *response;
+    unsigned status;
+    bool asked;
 };
 
 static const char *const headers[][2] = {
@@ -34,46 +48,113 @@ static const char *const headers[][2] = {
      "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 };
 
-static enum MHD_Result respond(struct MHD_Connection *connection, const struct http_answer *answer)
+static struct MHD_Response *make_response(const struct http_answer *answer)
 {
     struct MHD_Response *response = microhttpd.MHD_create_response_from_buffer(
         answer->size, (void *)answer->body, MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
-        return MHD_NO;
+        return NULL;
     /* A header that finds no memory is left out: none of them is what was asked for. */
     (void)microhttpd.MHD_add_response_header(response, "Content-Type", answer->type);
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
         (void)microhttpd.MHD_add_response_header(response, headers[i][0], headers[i][1]);
     if (answer->status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)microhttpd.MHD_add_response_header(response, "Allow", "GET, HEAD");
-    enum MHD_Result queued = microhttpd.MHD_queue_response(connection, answer->status, response);
-    microhttpd.MHD_destroy_response(response);
-    return queued;
+    return response;
+}
+
+static enum MHD_Result respond(struct http_exchange *exchange)
+{
+    if (exchange->response == NULL)
+        return MHD_NO; /* no memory, or the server closes */
+    return microhttpd.MHD_queue_response(exchange->connection, exchange->status,
+                                         exchange->response);
+}
+
+static void set_answer(struct http_exchange *exchange, const struct http_answer *answer)
+{
+    exchange->status = answer->status;
+    exchange->response = make_response(answer);
+}
+
+static struct http_exchange *begin(struct http_server *server, struct MHD_Connection *connection)
+{
+    struct http_exchange *exchange = calloc(1, sizeof(*exchange));
+    if (exchange != NULL) {
+        exchange->server = server;
+        exchange->connection = connection;
+    }
+    return exchange;
+}
+
+static bool is_get(const char *method)
+{
+    return strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
 static enum MHD_Result requested(void *context, struct MHD_Connection *connection, const char *url,
                                  const char *method, const char *version, const char *upload,
                                  size_t *upload_size, void **state)
 {
-    static char begun;
-    const struct http_server *server = context;
-    struct http_answer answer = {.status = MHD_HTTP_METHOD_NOT_ALLOWED,
-                                 .type = "text/plain; charset=utf-8",
-                                 .body = "GET only\n",
-                                 .size = sizeof("GET only\n") - 1};
+    static const struct http_answer not_allowed = {.status = MHD_HTTP_METHOD_NOT_ALLOWED,
+                                                   .type = "text/plain; charset=utf-8",
+                                                   .body = "GET only\n",
+                                                   .size = sizeof("GET only\n") - 1};
+    struct http_server *server = context;
+    struct http_exchange *exchange = *state;
     (void)version;
     (void)upload;
-    if (*state == NULL) {
-        *state = &begun; /* the headers are there; answered when the request is complete */
-        return MHD_YES;
+    if (exchange == NULL) {
+        /* The headers are there; it is asked when the request is complete. */
+        *state = begin(server, connection);
+        return *state != NULL ? MHD_YES : MHD_NO;
     }
     if (*upload_size > 0) {
         *upload_size = 0; /* nobody wants a body */
         return MHD_YES;
     }
-    if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
-        server->handler(server->context, url, &answer);
-    return respond(connection, &answer);
+    if (exchange->asked)
+        return respond(exchange);
+    exchange->asked = true;
+    if (!is_get(method)) {
+        set_answer(exchange, &not_allowed);
+        return respond(exchange);
+    }
+    microhttpd.MHD_suspend_connection(connection);
+    list_append(&server->exchanges, &exchange->link);
+    server->handler(server->context, exchange, url);
+    return MHD_YES;
+}
+
+static void completed(void *context, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode how)
+{
+    struct http_exchange *exchange = *state;
+    (void)context;
+    (void)connection;
+    (void)how;
+    if (exchange == NULL)
+        return;
+    list_remove(&exchange->link);
+    if (exchange->response != NULL)
+        microhttpd.MHD_destroy_response(exchange->response);
+    free(exchange);
+    *state = NULL;
+}
+
+static void resume(struct http_exchange *exchange)
+{
+    list_remove(&exchange->link);
+    microhttpd.MHD_resume_connection(exchange->connection);
+}
+
+void http_exchange_answer(struct http_exchange *exchange, const struct http_answer *answer)
+{
+    struct http_server *server = exchange->server;
+    set_answer(exchange, answer);
+    resume(exchange);
+    /* Not from here: the handler may have answered at once, from inside the library. */
+    loop_post(server->loop, &server->resumed);
 }
 
 static void arm(struct http_server *server)
@@ -103,20 +184,25 @@ static void due(struct loop_deadline *timer)
     run(container_of(timer, struct http_server, timer));
 }
 
+static void resumed(struct loop_job *job)
+{
+    run(container_of(job, struct http_server, resumed));
+}
+
 static int start(struct http_server *server, const char *address, unsigned port,
                  struct crown_error *err)
 {
     struct address bound;
     if (!address_is_number(address) || address_parse(&bound, address, port) < 0)
         return error_set(err, ERROR_USAGE, "http: '%s' is no IP address", address);
-    unsigned flags =
-        MHD_USE_EPOLL | (address_plain(&bound)->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
+                     (address_plain(&bound)->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
     server->daemon = microhttpd.MHD_start_daemon(
         flags, (uint16_t)port, NULL, NULL, requested, server, MHD_OPTION_SOCK_ADDR,
         address_plain(&bound), MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
     if (server->daemon == NULL)
         return error_set_errno(err, errno, "http: listen on %s port %u", address, port);
     const union MHD_DaemonInfo *epoll =
@@ -146,6 +232,8 @@ struct http_server *http_server_open(struct loop *loop, const char *address, uns
     server->handler = handler;
     server->context = context;
     server->timer.fire = due;
+    server->resumed.run = resumed;
+    list_init(&server->exchanges);
     if (start(server, address != NULL ? address : "127.0.0.1", port, err) < 0) {
         http_server_close(server);
         return NULL;
@@ -165,6 +253,10 @@ void http_server_close(struct http_server *server)
     if (server->watch.ready != NULL)
         loop_unwatch(&server->watch);
     loop_at_cancel(server->loop, &server->timer);
+    loop_unpost(server->loop, &server->resumed);
+    /* The library wants none suspended: they find no response, and are closed. */
+    while (!list_empty(&server->exchanges))
+        resume(container_of(list_first(&server->exchanges), struct http_exchange, link));
     if (server->daemon != NULL)
         microhttpd.MHD_stop_daemon(server->daemon);
     free(server);

@@ -12,7 +12,10 @@
 
 struct http_server;
 
-/** What a request is answered with; the body is copied. */
+/** A request that waits for its answer. */
+struct http_exchange;
+
+/** What a request is answered with; all of it is copied. */
 struct http_answer {
     unsigned status;
     const char *type; /* Content-Type */
@@ -20,9 +23,15 @@ struct http_answer {
     size_t size;
 };
 
-/** Called for each GET. @param path decoded, without the query. @param answer filled in; what it
- * points to must last until the next call. */
-typedef void http_handler(void *context, const char *path, struct http_answer *answer);
+/**
+ * Called for each GET, from the loop. Answer with http_exchange_answer, now or later; the client
+ * waits meanwhile.
+ * @param path decoded, without the query; valid during the call.
+ */
+typedef void http_handler(void *context, struct http_exchange *exchange, const char *path);
+
+/** Answers, once. Not for an exchange of a server that is closed. */
+void http_exchange_answer(struct http_exchange *exchange, const struct http_answer *answer);
 
 /**
  * Listens.
@@ -33,6 +42,7 @@ struct http_server *http_server_open(struct loop *loop, const char *address, uns
                                      http_handler *handler, void *context, struct crown_error *err);
 /** @return the port, also where 0, any, was asked for. */
 unsigned http_server_port(const struct http_server *server);
+/** Whoever still waits for an answer gets none. */
 void http_server_close(struct http_server *server);
 
 #endif

@@ -54,6 +54,14 @@ describe("the HTTP endpoint", function()
     assert.equal("leadership.claimed", found.changes[#found.changes].event)
   end)
 
+  it("lists as many as asked for, and says how many there are", function()
+    start "web"
+    local found = crown.json.decode(get("/api/elections/0").body)
+    assert.same({ {}, 1 }, { found.elections, found.total })
+    assert.equal(1, #crown.json.decode(get("/api/elections/5").body).elections)
+    assert.equal(404, get("/api/elections/x").status)
+  end)
+
   it("escapes names, and lets nothing from outside in", function()
     start "web"
     local page = get "/"

@@ -14,19 +14,29 @@ local web = {}
 
 local TEXT, JSON, HTML = "text/plain; charset=utf-8", "application/json", "text/html; charset=utf-8"
 
-local function everything()
-  return { node = core.node(), version = core.version, pid = core.pid, elections = elections.all(),
+local PAGE = 500 -- elections at a time: what comes from C cannot be interrupted, and others want their turn
+
+-- The status of the first elections, or of all.
+local function statuses(most)
+  local list = {}
+  repeat
+    local some = elections.all(#list, math.min(PAGE, most - #list))
+    for _, one in ipairs(some) do list[#list + 1] = one end
+  until #some < PAGE or #list == most
+  return list
+end
+
+local function state(most)
+  return { node = core.node(), version = core.version, pid = core.pid, total = elections.count(), elections = statuses(most),
     changes = history.list() }
 end
 
-local function find(name)
-  for _, one in ipairs(elections.all()) do
-    if one.name == name then return one end
-  end
+local function as_json(most)
+  return 200, JSON, json.line(state(most), "elections", "changes")
 end
 
 local function leader(name)
-  local one = find(name)
+  local one = elections.find(name)
   if not one then return 404, TEXT, "no such election here\n" end
   local leads = one.phase == "leading" and one.acting
   return leads and 200 or 503, JSON, json.line { name = name, leading = leads or false, leader = one.leader,
@@ -34,10 +44,10 @@ local function leader(name)
 end
 
 local pages = {
-  ["/"] = function() return 200, HTML, page.render(everything()) end,
+  ["/"] = function() return 200, HTML, page.render(state(page.MOST)) end,
   ["/healthz"] = function() return 200, TEXT, "ok\n" end,
-  ["/metrics"] = function() return 200, metrics.TYPE, metrics.render(elections.all(), elections.counts()) end,
-  ["/api/elections"] = function() return 200, JSON, json.line(everything(), "elections", "changes") end,
+  ["/metrics"] = function() return 200, metrics.TYPE, metrics.render(statuses(math.huge), elections.counts()) end,
+  ["/api/elections"] = function() return as_json(math.huge) end,
 }
 
 --- Answers a request.
@@ -47,9 +57,11 @@ local pages = {
 -- @treturn string the body
 function web.answer(path)
   if pages[path] then return pages[path]() end
+  local most = tonumber(path:match "^/api/elections/(%d+)$")
+  if most then return as_json(most) end
   local name = path:match "^/leader/(.+)$"
   if name then return leader(name) end
-  return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME and /api/elections\n"
+  return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME, /api/elections and /api/elections/MOST\n"
 end
 
 --- Takes an address apart.

@@ -3,7 +3,8 @@
 
 local page = {}
 
-local MOST = 1000 -- rows
+--- How many elections it shows.
+page.MOST = 1000
 
 local function escape(text)
   return (tostring(text):gsub('[&<>"\']', { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
@@ -63,7 +64,7 @@ function badge(phase) {
 }
 function show(state) {
   const body = document.querySelector("tbody"), list = document.querySelector("ol");
-  body.replaceChildren(...state.elections.slice(0, 1000).map(e => {
+  body.replaceChildren(...state.elections.map(e => {
     const row = document.createElement("tr");
     [e.name, badge(e.phase), e.leader || "–", String(e.epoch), span(e.expires_in), span(e.since), e.oracle]
       .forEach((child, i) => cell(row, i, child));
@@ -82,7 +83,7 @@ function show(state) {
 const live = document.querySelector("#live");
 async function follow() {
   try {
-    const answer = await fetch("api/elections", { cache: "no-store" });
+    const answer = await fetch("api/elections/1000", { cache: "no-store" });
     show(await answer.json());
     live.className = "on"; live.textContent = "live";
   } catch (problem) {
@@ -120,7 +121,7 @@ end
 
 local function map(list, fn)
   local parts = {}
-  for i = 1, math.min(#list, MOST) do parts[i] = fn(list[i]) end
+  for i = 1, #list do parts[i] = fn(list[i]) end
   return table.concat(parts, "\n")
 end
 
@@ -166,8 +167,8 @@ function page.render(state)
     version = escape(state.version), pid = ("%d"):format(state.pid), now = os.date "%H:%M:%S", head = table.concat(head),
     rows = map(state.elections, row_of), changes = map(state.changes, change_of),
     hidden = #state.changes > 0 and " hidden" or "",
-    more = #state.elections > MOST and ('<p class="soft">and %d more: <a href="api/elections">all as JSON</a></p>')
-      :format(#state.elections - MOST) or "",
+    more = state.total > #state.elections and ('<p class="soft">and %d more: <a href="api/elections">all as JSON</a></p>')
+      :format(state.total - #state.elections) or "",
   }
   return (TEMPLATE:gsub("%$(%l+)", values))
 end
