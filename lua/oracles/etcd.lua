@@ -9,6 +9,7 @@ local Client = require "crown.etcd.client"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local store_options = require "crown.oracle.options"
+local Trust = require "crown.oracle.trust"
 
 local Etcd = {}
 Etcd.__index = Etcd
@@ -61,8 +62,10 @@ function Etcd.init(opts)
   local token
   token, problem = candidate.enter("etcd " .. checked.url, base, opts)
   if not token then return nil, problem end
+  local trust = Trust.of("etcd " .. checked.url)
+  trust:lasts(ttl)
   return setmetatable({ client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, node = opts.node,
-    base = base, name = opts.crown_name, send = opts.send, highest = 0,
+    base = base, name = opts.crown_name, send = opts.send, trust = trust,
     digits = own_digits(token) },
     Etcd)
 end
@@ -72,13 +75,10 @@ local function range_end(prefix)
   return prefix:sub(1, -2) .. string.char(prefix:byte(-1) + 1)
 end
 
--- A revision that went back: the store was made anew, and has forgotten who leads.
-local function remembers(self, answer)
+-- A revision that went back, or another cluster: the store was made anew, and has forgotten who leads.
+local function remembers(self, answer, known)
   local header = answer.header or {}
-  local revision = tonumber(header.revision) or 0
-  local forgot = revision < self.highest or self.cluster ~= nil and self.cluster ~= header.cluster_id
-  self.highest, self.cluster = revision, header.cluster_id
-  return not forgot
+  return self.trust:saw { identity = header.cluster_id, at = tonumber(header.revision) or 0, known = known }
 end
 
 -- Chosen here, so that it can be revoked also when its answer never came. 62 bits, more than a number holds: text.
@@ -213,17 +213,26 @@ local function watch_ourselves(self, revision)
   self.watches[2] = self.client:watch(self.base .. ".evict", from, function() self.send "check" end)
 end
 
+-- Out of the queue, so that nobody waits for a place that takes no part.
+local function leave(self)
+  local lease = self.lease
+  forget(self)
+  if lease then self.client:ask("/v3/lease/revoke", { ID = lease }) end
+end
+
 function Etcd:claim()
+  if self.trust:left() > 0 then return self.trust:denial() end
   self.watches = self.watches or {}
   local fine, problem, code = clean(self)
   if fine then fine, problem, code = open_session(self) end
   if fine then fine, problem, code = take_place(self) end
   if not fine then return nil, problem, code end
+  local known = self.trust.at
   local leader, answer, why = first_of(self, { sort_order = "ASCEND" })
   if not leader then return nil, answer, why end
-  if not remembers(self, answer) then
-    forget(self)
-    return false, { amnesia = true, expires_in = self.ttl }
+  if not remembers(self, answer, known) then
+    leave(self)
+    return self.trust:denial()
   end
   if leader.key ~= self.key then
     if not leader.key then forget(self) return nil, "our lease has run out while we were in the queue", "store" end
@@ -250,12 +259,12 @@ function Etcd:refresh()
   if not self.lease then return false end
   local alive, problem, code = keep_alive(self)
   if alive == nil then return nil, problem, code end
-  local leader, answer = nil, nil
+  local leader, answer, known = nil, nil, self.trust.at
   if alive then leader, answer, code = first_of(self, { sort_order = "ASCEND" }) end
   if alive and not leader then return nil, answer, code end
   if not alive or leader.key ~= self.key then
     forget(self)
-    if answer and not remembers(self, answer) then return false, { amnesia = true, expires_in = self.ttl } end
+    if answer and not remembers(self, answer, known) then return self.trust:denial() end
     return false, leader and leader.key and { node = leader.node, epoch = leader.epoch } or nil
   end
   if is_evicted(self) then return false, { evicted = true } end
@@ -263,9 +272,7 @@ function Etcd:refresh()
 end
 
 function Etcd:abdicate()
-  local lease = self.lease
-  forget(self)
-  if lease then self.client:ask("/v3/lease/revoke", { ID = lease }) end
+  leave(self)
 end
 
 function Etcd:handle_info(message)

@@ -51,6 +51,15 @@ describe("a store that may have forgotten", function()
     assert.is_false(trust:saw { identity = "a", at = 6 })
   end)
 
+  it("is believed when an older answer comes after a newer one", function()
+    trust:saw { identity = "a", at = 5 }
+    local known = trust.at
+    assert.is_true(trust:saw { identity = "a", at = 7, known = known })
+    assert.is_true(trust:saw { identity = "a", at = 6, known = known })
+    assert.equal(7, trust.at)
+    assert.is_false(trust:saw { identity = "a", at = 6, known = 7 })
+  end)
+
   it("is sat out from when it began, where it tells its age", function()
     trust:saw { age = 4 }
     assert.equal(6, trust:left())

@@ -5,6 +5,7 @@ local Etcd = require "support.etcd"
 local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
 local Player = require "support.oracle_candidate"
+local Proxy = require "support.proxy"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
@@ -130,6 +131,23 @@ describe("the oracle on etcd", function()
     assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. serial .. "/", "--keys-only"))
   end)
 
+  it("asks the next endpoint in time when the first one freezes, and stays with that", function()
+    local proxy = Proxy.start(server.port)
+    local one = candidate("one", { url = ("etcd://127.0.0.1:%d,%s"):format(proxy.port, server.endpoint), ttl = 10 })
+    local epoch = one:claim()[4]
+    proxy:freeze()
+    local at = crown.now()
+    local verdict = one:refresh()
+    local took = crown.now() - at
+    at = crown.now()
+    assert.equal("granted", one:refresh()[1])
+    assert.is_true(crown.now() - at < 0.8)
+    proxy:thaw()
+    proxy:destroy()
+    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+    assert.is_true(took < 1.6) -- the core waits for 1.8 s
+  end)
+
   it("counts a server that does not answer as not known, within the time-out", function()
     candidate("one", { timeout = 0.3 }):outlasts(server)
   end)
@@ -175,6 +193,23 @@ describe("an etcd server", function()
     local verdict = Player.new(etcd, options):claim()
     assert.equal("unknown", verdict[1])
     assert.matches("certificate", verdict[2])
+  end)
+
+  it("is logged in to again after a change of its users, which makes every pass of before old", function()
+    local dir = tempdir()
+    for _, words in ipairs { { "genrsa", "-out", dir .. "/key.pem", "2048" },
+      { "rsa", "-in", dir .. "/key.pem", "-pubout", "-out", dir .. "/pub.pem" } } do
+      assert.equal(0, crown.exec({ "openssl", unpack(words) }, { timeout = 30 }).code)
+    end
+    one = Etcd.start(nil, { "--auth-token", ("jwt,pub-key=%s/pub.pem,priv-key=%s/key.pem,sign-method=RS256,ttl=10m"):format(dir, dir) })
+    one:ctl("user", "add", "root:secret")
+    one:ctl("user", "grant-role", "root", "root")
+    one:ctl("auth", "enable")
+    local leader = Player.new(etcd, { name = "x", node = "one", url = "etcd://root:secret@" .. one.endpoint, ttl = 5 })
+    local epoch = leader:claim()[4]
+    one:ctl("--user", "root:secret", "user", "add", "joe:other")
+    local verdict = leader:refresh()
+    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
   end)
 
   it("that lost its data is sat out by who knew it before", function()

@@ -10,8 +10,10 @@ Etcd.__index = Etcd
 
 --- Starts a server.
 -- @string[opt] authority the directory of support.authority: then it speaks TLS
-function Etcd.start(authority)
-  local self = setmetatable({ dir = tempdir(), port = port.free(), peer_port = port.free(), authority = authority }, Etcd)
+-- @tparam[opt] table more words for its command line
+function Etcd.start(authority, more)
+  local self = setmetatable({ dir = tempdir(), port = port.free(), peer_port = port.free(), authority = authority,
+    more = more or {} }, Etcd)
   self.endpoint = "127.0.0.1:" .. self.port
   self.url = (authority and "etcds://" or "etcd://") .. self.endpoint
   self:up()
@@ -31,6 +33,7 @@ function Etcd:up()
       args[#args + 1] = word
     end
   end
+  for _, word in ipairs(self.more) do args[#args + 1] = word end
   self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = args }
   eventually(function()
     local answer = crown.http.request { url = client .. "/health", timeout = 1, insecure = true }

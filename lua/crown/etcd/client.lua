@@ -12,6 +12,7 @@ Client.__index = Client
 
 local PORT = 2379
 local MOST = 8 * 1024 * 1024
+local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
 
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
 -- @string text the URL
@@ -36,20 +37,16 @@ end
 
 --- Makes a client; nothing is asked yet.
 -- @tparam table parsed as Client.parse gives it; `ca`, `cert`, `key` besides
--- @number timeout seconds for each question
+-- @number timeout seconds for each question, all endpoints together, unless there are very many
 -- @treturn Client
 function Client.new(parsed, timeout)
-  return setmetatable({ parsed = parsed, timeout = timeout, at = 1 }, Client)
+  return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints) }, Client)
 end
 
 local function options_of(self, path, body)
   local parsed = self.parsed
   return { url = parsed.endpoints[self.at] .. path, method = "POST", body = core.json.encode(body), timeout = self.timeout,
     headers = { Authorization = self.token }, ca = parsed.ca, cert = parsed.cert, key = parsed.key, most = MOST }
-end
-
-local function next_endpoint(self)
-  self.at = self.at % #self.parsed.endpoints + 1
 end
 
 local function read(answer)
@@ -77,8 +74,18 @@ local function ask_once(self, path, body)
   local answer
   answer, problem, code = http.request(options_of(self, path, body))
   if not answer then return nil, problem, code end
-  if answer.status == 401 then self.token = nil end
-  return read(answer)
+  local found
+  found, problem, code = read(answer)
+  if answer.status == 401 or not found and problem:find("revision of auth store is old", 1, true) then self.token = nil end
+  return found, problem, code
+end
+
+-- With a pass that has run out, once more with a new one.
+local function ask_one(self, path, body)
+  local had_token = self.token
+  local found, problem, code = ask_once(self, path, body)
+  if not found and had_token and not self.token then return ask_once(self, path, body) end
+  return found, problem, code
 end
 
 --- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too.
@@ -88,11 +95,10 @@ end
 function Client:ask(path, body)
   local found, problem, code
   for _ = 1, #self.parsed.endpoints do
-    local had_token = self.token
-    found, problem, code = ask_once(self, path, body)
-    if not found and had_token and not self.token then found, problem, code = ask_once(self, path, body) end
+    local asked = self.at
+    found, problem, code = ask_one(self, path, body)
     if found or code == "store" then return found, problem, code end
-    next_endpoint(self)
+    if self.at == asked then self.at = asked % #self.parsed.endpoints + 1 end
   end
   return nil, problem, code
 end

@@ -42,15 +42,17 @@ end
 
 --- Notes what answered. It is to be told with each answer that can grant, before the grant counts.
 -- @tparam table answer `identity`: what names the memory; `at`: how far it had come, a number that never falls; `age`: how
--- many seconds old it is. What is nil is not known.
+-- many seconds old it is; `known`: how far it was known to have come when it was asked (`trust.at` then), where answers may
+-- overtake each other. What is nil is not known.
 -- @treturn boolean whether the store is believed
 function Trust:saw(answer)
   local other = answer.identity and self.identity and answer.identity ~= self.identity
-  local back = answer.at and self.at and answer.at < self.at
+  local least = answer.known or self.at
+  local back = answer.at and least and answer.at < least
   if other or back then self:doubt() end
   if answer.age then self:doubt(answer.age) end
   self.identity = answer.identity or self.identity
-  self.at = answer.at or self.at
+  if answer.at then self.at = (other or back) and answer.at or math.max(self.at or answer.at, answer.at) end
   return self:left() == 0
 end
 
