@@ -17,7 +17,8 @@ typedef void dialled(void *context, int fd, const struct address *address,
                      const struct crown_error *err);
 
 /**
- * Starts. Every address that a name has is tried, one after the other.
+ * Starts. Every address that a name has is tried, both families in turns, each with a little head
+ * start before the next one is tried beside it (RFC 8305); the first that answers is taken.
  * @param host a name, an address, or "unix:/path".
  * @param port a number as text.
  * @return for dial_cancel, until `done` was called; NULL with `err`.
