@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 
 #include "base/clock.h"
@@ -14,16 +15,24 @@
 #define SOCKETS_MAX 16
 #define TIMEOUT_MS 2000 /* of one try at one server; the caller's own deadline bounds the whole */
 #define TRIES 2
+#define RESOLV_CONF "/etc/resolv.conf"
+#define REOPEN_NS (1 * NS_PER_S) /* after a failure, at the most so often */
 
 struct resolver {
     struct loop *loop;
     ares_channel channel;
     struct loop_watch watches[SOCKETS_MAX];
     struct loop_deadline timer;
-    struct resolver *next; /* resolvers of other loops: tests have several */
+    struct stat source; /* of resolv.conf, as it was read */
+    int64_t opened_ns;
+    size_t pending;        /* resolutions */
+    bool failed;           /* no server has answered: perhaps there are others by now */
+    bool retired;          /* its last resolution frees it */
+    struct resolver *next; /* of other loops, for tests have several; and retired ones */
 };
 
 struct resolution {
+    struct resolver *resolver;
     resolved *done; /* NULL: nobody is interested any more */
     void *context;
     struct loop_job job; /* the answer goes through the run queue */
@@ -116,13 +125,57 @@ static int open_channel(struct resolver *resolver, struct crown_error *err)
     return 0;
 }
 
-struct resolver *resolver_get(struct loop *loop, struct crown_error *err)
+static void look_at_source(struct stat *source)
+{
+    if (stat(RESOLV_CONF, source) < 0)
+        *source = (struct stat){0}; /* none, which is another one than any */
+}
+
+/* c-ares reads resolv.conf once. A program that starts before the network would have to make do
+ * with that for ever. */
+static bool is_out_of_date(const struct resolver *resolver)
+{
+    struct stat now;
+    look_at_source(&now);
+    const struct stat *then = &resolver->source;
+    bool same = now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+                now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+                now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+    return !same ||
+           (resolver->failed && loop_now(resolver->loop) - resolver->opened_ns > REOPEN_NS);
+}
+
+static void resolver_free(struct resolver *resolver)
+{
+    struct resolver **at = &resolvers;
+    while (*at != resolver)
+        at = &(*at)->next;
+    *at = resolver->next;
+    ares_destroy(resolver->channel);
+    loop_at_cancel(resolver->loop, &resolver->timer);
+    for (int i = 0; i < SOCKETS_MAX; i++)
+        loop_unwatch(&resolver->watches[i]);
+    free(resolver);
+    ares_library_cleanup();
+}
+
+static struct resolver *current(const struct loop *loop)
 {
     struct resolver *resolver = resolvers;
-    while (resolver != NULL && resolver->loop != loop)
+    while (resolver != NULL && (resolver->loop != loop || resolver->retired))
         resolver = resolver->next;
-    if (resolver != NULL)
+    return resolver;
+}
+
+struct resolver *resolver_get(struct loop *loop, struct crown_error *err)
+{
+    struct resolver *resolver = current(loop);
+    if (resolver != NULL && !is_out_of_date(resolver))
         return resolver;
+    if (resolver != NULL && resolver->pending == 0)
+        resolver_free(resolver);
+    else if (resolver != NULL)
+        resolver->retired = true;
     resolver = calloc(1, sizeof(*resolver));
     if (resolver == NULL) {
         (void)error_set(err, ERROR_MEMORY, "set up name resolution: out of memory");
@@ -130,6 +183,8 @@ struct resolver *resolver_get(struct loop *loop, struct crown_error *err)
     }
     resolver->loop = loop;
     resolver->timer.fire = timer_due;
+    resolver->opened_ns = loop_now(loop);
+    look_at_source(&resolver->source);
     if (open_channel(resolver, err) < 0) {
         free(resolver);
         return NULL;
@@ -141,19 +196,12 @@ struct resolver *resolver_get(struct loop *loop, struct crown_error *err)
 
 void resolver_close(struct loop *loop)
 {
-    struct resolver **at = &resolvers;
-    while (*at != NULL && (*at)->loop != loop)
-        at = &(*at)->next;
-    struct resolver *resolver = *at;
-    if (resolver == NULL)
-        return;
-    *at = resolver->next;
-    ares_destroy(resolver->channel);
-    loop_at_cancel(loop, &resolver->timer);
-    for (int i = 0; i < SOCKETS_MAX; i++)
-        loop_unwatch(&resolver->watches[i]);
-    free(resolver);
-    ares_library_cleanup();
+    struct resolver *next;
+    for (struct resolver *resolver = resolvers; resolver != NULL; resolver = next) {
+        next = resolver->next;
+        if (resolver->loop == loop)
+            resolver_free(resolver);
+    }
 }
 
 static void answer_job(struct loop_job *job)
@@ -162,7 +210,10 @@ static void answer_job(struct loop_job *job)
     if (resolution->done != NULL)
         resolution->done(resolution->context, resolution->addresses, resolution->count,
                          &resolution->error);
+    struct resolver *resolver = resolution->resolver;
     free(resolution);
+    if (--resolver->pending == 0 && resolver->retired)
+        resolver_free(resolver);
 }
 
 static void take_addresses(struct resolution *resolution, const struct ares_addrinfo *result)
@@ -196,6 +247,8 @@ static void answered(void *context, int status, int timeouts, struct ares_addrin
         free(resolution); /* the resolver is closing */
         return;
     }
+    resolution->resolver->failed =
+        status != ARES_SUCCESS && status != ARES_ENOTFOUND && status != ARES_ENODATA;
     if (result != NULL) {
         take_addresses(resolution, result);
         ares_freeaddrinfo(result);
@@ -219,6 +272,8 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     }
     const struct ares_addrinfo_hints hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
+    resolution->resolver = resolver;
+    resolver->pending++;
     resolution->done = done;
     resolution->context = context;
     resolution->loop = resolver->loop;
