@@ -137,6 +137,8 @@ static int stream_line(lua_State *L)
     size_t size;
     if (asked->request == NULL || http_request_over(asked->request))
         return push_line(L, &now);
+    if (http_request_op(asked->request)->wake != NULL)
+        return luaL_error(L, "another task waits for a line of this answer");
     const char *line = http_request_line(asked->request, &size);
     if (line != NULL) {
         lua_pushlstring(L, line, size);

@@ -1,8 +1,8 @@
 /* crown.core.tcp: connections and listeners.
  * connect(host, port [, options]) -> connection, or nil, message, code; options: timeout (5), tls
- * (true or a table). listen(host, port, fn [, options]) -> listener, or nil, message, code;
- * options: tls; background (the program may end meanwhile);
- * fn(connection) runs in a task each. */
+ * (true or a table), silence: seconds that a peer which acknowledges nothing goes unnoticed (10).
+ * listen(host, port, fn [, options]) -> listener, or nil, message, code; options: tls; background
+ * (the program may end meanwhile); fn(connection) runs in a task each. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ struct connection {
     struct stream *stream; /* NULL once closed */
     struct tls_context *tls;
     int64_t timeout_ns;
-    bool keep_newline; /* of the read under way: "*L" */
+    int64_t silence_ns; /* 0: as the stream has it */
+    bool keep_newline;  /* of the read under way: "*L" */
     bool line;
 };
 
@@ -100,19 +101,38 @@ static int push_opened(lua_State *L, struct op *op)
         return push_error(L, &err);
     }
     struct connection *connection = push_connection(L);
+    if (waiting->silence_ns > 0)
+        stream_watch_silence(waiting->stream, waiting->silence_ns);
     *connection = *waiting;
     waiting->stream = NULL;
     waiting->tls = NULL;
     return 1;
 }
 
+/* A number that does not fit would be another port; a text is cut at a NUL. */
+static int check_port(lua_State *L, int index, int least)
+{
+    lua_Number port = luaL_checknumber(L, index);
+    luaL_argcheck(L, port >= least && port <= 65535 && port == (int)port, index,
+                  "a port expected: 1 to 65535");
+    return (int)port;
+}
+
+static const char *check_host_name(lua_State *L, int index)
+{
+    size_t size;
+    const char *host = luaL_checklstring(L, index, &size);
+    luaL_argcheck(L, strlen(host) == size, index, "a host with a NUL in it");
+    return host;
+}
+
 static int tcp_connect(lua_State *L)
 {
     struct crown_error err = {0};
-    const char *host = luaL_checkstring(L, 1);
+    const char *host = check_host_name(L, 1);
     char port[16] = "0";
     if (strncmp(host, "unix:", 5) != 0)
-        (void)snprintf(port, sizeof(port), "%d", luaL_checkint(L, 2));
+        (void)snprintf(port, sizeof(port), "%d", check_port(L, 2, 1));
     lua_settop(L, 3);
     bool options = lua_istable(L, 3);
     if (!options && !lua_isnil(L, 3))
@@ -122,6 +142,7 @@ static int tcp_connect(lua_State *L)
         lua_getfield(L, 3, "timeout");
         if (lua_isnumber(L, -1))
             connection->timeout_ns = clock_ns_from_seconds(lua_tonumber(L, -1));
+        connection->silence_ns = clock_ns_from_seconds(number_field(L, 3, "silence", 0));
         lua_getfield(L, 3, "tls");
         if (lua_toboolean(L, -1)) {
             connection->tls = read_tls(L, lua_gettop(L), false, &err);
@@ -358,8 +379,8 @@ static bool read_listen_options(lua_State *L, struct tcp_listener *listener,
 static int tcp_listen(lua_State *L)
 {
     struct crown_error err = {0};
-    const char *host = luaL_checkstring(L, 1);
-    int port = luaL_optint(L, 2, 0);
+    const char *host = check_host_name(L, 1);
+    int port = lua_isnoneornil(L, 2) ? 0 : check_port(L, 2, 0);
     luaL_checktype(L, 3, LUA_TFUNCTION);
     lua_settop(L, 4);
     struct lua_vm *vm = lua_vm_of(L);

@@ -1,10 +1,16 @@
 #include "bind/fields.h"
 
+#include <lauxlib.h>
+#include <string.h>
+
 const char *text_field(lua_State *L, int index, const char *key)
 {
     lua_getfield(L, index, key);
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1); /* it stays alive in the table */
+    size_t size = 0;
+    const char *text = lua_tolstring(L, -1, &size);
+    if (text != NULL && strlen(text) != size)
+        (void)luaL_error(L, "%s: a NUL in it", key); /* C would take what stands before it */
+    lua_pop(L, 1);                                   /* it stays alive in the table */
     return text;
 }
 

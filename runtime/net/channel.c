@@ -1,6 +1,7 @@
 #include "net/channel.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -8,17 +9,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define USER_TIMEOUT_MS 20000 /* unacknowledged data: the other side is gone (tcp(7)) */
+#include "base/clock.h"
+
+void channel_watch_silence(int fd, int64_t silence_ns)
+{
+    int on = 1, probes = 3;
+    int64_t ms = silence_ns < CHANNEL_SILENCE_LEAST_NS ? CHANNEL_SILENCE_LEAST_NS / NS_PER_MS
+                                                       : silence_ns / NS_PER_MS;
+    int timeout_ms = ms < INT_MAX ? (int)ms : INT_MAX;
+    int idle_s = timeout_ms / 2000 > 0 ? timeout_ms / 2000 : 1;
+    int interval_s = timeout_ms / 6000 > 0 ? timeout_ms / 6000 : 1;
+    /* UNIX sockets refuse these, and need none of them. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+}
 
 void channel_open(struct channel *channel, int fd, const struct address *peer)
 {
-    int on = 1, timeout = USER_TIMEOUT_MS;
+    int on = 1;
     channel->fd = fd;
     address_text(peer, channel->peer, sizeof(channel->peer));
-    /* UNIX sockets refuse these, and need none of them. */
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* refused by UNIX sockets */
+    channel_watch_silence(fd, CHANNEL_SILENCE_NS);
 }
 
 static ssize_t ssl_result(struct channel *channel, int result, struct crown_error *err)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/address.h"
@@ -20,6 +21,15 @@ struct channel {
 
 /** What moving bytes can end with, besides a number of them. */
 enum { CHANNEL_END = 0, CHANNEL_LATER = -1, CHANNEL_BROKEN = -2 };
+
+/** How long a peer that acknowledges nothing goes unnoticed, unless told otherwise; and the least
+ * that the kernel can be told. */
+#define CHANNEL_SILENCE_NS (10 * NS_PER_S)
+#define CHANNEL_SILENCE_LEAST_NS (2 * NS_PER_S)
+
+/** Has the kernel ask a silent peer whether it is there (tcp(7)): without that, a lost way goes
+ * unnoticed for two hours. Nothing happens on a UNIX socket. */
+void channel_watch_silence(int fd, int64_t silence_ns);
 
 /** Takes a socket over, and sets it up for answers without delay and a peer that vanishes. */
 void channel_open(struct channel *channel, int fd, const struct address *peer);

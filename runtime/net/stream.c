@@ -95,6 +95,8 @@ static void write_more(struct stream *stream)
         if (sent == CHANNEL_BROKEN) {
             stream->ended = true;
             buffer_drop(&stream->out, stream->out.size);
+            if (stream->reading)
+                op_complete(&stream->read_op); /* nothing is watched any more */
             break;
         }
         buffer_drop(&stream->out, (size_t)sent);
@@ -263,11 +265,28 @@ int stream_start_tls(struct stream *stream, const struct tls_context *tls, struc
 {
     if (stream->state != STREAM_OPEN || stream->channel.ssl != NULL || stream->out.size > 0)
         return error_set(err, ERROR_USAGE, "start TLS with %s: not now", stream->channel.peer);
+    if (stream->in.size > stream->taken) { /* it would be read as if TLS had brought it */
+        (void)error_set(&stream->error, ERROR_PROTOCOL,
+                        "start TLS with %s: it has sent more in plain, which anybody may have put "
+                        "there",
+                        stream->channel.peer);
+        *err = stream->error;
+        buffer_drop(&stream->in, stream->in.size);
+        stream->taken = 0;
+        set_failed(stream);
+        return -1;
+    }
     stream->tls = tls;
     op_init(&stream->open_op, stream->loop, open_cancelled);
     begin_tls(stream);
     update(stream);
     return 0;
+}
+
+void stream_watch_silence(struct stream *stream, int64_t silence_ns)
+{
+    if (stream->channel.fd >= 0)
+        channel_watch_silence(stream->channel.fd, silence_ns);
 }
 
 struct op *stream_open_op(struct stream *stream)

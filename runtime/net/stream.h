@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "loop/op.h"
@@ -35,8 +36,12 @@ struct stream *stream_connect(struct loop *loop, const char *host, const char *p
 struct stream *stream_adopt(struct loop *loop, int fd, const struct tls_context *tls,
                             struct crown_error *err);
 
-/** Begins TLS on an open stream; completes stream_open_op. @return 0, or -1 with `err`. */
+/** Begins TLS on an open stream; completes stream_open_op. @return 0, or -1 with `err`:
+ * ERROR_PROTOCOL, the stream closed, when more had come in plain than was read. */
 int stream_start_tls(struct stream *stream, const struct tls_context *tls, struct crown_error *err);
+
+/** How long a peer that acknowledges nothing goes unnoticed, from now on. */
+void stream_watch_silence(struct stream *stream, int64_t silence_ns);
 
 struct op *stream_open_op(struct stream *stream);
 /** @return what went wrong, or an error with code ERROR_NONE. */

@@ -25,6 +25,9 @@ int tls_error(struct ssl_st *ssl, const char *what, struct crown_error *err)
     unsigned long code = ERR_get_error();
     long verified = ssl != NULL ? SSL_get_verify_result(ssl) : X509_V_OK;
     const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+    if (ERR_SYSTEM_ERROR(
+            code)) /* a file that is not there, for one: OpenSSL 3 has no word for it */
+        reason = strerror(ERR_GET_REASON(code));
     ERR_clear_error();
     if (verified != X509_V_OK)
         return error_set(err, ERROR_TLS, "%s: certificate verify failed: %s", what,

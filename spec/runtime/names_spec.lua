@@ -1,6 +1,9 @@
 -- Name servers that misbehave: what a program on a host with such a one sees. As root, in namespaces of its own.
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
 local Names = require "support.names"
 local Network = require "support.network"
+local tempdir = require "support.tempdir"
 
 if not Network.is_possible() then return end
 
@@ -96,5 +99,59 @@ crown.http.request { url = "http://store.test:1/" } -- nobody is there: the name
 print((ask()))
 listener:close()]], { server = "answers 127.0.0.1" })
     assert.equal("204\n204\n", result.stdout)
+  end)
+end)
+
+describe("a connection by name", function()
+  it("is found as soon as resolv.conf names a server that answers", function()
+    local result = Names.run([[
+local crown = require "crown"
+local listener = crown.tcp.listen("127.0.0.1", 0, function() end)
+print(select(3, crown.tcp.connect("store.test", listener:port(), { timeout = 6 })))
+local file = io.open("/etc/resolv.conf", "w")
+file:write "nameserver 127.0.0.1\n"
+file:close()
+print(crown.tcp.connect("store.test", listener:port(), { timeout = 6 }) ~= nil)
+listener:close()]], { server = "answers 127.0.0.1", resolv = "nameserver 127.0.0.9\n" })
+    assert.equal("dns\ntrue\n", result.stdout)
+  end)
+
+  it("does not wait long for addresses that are dead", function()
+    local result = Names.run([[
+local crown = require "crown"
+local listener = crown.tcp.listen("192.0.2.9", 0, function() end)
+local connection, problem = crown.tcp.connect("store.test", listener:port(), { timeout = 2 })
+print(connection and connection:peer():match "^[^:]*" or problem)
+listener:close()]], { server = "answers 192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.9 192.0.2.4 192.0.2.5",
+      sh = "ip link add dead type veth peer name end; ip addr add 192.0.2.9/24 dev dead; ip link set dead up; ip link set end up\n" })
+    assert.equal("192.0.2.9\n", result.stdout, result.stderr)
+  end)
+end)
+
+describe("a connection whose way is cut", function()
+  it("is noticed in the time that it was told, though nobody writes", function()
+    local network = Network.new { "a" }
+    finally(function() network:destroy() end)
+    local peer
+    local listener = assert(crown.tcp.listen(network.here, 0, function(connection)
+      peer = connection
+      connection:read("*l", 60)
+    end))
+    local path = tempdir() .. "/app.lua"
+    local file = assert(io.open(path, "w"))
+    file:write(([[
+local crown = require "crown"
+local connection = assert(crown.tcp.connect("%s", %d, { silence = 2 }))
+print(select(3, connection:read("*l", 40)))]]):format(network.here, listener:port()))
+    file:close()
+    local launcher, words = network:launch "a"
+    words[#words + 1], words[#words + 2] = os.getenv "CROWN_LUA" or "./crown-lua", path
+    local result
+    crown.spawn(function() result = crown.exec({ launcher, unpack(words) }, { timeout = 60 }) end)
+    eventually(function() return peer end, 10)
+    network:cut_port("a", listener:port())
+    eventually(function() return result end, 15)
+    listener:close()
+    assert.not_equal("timeout\n", result.stdout)
   end)
 end)

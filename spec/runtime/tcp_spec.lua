@@ -108,6 +108,25 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
     assert.has_error(function() connection:read "*l" end)
   end)
 
+  it("wakes a reader when a write has failed", function()
+    connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer) peer:read "*a" crown.sleep(30) end)))
+    local code
+    crown.spawn(function() code = select(3, connection:read("*l", 60)) end)
+    crown.sleep(0.01)
+    connection:shutdown()
+    assert.equal("closed", select(3, connection:write "x"))
+    eventually(function() return code end)
+    assert.equal("closed", code)
+  end)
+
+  it("refuses a port that is none, and a host that C would cut short", function()
+    for _, port in ipairs { 0, -1, 65558, 1.5 } do
+      assert.error_matches(function() crown.tcp.connect("127.0.0.1", port) end, "a port expected")
+    end
+    assert.error_matches(function() crown.tcp.connect("127.0.0.1\0.example", 22) end, "NUL")
+    assert.error_matches(function() crown.tcp.listen("127.0.0.1", 65558, function() end) end, "a port expected")
+  end)
+
   it("refuses a line that is too long", function()
     connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer)
       for _ = 1, 20 do
@@ -165,6 +184,25 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
       connection = assert(crown.tcp.connect("127.0.0.1", tls_port(), { tls = { insecure = true } }))
       connection:write "x\n"
       assert.equal("x", connection:read())
+    end)
+
+    it("says which file of certificates is missing", function()
+      local _, message, code = crown.tcp.connect("localhost", tls_port(), { tls = { ca = dir .. "/none.pem" } })
+      assert.equal("tls", code)
+      assert.matches("none.pem: No such file or directory", message)
+    end)
+
+    it("does not begin after more has come in plain than was read", function()
+      connection = assert(crown.tcp.connect("localhost", serve(function(peer)
+        peer:write "INFO {}\nPING put there by somebody\n"
+        peer:read "*a"
+      end)))
+      assert.equal("INFO {}", connection:read "*l")
+      local fine, message, code = connection:starttls { ca = dir .. "/ca.pem" }
+      assert.is_nil(fine)
+      assert.equal("protocol", code)
+      assert.matches("in plain", message)
+      assert.equal("protocol", select(3, connection:read "*l"))
     end)
 
     it("gives up when the other side does not speak TLS", function()

@@ -1,0 +1,46 @@
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local http = require "crown.http"
+
+describe("crown.http", function()
+  local listener, seen
+
+  before_each(function()
+    seen = {}
+    listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+      for line in function() return connection:read("*l", 10) end do
+        seen[#seen + 1] = line
+        if line == "\r" then connection:write "HTTP/1.1 200 X\r\nConnection: close\r\n\r\nfirst\n" end
+      end
+    end))
+  end)
+  after_each(function() listener:close() end)
+
+  local function url()
+    return ("http://127.0.0.1:%d/"):format(listener:port())
+  end
+
+  it("sends no second request that a method might hold", function()
+    local answer, problem, code = http.request { url = url(), method = "GET /x HTTP/1.1\r\nHost: a\r\n\r\nGET" }
+    assert.is_nil(answer)
+    assert.equal("usage", code)
+    assert.matches("method", problem)
+    assert.same({}, seen)
+  end)
+
+  it("refuses what C would cut short", function()
+    assert.error_matches(function() http.request { url = url() .. "\0/etc" } end, "NUL")
+  end)
+
+  it("hands the lines of an answer to one task at a time", function()
+    local stream = assert(http.stream { url = url() })
+    assert.equal("first", stream:line())
+    local second
+    crown.spawn(function() second = { stream:line(20) } end)
+    crown.sleep(0.01)
+    assert.error_matches(function() stream:line() end, "another task waits for a line")
+    stream:close()
+    eventually(function() return second end)
+    assert.equal("closed", second[3])
+  end)
+end)
