@@ -1,0 +1,90 @@
+--- What can happen to a candidate or to its way to the store. A fault begins, lasts, and ends: `begin(world, who, random)`
+-- returns what ends it, or nothing where that is its end. `weight`: how often it is drawn.
+local KINDS = { "supervise", "runtime", "keeper", "warden" }
+
+local faults = {}
+
+-- One to all of the kinds.
+local function some(random)
+  local chosen = {}
+  for _, kind in ipairs(KINDS) do
+    if random(2) == 1 then chosen[#chosen + 1] = kind end
+  end
+  if #chosen == 0 then chosen[1] = KINDS[random(#KINDS)] end
+  return chosen
+end
+
+local function hurt(member, signal, kinds)
+  for _, kind in ipairs(kinds) do
+    if #member:pids(kind) > 0 then member:hurt(signal, kind) end
+  end
+end
+
+-- A candidate whose supervisor has gone is started again when the fault is over.
+local function again(world, who)
+  return function() world:start_again(who) end
+end
+
+faults.kill = { weight = 4, begin = function(world, who, random)
+  local kinds = some(random)
+  world:say("kill %s of %s", table.concat(kinds, ", "), who.node)
+  hurt(who.member, "KILL", kinds)
+  return again(world, who)
+end }
+
+faults.stop = { weight = 4, begin = function(world, who, random)
+  local kinds = some(random)
+  world:say("stop %s of %s", table.concat(kinds, ", "), who.node)
+  local member, stopped = who.member, {}
+  for _, kind in ipairs(kinds) do
+    for _, pid in ipairs(member:pids(kind)) do stopped[#stopped + 1] = pid end
+  end
+  world.signal(stopped, "STOP")
+  return function()
+    world.signal(stopped, "CONT")
+    world:start_again(who)
+  end
+end }
+
+faults.terminate = { weight = 2, begin = function(world, who)
+  world:say("terminate %s", who.node)
+  who.member:signal "TERM"
+  return again(world, who)
+end }
+
+faults.kill_child = { weight = 2, begin = function(world, who)
+  world:say("kill the child of %s", who.node)
+  world.signal(who.member:pids "child", "KILL")
+end }
+
+faults.clock = { weight = 1, begin = function(world, who, random)
+  if not who.clock then return end
+  local hours = random(49) - 25
+  world:say("the wall clock of %s jumps to %+d h", who.node, hours)
+  who.clock:set(hours * 3600)
+end }
+
+local function on_way(title, act)
+  return function(world, who, random)
+    if not who.way then return end
+    world:say("%s %s", title, who.node)
+    act(who.way, random)
+    return function() who.way:free() end
+  end
+end
+
+faults.freeze = { weight = 3, begin = on_way("hold back both ways of", function(way)
+  way.held = { there = true, back = true }
+end) }
+faults.hold_requests = { weight = 3, begin = on_way("hold back the questions of", function(way) way.held = { there = true } end) }
+faults.hold_answers = { weight = 3, begin = on_way("hold back the answers to", function(way) way.held = { back = true } end) }
+faults.delay = { weight = 2, begin = on_way("delay the way of", function(way, random)
+  way.delay = { there = random(1200) / 1000, back = random(1200) / 1000 }
+end) }
+faults.refuse = { weight = 2, begin = on_way("cut off, with resets,", function(way)
+  way.refusing = true
+  way:reset()
+end) }
+faults.reset = { weight = 2, begin = on_way("reset the connections of", function(way) way:reset() end) }
+
+return faults

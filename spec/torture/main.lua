@@ -1,0 +1,88 @@
+-- `make torture`: real candidates on real stores, hurt by random faults, judged by their children's ticks.
+-- crown-lua spec/torture/main.lua STORES FAULTS SEED: STORES a list with commas, or all
+package.path = "./spec/?.lua;" .. package.path
+
+local crown = require "crown"
+local schedule = require "torture.schedule"
+local shrink = require "torture.shrink"
+local stores = require "torture.stores"
+local tables = require "crown.command.tables"
+local World = require "torture.world"
+
+local A_RUN = 25           -- faults
+local UNEXPLAINED_MOST = 3 -- seconds without a leader that no fault explains
+local MODES = { "plain", "stubborn" }
+
+local function play(store, list, mode)
+  local world = World.new(store, mode)
+  local fine, result = pcall(world.play, world, list)
+  if not fine then result = { wrong = { tostring(result) }, terms = 0, overlap = 0, gap = 0, unexplained = 0 } end
+  for _, text in ipairs(world:destroy()) do table.insert(result.wrong, text) end
+  if result.unexplained > UNEXPLAINED_MOST then
+    table.insert(result.wrong, ("nobody led for %.1f s that no fault explains"):format(result.unexplained))
+  end
+  result.said, result.logs = world.said, world.cluster.dir
+  return result
+end
+
+local function report(store, seed, mode, list, result, smaller)
+  print(("\n%s, seed %d, children of mode %s:"):format(store.name, seed, mode))
+  for _, text in ipairs(result.wrong) do print("  " .. text) end
+  print("what happened:\n  " .. table.concat(result.said, "\n  "))
+  print("schedule:\n" .. schedule.text(list))
+  if #smaller < #list then print("enough of it:\n" .. schedule.text(smaller)) end
+  print(("again: make torture STORE=%s FAULTS=%d SEED=%d"):format(store.name, #list, seed))
+  print("the logs of the candidates are kept in " .. result.logs .. ".kept\n")
+  os.execute(("cp -r %s %s.kept"):format(result.logs, result.logs))
+end
+
+local function torture(name, count, first_seed)
+  local store = stores.start(name)
+  local sum = { faults = 0, terms = 0, overlap = 0, gap = 0, unexplained = 0, runs = 0, wrong = 0 }
+  local seed = first_seed
+  while sum.faults < count do
+    local size = math.min(A_RUN, count - sum.faults)
+    local mode = MODES[seed % #MODES + 1]
+    local list = schedule.draw(store, seed, size, World.CANDIDATES)
+    local result = play(store, list, mode)
+    sum.faults, sum.runs, sum.terms = sum.faults + #list, sum.runs + 1, sum.terms + result.terms
+    sum.overlap = sum.overlap + result.overlap
+    sum.gap, sum.unexplained = math.max(sum.gap, result.gap), math.max(sum.unexplained, result.unexplained)
+    if #result.wrong > 0 then
+      sum.wrong = sum.wrong + 1
+      report(store, seed, mode, list, result, shrink(list, function(part) return #play(store, part, mode).wrong > 0 end))
+    end
+    print(("%-10s seed %-8d %3d faults %3d terms  longest gap %5.1f s  unexplained %4.1f s  %s"):format(name, seed, #list,
+      result.terms, result.gap, result.unexplained, #result.wrong == 0 and "fine" or "WRONG"))
+    io.flush()
+    seed = seed + 1
+  end
+  store.server:destroy()
+  return sum
+end
+
+local names = {}
+for name in ((arg[1] or "all") == "all" and table.concat(stores.NAMES, ",") or arg[1]):gmatch "[^,]+" do names[#names + 1] = name end
+local count, seed, side_by_side = tonumber(arg[2]) or 25, tonumber(arg[3]) or 1, tonumber(arg[4]) or 4
+
+local rows, good, wrong, at, running = {}, 0, 0, 0, 0
+local function work()
+  while at < #names do
+    at = at + 1
+    local mine = at
+    local sum = torture(names[mine], count, seed)
+    good, wrong = good + sum.runs - sum.wrong, wrong + sum.wrong
+    rows[mine] = { names[mine], ("%d"):format(sum.faults), ("%d"):format(sum.terms), ("%.1f ms"):format(sum.overlap),
+      ("%.1f s"):format(sum.gap), ("%.1f s"):format(sum.unexplained), ("%d of %d"):format(sum.runs - sum.wrong, sum.runs) }
+  end
+  running = running - 1
+end
+for _ = 1, math.min(side_by_side, #names) do
+  running = running + 1
+  crown.spawn(work)
+end
+while running > 0 do crown.sleep(0.1) end
+print()
+tables.print({ "store", "faults", "terms", "two at once", "longest gap", "unexplained", "runs that were fine" }, rows)
+print(("%d passed, %d failed"):format(good, wrong))
+os.exit(wrong == 0 and 0 or 1)

@@ -1,0 +1,135 @@
+--- Three candidates for one election on a real store, each with a way of its own, and what has happened to them so far.
+local Cluster = require "support.cluster"
+local crown = require "crown"
+local faults = require "torture.faults"
+local ffi = require "ffi"
+local judge = require "torture.judge"
+local new_random = require "torture.random"
+local ticks = require "support.ticks"
+local Way = require "torture.way"
+local WrongClock = require "support.wrong_clock"
+
+ffi.cdef "int kill(int pid, int signal);"
+
+local World = {}
+World.__index = World
+
+local SIGNALS = { KILL = 9, STOP = 19, CONT = 18 }
+local NODES = { "ann", "ben", "cat" }
+local FIRST_TICK = 40 -- seconds until somebody leads on a fresh store
+local SETTLED = 20    -- ticks of the last leader, before the run is judged
+
+--- How many candidates there are.
+World.CANDIDATES = #NODES
+
+--- Sends a signal to processes that may be gone.
+function World.signal(pids, name)
+  for _, pid in ipairs(pids) do ffi.C.kill(pid, SIGNALS[name]) end
+end
+
+--- Makes one; the candidates are started.
+-- @tparam table store of torture.stores
+-- @string mode of the children: support/ticker.c
+function World.new(store, mode)
+  local self = setmetatable({ store = store, said = {}, intervals = {}, candidates = {}, busy = 0 }, World)
+  self.cluster = Cluster.new { url = store.url(), ttl = store.ttl, mode = mode, env = {} }
+  self.began = crown.now()
+  for i, node in ipairs(NODES) do
+    local who = { node = node, clock = WrongClock.new(0) }
+    if store.port then who.way = Way.open(store.port) end
+    self.cluster.options.env[node] = who.clock:environment()
+    self.candidates[i] = who
+    self:start(who)
+  end
+  return self
+end
+
+function World:start(who)
+  who.member = self.cluster:join(who.node, self.store.url(who.way and who.way.port))
+end
+
+--- Starts a candidate again whose supervisor has ended.
+function World:start_again(who)
+  if pcall(who.member.wait, who.member, 0.05) then self:start(who) end
+end
+
+--- Notes what happens.
+function World:say(format, ...)
+  self.said[#self.said + 1] = ("%8.3f s  %s"):format(crown.now() - self.began, format:format(...))
+end
+
+--- Runs the program for what it says to the store; what comes of it does not matter here.
+function World:command(args)
+  crown.spawn(function()
+    local words = { os.getenv "CROWN_LUA" or "./crown-lua", unpack(args) }
+    local answer = crown.exec(words, { timeout = 5 })
+    self:say("%s: %s", args[1], answer and (answer.stdout .. answer.stderr):match "[^\n]*" or "no answer")
+  end)
+end
+
+local function leader_of(self)
+  local lives = ticks.lives(self.cluster.ticks)
+  local last = lives[#lives]
+  for _, who in ipairs(self.candidates) do
+    if last and who.node == last.node then return who end
+  end
+end
+
+local function suffer(self, fault)
+  local kind = fault.kind == "store" and self.store.faults[fault.name] or faults[fault.name]
+  local who = fault.kind == "candidate" and (fault.leader and leader_of(self) or self.candidates[fault.who]) or nil
+  local from, random = crown.now(), new_random(fault.seed)
+  local target = fault.kind == "store" and self.store or who
+  if target.suffers then return end -- one at a time for each
+  target.suffers = true
+  local fine, ends = pcall(fault.kind == "store" and kind.begin or function(...) return kind.begin(...) end, self, who or random,
+    random)
+  if not fine then self:say("%s failed: %s", fault.name, tostring(ends)) end
+  if fine and ends then
+    crown.sleep(fault.seconds)
+    local ended, problem = pcall(ends)
+    if not ended then self:say("%s could not be ended: %s", fault.name, tostring(problem)) end
+    self:say("%s is over", fault.name)
+  end
+  target.suffers = nil
+  self.intervals[#self.intervals + 1] = { from = from, to = crown.now() + self.store.cost }
+end
+
+--- Plays a schedule, waits until somebody leads again, and judges.
+-- @tparam table list of torture.schedule
+-- @treturn table as judge.run gives it, with `said`
+function World:play(list)
+  ticks.await(self.cluster.ticks, 0, FIRST_TICK)
+  local start = crown.now()
+  for _, fault in ipairs(list) do
+    self.busy = self.busy + 1
+    crown.spawn(function()
+      crown.sleep(math.max(0, start + fault.at - crown.now()))
+      suffer(self, fault)
+      self.busy = self.busy - 1
+    end)
+  end
+  while self.busy > 0 do crown.sleep(0.05) end
+  local over = crown.now()
+  repeat
+    crown.sleep(0.05)
+    local lives = ticks.lives(self.cluster.ticks)
+    local last = lives[#lives]
+    local settled = last and last.last > over and last.last > crown.now() - 0.5 and last.count >= SETTLED
+  until settled or crown.now() > over + 2 * self.store.cost + 10
+  return judge.run(self.cluster.ticks, self.intervals, crown.now(), self.anew)
+end
+
+--- Ends everything.
+-- @treturn table what ticks on when all candidates have ended, in words
+function World:destroy()
+  for _, who in ipairs(self.candidates) do
+    if who.way then who.way:close() end
+  end
+  self.cluster:destroy()
+  local alive = ticks.alive(self.cluster.ticks)
+  World.signal(alive, "KILL")
+  return #alive > 0 and { ("%d processes tick on when all candidates have ended"):format(#alive) } or {}
+end
+
+return World
