@@ -167,6 +167,17 @@ RETURNING holder]]
       server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1 AND holder = $2", name, node)
     end
 
+    it("takes the deletion of a row of ours for an eviction: its leader may still act", function()
+      local one, two = candidate "one", candidate "two"
+      assert.equal("granted", one:claim()[1])
+      server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name)
+      assert.equal("denied", two:claim()[1])
+      assert.is_false(crown_claims "other@host")
+      assert.equal("evicted", one:refresh()[1])
+      one:abdicate()
+      eventually(function() return two:claim()[1] == "granted" end, 2)
+    end)
+
     it("never leads while their lease runs, nor lets them lead while ours does", function()
       local one = candidate "app@host"
       assert.equal("granted", one:claim()[1])

@@ -102,8 +102,8 @@ local function postgres(scheme)
     end
   end }
   store.faults.truncate = { weight = 1, begin = function(world)
-    world:say "truncate or empty the tables, as far as that is allowed"
-    for _, name in ipairs { "crown_lease_v1", "crown_advisory_v1", "crown_store_v1" } do
+    world:say "truncate and empty the tables, as far as that is allowed"
+    for _, name in ipairs { "crown_lease_v1", "crown_advisory_v1" } do
       pcall(server.sql, server, "TRUNCATE " .. name)
       pcall(server.sql, server, "DELETE FROM " .. name)
     end

@@ -20,9 +20,14 @@ ALTER TABLE crown_lease_v1
   ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE;
 CREATE OR REPLACE FUNCTION crown_lease_v1_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
 BEGIN
-  EXECUTE format('UPDATE %s SET holder = '''', expires_at = clock_timestamp() WHERE lock_name = $1', TG_RELID::regclass)
-    USING OLD.lock_name;
-  PERFORM pg_notify('crown_lease_v1', 'freed ' || OLD.lock_name);
+  IF OLD.holder LIKE '%#%' AND OLD.expires_at > clock_timestamp() THEN
+    EXECUTE format('UPDATE %s SET evicted = TRUE WHERE lock_name = $1', TG_RELID::regclass) USING OLD.lock_name;
+    PERFORM pg_notify('crown_lease_v1', 'evict ' || OLD.lock_name);
+  ELSE
+    EXECUTE format('UPDATE %s SET holder = '''', expires_at = clock_timestamp() WHERE lock_name = $1', TG_RELID::regclass)
+      USING OLD.lock_name;
+    PERFORM pg_notify('crown_lease_v1', 'freed ' || OLD.lock_name);
+  END IF;
   RETURN NULL;
 END $keep$;
 IF NOT EXISTS (SELECT FROM pg_trigger
@@ -33,7 +38,7 @@ END IF;
 CREATE OR REPLACE FUNCTION crown_lease_v1_stay() RETURNS trigger LANGUAGE plpgsql AS $stay$
 BEGIN
   RAISE EXCEPTION 'crown_lease_v1 says who leads: it is not truncated'
-    USING HINT = 'crown-lua evict asks a leader to go. A single row may be deleted: that is a release.';
+    USING HINT = 'crown-lua evict asks a leader to go. A row that is deleted asks its leader to go.';
 END $stay$;
 IF NOT EXISTS (SELECT FROM pg_trigger
     WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_stay') THEN
