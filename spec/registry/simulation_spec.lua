@@ -84,6 +84,38 @@ describe("a leader in a virtual cluster", function()
   end
 end)
 
+describe("the survivors in a virtual cluster", function()
+  local perform = Store.perform
+  after_each(function() Store.perform = perform end)
+
+  for _, which in ipairs { "followers", "the leader and followers" } do
+    it(("report each of many deaths about once, when %s die"):format(which), function()
+      local DEAD = 6
+      local world = World.new { seed = 5, nodes = 24, calm = true }
+      world:pass(10, breathe)
+      local reports, decisions = 0, 0
+      function Store.perform(store, op, args)
+        if op == "decide" then decisions = decisions + 1 end
+        for _, message in ipairs(op == "enqueue" and args.messages or {}) do
+          if message.kind == "member_down" then reports = reports + 1 end
+        end
+        return perform(store, op, args)
+      end
+      local leader, killed = world:leader(), 0
+      for _, node in ipairs(world.nodes) do
+        if killed < DEAD and (node ~= leader or which ~= "followers") then
+          world:kill(node, true)
+          killed = killed + 1
+        end
+      end
+      world:pass(7, breathe)
+      assert.is_table(world:leader())
+      assert.is_true(reports >= DEAD and reports < 4 * DEAD, reports .. " reports")
+      assert.is_true(decisions < 12 * DEAD, decisions .. " decisions")
+    end)
+  end
+end)
+
 -- A rule that can be broken without being found is not tested.
 describe("the simulation finds", function()
   -- `faults`: those that the rule is for.

@@ -184,7 +184,7 @@ describe("a member", function()
     asked, events, peers = {}, {}, nil
     local member = Member.new({ registry = "r", node = "a", runtime = "x", address = "a:1", ttl = 5, replicas = 2,
       replicate_timeout = 1, snapshot_timeout = 1, most = 100 },
-      { now = function() return 0 end, after = ignore, soon = ignore, send = ignore, told = ignore,
+      { now = function() return 0 end, random = function() return 0.5 end, after = ignore, soon = ignore, send = ignore, told = ignore,
         links = function(wanted) peers = wanted end, emit = function(event, fields) events[#events + 1] = { event, fields.error } end,
         acting = ignore, wanting = ignore, fresh = function() return "ta" end, number = function(last) return last + 1 end,
         ask = function(op, args, done) asked[#asked + 1] = { op = op, args = args, done = done } end })

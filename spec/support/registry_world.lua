@@ -85,7 +85,7 @@ end
 function World:notify()
   for _, node in ipairs(self.nodes) do
     self.clock:after(latency(self, node), function()
-      if not node.cut then deliver(node, function() node.member:wake() end) end
+      if not node.cut then deliver(node, function() node.member:heard() end) end
     end)
   end
 end
@@ -233,6 +233,7 @@ local function effects_of(world, node, start)
   end
   return {
     now = function() return world.clock.now end,
+    random = world.random,
     after = mine(function(seconds, fn)
       world.clock:after(seconds, function()
         if node.start == start then deliver(node, mine(fn)) end
@@ -321,7 +322,7 @@ function World.new(options)
     self.nodes[i] = node
     self.clock:after(self.random(), function() boot(self, node) trouble.client(self, node) watch_deadline(self, node) end)
     node.dead, node.out, node.peers, node.waiting, node.wishes = true, {}, {}, {}, {}
-    node.member = { id = elector.member_id(node.name, "r"), wake = function() end }
+    node.member = { id = elector.member_id(node.name, "r"), heard = function() end }
   end
   self.clock:after(1, function()
     dial_all(self)

@@ -5,7 +5,7 @@
 -- crown.registry.store; `send(id, message)`; `waiting(id)`: bytes that
 -- are still to go there; `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether
 -- this node's term runs; `wanting()`: whether its election is taking part; `told(what)`: "assumed", "evict", "changed";
--- `emit(event, fields)`; `fresh()`: a new token; `number(last)`: a number higher than any before.
+-- `emit(event, fields)`; `random()`: from 0 to 1; `fresh()`: a new token; `number(last)`: a number higher than any before.
 -- @module crown.registry.member
 
 local Authority = require "crown.registry.authority"
@@ -19,6 +19,8 @@ Member.__index = Member
 
 local ASK_AGAIN = 0.2 -- seconds after a store that did not answer
 local HEARTBEATS = 3  -- in a TTL
+-- Seconds, times the number of members: who does something in whose place, or looks at something, comes within that time.
+local DECIDE_EACH, REPORT_EACH, HEAR_EACH = 0.005, 0.01, 0.001
 local JOIN_AGAIN = 1  -- seconds until a join that had no effect is repeated
 
 --- Makes one; nothing happens before `start`.
@@ -32,6 +34,12 @@ function Member.new(options, effects)
     replica = Replica.new(), linked = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
   self.own = OwnNames.new(self)
   return self
+end
+
+local function count(map)
+  local total = 0
+  for _ in pairs(map) do total = total + 1 end
+  return total
 end
 
 local function leads(self, view)
@@ -214,19 +222,44 @@ local function decide(self, view)
     end)
 end
 
+-- What everybody could do, one should: each waits for a moment of its own, the longer the more there are, and looks once more
+-- whether it is still to be done.
+local function is_turn(self, key, view, each)
+  local now = self.effects.now()
+  if not self.turn or self.turn.key ~= key then
+    self.turn = { key = key, at = now + self.effects.random() * each * count(view.members) }
+  end
+  if now >= self.turn.at then return true end
+  wake_in(self, self.turn.at - now + 0.001)
+  return false
+end
+
 local function act(self, view)
   local what, detail = elector.plan(view, self.id, self.token)
   if what == "change_over" then
     self:change_over(view)
   elseif what == "decide" then
-    decide(self, view)
+    if leads(self, view) or is_turn(self, view.head.number, view, DECIDE_EACH) then decide(self, view) end
   elseif what == "report" then
+    if not is_turn(self, "report", view, REPORT_EACH) then return end
+    self.turn = nil
     self.effects.ask("enqueue", { messages = detail }, function(done)
       if done then self:wake() else wake_in(self, ASK_AGAIN) end
     end)
   elseif detail then
     wake_in(self, detail + 0.001)
   end
+end
+
+--- Hears that something has changed in the store: what others change one after the other is looked at once.
+function Member:heard()
+  if self.hearing then return end
+  self.hearing = true
+  local members = self.view and count(self.view.members) or 0
+  self.effects.after(self.effects.random() * HEAR_EACH * members, function()
+    self.hearing = false
+    self:wake()
+  end)
 end
 
 --- Looks at the store, and does what is due. Called when something may have changed there.

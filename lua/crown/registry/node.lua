@@ -46,7 +46,7 @@ end
 
 local function effects_of(self, options)
   return {
-    now = core.now, number = claim_number, fresh = fresh, acting = options.leading, emit = options.emit,
+    now = core.now, random = math.random, number = claim_number, fresh = fresh, acting = options.leading, emit = options.emit,
     told = function(what)
       if self.news then self.news:resolve(true) end
       options.told(what)
@@ -107,7 +107,7 @@ function Node:start()
   if not links then return nil, problem end
   local store
   store, problem = Store.open { url = options.url, registry = options.registry, ttl = options.ttl, timeout = options.timeout,
-    emit = options.emit, heard = function() atomic(member.wake, member) end }
+    emit = options.emit, heard = function() atomic(member.heard, member) end }
   if not store then
     links:close()
     return nil, problem
