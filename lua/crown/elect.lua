@@ -20,15 +20,31 @@ Election.__index = Election
 
 local declared = {}
 
+local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits for a lease to end: seconds, and TTLs of its own
+
+-- A follower asks again before the end of a lease that is longer than any here: a slip in an oracle's units must not mean
+-- nobody for days. What a store that may have forgotten makes everybody wait is waited for.
+function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
+  if word ~= "denied" or amnesia or not expires_in or expires_in <= self.most_wait then
+    return word, expires_in, node, epoch, amnesia, retry_in, ...
+  end
+  if not self.told_wait then
+    elections.emit("oracle.error", { ["function"] = kind, error = ("a lease that ends in %.0f s: asked again after %.0f s")
+      :format(expires_in, self.most_wait) }, self.handle)
+  end
+  self.told_wait = true
+  return word, self.most_wait, node, epoch, amnesia, retry_in
+end
+
 --- Everything that happens in tasks of this election, called by the C side: an oracle call's results come back as a
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument)
   local module, state = self.module, self.state
-  if kind == "claim" then return oracle.verdict("claim", module.claim(state)) end
-  if kind == "refresh" then return oracle.verdict("refresh", module.refresh(state)) end
+  if kind == "claim" then return self:bound(kind, oracle.verdict("claim", module.claim(state))) end
+  if kind == "refresh" then return self:bound(kind, oracle.verdict("refresh", module.refresh(state))) end
   if kind == "info" then
     if not module.handle_info then return "nothing" end
-    return oracle.verdict("handle_info", module.handle_info(state, argument))
+    return self:bound("handle_info", oracle.verdict("handle_info", module.handle_info(state, argument)))
   end
   if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
   if kind == "won" then argument = Term.new(self.handle, self.name, argument) end
@@ -117,7 +133,7 @@ local function check_timing(where, spec, module, oracle_options)
   refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
   local text, problem = elections.explain(spec, ttl or 0, refresh or math.huge)
   if not text then usage.error("%s: %s", where, problem) end
-  return text
+  return text, ttl
 end
 
 local function oracle_options_for(self, given)
@@ -149,7 +165,8 @@ local function elect(given)
   self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = core.node() })
   self.options = make_spec(where, checked, word, module, self.handlers)
   local opts = oracle_options_for(self, oracle_options)
-  local timing = check_timing(where, self.options, module, opts)
+  local timing, ttl = check_timing(where, self.options, module, opts)
+  self.most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
   if settings.checking then self.timing = timing end
   self.state = oracle.init(where, word, module, opts)
   declared[checked.name] = self

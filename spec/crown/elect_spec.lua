@@ -227,6 +227,25 @@ describe("crown.elect", function()
     testing.eventually(function() return election:is_leader() and election:status().epoch == 2 end)
   end)
 
+  for what, case in pairs {
+    ["asks again within a minute, whatever an oracle says of the lease that runs"] = { { expires_in = 15000 }, 61, 2 },
+    ["asks again within four TTLs where those are longer"] = { { expires_in = 15000 }, 61, 1, { ttl = 30 } },
+    ["sits out all that a store which forgot asks for"] = { { expires_in = 15000, amnesia = true }, 14000, 1 },
+  } do
+    it(what, function()
+      local errors, fake = 0, testing.fake_oracle():deny(case[1])
+      local name = unique()
+      crown.on("oracle.error", function(event) if event.name == name then errors = errors + 1 end end)
+      if case[4] then fake.timing = function() return case[4].ttl, 1 end end
+      elect { name = name, oracle = fake }
+      testing.eventually(function() return fake:count "claim" == 1 end)
+      clock = testing.fake_clock()
+      clock:advance(case[2])
+      assert.equal(case[3], fake:count "claim")
+      assert.equal(case[1].amnesia and 0 or 1, errors)
+    end)
+  end
+
   it("follows a frozen clock: a lease that nobody extends runs out before its end, and not long before", function()
     local reason
     local fake = testing.fake_oracle():grant(10, { ttl = 30, epoch = 1 })
