@@ -1,23 +1,46 @@
-/* crown.core.subscription(fn) -> subscription, or nil, message, code: it belongs to the scope that
- * opens it, and ends with it. subscription:tell(…) -> true: fn(…) runs in a task of that scope; or
- * false: it is closed. subscription:close(). */
+/* crown.core.subscription(fn [, ended]) -> subscription, or nil, message, code: it belongs to the
+ * scope that opens it, and ends with it; then ended() is called, which may not wait.
+ * subscription:tell(…) -> true: fn(…) runs in a task of that scope; or false: it is closed.
+ * subscription:close(). */
 #include <lauxlib.h>
 
 #include "base/container.h"
+#include "base/log.h"
 #include "bind/bind.h"
 #include "bind/handle.h"
 #include "lua/task.h"
 
 #define SUBSCRIPTION_TYPE "crown.subscription"
 
-static struct handle *check_subscription(lua_State *L)
+struct subscription {
+    struct handle handle;
+    int ended; /* registry reference, or LUA_NOREF */
+};
+
+static struct subscription *check_subscription(lua_State *L)
 {
     return luaL_checkudata(L, 1, SUBSCRIPTION_TYPE);
 }
 
+static void release(struct subscription *subscription, lua_State *L)
+{
+    luaL_unref(L, LUA_REGISTRYINDEX, subscription->ended);
+    subscription->ended = LUA_NOREF;
+    handle_close(&subscription->handle);
+}
+
 static void scope_ended(struct scope_member *member)
 {
-    handle_close(container_of(member, struct handle, member));
+    struct subscription *subscription = container_of(member, struct subscription, handle.member);
+    lua_State *L = lua_vm_state(subscription->handle.vm);
+    bool tells = subscription->ended != LUA_NOREF;
+    if (tells)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, subscription->ended);
+    release(subscription, L);
+    if (tells && lua_pcall(L, 0, 0, 0) != 0) {
+        log_error("a subscription's end failed: %s", lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
 }
 
 static const struct scope_kind subscription_kind = {.name = "subscription", .end = scope_ended};
@@ -26,30 +49,34 @@ static int subscription_new(lua_State *L)
 {
     struct scope *scope = task_scope_here(lua_vm_of(L));
     luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 2);
     if (scope_closed(scope))
         return push_scope_over(L);
-    struct handle *handle = lua_newuserdata(L, sizeof(*handle));
-    *handle = (struct handle){.open = false};
+    struct subscription *subscription = lua_newuserdata(L, sizeof(*subscription));
+    *subscription = (struct subscription){.ended = LUA_NOREF};
     luaL_getmetatable(L, SUBSCRIPTION_TYPE);
     lua_setmetatable(L, -2);
-    handle_open(L, handle, lua_gettop(L), 1, scope, &subscription_kind);
+    handle_open(L, &subscription->handle, 3, 1, scope, &subscription_kind);
+    lua_pushvalue(L, 2);
+    if (lua_isfunction(L, -1))
+        subscription->ended = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_settop(L, 3);
     return 1;
 }
 
 static int subscription_tell(lua_State *L)
 {
-    struct handle *handle = check_subscription(L);
-    int nargs = lua_gettop(L) - 1;
+    struct handle *handle = &check_subscription(L)->handle;
     bool open = handle->open;
     if (open)
-        handle_call_from(L, handle, nargs);
+        handle_call_from(L, handle, lua_gettop(L) - 1);
     lua_pushboolean(L, open);
     return 1;
 }
 
 static int subscription_close(lua_State *L)
 {
-    handle_close(check_subscription(L));
+    release(check_subscription(L), L);
     return 0;
 }
 

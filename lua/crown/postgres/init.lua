@@ -2,6 +2,7 @@
 -- @module crown.postgres
 
 local bare = require "crown.core.postgres"
+local member_of_scope = require "crown.core.subscription"
 local postgres_url = require "crown.postgres.url"
 
 local postgres = {}
@@ -21,29 +22,48 @@ function Client:query(sql, ...)
   return self.bare:query(sql, self.timeout, 0, ...)
 end
 
---- Calls a function, in a task of its own, for each notification on a channel.
+-- The function that a notification is handed to: in a task of the term or runtime that subscribed, and no more once that is
+-- over. What elections share (`background`) belongs to none of them.
+local function member_of(client, subscription)
+  if client.background then return end
+  local member, problem, code = member_of_scope(function(fn, ...) return fn(...) end, function() subscription.cancel() end)
+  if not member then return nil, problem, code end
+  local fn, missed = subscription.fn, subscription.missed
+  subscription.fn = function(payload) member:tell(fn, payload) end
+  subscription.missed = missed and function() member:tell(missed) end
+  return member
+end
+
+--- Calls a function, in a task of its own, for each notification on a channel; inside a term until its end.
 -- @string channel
 -- @tparam function fn `fn(payload)`
 -- @tparam[opt] function missed called after a lost connection: notifications may have been missed
--- @treturn table a subscription with `:cancel()`; the runtime runs on while there is one
+-- @treturn table a subscription with `:cancel()`, while which the runtime runs on; or nil, message, code
 function Client:listen(channel, fn, missed)
+  local subscription = { fn = fn, missed = missed }
+  local member, problem, code = member_of(self, subscription)
+  if problem then return nil, problem, code end
   local known = self.channels[channel] or {}
   self.channels[channel] = known
-  local subscription = { fn = fn, missed = missed }
   known[subscription] = true
-  if not self.background then self.bare:hold() end
-  local listening, problem, code = self.bare:listen(channel)
-  if not listening then return nil, problem, code end
+  if member then self.bare:hold() end
   function subscription.cancel()
     if not known[subscription] then return end
     known[subscription] = nil
-    if not self.background then self.bare:release() end
+    if member then
+      member:close()
+      self.bare:release()
+    end
     if next(known) == nil then
       self.channels[channel] = nil
       self.bare:unlisten(channel)
     end
   end
-  return subscription
+  local listening
+  listening, problem, code = self.bare:listen(channel)
+  if listening then return subscription end
+  subscription.cancel()
+  return nil, problem, code
 end
 
 --- Sets the time that later statements may take.

@@ -3,6 +3,7 @@
 
 local Client = require "crown.redis.client"
 local Subscriber = require "crown.redis.subscriber"
+local subscription = require "crown.core.subscription"
 
 local redis = {}
 
@@ -34,12 +35,22 @@ function Public:call(...)
   return self.client:call(...)
 end
 
---- Subscribes to a channel, on a connection of its own.
+--- Subscribes to a channel, on a connection of its own; inside a term until its end.
 -- @string channel
 -- @tparam function fn called in a task with each message, and with nil whenever some may have been missed
+-- @return true, or nil and a message
 function Public:subscribe(channel, fn)
-  if not self.subscriber then self.subscriber = Subscriber.new(self.url, self.timeout) end
-  self.subscriber:subscribe(channel, fn)
+  if not self.subscriber then
+    local problem
+    self.subscriber, problem = Subscriber.new(self.url, self.timeout)
+    if not self.subscriber then return nil, problem end
+  end
+  local member, problem
+  local function tell(payload) member:tell(payload) end
+  member, problem = subscription(fn, function() self.subscriber:unsubscribe(channel, tell) end)
+  if not member then return nil, problem end
+  self.subscriber:subscribe(channel, tell)
+  return true
 end
 
 --- Closes its connections.

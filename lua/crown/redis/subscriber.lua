@@ -49,6 +49,19 @@ function Subscriber:subscribe(channel, fn)
   fns[#fns + 1] = fn
 end
 
+--- Ends a subscription; the server is told when it was the channel's last.
+-- @string channel
+-- @tparam function fn as it was subscribed
+function Subscriber:unsubscribe(channel, fn)
+  local fns = self.channels[channel] or {}
+  for i = #fns, 1, -1 do
+    if fns[i] == fn then table.remove(fns, i) end
+  end
+  if #fns > 0 or not self.channels[channel] then return end
+  self.channels[channel] = nil
+  if self.client.link.connection then self.client.link.connection:send("UNSUBSCRIBE", channel) end
+end
+
 --- Ends it.
 function Subscriber:close()
   self.client:close()
