@@ -55,7 +55,7 @@ describe("crown-lua file", function()
     eventually(function() return check() == 0 end)
     path = dir .. "/other"
     local two = start "two"
-    eventually(function() return #two:pids "runtime" == 1 end)
+    two:follows()
     local line = ("%s file --check %s && echo hello world"):format(program, path)
     assert.equal("", crown.exec({ "sh", "-c", line }).stdout)
     one:signal "TERM"

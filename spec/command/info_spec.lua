@@ -70,8 +70,7 @@ describe("info and evict", function()
         local one = lead(url, "evicted")
         leads(one)
         local two = lead(url, "evicted", "two")
-        eventually(function() return #two:pids "runtime" == 1 end)
-        crown.sleep(0.2) -- the follower's first claim
+        two:follows()
         local result = run { "evict", "--oracle", url, "--force", "evicted" }
         assert.equal(0, result.code, result.stderr)
         assert.equal("evicted one from 'evicted' (epoch 1)\n'evicted' is led by two now (epoch 2)\n", result.stdout)

@@ -84,7 +84,7 @@ describe("crown-lua run", function()
       says(one, "Election won\nDoing work")
       local child = one:pids("child")[1]
       local two = start("two", "--signal", "SHELL", script)
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       assert.equal(0, #two:pids "child")
       run { "evict", "--oracle", oracle, "--force", "SHELL" }
       says(one, "Election lost")
@@ -120,7 +120,7 @@ describe("crown-lua run", function()
       local one = start("one", "--signal", "--fence", "x", write(TRAPS))
       says(one, "Doing work")
       local two = start("two", "x", "sleep", "60")
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       run { "evict", "--oracle", oracle, "--force", "x" }
       eventually(function() return #two:pids "child" == 1 end)
       assert.equal(0, #one:pids "child")
@@ -141,7 +141,7 @@ describe("crown-lua run", function()
       local one = begin "one"
       says(one, "won <1>")
       local two = begin "two"
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       run { "evict", "--oracle", oracle, "--force", "x" }
       says(one, "lost <>")
       says(two, "won <2>")
@@ -162,7 +162,7 @@ describe("crown-lua run", function()
       started[#started + 1] = one
       eventually(function() return #one:pids "child" == 1 end)
       local two = start("two", "x", "sleep", "60")
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       run { "evict", "--oracle", oracle, "--force", "x" }
       says(one, "child.unfenced.*pid=%d+")
       local child = one:pids("child")[1]
@@ -187,7 +187,7 @@ describe("crown-lua run", function()
         local first = ticks.await(path, 0, 10)
         assert.equal("one", first.node)
         local two = worker "two"
-        eventually(function() return #two:pids "runtime" == 1 end)
+        two:follows()
         run { "evict", "--oracle", oracle, "--force", "reports" }
         local second = ticks.succeed(path, first.epoch, 10)
         assert.equal("two", second.node)
@@ -207,7 +207,7 @@ describe("crown-lua run", function()
       local one = start("one", "--terminate", "SHELL", write((TRAPS:gsub("exit\n", "exit 5\n"))))
       says(one, "Election won")
       local two = start("two", "SHELL", "sleep", "60")
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       run { "evict", "--oracle", oracle, "--force", "SHELL" }
       eventually(function() return #two:pids "child" == 1 end)
       assert.matches("Got interrupt signal", one:output())
@@ -291,7 +291,7 @@ describe("crown-lua run", function()
       local one = start("one", "x", "sleep", "60")
       eventually(function() return #one:pids "child" == 1 end)
       local two = start("two", "--once", "--wait", "20", "x", "echo", "my turn")
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       one:signal "TERM"
       assert.equal(0, two:wait(10))
       assert.matches("my turn", two:output())

@@ -46,7 +46,7 @@ for example, case in pairs {
       local one = start "one"
       eventually(function() return one:output():find "working as one in epoch %d" end, 15) -- a new Redis, or bucket, is sat out
       local two = start "two"
-      eventually(function() return #two:pids "runtime" == 1 end)
+      two:follows()
       one:signal "TERM"
       eventually(function() return two:output():find "working as two in epoch %d" end, 10)
       assert.equal(0, one:wait(10))

@@ -124,8 +124,8 @@ describe("a fenced command in signal mode", function()
   for _, kinds in ipairs { { "runtime" }, { "supervise", "runtime" }, { "supervise", "runtime", "keeper" } } do
     it(("is dead at the deadline while these are stopped: %s"):format(table.concat(kinds, ", ")), function()
       cluster = Cluster.new { args = function(one)
-        return { "--heartbeat", "60", "run", "--oracle", server.url .. "?ttl=2", "--fence", "spec", one.ticker, one.ticks,
-          "daemon" }
+        return { "--heartbeat", "60", "run", "--oracle", server.url .. "?ttl=2", "--signal", "--fence", "spec", one.ticker,
+          one.ticks, "daemon" }
       end }
       local leader, _, term = cluster:pair()
       leader:hurt("STOP", unpack(kinds))

@@ -49,7 +49,7 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 3,
     local one = start("one", app, { CROWN_LOG_LEVEL = "debug" })
     says(one, "begun")
     local two = start("two", 'require("crown").elect { name = "spec", oracle = "file:" .. arg[1] }')
-    eventually(function() return #two:pids "runtime" == 1 end)
+    two:follows()
     started[#started + 1] = Candidate.start { args = { "evict", "--oracle", "file:" .. dir, "--force", "spec" }, node = "three",
       log = dir .. "/evict.log" }
     says(two, "leadership.claimed")

@@ -15,6 +15,7 @@ void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request,
 local Candidate = {}
 Candidate.__index = Candidate
 
+local REJECTED = "leadership.rejected" -- which a follower's log tells, whatever its level
 local WNOHANG = 1
 local SIGNALS = { KILL = 9, STOP = 19, CONT = 18, TERM = 15, INT = 2, HUP = 1 }
 local O_RDWR, O_CREATE_APPEND = 2, 2 + 64 + 1024
@@ -62,7 +63,7 @@ function Candidate.start(options)
   local path = options.program or program
   local words = { path }
   for _, word in ipairs(options.args) do words[#words + 1] = tostring(word) end
-  local extra = { CROWN_NODE = options.node }
+  local extra = { CROWN_NODE = options.node, CROWN_LOG_FILTER = REJECTED .. "=debug" }
   for key, value in pairs(options.env or {}) do extra[key] = value end
   local env_list = environment(extra)
   local argv, env = c_array(words), c_array(env_list)
@@ -99,6 +100,11 @@ function Candidate:pids(kind)
   end
   visit(self.pid, "")
   return found
+end
+
+--- Waits until it has been told that another one leads.
+function Candidate:follows(seconds)
+  eventually(function() return self:output():find(REJECTED, 1, true) end, seconds or 10)
 end
 
 --- Sends a signal to every process of the kinds named, all in one go.

@@ -74,7 +74,7 @@ function Cluster:pair(url)
   local term = ticks.await(self.ticks, 0, 10)
   ticks.settle(self.ticks)
   local follower = self:join "two"
-  eventually(function() return follower:output():find "leadership%.rejected" end, 10)
+  follower:follows()
   return leader, follower, term
 end
 

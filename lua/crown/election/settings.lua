@@ -1,8 +1,10 @@
 --- What the command line and the environment say for the whole runtime.
 -- @module crown.election.settings
 
+local given = os.getenv "CROWN_ORACLE"
+
 local settings = {
-  oracle = os.getenv "CROWN_ORACLE" or "file:", -- of elections that name none
+  oracle = given and given ~= "" and given or "file:", -- of elections that name none
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
   declared = {},    -- every election, in order, while checking
