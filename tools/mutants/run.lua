@@ -52,33 +52,27 @@ local function units_of(record, rows, wanted)
   return all
 end
 
+-- @return "passed", "failed", "hung" or "unbuildable", and what to say of it
+local function run_mutated(record, unit, text)
+  tree.write(record.file, assert(list.apply(record, text)))
+  local fine, words = units.build(unit)
+  local state, test = "unbuildable", words and words:match "error: ([^\n]*)" or words
+  if fine then state, test = units.run(unit, usual[unit] and usual[unit] * 5 + 30) end
+  tree.write(record.file, text)
+  return state, test
+end
+
 -- @return "killed", "survived", "unbuildable" or "untested"; unit, test
 local function try(record, all, digest_of_tree)
   local text, broken = tree.read(record.file), 0
-  local mutated = assert(list.apply(record, text))
-  local status, by, test = "survived", "-", "-"
   for _, unit in ipairs(all) do
-    local took = sound(unit, digest_of_tree)
-    if took then
-      tree.write(record.file, mutated)
-      local fine, words = units.build(unit)
-      if not fine then
-        status, by, test = "unbuildable", unit, (words:match "error: ([^\n]*)" or words)
-        break
-      end
-      local state, name = units.run(unit, took * 5 + 30)
-      tree.write(record.file, text)
-      if state ~= "passed" then
-        status, by, test = "killed", unit, name
-        break
-      end
-    else
-      broken = broken + 1
-    end
+    local state, test = run_mutated(record, unit, text)
+    if state == "unbuildable" then return state, unit, test end
+    -- It is the mutant that fails only where the code as it is does not.
+    if state ~= "passed" and sound(unit, digest_of_tree) then return "killed", unit, test end
+    broken = broken + (state ~= "passed" and 1 or 0)
   end
-  tree.write(record.file, text)
-  if broken == #all then status = "untested" end
-  return status, by, test
+  return broken == #all and "untested" or "survived", "-", "-"
 end
 
 -- Tests mostly wait, so several share the work, each with a tree of its own: every N-th is one's share.
