@@ -10,13 +10,14 @@ local ticks = require "support.ticks"
 -- Beside a child that takes its time to end, `won` runs a command that ticks: at once, or only when the term is being left.
 local APP = [[
 local crown = require "crown"
-local url, ticker, path, mode = unpack(arg)
+local store, ticker, path, mode = unpack(arg)
+local oracle = store:find "^redis" and { store, ttl = tonumber(os.getenv "TTL") } or "file:" .. store
 local election
 local function work(term)
   while mode == "late" and election:is_leader() do crown.sleep(0.005) end
   crown.exec({ ticker, path, "daemon" }, { timeout = 60, env = { CROWN_ROLE = "leader", CROWN_EPOCH = tostring(term.epoch) } })
 end
-election = crown.elect { name = "spec", oracle = { url, ttl = tonumber(os.getenv "TTL") }, handlers = { won = work },
+election = crown.elect { name = "spec", oracle = oracle, handlers = { won = work },
   child = mode == "late" and { "sh", "-c", "trap : TERM; while true; do sleep 0.02; done" } or nil }
 ]]
 
@@ -46,6 +47,19 @@ describe("a command of a term", function()
       assert.equal("two", cluster:succeed(term.epoch, 20).node)
     end)
   end
+
+  it("keeps the lock of the file oracle while its keeper is stopped and its runtime is dead", function()
+    cluster = Cluster.new { oracle = "file", mode = "at once", app = APP }
+    local leader, _, term = cluster:pair()
+    local keeper = leader:pids("keeper")[1]
+    leader:hurt("STOP", "keeper")
+    leader:hurt("KILL", "supervise", "runtime")
+    crown.sleep(0.3) -- a free lock is taken at once
+    ticks.verify(cluster.ticks)
+    assert.equal(term.epoch, ticks.await(cluster.ticks, 0).epoch)
+    assert(os.execute("kill -CONT " .. keeper) == 0)
+    cluster:succeed(term.epoch, 10)
+  end)
 
   it("has its deadline, too, when it begins while the term is being left", function()
     start("late", 4)
