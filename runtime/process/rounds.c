@@ -131,6 +131,13 @@ struct rounds_refused rounds_kill_below(const struct rounds_process *parent)
     return round.refused;
 }
 
+struct rounds_refused rounds_kill_child(const struct rounds_process *parent, pid_t pid)
+{
+    struct round round = {.depth = 0};
+    kill_child(&round, parent, pid);
+    return round.refused;
+}
+
 struct rounds_refused rounds_kill_once(void)
 {
     const struct rounds_process self = {.pid = getpid(), .pidfd = -1};

@@ -33,5 +33,8 @@ struct rounds_process {
 
 /** Of a round: SIGKILL to all below `parent`, unless it is gone and its number another's. */
 struct rounds_refused rounds_kill_below(const struct rounds_process *parent);
+/** The same for one child, as a list that is a moment old has it: and it itself, unless it is no
+ * child of `parent`, nor of this process, by now. */
+struct rounds_refused rounds_kill_child(const struct rounds_process *parent, pid_t pid);
 
 #endif

@@ -158,6 +158,12 @@ void stage_kill(pid_t pid, int signal);
 /** @return as ps(1) shows it: R, S, D, T, t, Z; NUL when it is gone. */
 char stage_state(pid_t pid);
 
+/**
+ * Orders the child's start, and holds the keeper right behind its fork of the warden, as if it were
+ * starved there. The warden goes on. The board must say `later`, and the runtime must be there.
+ */
+void stage_start_and_hold_keeper(void);
+
 /** Until the child in mode "world" has looked around. */
 void stage_world(struct stage_world *world);
 

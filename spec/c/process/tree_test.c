@@ -243,6 +243,26 @@ static void a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervis
     assert_gone_in_time();
 }
 
+static bool runtime_is_there(void)
+{
+    return stage.board->runs > 0;
+}
+
+/* Its own timer is all that ends it there: the warden's would do nothing in a namespace. */
+static void a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline(void **state)
+{
+    (void)state;
+    stage.board->later = true;
+    stage.board->mode = "daemons";
+    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
+    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_start();
+    stage_until(runtime_is_there);
+    stage_start_and_hold_keeper();
+    stage_until_ticking(DAEMONS);
+    assert_gone_in_time();
+}
+
 static void a_namespaced_tree_goes_with_its_keeper(void **state)
 {
     (void)state;
@@ -319,6 +339,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_tree_goes_when_its_child_ends),
         STAGE_TEST(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),
+        STAGE_TEST(a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline),
         STAGE_TEST(a_namespaced_tree_goes_with_its_keeper),
         STAGE_TEST(a_namespaced_tree_goes_with_its_warden),
         STAGE_TEST(a_namespaced_tree_goes_with_its_supervisor),

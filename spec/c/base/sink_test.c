@@ -1,0 +1,210 @@
+/* Standard error that nobody reads: no line of the log waits for it, and what was lost is counted.
+ */
+#include "base/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+
+#define PATIENCE_S 20 /* who waits for ever is ended: far more than anything here takes */
+#define PAGE 4096
+
+static int original = -1;
+static int ends[2]; /* where standard error can be read, and a copy of it */
+
+static void redirect(void)
+{
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+}
+
+static int save(void **state)
+{
+    (void)state;
+    (void)alarm(PATIENCE_S);
+    original = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    return original < 0 ? -1 : 0;
+}
+
+static int restore(void **state)
+{
+    (void)state;
+    int result = dup2(original, STDERR_FILENO) < 0 ? -1 : 0;
+    return close(original) < 0 || close(ends[0]) < 0 || close(ends[1]) < 0 ? -1 : result;
+}
+
+/* Writes until there is no room; afterwards writes wait again. */
+static void fill(void)
+{
+    char page[PAGE];
+    int flags = fcntl(ends[1], F_GETFL);
+    (void)memset(page, '.', sizeof(page));
+    assert_int_equal(fcntl(ends[1], F_SETFL, flags | O_NONBLOCK), 0);
+    while (write(ends[1], page, sizeof(page)) > 0)
+        continue;
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(fcntl(ends[1], F_SETFL, flags), 0);
+}
+
+static void open_pipe(void)
+{
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+/* @return all that can be read now. */
+static const char *read_all(void)
+{
+    static char text[1 << 20];
+    size_t length = 0;
+    ssize_t got;
+    while ((got = read(ends[0], text + length, sizeof(text) - 1 - length)) > 0)
+        length += (size_t)got;
+    text[length] = '\0';
+    return text;
+}
+
+static void a_line_is_written_whole(void **state)
+{
+    (void)state;
+    open_pipe();
+    redirect();
+    assert_true(sink_write("one\n", 4));
+    assert_true(sink_write("two\n", 4));
+    assert_string_equal(read_all(), "one\ntwo\n");
+}
+
+static void a_full_pipe_takes_nothing_and_holds_up_nobody(void **state)
+{
+    (void)state;
+    open_pipe();
+    redirect();
+    fill();
+    assert_false(sink_write("lost\n", 5));
+    (void)read_all();
+    assert_true(sink_write("again\n", 6));
+    assert_string_equal(read_all(), "again\n");
+    /* The flags of the file are others' too. */
+    assert_int_equal(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
+}
+
+static void what_a_pipe_has_no_room_for_comes_before_the_next_line(void **state)
+{
+    (void)state;
+    char line[SINK_LINE_MOST];
+    char page[PAGE];
+    open_pipe();
+    redirect();
+    fill();
+    assert_int_equal(read(ends[0], page, sizeof(page)), sizeof(page)); /* room for half a line */
+    (void)memset(line, 'a', sizeof(line));
+    line[sizeof(line) - 1] = '\n';
+    assert_true(sink_write(line, sizeof(line)));
+    assert_false(sink_write("no\n", 3));
+    const char *text = strchr(read_all(), 'a');
+    assert_non_null(text);
+    assert_int_equal(strspn(text, "a"), PAGE);
+    assert_true(sink_write("next\n", 5));
+    text = read_all();
+    assert_int_equal(strspn(text, "a"), PAGE - 1);
+    assert_string_equal(text + PAGE - 1, "\nnext\n");
+}
+
+static void a_full_socket_holds_up_nobody(void **state)
+{
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    redirect();
+    fill();
+    assert_false(sink_write("lost\n", 5));
+    (void)read_all();
+    assert_true(sink_write("again\n", 6));
+    assert_string_equal(read_all(), "again\n");
+}
+
+static void another_file_is_noticed(void **state)
+{
+    (void)state;
+    int first[2];
+    assert_int_equal(pipe(first), 0);
+    assert_int_equal(dup2(first[1], STDERR_FILENO), STDERR_FILENO);
+    assert_true(sink_write("there\n", 6));
+    open_pipe();
+    redirect();
+    assert_true(sink_write("here\n", 5));
+    assert_string_equal(read_all(), "here\n");
+    assert_int_equal(close(first[0]) | close(first[1]), 0);
+}
+
+/* One that may not be opened anew: a pipe of root's, for somebody else. */
+static int write_as_nobody(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)alarm(PATIENCE_S);
+        if (setresuid(65534, 65534, 65534) < 0)
+            _exit(9);
+        _exit(sink_write("nobody\n", 7));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void another_user_s_full_pipe_holds_up_nobody(void **state)
+{
+    (void)state;
+    open_pipe();
+    redirect();
+    fill();
+    assert_int_equal(write_as_nobody(), 0);
+    (void)read_all();
+    assert_int_equal(write_as_nobody(), 1);
+    assert_string_equal(read_all(), "nobody\n");
+}
+
+static void lines_that_were_lost_are_counted_by_the_next(void **state)
+{
+    (void)state;
+    open_pipe();
+    redirect();
+    fill();
+    for (int i = 0; i < 3; i++)
+        log_warn("lost");
+    (void)read_all();
+    log_warn("here");
+    log_warn("there");
+    const char *text = read_all();
+    assert_non_null(strstr(text, "warn  log.dropped lines=3\n"));
+    const char *here = strstr(text, "warn  here\n");
+    assert_true(here != NULL && here > strstr(text, "log.dropped"));
+    assert_null(strstr(here, "log.dropped")); /* said once */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, save, restore)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_line_is_written_whole),
+        TEST(a_full_pipe_takes_nothing_and_holds_up_nobody),
+        TEST(what_a_pipe_has_no_room_for_comes_before_the_next_line),
+        TEST(a_full_socket_holds_up_nobody),
+        TEST(another_file_is_noticed),
+        TEST(another_user_s_full_pipe_holds_up_nobody),
+        TEST(lines_that_were_lost_are_counted_by_the_next),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* Rounds of SIGKILL: all that is below a process, and nothing that only bears an old number. */
+#include "process/rounds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATIENCE_MS 20000
+#define LAST_PID "/proc/sys/kernel/ns_last_pid" /* the next process gets the number after it */
+
+static void sleep_for_ever(void)
+{
+    for (;;)
+        (void)pause();
+}
+
+/* Forks a process that forks one; both sleep. @return the first; `*below` is the second. */
+static pid_t fork_pair(pid_t *below)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        pid_t child = fork();
+        if (child == 0)
+            sleep_for_ever();
+        if (write(ends[1], &child, sizeof(child)) != (ssize_t)sizeof(child))
+            _exit(1);
+        sleep_for_ever();
+    }
+    assert_int_equal(read(ends[0], below, sizeof(*below)), sizeof(*below));
+    assert_int_equal(close(ends[0]) | close(ends[1]), 0);
+    return pid;
+}
+
+/* @return whether it ends soon. */
+static bool ends(int pidfd)
+{
+    struct pollfd polled = {.fd = pidfd, .events = POLLIN};
+    return poll(&polled, 1, PATIENCE_MS) == 1;
+}
+
+static bool lives(int pidfd)
+{
+    struct pollfd polled = {.fd = pidfd, .events = POLLIN};
+    return poll(&polled, 1, 0) == 0;
+}
+
+static int become_subreaper(void **state)
+{
+    (void)state;
+    return prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static int kill_the_rest(void **state)
+{
+    (void)state;
+    rounds_kill_all(NULL, NULL);
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
+}
+
+static void a_round_reaches_all_that_is_below(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    pid_t pid = fork_pair(&below);
+    int first = pidfd_open(pid, 0);
+    int second = pidfd_open(below, 0);
+    assert_int_equal(rounds_kill_once().pid, 0);
+    assert_true(ends(first) && ends(second));
+    assert_int_equal(close(first) | close(second), 0);
+}
+
+static void all_are_reaped_when_it_is_over(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    for (int i = 0; i < 20; i++)
+        (void)fork_pair(&below);
+    rounds_kill_all(NULL, NULL);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* A round that begins below one process spares what is beside it. */
+static void below_one_process_means_nobody_else(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    pid_t beside = 0;
+    const struct rounds_process parent = {.pid = fork_pair(&below), .pidfd = -1};
+    (void)fork_pair(&beside);
+    int own = pidfd_open(below, 0);
+    int other = pidfd_open(beside, 0);
+    assert_int_equal(rounds_kill_below(&parent).pid, 0);
+    assert_true(ends(own));
+    assert_true(lives(other));
+    assert_int_equal(close(own) | close(other), 0);
+}
+
+/* The list said that it is a child of one; now it is another's. */
+static void who_is_another_s_child_by_now_is_spared(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    pid_t beside = 0;
+    const struct rounds_process parent = {.pid = fork_pair(&below), .pidfd = -1};
+    (void)fork_pair(&beside);
+    int other = pidfd_open(beside, 0);
+    assert_int_equal(rounds_kill_child(&parent, beside).pid, 0);
+    assert_true(lives(other));
+    int own = pidfd_open(below, 0);
+    assert_int_equal(rounds_kill_child(&parent, below).pid, 0);
+    assert_true(ends(own));
+    assert_int_equal(close(own) | close(other), 0);
+}
+
+/* Its parent died in between, and it came to this process. */
+static void who_has_come_to_the_killer_is_killed(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    const struct rounds_process parent = {.pid = fork_pair(&below), .pidfd = -1};
+    int own = pidfd_open(below, 0);
+    assert_int_equal(kill(parent.pid, SIGKILL), 0);
+    assert_int_equal(waitpid(parent.pid, NULL, 0), parent.pid);
+    assert_int_equal(rounds_kill_child(&parent, below).pid, 0);
+    assert_true(ends(own));
+    assert_int_equal(close(own), 0);
+}
+
+/* @return whether the next process will have this number. */
+static bool give_number(pid_t number)
+{
+    char text[16];
+    int size = snprintf(text, sizeof(text), "%d", (int)number - 1);
+    int fd = open(LAST_PID, O_WRONLY | O_CLOEXEC);
+    bool given = fd >= 0 && write(fd, text, (size_t)size) == size;
+    if (fd >= 0)
+        (void)close(fd);
+    return given;
+}
+
+/* @return a pair whose first process has this number; 0 where numbers cannot be chosen. */
+static pid_t fork_pair_as(pid_t number, pid_t *below)
+{
+    for (int i = 0; i < 100; i++) { /* others fork too */
+        if (!give_number(number))
+            return 0;
+        pid_t pid = fork_pair(below);
+        if (pid == number)
+            return pid;
+        (void)kill(pid, SIGKILL);
+        (void)kill(*below, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        (void)waitpid(*below, NULL, 0);
+    }
+    return 0;
+}
+
+static void who_has_the_number_of_one_that_is_gone_is_spared_with_all_below(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    pid_t old = fork();
+    if (old == 0)
+        sleep_for_ever();
+    const struct rounds_process gone = {.pid = old, .pidfd = pidfd_open(old, 0)};
+    assert_true(gone.pidfd >= 0);
+    assert_int_equal(kill(old, SIGKILL), 0);
+    assert_int_equal(waitpid(old, NULL, 0), old);
+    pid_t same = fork_pair_as(old, &below);
+    if (same == 0)
+        skip(); /* not allowed to choose numbers */
+    int stranger = pidfd_open(below, 0);
+    assert_int_equal(rounds_kill_below(&gone).pid, 0);
+    assert_true(lives(stranger));
+    /* And as itself it is killed. */
+    const struct rounds_process itself = {.pid = same, .pidfd = pidfd_open(same, 0)};
+    assert_int_equal(rounds_kill_below(&itself).pid, 0);
+    assert_true(ends(stranger));
+    assert_int_equal(close(gone.pidfd) | close(itself.pidfd) | close(stranger), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, become_subreaper, kill_the_rest)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_round_reaches_all_that_is_below),
+        TEST(all_are_reaped_when_it_is_over),
+        TEST(below_one_process_means_nobody_else),
+        TEST(who_is_another_s_child_by_now_is_spared),
+        TEST(who_has_come_to_the_killer_is_killed),
+        TEST(who_has_the_number_of_one_that_is_gone_is_spared_with_all_below),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
