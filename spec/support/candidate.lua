@@ -126,6 +126,11 @@ function Candidate:signal(signal)
   return at
 end
 
+--- Sends a signal to its whole process group, as a terminal does.
+function Candidate:signal_group(signal)
+  ffi.C.kill(-self.pid, SIGNALS[signal])
+end
+
 --- Sends a signal to the process that was started, whatever it is.
 function Candidate:hurt_self(signal)
   ffi.C.kill(self.pid, SIGNALS[signal])
