@@ -1,5 +1,9 @@
 -- What the registry's statements promise: one suite for the real ones on a real Postgres and for the virtual store that the
 -- simulation runs, and random statements given to both.
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Pgbouncer = require "support.pgbouncer"
+local Postgres = require "support.postgres"
 local stores = require "support.registry_stores"
 
 local LONG = 1000 -- seconds that never pass here
@@ -198,6 +202,67 @@ for label, kind in pairs(stores.all) do
     end)
   end)
 end
+
+describe("a registry's store behind a pooler", function()
+  local server, replica, pooler, store, close
+
+  before_each(function()
+    server = Postgres.start()
+    pooler = Pgbouncer.start(server)
+    store, close = stores.at(pooler.url, server)
+    store:ask("enqueue", { messages = { { kind = "one" }, { kind = "two" } } })
+    assert.is_true(store:ask("decide", { version = 0, number = 1, changed = true, lock = 0, state = { members = {
+      ["r@a"] = member "ta" }, leader = "r@a", leader_token = "ta", epoch = 7 } }))
+    assert.equal(7, store:ask("assume", { id = "r@a", token = "ta", epoch = 7 }).assumed)
+    replica = server:replica()
+    assert.is_true(store:ask("commit", { id = "r@a", token = "ta", epoch = 7, seq = 4 }))
+  end)
+
+  after_each(function()
+    close()
+    pooler:destroy()
+    server:destroy()
+    replica:destroy()
+  end)
+
+  local function row_there()
+    return replica:sql("SELECT version, epoch, assumed, committed, members::text AS members FROM crown_registry_v1")[1]
+  end
+
+  local statements = {
+    decide = function(view) return { version = view.version, number = 2, changed = true, lock = 0, state = { members = {},
+      epoch = 8 } } end,
+    heartbeat = function() return { id = "r@a", token = "ta", ttl = LONG } end,
+    assume = function() return { id = "r@a", token = "ta", epoch = 7 } end,
+    commit = function() return { id = "r@a", token = "ta", epoch = 7, seq = 9 } end,
+    read = function() return {} end,
+  }
+
+  for op, args in pairs(statements) do
+    it(("does not believe a promoted replica that takes its server's place: %s"):format(op), function()
+      local view = store:ask("read", {})
+      assert.is_nil(view.distrust)
+      -- As far as the replica has come: then nothing but the place tells them apart.
+      eventually(function() return row_there().committed == 4 end)
+      replica:promote()
+      local before = row_there()
+      pooler:lead_to(replica)
+      eventually(function()
+        local client = crown.postgres.connect(pooler.url)
+        local rows = client and client:query "SELECT inet_server_port() AS port"
+        if client then client:close() end
+        return rows and rows[1].port == replica.port
+      end)
+      local answer = store:ask(op, args(view))
+      assert.is_not_true(answer)
+      assert.same(before, row_there())
+      local now = store:ask("read", {})
+      assert.is_true(now.distrust > 0)
+      assert.is_true(now.epoch_floor >= 1000000)
+      assert.equal(7, now.epoch)
+    end)
+  end
+end)
 
 describe("the two stores of a registry", function()
   local real, virtual, close

@@ -11,7 +11,7 @@ local function copy(value)
 end
 
 function Store.new(now)
-  local self = setmetatable({ now = now, queue = {} }, Store)
+  local self = setmetatable({ now = now, queue = {}, trusted_at = 0 }, Store)
   self:lose_row()
   return self
 end
@@ -23,10 +23,25 @@ function Store:lose_row()
     tail = 0, evicted = false, epoch_floor = 0 }
 end
 
+--- What a replica has at some time: for `forget`.
+function Store:copy()
+  return { row = copy(self.row), queue = copy(self.queue), there = self.there }
+end
+
+--- Goes on with what a replica had, and has it sat out, as crown.postgres.tables does with another place.
+-- @tparam table old
+-- @number ttl the longest
+function Store:forget(old, ttl)
+  self.row, self.queue, self.there = copy(old.row), copy(old.queue), old.there
+  self.trusted_at = math.max(self.trusted_at, self.now() + ttl)
+  self.row.epoch_floor = math.max(self.row.epoch_floor, self.row.epoch) + 1000000
+end
+
 function Store:view()
   local view = copy(self.row)
   view.now = self.now()
   view.locked = math.max(0, self.row.locked_until - view.now)
+  view.distrust = self.trusted_at > view.now and self.trusted_at - view.now or nil
   view.head = copy(self.queue[1])
   return view
 end

@@ -81,15 +81,21 @@ stores.all.virtual = {
 
 local server
 
+--- Opens a registry in a server.
+-- @string url
+-- @tparam table at the server that `set` and the like speak to
+-- @return it, and a function that closes it
+function stores.at(url, at)
+  local name = ("spec-%d"):format(math.random(1e9))
+  local store = assert(Real.open { url = url, registry = name, ttl = 1, timeout = 5, emit = function() end,
+    heard = function() end })
+  return setmetatable({ store = store, server = at, name = name }, RealFace), function() store:close() end
+end
+
 stores.all.real = {
   start = function() server = Postgres.start() end,
   stop = function() server:destroy() end,
-  open = function()
-    local name = ("spec-%d"):format(math.random(1e9))
-    local store = assert(Real.open { url = server.url, registry = name, ttl = 1, timeout = 5, emit = function() end,
-      heard = function() end })
-    return setmetatable({ store = store, server = server, name = name }, RealFace), function() store:close() end
-  end,
+  open = function() return stores.at(server.url, server) end,
 }
 
 return stores

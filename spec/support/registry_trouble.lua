@@ -189,6 +189,8 @@ function faults.hang_up(world, node)
   end)
 end
 
+function faults.fail_over(world) world:fail_over() end
+
 faults.heal = trouble.heal
 
 local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "hang", "hang_up", "stop", "part", "abdicate",

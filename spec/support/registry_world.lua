@@ -167,6 +167,22 @@ function World.acting(world, node)
   return not node.dead and node.leading and world.clock.now < node.deadline
 end
 
+-- What the store knew some seconds ago.
+local function keep_copies(world)
+  local copies = world.copies
+  copies[#copies + 1] = world.store:copy()
+  if #copies > 12 then table.remove(copies, 1) end
+  world.clock:after(0.25, function() keep_copies(world) end)
+end
+
+--- Puts a replica in the store's place that lacks the last while. Names may be lost with it.
+function World:fail_over()
+  self.store:forget(self.copies[1 + math.floor(self.random() * #self.copies)], TTL)
+  self.ledger = {}
+  for _, node in ipairs(self.nodes) do node.wishes = {} end
+  self:notify()
+end
+
 local function check_leaders(world)
   local found
   for _, node in ipairs(world.nodes) do
@@ -248,7 +264,7 @@ local function effects_of(world, node, start)
     wanting = function() return not node.stopped end,
     told = mine(function(what)
       if what == "assumed" then check_beginning(world, node) end
-      if what == "assumed" or (what == "changed" and node.leading) then
+      if what == "assumed" or node.leading then
         world.clock:after(0, function() deliver(node, mine(function() world:poll(node, start) end)) end)
       end
     end),
@@ -308,7 +324,7 @@ end
 function World.new(options)
   local state = options.seed * 2654435761 % 2 ^ 31 + 1
   local self = setmetatable({ clock = Clock.new(100), nodes = {}, by_id = {}, parted = {}, granted = {}, highest = 0,
-    terms = 0, acknowledged = 0, tokens = 0, asked = 0, ledger = {}, events = {}, strict = options.strict,
+    terms = 0, acknowledged = 0, tokens = 0, asked = 0, copies = {}, ledger = {}, events = {}, strict = options.strict,
     faults = options.faults, seed = options.seed, dealt = Dealt.new(options.seed) },
     World)
   function self.random()
@@ -326,6 +342,7 @@ function World.new(options)
   end
   self.clock:after(1, function()
     dial_all(self)
+    if not options.calm then keep_copies(self) end
     if not options.calm then trouble.begin(self) end
   end)
   return self

@@ -16,6 +16,14 @@ local function denied(view)
   return { node = node, epoch = view.epoch, expires_in = math.max(0, leader.expires_at - view.now) }
 end
 
+-- Who is not fit to lead lets go. So does who does not act, where the store may have forgotten an election: he does not know
+-- who has led meanwhile, and takes part anew, in a later epoch.
+local function let_go(member, view)
+  if member:able() then member:abdicate() end
+  if not view.distrust then return { retry_in = RETRY } end
+  return { retry_in = RETRY, amnesia = true, expires_in = view.distrust }
+end
+
 --- Tries to become leader: joins, asks for an election where there is no leader.
 -- @tparam Member member
 -- @tparam function done `done(true, epoch)`, `done(false, holder)` or `done(nil, message)`
@@ -27,6 +35,7 @@ function candidate.claim(member, done)
   end
   member:heartbeat(function(view, problem)
     if not view then return done(nil, problem) end
+    if member:leads() and (view.distrust or member:is_unfit()) then return done(false, let_go(member, view)) end
     if member:leads() then
       if not member:able() then return done(false, { retry_in = RETRY }) end
       return done(true, view.epoch)
@@ -44,7 +53,7 @@ function candidate.refresh(member, done)
   member:heartbeat(function(view, problem)
     if not view then return done(nil, problem) end
     if not member:leads() then return done(false, denied(view)) end
-    if view.evicted then return done(false, { evicted = true }) end
+    if view.evicted or member:is_unfit() then return done(false, { evicted = true }) end
     done(true, view.epoch)
   end)
 end

@@ -101,6 +101,8 @@ local function authority_effects(self, epoch)
     commit = function(seq, done)
       effects.ask("commit", { id = self.id, token = self.token, epoch = epoch, seq = seq }, function(fine, problem)
         if fine == false then self:wake() end
+        -- A store that may have forgotten an election confirms to those only whose lease cannot have been given away.
+        if fine and self.view.distrust and not effects.acting() then fine = nil end
         done(fine, problem)
       end)
     end,
@@ -324,18 +326,26 @@ local function why_stuck(self)
   if self.authority and self.authority:is_minority() then return "it reaches less than half of the members" end
 end
 
--- A leader that reaches the store but not the members stands in the way of one that may reach them.
+--- Whether this member gives way in its epoch: it is not to go on leading, nor to lead again.
+-- @treturn boolean
+function Member:is_unfit()
+  return self.unfit ~= nil and self.unfit == self.view.epoch
+end
+
+-- A leader that reaches the store but not the members stands in the way of one that may reach them. Who acts has to stop
+-- first, as one that is evicted.
 local function give_way(self)
   local why = why_stuck(self)
-  if not why then
+  if not why or self:is_unfit() then
     self.stuck_since = nil
     return
   end
   self.stuck_since = self.stuck_since or self.effects.now()
   if self.effects.now() - self.stuck_since < self.options.ttl then return end
   self.stuck_since = nil
+  self.unfit = self.view.epoch
   self.effects.emit("oracle.registry.gave_way", { reason = why, epoch = self.view.epoch })
-  self:abdicate()
+  if self.effects.acting() then self.effects.told "evict" else self:abdicate() end
 end
 
 --- Keeps this member's lease.

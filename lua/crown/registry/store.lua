@@ -16,9 +16,16 @@ local SQLSTATE = 5 -- letters of an error of the server's; the connection's own 
 
 Store.CHANNEL = "crown_registry_v1"
 
+-- Whether this is the memory that the store was last believed in, and has not gone back: between two statements a pooler may
+-- put another server, which lacks what was promised, in the place of ours. %s: the parameter that says how far this process
+-- knows the server's log to have come.
+local SAME = ("(s.identity IS NOT DISTINCT FROM %s AND %%s::int8 <= %s)"):format(
+  tables.place "crown_registry_v1", (tables.WRITTEN:gsub("%%", "%%%%")))
+local HERE = "(SELECT " .. SAME .. " FROM crown_store_v1 s WHERE s.part = 'registry')"
+
 -- What a view is made of.
-local VIEW = [[
-r.version, r.epoch, r.leader, r.leader_token, r.old_leader, r.assumed, r.members::text AS members, r.evicted,
+local VIEW = tables.WRITTEN .. [[ AS written,
+  r.version, r.epoch, r.leader, r.leader_token, r.old_leader, r.assumed, r.members::text AS members, r.evicted,
   r.committed_epoch, r.committed, s.epoch_floor, extract(epoch FROM clock_timestamp())::float8 AS now,
   greatest(0, extract(epoch FROM r.locked_until - clock_timestamp()))::float8 AS locked,
   extract(epoch FROM s.trusted_at - clock_timestamp())::float8 AS distrust,
@@ -28,11 +35,12 @@ local HEAD = [[
  LEFT JOIN LATERAL (SELECT number, message FROM crown_registry_queue_v1 WHERE registry = $1 ORDER BY number LIMIT 1) q
   ON TRUE WHERE s.part = 'registry']]
 
-local READ = "SELECT " .. VIEW .. " FROM crown_store_v1 s JOIN crown_registry_v1 r ON r.registry = $1" .. HEAD
+local READ = "SELECT " .. SAME:format "$2" .. " AS same, " .. VIEW
+  .. " FROM crown_store_v1 s JOIN crown_registry_v1 r ON r.registry = $1" .. HEAD
 
 -- The row of a registry that nobody has joined yet is not there: it reads like an empty one.
-local EMPTY = [[
-SELECT 0 AS version, 0 AS epoch, NULL AS leader, NULL AS leader_token, NULL AS old_leader, 0 AS assumed, '{}' AS members,
+local EMPTY = "SELECT " .. SAME:format "$1" .. " AS same, " .. tables.WRITTEN .. [[ AS written,
+  0 AS version, 0 AS epoch, NULL AS leader, NULL AS leader_token, NULL AS old_leader, 0 AS assumed, '{}' AS members,
   FALSE AS evicted, 0 AS committed_epoch, 0 AS committed, s.epoch_floor,
   extract(epoch FROM clock_timestamp())::float8 AS now, 0 AS locked,
   extract(epoch FROM s.trusted_at - clock_timestamp())::float8 AS distrust, NULL AS number, NULL AS message
@@ -57,7 +65,9 @@ WITH won AS (
   UPDATE crown_registry_v1 SET version = version + 1, members = $3::jsonb, leader = $4, leader_token = $5, old_leader = $6,
     epoch = $7::int8, evicted = evicted AND NOT $9::boolean,
     locked_until = CASE WHEN $9::boolean THEN clock_timestamp() + make_interval(secs => $10::float8) ELSE locked_until END
-  WHERE registry = $1 AND version = $2::int8 AND locked_until <= clock_timestamp() RETURNING registry
+  WHERE registry = $1 AND version = $2::int8 AND locked_until <= clock_timestamp() AND ]] .. HERE:format "$11" .. [[
+
+  RETURNING registry
 ), done AS (
   DELETE FROM crown_registry_queue_v1 q USING won WHERE q.registry = won.registry AND q.number = $8::int8
 )
@@ -67,29 +77,41 @@ local HEARTBEAT = [[
 WITH r AS (
   UPDATE crown_registry_v1 SET version = version + 1, members = jsonb_set(members, ARRAY[$2, 'expires_at'],
     to_jsonb(extract(epoch FROM clock_timestamp())::float8 + $4::float8))
-  WHERE registry = $1 AND members -> $2 ->> 'token' = $3 RETURNING *
+  WHERE registry = $1 AND members -> $2 ->> 'token' = $3 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
-SELECT ]] .. VIEW .. " FROM crown_store_v1 s JOIN r ON TRUE" .. HEAD
+SELECT TRUE AS same, ]] .. VIEW .. " FROM crown_store_v1 s JOIN r ON TRUE" .. HEAD
 
 local ASSUME = [[
 WITH r AS (
   UPDATE crown_registry_v1 SET version = version + 1, assumed = epoch, locked_until = 'epoch'
-  WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 RETURNING *
+  WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
-SELECT ]] .. VIEW .. ", " .. CHANGED .. [[, pg_notify('crown_registry_v1', 'leader ' || $1 || ' ' || r.epoch || ' ' || r.leader)
+SELECT TRUE AS same, ]] .. VIEW .. ", " .. CHANGED .. [[,
+  pg_notify('crown_registry_v1', 'leader ' || $1 || ' ' || r.epoch || ' ' || r.leader)
 FROM crown_store_v1 s JOIN r ON TRUE]] .. HEAD
 
 -- Only forward: one that was given up may run after those that came later.
 local COMMIT = [[
 UPDATE crown_registry_v1 SET committed_epoch = $4::int8,
   committed = CASE WHEN committed_epoch = $4::int8 THEN greatest(committed, $5::int8) ELSE $5::int8 END
-WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8]]
+WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 AND ]] .. HERE:format "$6"
 
 local function int(number)
   return ("%d"):format(number)
 end
 
-local function view_of(row)
+local function known(self)
+  return ("%.0f"):format(self.memory.written or 0)
+end
+
+-- The server is not as it was: that is written down, for all who ask it from now on.
+local function doubt(self)
+  return tables.trust(self.client.bare, "registry", self.memory, { ttl = self.ttl, timeout = math.max(self.timeout, 2),
+    generation = 0 })
+end
+
+local function view_of(self, row)
+  self.memory.written = math.max(self.memory.written or 0, row.written)
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
     old_leader = row.old_leader, assumed = row.assumed, members = core.json.decode(row.members), evicted = row.evicted,
     committed_epoch = row.committed_epoch, committed = row.committed, epoch_floor = row.epoch_floor, now = row.now,
@@ -111,12 +133,24 @@ end
 
 local ops = {}
 
-function ops.read(self)
-  local rows, problem = ask(self, READ)
-  if rows and not rows[1] then rows, problem = self.client:query(EMPTY) end
+local function read_once(self)
+  local rows, problem = ask(self, READ, known(self))
+  if rows and not rows[1] then rows, problem = self.client:query(EMPTY, known(self)) end
   if not rows then return nil, problem end
   if not rows[1] then return nil, tables.ROW_LOST:format "registry" end
-  return view_of(rows[1])
+  return rows[1]
+end
+
+function ops.read(self)
+  local row, problem = read_once(self)
+  if row and not row.same then
+    local left
+    left, problem = doubt(self)
+    if not left then return nil, problem end
+    row, problem = read_once(self)
+  end
+  if not row then return nil, problem end
+  return view_of(self, row)
 end
 
 function ops.enqueue(self, args)
@@ -132,29 +166,35 @@ end
 function ops.decide(self, args)
   local state = args.state
   local rows, problem = ask(self, DECIDE, int(args.version), json.encode(state.members), state.leader,
-    state.leader_token, state.old_leader, int(state.epoch), int(args.number), args.changed, args.lock)
+    state.leader_token, state.old_leader, int(state.epoch), int(args.number), args.changed, args.lock, known(self))
   if not rows then return nil, problem end
   return rows[1] ~= nil
 end
 
 function ops.heartbeat(self, args)
-  local rows, problem = ask(self, HEARTBEAT, args.id, args.token, args.ttl)
+  local rows, problem = ask(self, HEARTBEAT, args.id, args.token, args.ttl, known(self))
   if not rows then return nil, problem end
   if not rows[1] then return ops.read(self) end
-  return view_of(rows[1])
+  return view_of(self, rows[1])
 end
 
 function ops.assume(self, args)
-  local rows, problem = ask(self, ASSUME, args.id, args.token, int(args.epoch))
+  local rows, problem = ask(self, ASSUME, args.id, args.token, int(args.epoch), known(self))
   if not rows then return nil, problem end
   if not rows[1] then return ops.read(self) end
-  return view_of(rows[1])
+  return view_of(self, rows[1])
 end
 
 function ops.commit(self, args)
-  local rows, problem = ask(self, COMMIT, args.id, args.token, int(args.epoch), int(args.seq))
+  local rows, problem = ask(self, COMMIT, args.id, args.token, int(args.epoch), int(args.seq), known(self))
   if not rows then return nil, problem end
-  return rows.affected == 1
+  if rows.affected == 1 then return true end
+  local row
+  row, problem = read_once(self)
+  if not row then return nil, problem end
+  if row.same then return false end
+  doubt(self)
+  return nil, "another server has taken the place of the store's"
 end
 
 --- Asks.
