@@ -5,17 +5,18 @@
 
 #include "base/container.h"
 
+/* One for each election: so it is packed. */
 struct scope {
     struct list members;
-    unsigned here; /* how many of them live in this process */
     struct scope_instants instants;
-    int hold_fd;
-    bool owns_processes;
-    bool closed;
-    bool owned;    /* the owner has not let go */
-    unsigned busy; /* callbacks under way: until they are over it neither ends nor goes */
     const struct scope_owner *owner;
     void *context;
+    unsigned here; /* how many members live in this process */
+    int hold_fd;
+    uint16_t busy; /* callbacks under way: until they are over it neither ends nor goes */
+    bool owns_processes;
+    bool closed;
+    bool owned; /* the owner has not let go */
 };
 
 static const struct scope_owner nobody = {.quiet = NULL, .empty = NULL};

@@ -64,6 +64,8 @@ void term_begin(struct candidate *candidate, uint64_t epoch)
     static const struct scope_owner owner = {
         .quiet = quiet, .empty = term_gone, .owns_processes = true};
     struct term *term = &candidate->term;
+    if (!candidate->has_won && candidate->child_options[ELECTION_ROLE_LEADER] == NULL)
+        return; /* nothing will run in it, and it may be one of a hundred thousand */
     term->scope = new_scope(candidate, &owner);
     scope_set_instants(term->scope, &term->instants);
     handlers_won(candidate, epoch);
@@ -72,7 +74,10 @@ void term_begin(struct candidate *candidate, uint64_t epoch)
 
 void term_close(struct candidate *candidate)
 {
-    scope_close(candidate->term.scope);
+    if (candidate->term.scope != NULL)
+        scope_close(candidate->term.scope);
+    else
+        term_gone(candidate);
 }
 
 static void lost_gone(void *context)
