@@ -332,20 +332,24 @@ function Member:is_unfit()
   return self.unfit ~= nil and self.unfit == self.view.epoch
 end
 
--- A leader that reaches the store but not the members stands in the way of one that may reach them. Who acts has to stop
--- first, as one that is evicted.
+-- A leader that reaches the store but not the members stands in the way of one that may reach them. Who may act has to stop
+-- first, as one that is evicted: it lets go when it is called for that, or when it claims again, or a TTL later, since nothing
+-- of it acts any more by then. Who has not come by the names has had no grant for a TTL.
 local function give_way(self)
-  local why = why_stuck(self)
-  if not why or self:is_unfit() then
+  local why, now = why_stuck(self), self.effects.now()
+  if not why then
     self.stuck_since = nil
     return
   end
-  self.stuck_since = self.stuck_since or self.effects.now()
-  if self.effects.now() - self.stuck_since < self.options.ttl then return end
-  self.stuck_since = nil
+  self.stuck_since = self.stuck_since or now
+  if now - self.stuck_since < self.options.ttl then return end
+  self.stuck_since = now
+  if not self:is_unfit() then
+    self.effects.emit("oracle.registry.gave_way", { reason = why, epoch = self.view.epoch })
+  end
+  if self.changeover or self:is_unfit() and not self.effects.acting() then return self:abdicate() end
   self.unfit = self.view.epoch
-  self.effects.emit("oracle.registry.gave_way", { reason = why, epoch = self.view.epoch })
-  if self.effects.acting() then self.effects.told "evict" else self:abdicate() end
+  self.effects.told "evict"
 end
 
 --- Keeps this member's lease.
