@@ -136,6 +136,33 @@ describe("crown-lua file", function()
     end)
   end
 
+  for title, text in pairs {
+    ["an election's name alone"] = '{"election":"CRON","node":"one"}',
+    ["an expiry alone"] = '{"expires_at":1}',
+    ["a list"] = '["election","expires_at"]',
+    ["a string"] = '"election expires_at"',
+    ["a package's description"] = '{"name":"x","version":"1.0"}',
+    ["what was cut off"] = '{"election":"CRON","expires_at":1',
+  } do
+    it("keeps JSON of somebody else's: " .. title, function()
+      write_file(path, text)
+      local result = run { "file", "--oracle", oracle, path, "CRON" }
+      assert.equal(2, result.code)
+      assert.matches("not written by crown%-lua", result.stderr)
+      assert.equal(text, read_file(path))
+    end)
+  end
+
+  it("takes away what one before it has left, and an empty file", function()
+    for _, text in ipairs { crown.json.encode { election = "OTHER", expires_at = 1 }, "" } do
+      write_file(path, text)
+      local one = start "one"
+      eventually(function() return crown.json.decode(read_file(path)).node == "one" end)
+      one:signal "TERM"
+      assert.equal(0, one:wait(10))
+    end
+  end)
+
   it("is told how to be used", function()
     assert.equal(2, run({ "file" }).code)
     assert.equal(2, run({ "file", "--check" }).code)

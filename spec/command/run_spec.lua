@@ -227,6 +227,17 @@ describe("crown-lua run", function()
       assert.equal("", require("crown").exec({ "pgrep", "-f", "^" .. NAP .. "$" }).stdout)
     end)
 
+    it("tells the whole group of the command, with each of its signals", function()
+      local one = start("one", "x", "bash", "-c", [[
+        trap 'echo main int' INT; trap 'echo main term; wait; exit 6' TERM
+        (trap 'echo helper int' INT; trap 'echo helper term; exit' TERM; echo up; while true; do sleep 0.05; done) &
+        while true; do sleep 0.05; done]])
+      says(one, "up")
+      one:signal "TERM"
+      assert.equal(6, one:wait(10))
+      for _, text in ipairs { "main int", "helper int", "main term", "helper term" } do assert.equal(1, count(one, text)) end
+    end)
+
     it("keeps campaigning with --restart, and starts the command anew", function()
       local one = start("one", "--restart", "permanent", "x", "sh", "-c", "echo up $CROWN_EPOCH; exec sleep 60")
       says(one, "up 1")
