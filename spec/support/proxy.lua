@@ -4,6 +4,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local ffi = require "ffi"
 local port = require "support.port"
+local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 
 local Proxy = {}
@@ -33,6 +34,15 @@ function Proxy:freeze()
   local at = crown.now()
   self:signal(STOP)
   return at
+end
+
+--- Lets nothing pass on the connections that there are; new ones work.
+function Proxy:freeze_connections()
+  local pid = self.process.pid
+  for child in read_file(("/proc/%d/task/%d/children"):format(pid, pid)):gmatch "%d+" do
+    ffi.C.kill(tonumber(child), STOP)
+  end
+  return crown.now()
 end
 
 function Proxy:thaw()

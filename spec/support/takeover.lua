@@ -70,6 +70,17 @@ return function(title, store)
       eventually(function() return #leader:pids "child" == 0 end)
     end)
 
+    it("goes on over a new connection when those that it has fall silent", function()
+      local leader = cluster:join("one", through_proxy())
+      ticks.await(cluster.ticks, 0, 10)
+      local at = proxy:freeze_connections()
+      eventually(function()
+        local found = ticks.read(cluster.ticks)
+        return found[#found].at > at + 2 * cluster.options.ttl -- by no lease of before
+      end, 30)
+      assert.is_nil(leader.code)
+    end)
+
     it("leaves no overlap when the leader is cut off with a reset, and the way stays closed", function()
       local url = through_proxy()
       local term = fails_over(function() proxy:signal(9) end, url)
