@@ -9,7 +9,7 @@ MUTANTS_JOBS ?= 2
 MUTANTS := luajit tools/mutants.lua
 
 .PHONY: mutants
-mutants: packages-build packages-test ## break the code, one slip at a time (FOLDER= ONLY= SAMPLE= TODO=1|new NARROW=1)
+mutants: packages-build packages-test ## break the code, one slip at a time (FOLDER= ONLY= SAMPLE=1 TODO=1|new NARROW=1)
 	@$(MUTANTS) run folder='$(FOLDER)' only='$(ONLY)' sample='$(SAMPLE)' todo='$(TODO)' narrow='$(NARROW)' seconds='$(MUTANTS_SECONDS)' jobs='$(MUTANTS_JOBS)'
 
 .PHONY: mutants-report
@@ -23,3 +23,7 @@ mutants-check: packages-build
 .PHONY: mutants-repath
 mutants-repath: packages-build ## let the list follow code that moved to another file
 	@$(MUTANTS) repath
+
+.PHONY: mutants-note
+mutants-note: packages-build ## write into the list what noticed each
+	@$(MUTANTS) note

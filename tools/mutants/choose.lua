@@ -9,25 +9,6 @@ local function hash(text)
   return value
 end
 
--- The same N as long as the list does not change, spread over the folders.
-local function sample(records, count)
-  local order, turn, folders = {}, {}, {}
-  for _, record in ipairs(records) do order[#order + 1] = record end
-  table.sort(order, function(a, b) return hash(a.id) < hash(b.id) end)
-  for _, record in ipairs(order) do
-    local folder = list.folder(record)
-    folders[folder] = (folders[folder] or 0) + 1
-    turn[record] = folders[folder]
-  end
-  table.sort(order, function(a, b)
-    if turn[a] ~= turn[b] then return turn[a] < turn[b] end
-    return hash(a.id) < hash(b.id)
-  end)
-  local chosen = {}
-  for i = 1, math.min(count, #order) do chosen[order[i]] = true end
-  return chosen
-end
-
 --- What a result is of: a mutant that was changed since has none.
 function choose.digest(record)
   return ("%08x"):format(hash(record.before .. "\n>" .. record.after))
@@ -52,11 +33,10 @@ function choose.some(records, wanted, results)
   for _, record in ipairs(records) do
     if not record.equivalent then living[#living + 1] = record end
   end
-  local in_sample = wanted.sample and sample(living, tonumber(wanted.sample))
   local chosen = {}
   for _, record in ipairs(living) do
     local before = results[record.id]
-    if (not in_sample or in_sample[record])
+    if (not wanted.sample or record.sample)
       and (not wanted.folder or record.file:find(wanted.folder, 1, true))
       and (not wanted.only or record.id:find(wanted.only, 1, true))
       and (not wanted.todo or not before or wanted.todo ~= "new" and before.status ~= "killed") then

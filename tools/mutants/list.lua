@@ -19,7 +19,7 @@ local function finish(record, records)
 end
 
 --- Reads the list. Each record begins with `mutant NAME` and ends with the next one.
--- @return an array of `{ id, file, breaks = { RULE… }, equivalent, decides, by, before, after, line }`
+-- @return an array of `{ id, file, breaks = { RULE… }, equivalent, decides, sample, by, before, after, line }`
 function list.load(path)
   local records, record, number = {}, nil, 0
   for line in io.lines(path or list.PATH) do
@@ -39,8 +39,8 @@ function list.load(path)
       record.equivalent = rest
     elseif word == "by" then
       record.by = rest
-    elseif word == "decides" then
-      record.decides = true
+    elseif word == "decides" or word == "sample" then
+      record[word] = true
     elseif word and not word:find "^#" then
       error(("%s:%d: what is '%s'?"):format(path or list.PATH, number, word))
     end

@@ -43,7 +43,7 @@ local function units_of(record, rows, wanted)
   for _, group in ipairs { narrow, wide } do
     table.sort(group, function(a, b) return (usual[a] or 0) < (usual[b] or 0) end)
   end
-  for _, group in ipairs { { record.by }, narrow, wanted.narrow and {} or wide } do
+  for _, group in ipairs { units.single { record.by }, narrow, wanted.narrow and {} or wide } do
     for _, unit in ipairs(group) do
       if not seen[unit] then all[#all + 1] = unit end
       seen[unit] = true
