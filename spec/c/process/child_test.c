@@ -3,8 +3,10 @@
 
 #include "stage.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -131,6 +133,50 @@ static void a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others(
     assert_true(world.fds[3] >= 100 && world.fds[4] >= 100);
 }
 
+static void stop_in(int64_t ns)
+{
+    const struct wire_message stop = {.kill_at_ns = clock_boottime_ns() + ns};
+    stage_order(ORDER_STOP, &stop);
+}
+
+/* @return how many descriptors of a kind a process has, besides its standard streams. */
+static unsigned count_descriptors(const char *process, const char *kind)
+{
+    char path[64];
+    char target[64];
+    unsigned count = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)stage_pid(process));
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        ssize_t size = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+        target[size > 0 ? size : 0] = '\0';
+        if (atoi(entry->d_name) > STDERR_FILENO && strncmp(target, kind, strlen(kind)) == 0)
+            count++;
+    }
+    assert_int_equal(closedir(folder), 0);
+    return count;
+}
+
+/* The end of file of a stream, or of a line, means that its owner has ended. */
+static void nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    stage.board->spec.stdio[1] = CHILD_STDIO_FD;
+    stage.board->spec.stdio_fd[1] = ends[1];
+    stage_start();
+    stage_until_ticking(0);
+    assert_int_equal(close(ends[0]) | close(ends[1]), 0);
+    assert_int_equal(count_descriptors("crown-keeper", "pipe:"), 0);
+    assert_int_equal(count_descriptors("crown-warden", "pipe:"), 0);
+    assert_int_equal(count_descriptors("crown-keeper", "socket:"), 2); /* runtime, warden */
+    assert_int_equal(count_descriptors("crown-warden", "socket:"), 1); /* keeper */
+    stop_in(0);
+    stage_until_gone();
+}
+
 static void a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent(void **state)
 {
     (void)state;
@@ -226,12 +272,6 @@ static void start_stubborn(void)
     stage.board->mode = "stubborn";
     stage_start();
     stage_until_ticking(0);
-}
-
-static void stop_in(int64_t ns)
-{
-    const struct wire_message stop = {.kill_at_ns = clock_boottime_ns() + ns};
-    stage_order(ORDER_STOP, &stop);
 }
 
 static void a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up(void **state)
@@ -357,6 +397,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_child_finds_a_clean_world),
         STAGE_TEST(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
+        STAGE_TEST(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
         STAGE_TEST(a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent),
         STAGE_TEST(a_user_that_may_not_be_become_is_an_error),
         STAGE_TEST(a_held_lock_is_free_only_when_the_tree_is_gone),
