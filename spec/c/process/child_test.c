@@ -65,10 +65,18 @@ static void a_namespaced_program_that_is_not_there_is_named(void **state)
     (void)stage_until_message(WIRE_GONE);
 }
 
-static int own_oom_score(void)
+static void stop_in(int64_t ns)
 {
+    const struct wire_message stop = {.kill_at_ns = clock_boottime_ns() + ns};
+    stage_order(ORDER_STOP, &stop);
+}
+
+static int oom_score_of(pid_t pid)
+{
+    char path[64];
     char text[16] = "";
-    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    (void)snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
     assert_int_equal(close(fd), 0);
     return atoi(text);
@@ -92,10 +100,20 @@ static void a_child_finds_a_clean_world(void **state)
     stage_world(&world);
     assert_clean(&world);
     assert_string_equal(world.cwd, "/usr");
-    assert_int_equal(world.oom_score, own_oom_score());
+    assert_int_equal(world.oom_score, oom_score_of(getpid()));
     assert_int_equal(world.fd_count, 3);
     for (int fd = 0; fd < 3; fd++)
         assert_int_equal(world.fds[fd], fd);
+}
+
+static void a_runtime_is_not_spared_when_memory_is_short(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_until_ticking(0);
+    assert_int_equal(oom_score_of(stage_pid("crown-runtime")), oom_score_of(getpid()));
+    stop_in(0);
+    stage_until_gone();
 }
 
 static void a_namespaced_child_finds_a_clean_world(void **state)
@@ -131,12 +149,6 @@ static void a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others(
     assert_true(world.null[0]);
     assert_false(world.null[1]);
     assert_true(world.fds[3] >= 100 && world.fds[4] >= 100);
-}
-
-static void stop_in(int64_t ns)
-{
-    const struct wire_message stop = {.kill_at_ns = clock_boottime_ns() + ns};
-    stage_order(ORDER_STOP, &stop);
 }
 
 /* @return how many descriptors of a kind a process has, besides its standard streams. */
@@ -395,6 +407,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_directory_that_is_not_there_is_named),
         STAGE_TEST(a_namespaced_program_that_is_not_there_is_named),
         STAGE_TEST(a_child_finds_a_clean_world),
+        STAGE_TEST(a_runtime_is_not_spared_when_memory_is_short),
         STAGE_TEST(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
         STAGE_TEST(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
