@@ -14,6 +14,7 @@
 
 #define BACKOFF_FIRST_NS (50 * NS_PER_MS)
 #define BACKOFF_MOST_NS (2 * NS_PER_S)
+#define SETTLED_NS (2 * NS_PER_S) /* of life prove a connection */
 #define LISTEN_TIMEOUT_NS (5 * NS_PER_S)
 
 struct channel {
@@ -38,6 +39,8 @@ struct postgres_client {
     struct list channels;
     int64_t backoff_ns;
     struct loop_deadline retry;
+    struct loop_deadline settled;  /* armed while the connection is young */
+    bool died_young;               /* the one before, or the one before that, … */
     struct loop_deadline patience; /* of the queue's most impatient request */
     struct crown_error last_error;
     struct random random;
@@ -132,10 +135,12 @@ static void session_closed(void *context, const struct crown_error *err)
     postgres_session_free(client->session);
     client->session = NULL;
     client->generation = 0;
+    client->died_young = !client->admitted || client->settled.armed;
+    loop_at_cancel(client->loop, &client->settled);
     tell_broken(client, &why);
     client->events.closed(client->events.context, generation, &why);
-    if (!client->admitted)
-        connect_later(client); /* it does not even get through its setup: no haste */
+    if (client->died_young)
+        connect_later(client); /* as after any try that failed: no haste */
     else if (is_needed(client))
         connect_now(client);
 }
@@ -155,15 +160,29 @@ static void send_queue(struct postgres_client *client)
     }
 }
 
-static void admit(struct postgres_client *client)
+static void tell_good(struct postgres_client *client)
 {
     char text[300];
-    client->admitted = true;
-    client->backoff_ns = BACKOFF_FIRST_NS;
-    client->told_broken = false;
+    client->told_broken = client->died_young = false;
     if (!client->told_connected)
         client->events.state(client->events.context, true, where(client, text, sizeof(text)), NULL);
     client->told_connected = true;
+}
+
+static void settled(struct loop_deadline *deadline)
+{
+    struct postgres_client *client = container_of(deadline, struct postgres_client, settled);
+    client->backoff_ns = BACKOFF_FIRST_NS;
+    tell_good(client);
+}
+
+/* After one that died young, a connection is told when it has proved good. */
+static void admit(struct postgres_client *client)
+{
+    client->admitted = true;
+    loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), SETTLED_NS));
+    if (!client->died_young)
+        tell_good(client);
     listen_again(client);
     send_queue(client);
 }
@@ -329,6 +348,7 @@ void postgres_client_disconnect(struct postgres_client *client)
     client->session = NULL;
     client->generation = 0;
     client->told_connected = false;
+    loop_at_cancel(client->loop, &client->settled);
     if (is_needed(client))
         connect_now(client);
 }
@@ -357,6 +377,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->backoff_ns = BACKOFF_FIRST_NS;
     client->retry.fire = retry_due;
     client->patience.fire = patience_over;
+    client->settled.fire = settled;
     list_init(&client->queue);
     list_init(&client->channels);
     random_seed(&client->random, random_kernel());
@@ -378,6 +399,7 @@ void postgres_client_free(struct postgres_client *client)
         channel_free((struct channel *)node);
     }
     loop_at_cancel(client->loop, &client->retry);
+    loop_at_cancel(client->loop, &client->settled);
     loop_at_cancel(client->loop, &client->patience);
     free(client->url);
     free(client);
