@@ -1,5 +1,5 @@
 /* crown.core.http_request{ url =, method =, headers = {}, body =, timeout =, ca =, cert =, key =,
- * insecure =, most =, stream = }
+ * insecure =, most =, silence =, stream = }
  * -> status, header lines, body; or nil, message, code. With `stream`: a stream,
  * stream:line(timeout) -> a line; or nil, message, code; stream:status(); stream:close(). */
 #include <lauxlib.h>
@@ -17,6 +17,7 @@
 #define GUARD_TYPE "crown.http_guard"
 #define HEADERS_MAX 64
 #define TIMEOUT_DEFAULT 5.0
+#define SILENCE_DEFAULT 10.0
 #define MOST_DEFAULT (16.0 * 1024 * 1024)
 
 struct asked {
@@ -89,6 +90,7 @@ static int http_request(lua_State *L)
         .insecure = flag_field(L, 1, "insecure"),
         .stream = flag_field(L, 1, "stream"),
         .timeout_ns = flag_field(L, 1, "stream") ? TIME_NEVER : clock_ns_from_seconds(timeout),
+        .silence_ns = clock_ns_from_seconds(number_field(L, 1, "silence", SILENCE_DEFAULT)),
         .most = (size_t)number_field(L, 1, "most", MOST_DEFAULT),
     };
     luaL_argcheck(L, options.url != NULL, 1, "url expected");

@@ -10,6 +10,7 @@
 #include "http/curl.h"
 #include "http/hosts.h"
 #include "http/transfers.h"
+#include "net/channel.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define HEADERS_MAX (64u << 10)
@@ -21,6 +22,7 @@ struct http_request {
     struct http_lookup *lookup;
     struct loop_deadline patience; /* while names are looked up */
     int64_t until_ns;              /* TIME_NEVER: a stream */
+    int64_t silence_ns;
     struct curl_slist *headers_sent;
     char *body_sent;
     struct buffer headers, body;
@@ -123,12 +125,22 @@ static CURLcode set_security(CURL *easy, const struct http_options *options)
     return result;
 }
 
+static int socket_opened(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct http_request *request = context;
+    (void)purpose;
+    channel_watch_silence(fd, request->silence_ns);
+    return CURL_SOCKOPT_OK;
+}
+
 static CURLcode set_up(struct http_request *request, const struct http_options *options)
 {
     CURL *easy = request->transfer.easy;
     CURLcode result = set_security(easy, options);
     SET(CURLOPT_URL, options->url);
     SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_SOCKOPTFUNCTION, socket_opened);
+    SET(CURLOPT_SOCKOPTDATA, request);
     SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     SET(CURLOPT_HEADERFUNCTION, header_came);
     SET(CURLOPT_HEADERDATA, request);
@@ -252,6 +264,7 @@ struct http_request *http_request_start(struct loop *loop, const struct http_opt
     request->patience.fire = impatient;
     request->most = options->most;
     request->stream = options->stream;
+    request->silence_ns = options->silence_ns;
     op_init(&request->op, loop, cancelled);
     if (start(request, options, err) == 0)
         return request;

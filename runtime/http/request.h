@@ -23,6 +23,7 @@ struct http_options {
     const char *ca, *cert, *key; /* files */
     bool insecure;               /* no verification */
     int64_t timeout_ns;          /* of the whole; TIME_NEVER for a stream */
+    int64_t silence_ns;          /* a peer that acknowledges nothing for so long is gone */
     size_t most;                 /* bytes of the answer's body; more is an error */
     bool stream;                 /* the op completes whenever there is a line, or the end */
 };

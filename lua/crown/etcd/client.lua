@@ -2,6 +2,7 @@
 -- gateway has them.
 -- @module crown.etcd.client
 
+local barrier = require "crown.link.barrier"
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local http = require "crown.http"
@@ -103,6 +104,18 @@ function Client:ask(path, body)
   return nil, problem, code
 end
 
+-- Until the answer ends, or is none.
+local function read_events(watch, fn)
+  while not watch.cancelled do
+    local line = watch.stream:line(1e9)
+    local result = line and core.json.decode(line).result
+    if not result or result.canceled then return end
+    for _, event in ipairs(result.events or {}) do
+      if not watch.cancelled then fn(event.type or "PUT") end
+    end
+  end
+end
+
 --- Watches a key. Each event is told in order; the end of the watch, whyever, is told once, as `fn(nil)`.
 -- @string key
 -- @tparam string revision to begin with, as text
@@ -114,20 +127,16 @@ function Client:watch(key, revision, fn)
     watch.cancelled = true
     if watch.stream then watch.stream:close() end
   end
-  core.detach(function()
-    local options = options_of(self, "/v3/watch", { create_request = { key = base64.encode(key), start_revision = revision } })
-    options.timeout = nil
-    watch.stream = authenticate(self) and http.stream(options)
-    while watch.stream and not watch.cancelled do
-      local line = watch.stream:line(1e9)
-      local fine, found = pcall(core.json.decode, line or "")
-      if not line or not fine or not found.result or found.result.canceled then break end
-      for _, event in ipairs(found.result.events or {}) do
-        if not watch.cancelled then fn(event.type or "PUT") end
-      end
-    end
+  local function over()
     if watch.stream then watch.stream:close() end
     if not watch.cancelled then fn(nil) end
+  end
+  core.detach(function()
+    local options = options_of(self, "/v3/watch", { create_request = { key = base64.encode(key), start_revision = revision } })
+    options.timeout, options.silence = nil, self.timeout
+    watch.stream = authenticate(self) and http.stream(options)
+    if watch.stream then barrier.call(read_events, watch, fn) end
+    over()
   end)
   return watch
 end

@@ -1,6 +1,9 @@
---- One connection to a store, made anew when it breaks: with backoff and jitter, told once and not at every try.
+--- One connection to a store, made anew when it breaks: with backoff and jitter, told once and not at every try. A connection
+-- counts as good when it has lived for a moment: one that opens and dies at once is a failed try like any other, and the
+-- pauses go on growing.
 -- @module crown.link.reconnecting
 
+local barrier = require "crown.link.barrier"
 local core = require "crown.core"
 local elections = require "crown.core.election"
 local promise = require "crown.core.promise"
@@ -9,9 +12,23 @@ local Reconnecting = {}
 Reconnecting.__index = Reconnecting
 
 local FIRST_PAUSE, MOST_PAUSE = 0.05, 2
+local SETTLED = 2    -- seconds of life that prove a connection
+local CAUSES_MOST = 8 -- that are told until then: a server may have a new word each time
 
 local function tell(self, event, problem)
   if self.label then elections.emit(event, { store = self.label, server = self.server, error = problem }) end
+end
+
+-- Each cause is told once, until a connection has proved good.
+local function tell_broken(self, reason)
+  if self.told[reason] or self.told_count == CAUSES_MOST then return end
+  self.told[reason], self.told_count = true, self.told_count + 1
+  tell(self, "oracle.disconnected", reason)
+end
+
+local function tell_good(self)
+  self.told, self.told_count, self.died_young = {}, 0, false
+  tell(self, "oracle.connected")
 end
 
 local function wake(self, ...)
@@ -20,52 +37,74 @@ local function wake(self, ...)
   for _, one in ipairs(waiting) do one:resolve(...) end
 end
 
+local function pause(self)
+  core.sleep(self.pause * (0.5 + math.random() / 2))
+  self.pause = math.min(self.pause * 2, MOST_PAUSE)
+end
+
 local connect
 
-local function lost(self, reason)
-  if self.connection then
-    self.connection = nil
-    tell(self, "oracle.disconnected", reason)
-    self.told = reason
-  end
-  connect(self)
+local function lost(self, connection, reason)
+  if self.connection ~= connection then return end
+  local settled = core.now() - self.since >= SETTLED
+  self.connection, self.problem, self.state = nil, reason, "broken"
+  self.reconnects, self.died_young = self.reconnects + 1, not settled
+  if settled then self.pause = FIRST_PAUSE end
+  tell_broken(self, reason)
+  connect(self, not settled)
+end
+
+-- After tries that failed, or a connection that died young, a good one is told when it has proved good.
+local function prove(self, connection, at_once)
+  if at_once then tell_good(self) end
+  core.detach(function()
+    core.sleep(SETTLED)
+    if self.connection ~= connection then return end
+    self.pause, self.state = FIRST_PAUSE, "proven"
+    if not at_once then tell_good(self) end
+  end)
 end
 
 local function take(self, connection)
-  self.connecting, self.connection, self.pause, self.problem, self.told = false, connection, FIRST_PAUSE, nil, nil
-  connection.on_close = function(reason) lost(self, reason) end
-  tell(self, "oracle.connected")
+  self.connecting, self.connection, self.problem, self.state = false, connection, nil, "open"
+  self.since = core.now()
+  connection.on_close = function(reason) lost(self, connection, reason) end
+  prove(self, connection, not self.died_young)
   wake(self, connection)
 end
 
-connect = function(self)
+local function try(self)
+  self.state = "connecting"
+  local connection, problem = barrier.call(self.open, self)
+  if self.closed then
+    if connection then connection:close() end
+    return true
+  end
+  if connection and not connection.closed then
+    take(self, connection)
+    return true
+  end
+  self.problem, self.state = problem or "the connection closed at once", "broken"
+  tell_broken(self, self.problem)
+  wake(self, nil, self.problem, "closed")
+end
+
+connect = function(self, after_a_pause)
   if self.connecting or self.closed then return end
   self.connecting = true
   core.detach(function()
-    while not self.closed do
-      local connection, problem = self.open(self)
-      if self.closed then
-        if connection then connection:close() end
-        return
-      end
-      if connection and not connection.closed then return take(self, connection) end
-      self.problem = problem or "the connection closed at once"
-      if self.told ~= self.problem then tell(self, "oracle.disconnected", self.problem) end
-      self.told = self.problem
-      wake(self, nil, self.problem, "closed")
-      core.sleep(self.pause * (0.5 + math.random() / 2))
-      self.pause = math.min(self.pause * 2, MOST_PAUSE)
-    end
+    if after_a_pause then pause(self) end
+    while not self.closed and not try(self) do pause(self) end
   end)
 end
 
 --- Makes one; it connects by itself.
 -- @tparam table options `open(self)` → a connection (with `closed`, `on_close`, `close`), or nil and a message; it may set
 -- `self.server`; `label` for events, nil for none; `timeout` in seconds; `server`, how messages name it
--- @treturn Reconnecting
+-- @treturn Reconnecting its `state` is "connecting", "open", "proven" or "broken", of which `problem` says why
 function Reconnecting.new(options)
   local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout,
-    server = options.server, waiting = {}, pause = FIRST_PAUSE }, Reconnecting)
+    server = options.server, waiting = {}, told = {}, told_count = 0, pause = FIRST_PAUSE, reconnects = 0 }, Reconnecting)
   connect(self)
   return self
 end
@@ -85,10 +124,10 @@ end
 
 --- Ends it.
 function Reconnecting:close()
-  self.closed = true
+  local connection = self.connection
+  self.closed, self.connection = true, nil
   wake(self, nil, "closed", "closed")
-  if self.connection then self.connection:close() end
-  self.connection = nil
+  if connection then connection:close() end
 end
 
 return Reconnecting

@@ -36,11 +36,12 @@ end
 -- One server after the other, the one that answered last time first.
 local function open(self, link)
   local problem
+  local share = self.timeout / #self.parsed.hosts -- one that is silent leaves the others theirs
   for _ = 1, #self.parsed.hosts do
     local place = self.parsed.hosts[self.at]
     link.server = ("%s:%d"):format(place.host, place.port)
     local connection
-    connection, problem = Connection.open(self.parsed, place, self.timeout)
+    connection, problem = Connection.open(self.parsed, place, share)
     if connection then
       self:watch_on(connection)
       return connection

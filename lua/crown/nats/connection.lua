@@ -1,6 +1,7 @@
 --- One connection to a NATS server: publish, subscribe, request. Nothing is kept for after a reconnect.
 -- @module crown.nats.connection
 
+local barrier = require "crown.link.barrier"
 local core = require "crown.core"
 local login = require "crown.nats.login"
 local Outbox = require "crown.link.outbox"
@@ -38,13 +39,19 @@ local function dispatch(self, sid, message)
   if fn then fn(message) end
 end
 
+-- A count of bytes, in plain digits: tonumber knows other words too, "nan" among them.
+local function count(word)
+  return word and word:match "^%d+$" and tonumber(word)
+end
+
 -- @return whether the connection goes on
 local function read_message(self, line)
   local kind, rest = line:match "^(%S+)%s*(.*)$"
   local words = {}
   for word in rest:gmatch "%S+" do words[#words + 1] = word end
-  local total = tonumber(words[#words])
-  local header_size = kind == "HMSG" and tonumber(words[#words - 1]) or 0
+  local total = count(words[#words])
+  local header_size = 0
+  if kind == "HMSG" then header_size = count(words[#words - 1]) end
   local extra = kind == "HMSG" and 2 or 1
   if not total or not header_size or total > PAYLOAD_MAX - 2 or header_size > total or #words < 2 + extra then
     return self:close "not a message of NATS"
@@ -184,7 +191,7 @@ local function greet(self, parsed, place, timeout)
   local info = line and line:match "^INFO (.*)"
   if not info then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
   local fine, about = pcall(core.json.decode, info)
-  if not fine then return nil, "what came is nothing that NATS says", "protocol" end
+  if not fine or type(about) ~= "table" then return nil, "what came is nothing that NATS says", "protocol" end
   self.server = about.server_id -- another one after each start of a server
   if parsed.tls or about.tls_required then
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
@@ -204,7 +211,7 @@ end
 -- @number timeout seconds for each step
 -- @treturn Connection or nil, message, code
 function Connection.open(parsed, place, timeout)
-  local stream, problem, code = tcp.connect(place.host, place.port, { timeout = timeout })
+  local stream, problem, code = tcp.connect(place.host, place.port, { timeout = timeout, silence = timeout })
   if not stream then return nil, problem, code end
   stream:set_timeout(timeout)
   local self = setmetatable({ stream = stream, subscriptions = {}, pending = {}, serial = 0 }, Connection)
@@ -215,7 +222,7 @@ function Connection.open(parsed, place, timeout)
     self:close(problem)
     return nil, problem, code
   end
-  core.detach(read_all, self)
+  barrier.detach(function(why) self:close(why) end, read_all, self)
   open_inbox(self)
   fine, problem = ping(self, timeout)
   if not fine then

@@ -2,6 +2,7 @@
 -- command that times out ends the connection, so that no answer is ever taken for another's.
 -- @module crown.redis.connection
 
+local barrier = require "crown.link.barrier"
 local core = require "crown.core"
 local Outbox = require "crown.link.outbox"
 local promise = require "crown.core.promise"
@@ -25,7 +26,10 @@ function Connection:close(reason)
 end
 
 local function deliver(self, kind, value)
-  if self.on_message then return self.on_message(value) end
+  if self.on_message then
+    if type(value) ~= "table" then return self:close "what came is no message of a channel" end
+    return self.on_message(value)
+  end
   local asked = self.waiting[self.first]
   if not asked then return self:close "an answer that nobody asked for" end
   self.waiting[self.first] = nil
@@ -113,12 +117,12 @@ end
 function Connection.open(parsed, place, timeout)
   local host, port = "unix:" .. (parsed.path or ""), 0
   if place then host, port = place.host, place.port end
-  local stream, problem, code = tcp.connect(host, port, { timeout = timeout, tls = tls_of(parsed, host) })
+  local stream, problem, code = tcp.connect(host, port, { timeout = timeout, silence = timeout, tls = tls_of(parsed, host) })
   if not stream then return nil, problem, code end
   stream:set_timeout(timeout)
   local self = setmetatable({ stream = stream, reader = resp.reader(), waiting = {}, first = 1, last = 0 }, Connection)
   self.outbox = Outbox.new(stream, function(why) self:close(why) end)
-  core.detach(read_all, self)
+  barrier.detach(function(why) self:close(why) end, read_all, self)
   local fine
   fine, problem, code = greet(self, parsed, timeout)
   if not fine then

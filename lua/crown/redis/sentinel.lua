@@ -2,6 +2,7 @@
 -- @module crown.redis.sentinel
 
 local Connection = require "crown.redis.connection"
+local url = require "crown.text.url"
 
 local sentinel = {}
 
@@ -13,18 +14,20 @@ end
 
 --- Finds the primary: asks one Sentinel after the other.
 -- @tparam table parsed `hosts`, `master`
--- @number timeout seconds for each
+-- @number timeout seconds, shared among them
 -- @treturn table `{ host, port }`, or nil and a message
 function sentinel.primary(parsed, timeout)
   local problem = "no Sentinel is named"
+  local share = timeout / #parsed.hosts -- one that is silent leaves the others theirs
   for _, place in ipairs(parsed.hosts) do
-    local connection, why = Connection.open(login_of(parsed), place, timeout)
+    local connection, why = Connection.open(login_of(parsed), place, share)
     if connection then
       local found
-      found, why = connection:call(timeout, "SENTINEL", "get-master-addr-by-name", parsed.master)
+      found, why = connection:call(share, "SENTINEL", "get-master-addr-by-name", parsed.master)
       connection:close()
-      if found then return { host = found[1], port = tonumber(found[2]) } end
-      why = why or ("this Sentinel knows no master '%s'"):format(parsed.master)
+      local place_found = type(found) == "table" and url.place(found[1], found[2])
+      if place_found then return place_found end
+      why = why or found and "what it names is no host and port" or ("this Sentinel knows no master '%s'"):format(parsed.master)
     end
     problem = ("Sentinel %s:%d: %s"):format(place.host, place.port, why)
   end

@@ -124,6 +124,17 @@ function url.address(text)
   return host, tonumber(port)
 end
 
+--- A host and a port, as somebody named them.
+-- @param host
+-- @param port a number, or its text
+-- @treturn table `{ host =, port = }`, or nil when they are none
+function url.place(host, port)
+  local number = tonumber(port)
+  if type(host) ~= "string" or host == "" or host:find("%z") or not number or number < 1 or number > 65535
+    or number % 1 ~= 0 then return nil end
+  return { host = host, port = number }
+end
+
 --- Reads `host:port,host:port`, with IPv6 addresses in brackets.
 -- @string text
 -- @number port of those that name none
@@ -134,7 +145,9 @@ function url.hosts(text, port)
     local host, given = one:match "^%[([%x:.]+)%]:?(%d*)$"
     if not host then host, given = one:match "^([^:]*):?(%d*)$" end
     if not host then return nil end
-    hosts[#hosts + 1] = { host = host ~= "" and url.decode(host) or "127.0.0.1", port = tonumber(given) or port }
+    local place = url.place(host ~= "" and url.decode(host) or "127.0.0.1", tonumber(given) or port)
+    if not place then return nil end
+    hosts[#hosts + 1] = place
   end
   return hosts
 end

@@ -1,0 +1,137 @@
+-- Every client against a server that plays tricks, with a healthy election beside.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Hostile = require "support.hostile"
+local tempdir = require "support.tempdir"
+
+-- A program with one election for each URL, and one in its own memory, which loses nothing whatever the others meet. It tells
+-- the longest time that its loop stood still.
+local APP = [[
+local crown = require "crown"
+local longest = 0
+crown.spawn(function()
+  while true do
+    local last = crown.now()
+    crown.sleep(0.01)
+    longest = math.max(longest, crown.now() - last - 0.01)
+  end
+end)
+crown.elect { name = "healthy", oracle = { "memory" }, handlers = {
+  won = function(term) print "HEALTHY" while term:valid() do crown.sleep(0.1) end end,
+  lost = function() print "UNHEALTHY" end,
+} }
+for i = 1, #arg do
+  crown.elect { name = "e" .. i, oracle = arg[i], handlers = { won = function() print "WON" end } }
+end
+crown.spawn(function() while true do crown.sleep(0.2) print(("STOOD %.2f"):format(longest)) end end)
+]]
+
+local URLS = {
+  redis = "redis://127.0.0.1:%d?ttl=4",
+  sentinel = "redis+sentinel://127.0.0.1:%d/main?ttl=4",
+  nats = "nats://127.0.0.1:%d/B?ttl=4",
+  etcd = "etcd://127.0.0.1:%d?ttl=4",
+  http = "http://127.0.0.1:%d/locks?ttl=4",
+  postgres = "postgres://x@127.0.0.1:%d/x?sslmode=disable&ttl=4",
+}
+
+local function run(servers)
+  local dir = tempdir()
+  local file = assert(io.open(dir .. "/app.lua", "w"))
+  file:write(APP)
+  file:close()
+  local args = { dir .. "/app.lua" }
+  for client, server in pairs(servers) do args[#args + 1] = URLS[client]:format(server.port) end
+  return Candidate.start { args = args, node = "victim", log = dir .. "/log" }
+end
+
+-- What is true at the end of each trick: the healthy election was won once and never lost, the loop never stood still, no task
+-- died, nobody won by it, and the log is short.
+local function check_healthy(app)
+  local output = app:output()
+  app:destroy()
+  local _, terms = ("\n" .. output):gsub("\nHEALTHY", "")
+  assert.equal(1, terms, output)
+  for _, bad in ipairs { "UNHEALTHY", "WON", "a task failed", "silent for", "ended by signal" } do
+    assert.is_nil(output:find(bad, 1, true), output)
+  end
+  local stood = 0
+  for text in output:gmatch "STOOD ([%d.]+)" do stood = tonumber(text) end
+  assert.is_true(stood < 0.5, ("the loop stood still for %.2f s"):format(stood))
+  local _, lines = output:gsub("oracle%.disconnected", "")
+  assert.is_true(lines < 40, lines .. " lines tell of lost connections")
+end
+
+describe("a server that plays tricks on every client", function()
+  local TRICKS = {
+    ["accepts and closes, as a load balancer does"] = "close",
+    ["closes after the first words"] = "wait 0.02\nreset",
+    ["is silent"] = "",
+    ["says half an answer and goes"] = "say HTTP/1.1 200 OK\\r\\nContent-Length: 100\\r\\n\\r\\n{\\\"a\nclose",
+    ["sends a byte now and then"] = "drip HTTP/1.1 200 OK\\r\\nContent-Length: 10\\r\\n\\r\\n{\\\"a\\\":1}",
+    ["floods with lines"] = "flood INFO x\\r\\n",
+    ["floods without lines"] = "flood x",
+    ["floods with numbers of RESP"] = "flood :5\\r\\n",
+    ["says a length that is too large"] = "say $99999999999999\\r\\n*2147483647\\r\\n",
+    ["nests without end"] = "flood *1\\r\\n",
+    ["redirects without end"] = "say HTTP/1.1 302 X\\r\\nLocation: /\\r\\nContent-Length: 0\\r\\n\\r\\n",
+    ["answers with JSON that is none of what was asked for"] =
+      "say HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\nConnection: close\\r\\n\\r\\nnull\nclose",
+    ["says a message of Postgres that is too long"] = "say R\\0\\0\\0\nwait 0.05\nsay \127\127\127",
+    ["speaks TLS' alerts"] = "say \21\3\1\\0\2\2\40",
+    ["says NUL"] = "flood \\0",
+  }
+  for name, script in pairs(TRICKS) do
+    it(name, function()
+      local servers, accepted = {}, 0
+      for client in pairs(URLS) do servers[client] = Hostile.start(script) end
+      local app = run(servers)
+      eventually(function() return app:output():find "HEALTHY" end, 10)
+      for client, server in pairs(servers) do
+        eventually(function() return server.count > 0 or error(client) end, 10)
+      end
+      crown.sleep(1.5) -- the trick itself takes its time
+      for _, server in pairs(servers) do accepted = accepted + server.count end
+      check_healthy(app)
+      for _, server in pairs(servers) do server:destroy() end
+      assert.is_true(accepted < 20 * 6 * 1.5, accepted .. " connections")
+    end)
+  end
+end)
+
+-- After a word that no code of ours expected, the client has to be there for the next connection.
+describe("a client that", function()
+  local GREETING = "say INFO {}\\r\\n\nhear PING\nsay PONG\\r\\n\n"
+  local CASES = {
+    { "nats", "reads INFO that is no table", "say INFO 5\\r\\n" },
+    { "nats", "reads a message without words", GREETING .. "say MSG\\r\\n" },
+    { "nats", "reads a message whose size is nan", GREETING .. "say MSG a 1 nan\\r\\n" },
+    { "nats", "reads a message whose size is none", GREETING .. "say MSG a 1 -3\\r\\n" },
+    { "sentinel", "hears of a primary whose port is none", "hear main\nsay *2\\r\\n$1\\r\\na\\r\\n$1\\r\\nx\\r\\n" },
+    { "sentinel", "hears of a primary that is a number", "hear main\nsay :5\\r\\n" },
+    { "redis", "is answered what it did not ask for", "say :5\\r\\n:6\\r\\n:7\\r\\n" },
+  }
+  for _, case in ipairs(CASES) do
+    it(case[2] .. " dials anew", function()
+      local server = Hostile.start(case[3])
+      local app = run { [case[1]] = server }
+      eventually(function() return server.count >= 3 end, 15)
+      check_healthy(app)
+      server:destroy()
+    end)
+  end
+end)
+
+describe("a Postgres client whose connections die as soon as they are open", function()
+  it("makes pauses that grow", function()
+    local server = Hostile.start("wait 0.01\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nclose")
+    local client = assert(crown.postgres.connect(
+      ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(server.port)))
+    assert(client:listen("news", function() end))
+    crown.sleep(2)
+    client:close()
+    assert.is_true(server.count > 2 and server.count < 20, server.count .. " connections")
+    server:destroy()
+  end)
+end)

@@ -1,0 +1,93 @@
+--- A server that plays tricks, told by lines: each connection is served by the same script, or by the last of several.
+--
+--    say TEXT        writes it; \r, \n and \0 are read as in Lua
+--    drip TEXT       the same, a byte each 50 ms
+--    hear TEXT       reads lines until one holds it
+--    flood TEXT      writes it over and over, until nobody takes it any more
+--    wait SECONDS
+--    reset           closes with what was sent unread: the other side gets an RST
+--    close           closes
+--
+-- A connection whose script has ended stays open, silent.
+local crown = require "crown"
+
+local Hostile = {}
+Hostile.__index = Hostile
+
+local ESCAPES = { r = "\r", n = "\n", ["0"] = "\0" }
+local FLOOD_MOST = 64 * 1024 * 1024
+
+local verbs = {}
+
+local function unescape(text)
+  return (text:gsub("\\([rn0])", ESCAPES))
+end
+
+function verbs.say(connection, text) return connection:write(unescape(text)) end
+
+function verbs.drip(connection, text)
+  for byte in unescape(text):gmatch "." do
+    if not connection:write(byte) then return end
+    crown.sleep(0.05)
+  end
+  return true
+end
+
+function verbs.hear(connection, text)
+  for line in function() return connection:read("*l", 30) end do
+    if line:find(text, 1, true) then return true end
+  end
+end
+
+function verbs.flood(connection, text)
+  local piece = unescape(text):rep(math.floor(65536 / #text))
+  for _ = 1, FLOOD_MOST / #piece do
+    if not connection:write(piece) then return end
+  end
+end
+
+function verbs.wait(_, seconds)
+  crown.sleep(tonumber(seconds))
+  return true
+end
+
+-- Unread bytes make the kernel send an RST instead of a FIN.
+function verbs.reset(connection)
+  crown.sleep(0.01)
+  connection:close()
+end
+
+function verbs.close(connection) connection:close() end
+
+local function play(self, connection)
+  self.count = self.count + 1
+  self.open[connection] = true
+  local script = self.scripts[math.min(self.count, #self.scripts)]
+  for line in script:gmatch "[^\n]+" do
+    local verb, text = line:match "^%s*(%a+) ?(.*)$"
+    if verb and not verbs[verb](connection, text) then
+      connection:close()
+      self.open[connection] = nil
+      return
+    end
+  end
+  while self.open[connection] and connection:read("*s", 60) do end
+end
+
+--- Starts one.
+-- @string ... scripts: of the first connection, the second, …; the last is that of all others
+-- @treturn Hostile with `port` and `count`, of the connections so far
+function Hostile.start(...)
+  local self = setmetatable({ scripts = { ... }, count = 0, open = {} }, Hostile)
+  self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection) play(self, connection) end))
+  self.port = self.listener:port()
+  return self
+end
+
+function Hostile:destroy()
+  self.listener:close()
+  for connection in pairs(self.open) do connection:close() end
+  self.open = {}
+end
+
+return Hostile
