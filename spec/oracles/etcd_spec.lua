@@ -78,7 +78,6 @@ describe("the oracle on etcd", function()
     local one = candidate "one"
     one:claim()
     eventually(function() return one.state.watches[1] and one.state.watches[1].stream end)
-    crown.sleep(0.1)
     server:ctl("del", "--prefix", "e-" .. serial .. "/")
     eventually(function() return one:message() == "check" end)
     assert.equal("denied", one:call("handle_info", "check")[1])

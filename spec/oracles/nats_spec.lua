@@ -56,7 +56,9 @@ describe("the oracle on a NATS bucket", function()
     server = Nats.start()
     wire = Wire.open(server.port)
     make_bucket(wire, "ELECTIONS", 2)
-    crown.sleep(2.1) -- a bucket that is younger than its TTL is sat out
+    local first = Player.new(kv, { name = "first", node = "one", url = server.url .. "/ELECTIONS" })
+    eventually(function() return first:claim()[1] == "granted" end, 10) -- a bucket that is younger than its TTL is sat out
+    first:abdicate()
   end)
   teardown(function() server:destroy() end)
   before_each(function()
@@ -74,6 +76,14 @@ describe("the oracle on a NATS bucket", function()
     return players[#players]
   end
 
+  -- Waits until a candidate has heard of all that was written so far: a stream delivers in order.
+  local function caught_up(one)
+    local key, heard = ("fence-%d"):format(math.random(1e9)), false
+    one.state.bucket:join(key, function() heard = true end)
+    assert(wire:campaign("ELECTIONS", key, "spec", 0))
+    eventually(function() return heard end)
+  end
+
   it("leads by the bucket's TTL, campaigns at three quarters of it, in the revision of its win as epoch", function()
     local one = candidate("one", { ttl = 60 })
     local verdict = one:claim()
@@ -89,7 +99,7 @@ describe("the oracle on a NATS bucket", function()
     local epoch = one:claim()[4]
     local denied = two:claim()
     assert.same({ "denied", "one" }, { denied[1], denied[3] })
-    crown.sleep(0.2)
+    caught_up(two)
     while two:message() do end
     one:abdicate()
     eventually(function() return two:message() == "freed" end)
@@ -115,7 +125,7 @@ describe("the oracle on a NATS bucket", function()
   it("stands down at once when its key is deleted, as by choria election evict", function()
     local one = candidate "one"
     one:claim()
-    crown.sleep(0.3)
+    caught_up(one)
     wire:ask("$KV.ELECTIONS.e-" .. serial, "KV-Operation: DEL", "")
     eventually(function() return one:message() == "check" end)
     assert.equal("denied", one:call("handle_info", "check")[1])
@@ -124,10 +134,10 @@ describe("the oracle on a NATS bucket", function()
   it("does not take a refused write of somebody else's for a change of the key", function()
     local one = candidate "one"
     one:claim()
-    crown.sleep(0.3)
+    caught_up(one)
     while one:message() do end
     for _ = 1, 3 do assert.is_nil(wire:campaign("ELECTIONS", "e-" .. serial, "other", 0)) end
-    crown.sleep(0.3)
+    caught_up(one)
     assert.is_nil(one:message())
   end)
 
