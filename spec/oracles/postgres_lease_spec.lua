@@ -478,6 +478,28 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
     assert.is_true(verdict[5])
   end)
 
+  it("never gives an epoch twice, though one backup is put back twice", function()
+    local one = prepare()
+    server:down()
+    local restore, given = server:backup(), {}
+    for _ = 1, 3 do
+      server:up()
+      local verdict
+      eventually(function()
+        verdict = one:claim()
+        return verdict[1] == "granted"
+      end, 10)
+      assert.is_nil(given[verdict[4]])
+      given[verdict[4]] = true
+      assert.is_true(verdict[4] >= math.max(0, unpack(given.all or {})))
+      given.all = { verdict[4], unpack(given.all or {}) }
+      one:abdicate()
+      server:down()
+      restore()
+    end
+    server:up()
+  end)
+
   it("refuses a table that a crash would empty", function()
     prepare()
     server:sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"

@@ -131,6 +131,7 @@ end
 --- A copy of the server's files as they are now: a backup that can be put back.
 function Postgres:backup()
   local copy = self.dir .. "/backup"
+  run("/bin/rm", "-rf", copy)
   run("/bin/cp", "-a", self.data, copy)
   return function()
     run("/bin/rm", "-rf", self.data)

@@ -25,15 +25,15 @@ local function play(store, list, mode)
   return result
 end
 
-local function report(store, seed, mode, list, result, smaller)
+local function report(store, seed, mode, list, result)
   print(("\n%s, seed %d, children of mode %s:"):format(store.name, seed, mode))
   for _, text in ipairs(result.wrong) do print("  " .. text) end
   print("what happened:\n  " .. table.concat(result.said, "\n  "))
   print("schedule:\n" .. schedule.text(list))
-  if #smaller < #list then print("enough of it:\n" .. schedule.text(smaller)) end
   print(("again: make torture STORE=%s FAULTS=%d SEED=%d"):format(store.name, #list, seed))
   print("the logs of the candidates are kept in " .. result.logs .. ".kept\n")
   os.execute(("cp -r %s %s.kept"):format(result.logs, result.logs))
+  io.flush()
 end
 
 local function torture(name, count, first_seed)
@@ -50,7 +50,9 @@ local function torture(name, count, first_seed)
     sum.gap, sum.unexplained = math.max(sum.gap, result.gap), math.max(sum.unexplained, result.unexplained)
     if #result.wrong > 0 then
       sum.wrong = sum.wrong + 1
-      report(store, seed, mode, list, result, shrink(list, function(part) return #play(store, part, mode).wrong > 0 end))
+      report(store, seed, mode, list, result)
+      local smaller = shrink(list, function(part) return #play(store, part, mode).wrong > 0 end)
+      if #smaller < #list then print("enough of it:\n" .. schedule.text(smaller)) end
     end
     print(("%-10s seed %-8d %3d faults %3d terms  longest gap %5.1f s  unexplained %4.1f s  %s"):format(name, seed, #list,
       result.terms, result.gap, result.unexplained, #result.wrong == 0 and "fine" or "WRONG"))

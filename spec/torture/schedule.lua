@@ -29,6 +29,16 @@ local function menu_of(store)
   return menu
 end
 
+-- What keeps a leader from hearing what has become of its lease.
+local DEAF = { "freeze", "hold_requests", "hold_answers", "refuse", "stop" }
+
+-- A store that forgets is at its worst while the leader does not hear of it: it acts on, and somebody else may ask first.
+local function with_a_deaf_leader(store, found, at, random)
+  local name = store.port and DEAF[random(#DEAF)] or "stop"
+  found[#found + 1] = { at = at - 0.1, seconds = store.ttl * (0.6 + random()), kind = "candidate", name = name, who = 1, leader = true,
+    seed = random(1000000) }
+end
+
 --- Draws a schedule.
 -- @tparam table store of torture.stores
 -- @number seed
@@ -41,10 +51,12 @@ function schedule.draw(store, seed, count, candidates)
     at = at + store.ttl * (0.2 + CALM * random())
     for _ = 1, random(3) == 1 and 2 or 1 do
       local drawn = weighted(menu, random)
+      if drawn.kind == "store" and #found < count - 1 and random(2) == 1 then with_a_deaf_leader(store, found, at, random) end
       found[#found + 1] = { at = at, seconds = store.ttl * (0.05 + LONGEST * random() ^ 2), kind = drawn.kind, name = drawn.name,
         who = random(candidates), leader = random(2) == 1, seed = random(1000000) }
     end
-    at = at + found[#found].seconds
+    local last = found[#found]
+    at = last.at + last.seconds
   end
   return found
 end

@@ -22,9 +22,9 @@ WITH input AS MATERIALIZED (
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS i (name, holder, claim, ttl, n),
     set_config('synchronous_commit', '%s', true) AS durable WHERE durable IS NOT NULL
 ), ]]
--- A claim also says how far this process knows the server's log to have come.
-local CLAIM_INPUT = INPUT:gsub("AS ttl\n", "AS ttl, known::int8 AS known\n"):gsub("%$4::text%[%]", "$4::text[], $5::text[]")
-  :gsub("ttl, n%)", "ttl, known, n)")
+-- A claim also says how far this process knows the server's log to have come, and the highest epoch that it has heard of.
+local CLAIM_INPUT = INPUT:gsub("AS ttl\n", "AS ttl, known::int8 AS known, seen::int8 AS seen\n")
+  :gsub("%$4::text%[%]", "$4::text[], $5::text[], $6::text[]"):gsub("ttl, n%)", "ttl, known, seen, n)")
 
 -- Rows are locked in the order of their names, so that two of these never wait for each other.
 local MINE = [[
@@ -35,14 +35,19 @@ mine AS MATERIALIZED (
 ), ]]
 
 -- Granted only by the memory that the store was last believed in: between a look of its own and the claim another server
--- could take the place of this one, behind a pooler.
+-- could take the place of this one, behind a pooler. Nor by one whose epochs were higher before: an older state that was put
+-- back may have written more since than it had lost.
 local CLAIM = CLAIM_INPUT .. ([[
 store AS MATERIALIZED (SELECT trusted_at, epoch_floor, WRITTEN AS written, coalesce(identity = PLACE, FALSE) AS same
   FROM crown_store_v1 WHERE part = 'lease'),
+asked AS MATERIALIZED (
+  SELECT i.*, store.*, same AND i.known <= written
+    AND i.seen <= greatest(epoch_floor, (SELECT epoch FROM crown_lease_v1 WHERE lock_name = i.name)) AS believed
+  FROM input i CROSS JOIN store),
 won AS (
   INSERT INTO crown_lease_v1 AS l (lock_name, holder, expires_at, claim, epoch)
-  SELECT i.name, i.holder, clock_timestamp() + make_interval(secs => i.ttl), i.claim, store.epoch_floor + 1
-  FROM input i, store WHERE store.same AND i.known <= store.written AND store.trusted_at <= clock_timestamp()
+  SELECT i.name, i.holder, clock_timestamp() + make_interval(secs => i.ttl), i.claim, i.epoch_floor + 1
+  FROM asked i WHERE i.believed AND i.trusted_at <= clock_timestamp()
   ORDER BY i.name
   ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
     claim = excluded.claim, epoch = greatest(l.epoch + 1, excluded.epoch), evicted = FALSE
@@ -50,10 +55,10 @@ won AS (
     ELSE l.expires_at <= clock_timestamp() END
   RETURNING l.lock_name, l.epoch
 )
-SELECT i.n, store.same AND i.known <= store.written, store.written, won.epoch, l.holder, l.epoch AS held,
+SELECT i.n, i.believed, i.written, won.epoch, l.holder, l.epoch AS held,
   extract(epoch FROM l.expires_at - clock_timestamp())::float8,
-  extract(epoch FROM store.trusted_at - clock_timestamp())::float8
-FROM input i CROSS JOIN store LEFT JOIN won ON won.lock_name = i.name
+  extract(epoch FROM i.trusted_at - clock_timestamp())::float8
+FROM asked i LEFT JOIN won ON won.lock_name = i.name
   LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]):gsub("PLACE", (tables.place "crown_lease_v1"))
   :gsub("WRITTEN", tables.WRITTEN)
 
@@ -117,7 +122,7 @@ function Leases.at(url, options)
   self.client = client
   self.doubted = Shared.new(function() return doubt(self) end)
   local function batch(sql, columns) return client.bare:batch(sql:gsub("%%s", options.synchronous_commit, 1), columns) end
-  self.claims, self.refreshes, self.releases = batch(CLAIM, 5), batch(REFRESH, 4), batch(RELEASE, 4)
+  self.claims, self.refreshes, self.releases = batch(CLAIM, 6), batch(REFRESH, 4), batch(RELEASE, 4)
   known[key] = self
   return self
 end
@@ -170,15 +175,19 @@ function Leases:claim(lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
   local found, same, written, epoch, holder, held, left, distrust = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
-    lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0))
+    lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0), ("%.0f"):format(lease.seen or 0))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   if not same then
+    if (held or 0) < (lease.seen or 0) then -- whatever place it is now, it is not the one that we know
+      self.memory.place, self.memory.epoch = "gone back", math.max(self.memory.epoch or 0, lease.seen)
+    end
     distrust, problem, code = self.doubted:ask(lease.timeout)
     if not distrust then return nil, problem, code end
   else
     remember(self, tonumber(written))
   end
+  lease.seen = math.max(lease.seen or 0, epoch or held or 0)
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
 end
 

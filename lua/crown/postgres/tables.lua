@@ -11,7 +11,8 @@ local parts = require "crown.postgres.parts"
 
 local tables = {}
 
---- How far the epochs jump when promises may have been lost: more terms than any store loses.
+--- How far the epochs jump when promises may have been lost, at least: more terms than any store loses. They also jump to the
+-- server's time in milliseconds, which goes on outside the store: one backup may be put back twice.
 tables.EPOCH_JUMP = 1000000
 
 --- What to do about a missing row of crown_store_v1.
@@ -68,7 +69,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $make$]]
 
--- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come. In
+-- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
+-- epoch that it knows to have been given. In
 -- one statement, so that a pooler cannot put another server between the look and what is written.
 local LOST = "(identity IS DISTINCT FROM here.place OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
 local TRUST = ([[
@@ -79,7 +81,8 @@ UPDATE crown_store_v1 SET
     THEN greatest(trusted_at, clock_timestamp() + make_interval(secs => greatest(longest_ttl, $3::float8)))
     ELSE trusted_at + make_interval(secs => greatest(0, $3::float8 - longest_ttl)) END,
   epoch_floor = CASE WHEN LOST
-    THEN greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d ELSE epoch_floor END,
+    THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
+      (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
   identity = here.place
 FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8)
@@ -119,7 +122,8 @@ end
 function tables.trust(client, name, memory, limits)
   local part = parts[name]
   local rows, problem, code = client:query(TRUST:format(tables.place(part.table), part.table, tables.EPOCH_JUMP),
-    limits.timeout, limits.generation, name, memory.place or "", limits.ttl, ("%.0f"):format(memory.written or 0))
+    limits.timeout, limits.generation, name, memory.place or "", limits.ttl, ("%.0f"):format(memory.written or 0),
+    ("%.0f"):format(memory.epoch or 0))
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
   memory.place, memory.written = rows[1].place, tonumber(rows[1].written)
