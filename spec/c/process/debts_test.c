@@ -16,7 +16,8 @@
 
 static void start_many(void)
 {
-    stage.board->unprivileged = stage.board->later = stage.board->stay = true;
+    stage.board->unprivileged = stage.board->later = true;
+    stage.board->stay = stage.board->quiet = true; /* nothing but room on the line is news */
     stage.board->processes = PROCESSES;
     stage.board->children = STAGE_MANY;
     stage_start();

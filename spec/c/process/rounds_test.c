@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,8 +13,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +24,15 @@
 
 #define PATIENCE_MS 20000
 #define LAST_PID "/proc/sys/kernel/ns_last_pid" /* the next process gets the number after it */
+
+static int answers[2]; /* a byte from each that is asked whether it lives */
+
+static void answer(int signal)
+{
+    (void)signal;
+    if (write(answers[1], "", 1) != 1)
+        _exit(1);
+}
 
 static void sleep_for_ever(void)
 {
@@ -36,6 +48,7 @@ static pid_t fork_pair(pid_t *below)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        (void)signal(SIGUSR1, answer);
         pid_t child = fork();
         if (child == 0)
             sleep_for_ever();
@@ -55,10 +68,15 @@ static bool ends(int pidfd)
     return poll(&polled, 1, PATIENCE_MS) == 1;
 }
 
-static bool lives(int pidfd)
+/* @return whether it still does anything: one that was killed, and is not dead yet, does not. */
+static bool lives(pid_t pid, int pidfd)
 {
-    struct pollfd polled = {.fd = pidfd, .events = POLLIN};
-    return poll(&polled, 1, 0) == 0;
+    char byte;
+    struct pollfd polled[2] = {{.fd = answers[0], .events = POLLIN},
+                               {.fd = pidfd, .events = POLLIN}};
+    (void)kill(pid, SIGUSR1);
+    return poll(polled, 2, PATIENCE_MS) > 0 && (polled[0].revents & POLLIN) &&
+           read(answers[0], &byte, 1) == 1;
 }
 
 static int become_subreaper(void **state)
@@ -112,7 +130,7 @@ static void below_one_process_means_nobody_else(void **state)
     int other = pidfd_open(beside, 0);
     assert_int_equal(rounds_kill_below(&parent).pid, 0);
     assert_true(ends(own));
-    assert_true(lives(other));
+    assert_true(lives(beside, other));
     assert_int_equal(close(own) | close(other), 0);
 }
 
@@ -126,7 +144,7 @@ static void who_is_another_s_child_by_now_is_spared(void **state)
     (void)fork_pair(&beside);
     int other = pidfd_open(beside, 0);
     assert_int_equal(rounds_kill_child(&parent, beside).pid, 0);
-    assert_true(lives(other));
+    assert_true(lives(beside, other));
     int own = pidfd_open(below, 0);
     assert_int_equal(rounds_kill_child(&parent, below).pid, 0);
     assert_true(ends(own));
@@ -192,7 +210,7 @@ static void who_has_the_number_of_one_that_is_gone_is_spared_with_all_below(void
         skip(); /* not allowed to choose numbers */
     int stranger = pidfd_open(below, 0);
     assert_int_equal(rounds_kill_below(&gone).pid, 0);
-    assert_true(lives(stranger));
+    assert_true(lives(below, stranger));
     /* And as itself it is killed. */
     const struct rounds_process itself = {.pid = same, .pidfd = pidfd_open(same, 0)};
     assert_int_equal(rounds_kill_below(&itself).pid, 0);
@@ -202,7 +220,7 @@ static void who_has_the_number_of_one_that_is_gone_is_spared_with_all_below(void
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, become_subreaper, kill_the_rest)
 
-int main(void)
+static int run_all(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(two_rounds_reach_all_that_is_below),
@@ -213,4 +231,23 @@ int main(void)
         TEST(who_has_the_number_of_one_that_is_gone_is_spared_with_all_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+/* In a PID namespace, where that is allowed: there nobody else takes the numbers that are given. */
+int main(void)
+{
+    int status = 0;
+    if (pipe(answers) < 0)
+        return 1;
+    pid_t pid =
+        (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0) {
+        if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("proc", "/proc", "proc", 0, NULL) < 0)
+            return 1;
+        return run_all();
+    }
+    if (pid < 0)
+        return run_all();
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

@@ -77,6 +77,7 @@ struct stage_board {
     bool arm;            /* the runtime says ARM */
     bool later;          /* it starts its child when it is ordered to */
     bool stay;           /* it notes STOP, and goes on */
+    bool quiet;          /* it sends no heartbeat */
     bool answers;        /* it says what it does when it is asked */
     bool unprivileged;   /* the supervisor runs as a user without rights, who has nothing else */
     int processes;       /* how many that user may have; 0: any number */

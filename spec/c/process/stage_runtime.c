@@ -170,7 +170,8 @@ int stage_play_runtime(int line_fd, int journal, void *context)
     if (!stage.board->later)
         start_children();
     for (;;) {
-        (void)link_heartbeat(line, NULL); /* a dead supervisor: our own death comes */
+        if (!stage.board->quiet)
+            (void)link_heartbeat(line, NULL); /* a dead supervisor: our own death comes */
         obey();
         if (reading)
             read_links();
