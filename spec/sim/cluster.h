@@ -1,7 +1,7 @@
 /**
  * The inside of a virtual cluster: what its files share. time.c plans and draws, host.c is what a
  * host does with processes, hands.c carries out the core's actions, link.c is the way to the store
- * and back, faults.c breaks things, promises.c watches, world.c puts all together.
+ * and back, faults.c breaks things, promises.c and watch.c watch, world.c puts all together.
  */
 #ifndef CROWN_SIM_CLUSTER_H
 #define CROWN_SIM_CLUSTER_H
@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "election/state.h"
 #include "store.h"
+#include "watch.h"
 #include "world.h"
 
 #define CANDIDATES_MAX 4
@@ -84,16 +85,10 @@ struct candidate {
     bool tasks, closing, lost, lost_ending;
     bool lost_late; /* begun after the deadline: it is news, and not of the term any more */
     uint64_t term, term_life;
-    int64_t stop_at_ns, kill_at_ns, stop_kill_ns; /* on the local clock */
-    int64_t deadline_ns;                          /* of the dead-man timer; TIME_NEVER: disarmed */
+    int64_t kill_at_ns, stop_kill_ns; /* on the local clock */
+    int64_t deadline_ns;              /* of the dead-man timer; TIME_NEVER: disarmed */
 
-    /* What promises.c remembers. */
-    bool won;               /* and not yet lost */
-    bool unsure;            /* a claim ended unknown and was not given back yet */
-    int64_t sit_out_ns;     /* neither claim nor message before */
-    int64_t claim_due_ns;   /* the holder's lease ends */
-    int64_t refresh_due_ns; /* TIME_NEVER: none, or under way */
-    int64_t refresh_ns;
+    struct watch watch;
 };
 
 /* How a loss of the store's memory shows. */

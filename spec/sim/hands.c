@@ -14,9 +14,7 @@ void hands_forget(struct candidate *candidate)
 {
     candidate->attempt = 0;
     candidate->tasks = candidate->closing = candidate->lost = candidate->lost_ending = false;
-    candidate->won = candidate->unsure = false;
-    candidate->sit_out_ns = 0;
-    candidate->claim_due_ns = candidate->refresh_due_ns = candidate->refresh_ns = TIME_NEVER;
+    watch_begin(&candidate->watch);
     candidate->deadline_ns = TIME_NEVER;
 }
 
@@ -99,30 +97,16 @@ static void stop_child(struct world *world, unsigned who, const struct election_
     }
 }
 
-static int64_t mutated(const struct world *world, const struct candidate *candidate, int64_t at)
-{
-    if (at == TIME_NEVER)
-        return at;
-    switch (world->mutation) {
-    case MUTATE_LATE_ANCHOR:
-        return at + local_now(world, candidate) - candidate->sent_ns;
-    case MUTATE_NO_MARGIN:
-        return at + candidate->core.schedule.margin_ns;
-    case MUTATE_NO_LEAD:
-        return at + candidate->core.schedule.lead_ns;
-    case MUTATE_FOREIGN_CLOCK:
-        return at - local_now(world, candidate) + world->now;
-    default:
-        return at;
-    }
-}
-
 static void set_deadline(struct world *world, unsigned who, const struct election_action *action)
 {
     struct candidate *candidate = &world->candidates[who];
-    candidate->stop_at_ns = action->stop_at_ns;
-    candidate->kill_at_ns = mutated(world, candidate, action->kill_at_ns);
-    candidate->deadline_ns = mutated(world, candidate, action->deadline_ns);
+    const struct mutate_clock clock = {.now_ns = local_now(world, candidate),
+                                       .sent_ns = candidate->sent_ns,
+                                       .foreign_ns = world->now};
+    candidate->kill_at_ns =
+        mutate_instant(world->mutation, &candidate->core, action->kill_at_ns, &clock);
+    candidate->deadline_ns =
+        mutate_instant(world->mutation, &candidate->core, action->deadline_ns, &clock);
     host_watch(world, who);
 }
 
@@ -229,7 +213,7 @@ void feed(struct world *world, unsigned who, struct election_event event)
         candidate->answered_ns = candidate->sent_ns;
         candidate->attempt = 0;
         if (event.type == ELECTION_EVENT_UNKNOWN && answered == STORE_CLAIM)
-            candidate->unsure = world->config.has_abdicate;
+            candidate->watch.unsure = world->config.has_abdicate;
     }
     const struct election_event told = event;
     mutate_before(world->mutation, &candidate->core, &event);

@@ -104,3 +104,22 @@ void mutate_after(enum mutation mutation, struct election *core, int64_t now_ns)
         break;
     }
 }
+
+int64_t mutate_instant(enum mutation mutation, const struct election *core, int64_t at_ns,
+                       const struct mutate_clock *clock)
+{
+    if (at_ns == TIME_NEVER)
+        return at_ns;
+    switch (mutation) {
+    case MUTATE_LATE_ANCHOR:
+        return at_ns + clock->now_ns - clock->sent_ns;
+    case MUTATE_NO_MARGIN:
+        return at_ns + core->schedule.margin_ns;
+    case MUTATE_NO_LEAD:
+        return at_ns + core->schedule.lead_ns;
+    case MUTATE_FOREIGN_CLOCK:
+        return at_ns - clock->now_ns + clock->foreign_ns;
+    default:
+        return at_ns;
+    }
+}

@@ -48,4 +48,13 @@ void mutate_before(enum mutation mutation, struct election *core, struct electio
 /** Breaks a core's rule after it took an event. */
 void mutate_after(enum mutation mutation, struct election *core, int64_t now_ns);
 
+/** What an instant could be counted on by mistake. */
+struct mutate_clock {
+    int64_t now_ns, sent_ns; /* the candidate's clock, and when it asked */
+    int64_t foreign_ns;      /* another's clock */
+};
+/** @return an instant of a lease as a keeper is told it. */
+int64_t mutate_instant(enum mutation mutation, const struct election *core, int64_t at_ns,
+                       const struct mutate_clock *clock);
+
 #endif

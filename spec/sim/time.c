@@ -60,10 +60,10 @@ int64_t edge(struct world *world, unsigned who)
     const struct candidate *candidate = &world->candidates[who];
     static const int64_t beside[] = {-NS_PER_MS, -NS_PER_US, 0,
                                      NS_PER_US,  NS_PER_MS,  5 * NS_PER_MS};
-    const int64_t instants[] = {candidate->core.refresh_at_ns, candidate->stop_at_ns,
+    const int64_t instants[] = {candidate->core.refresh_at_ns, candidate->watch.stop_at_ns,
                                 candidate->kill_at_ns,         candidate->stop_kill_ns,
                                 candidate->deadline_ns,        candidate->core.call.until_ns,
-                                candidate->core.lost_until_ns, candidate->sit_out_ns};
+                                candidate->core.lost_until_ns, candidate->watch.sit_out_ns};
     int64_t pick = below(world, sizeof(instants) / sizeof(*instants) + 1);
     int64_t at = world->store.ends_ns;
     if (pick < (int64_t)(sizeof(instants) / sizeof(*instants))) {

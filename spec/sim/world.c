@@ -128,7 +128,7 @@ static void set_up(struct world *world, uint64_t seed)
         struct candidate *candidate = &world->candidates[i];
         candidate->offset_ns = NS_PER_S + below(world, 1000 * NS_PER_S);
         candidate->drift_ppm = any_drift(world);
-        candidate->stop_at_ns = candidate->kill_at_ns = candidate->stop_kill_ns = TIME_NEVER;
+        candidate->kill_at_ns = candidate->stop_kill_ns = TIME_NEVER;
         hands_forget(candidate);
         (void)plan(world, below(world, NS_PER_S), RESTART, i);
     }
