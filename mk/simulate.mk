@@ -11,6 +11,34 @@ SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/elect
 $(BUILD)/simulate: $(SIM_OBJECTS)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lm
 
+# All of a small world instead of much of a large one: what every order of at most so many faults leads to, then what
+# messages lead to that are slower than the patience of who waits for them.
+EXHAUST_SECONDS ?= 150
+# Breaches that one fault is enough for, and those that two are.
+EXHAUST_ONE := late-anchor no-margin foreign-clock unknown-is-lost no-lead lazy-keeper no-deadman release-first exec-outlives \
+  lost-outlives tree-given-up armed-while-releasing unsure-claim epoch-reused late-loss stale-claim gives-up
+EXHAUST_TWO := no-room release-by-token no-refresh-while-stopping message-ends-sit-out
+EXHAUST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/exhaust/*.c runtime/election/*.c runtime/base/*.c) \
+  spec/sim/store.c spec/sim/mutate.c spec/sim/watch.c spec/c/election/scenario.c)
+
+$(BUILD)/exhaust: $(EXHAUST_OBJECTS)
+	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
+
+.PHONY: exhaust
+exhaust: packages-build ## go through every state of two candidates: two faults; late messages (EXHAUST_SECONDS= each, at most)
+	@$(MAKE) --no-print-directory $(BUILD)/exhaust
+	$(BUILD)/exhaust --faults 2 --delay 1 --patience 3 --seconds $(EXHAUST_SECONDS)
+	$(BUILD)/exhaust --faults 1 --delay 1 --patience 2 --seconds $(EXHAUST_SECONDS)
+	$(BUILD)/exhaust --faults 0 --delay 2 --patience 1 --seconds $(EXHAUST_SECONDS)
+
+.PHONY: exhaust-quick
+exhaust-quick: $(BUILD)/exhaust ## the same with one fault, then prove that broken rules are found
+	$(BUILD)/exhaust --faults 1 --delay 1 --patience 3
+	@for m in $(EXHAUST_ONE:%=%:1) $(EXHAUST_TWO:%=%:2); do \
+	  if $(BUILD)/exhaust --faults $${m#*:} --mutate $${m%:*} > $(BUILD)/mutation.log; then \
+	    echo "the mutation $$m was not found"; exit 1; \
+	  else echo "mutation $$m: found ($$(tail -1 $(BUILD)/mutation.log))"; fi; done
+
 .PHONY: simulate
 simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters, then prove that broken rules are found
 	@$(MAKE) --no-print-directory $(BUILD)/simulate
