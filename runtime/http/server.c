@@ -10,9 +10,11 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/list.h"
+#include "http/guest.h"
 #include "http/microhttpd.h"
 
 #define CONNECTIONS_MAX 64u
+#define CONNECTIONS_OF_ONE 32u   /* address: the others get their turn */
 #define CONNECTION_MEMORY 16384u /* request line and headers; more is refused */
 #define IDLE_S 10u
 
@@ -106,8 +108,14 @@ static enum MHD_Result requested(void *context, struct MHD_Connection *connectio
     (void)upload;
     if (exchange == NULL) {
         /* The headers are there; it is asked when the request is complete. */
-        *state = begin(server, connection);
-        return *state != NULL ? MHD_YES : MHD_NO;
+        *state = exchange = begin(server, connection);
+        if (exchange == NULL)
+            return MHD_NO;
+        const struct http_answer *refusal = http_guest_refusal(connection);
+        if (refusal == NULL)
+            return MHD_YES;
+        set_answer(exchange, refusal);
+        return respond(exchange); /* before its body, which ends the connection */
     }
     if (*upload_size > 0) {
         *upload_size = 0; /* nobody wants a body */
@@ -120,6 +128,7 @@ static enum MHD_Result requested(void *context, struct MHD_Connection *connectio
         set_answer(exchange, &not_allowed);
         return respond(exchange);
     }
+    http_guest_allow(connection, TIME_NEVER); /* it waits for us */
     microhttpd.MHD_suspend_connection(connection);
     list_append(&server->exchanges, &exchange->link);
     server->handler(server->context, exchange, url);
@@ -131,8 +140,8 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
 {
     struct http_exchange *exchange = *state;
     (void)context;
-    (void)connection;
-    (void)how;
+    if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        http_guest_allow(connection, HTTP_REQUEST_NS); /* for the next one */
     if (exchange == NULL)
         return;
     list_remove(&exchange->link);
@@ -152,6 +161,7 @@ void http_exchange_answer(struct http_exchange *exchange, const struct http_answ
 {
     struct http_server *server = exchange->server;
     set_answer(exchange, answer);
+    http_guest_allow(exchange->connection, HTTP_ANSWER_NS);
     resume(exchange);
     /* Not from here: the handler may have answered at once, from inside the library. */
     loop_post(server->loop, &server->resumed);
@@ -202,7 +212,9 @@ static int start(struct http_server *server, const char *address, unsigned port,
         flags, (uint16_t)port, NULL, NULL, requested, server, MHD_OPTION_SOCK_ADDR,
         address_plain(&bound), MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, CONNECTIONS_OF_ONE, MHD_OPTION_NOTIFY_CONNECTION,
+        http_guest_notify, server->loop, MHD_OPTION_END);
     if (server->daemon == NULL)
         return error_set_errno(err, errno, "http: listen on %s port %u", address, port);
     const union MHD_DaemonInfo *epoll =

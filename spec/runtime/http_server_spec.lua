@@ -1,65 +1,59 @@
--- crown.core.http: a request is answered by a task.
+-- The HTTP endpoint's server, as strangers use it.
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local http = require "crown.core.http"
-local run = require "support.http"
-
-local TEXT = "text/plain"
+local server = require "crown.core.http"
 
 describe("the HTTP server", function()
-  local port, held
+  local port = assert(server.serve(nil, 0, function(path) return 200, "text/plain", "you asked for " .. path end))
 
-  setup(function()
-    port = assert(http.serve("127.0.0.1", 0, function(path)
-      if path == "/fails" then error "on purpose" end
-      if path == "/odd" then return 200 end
-      if path == "/held" then
-        held = true
-        while held do crown.sleep(0.002) end
-      end
-      return 200, TEXT, path .. "\n"
-    end))
-  end)
-
-  it("lets an answer wait, and others be answered meanwhile", function()
-    local answer
-    crown.spawn(function() answer = run.ask(port, "GET /held") end)
-    eventually(function() return held end)
-    assert.equal("/other\n", run.ask(port, "GET /other").body)
-    assert.is_nil(answer)
-    held = false
-    eventually(function() return answer end)
-    assert.same({ 200, "/held\n" }, { answer.status, answer.body })
-  end)
-
-  it("is not confused by a client that goes away before its answer", function()
+  local function ask(headers, body)
     local connection = assert(crown.tcp.connect("127.0.0.1", port))
-    connection:write "GET /held HTTP/1.1\r\nHost: x\r\n\r\n"
-    held = false
-    eventually(function() return held end)
+    assert(connection:write("GET /x HTTP/1.1\r\n" .. headers .. "\r\n" .. (body or "")))
+    local line = connection:read "*l"
     connection:close()
-    held = false
-    assert.equal("/other\n", run.ask(port, "GET /other").body)
+    return tonumber((line or ""):match "^HTTP/1.1 (%d+)")
+  end
+
+  it("answers to an address, localhost and this host's name", function()
+    for _, host in ipairs { "127.0.0.1", "127.0.0.1:8080", "[::1]:80", "localhost", "LocalHost:80" } do
+      assert.equal(200, ask("Host: " .. host .. "\r\n"), host)
+    end
   end)
 
-  it("answers 500 for a function that fails or does not answer", function()
-    assert.equal(500, run.ask(port, "GET /fails").status)
-    assert.equal(500, run.ask(port, "GET /odd").status)
+  it("refuses a foreign Host on loopback, as a page of another site would send it", function()
+    for _, host in ipairs { "evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "" } do
+      assert.equal(403, ask("Host: " .. host .. "\r\n"), host)
+    end
   end)
 
-  it("ends with the term that opened it", function()
-    local of_term, over
-    local election = crown.elect { name = "http-server-spec", oracle = { "memory", path = "http", ttl = 30 }, handlers = {
-      won = function() of_term = assert(http.serve("127.0.0.1", 0, function() crown.sleep(60) end)) end,
-      lost = function() over = true end } }
-    eventually(function() return of_term end)
-    local waiting = assert(crown.tcp.connect("127.0.0.1", of_term))
-    waiting:write "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-    crown.sleep(0.02) -- it waits for its answer
-    election:stop()
-    eventually(function() return over end)
-    assert.is_nil((waiting:read "*l"))
-    assert.is_nil((crown.tcp.connect("127.0.0.1", of_term)))
-    eventually(function() return election.handle:finished() end)
+  it("refuses a request with two lengths", function()
+    assert.equal(400, ask("Host: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"))
+  end)
+
+  it("ends a request that takes too long, however busily it comes", function()
+    local connection = assert(crown.tcp.connect("127.0.0.1", port))
+    local ended
+    crown.spawn(function() ended = select(3, connection:read("*l", 60)) end)
+    local started = crown.now()
+    while not ended and crown.now() - started < 30 do
+      connection:write "G"
+      crown.sleep(0.3)
+    end
+    connection:close()
+    assert.equal("closed", ended)
+  end)
+
+  it("leaves others their turn when one address connects too often", function()
+    local open, refused = {}, 0
+    for i = 1, 40 do
+      open[i] = assert(crown.tcp.connect("127.0.0.1", port))
+      crown.spawn(function()
+        if select(3, open[i]:read("*l", 60)) == "closed" then refused = refused + 1 end
+      end)
+    end
+    eventually(function() return refused >= 8 end, 5)
+    assert.equal(8, refused)
+    for _, connection in ipairs(open) do connection:close() end
+    eventually(function() return ask "Host: localhost\r\n" == 200 end, 5)
   end)
 end)

@@ -1,0 +1,109 @@
+#include "http/guest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/container.h"
+
+struct guest {
+    struct loop *loop;
+    struct loop_deadline deadline;
+    int fd; /* the library's */
+};
+
+/* The library closes it when it reads the end. */
+static void overdue(struct loop_deadline *deadline)
+{
+    (void)shutdown(container_of(deadline, struct guest, deadline)->fd, SHUT_RDWR);
+}
+
+static struct guest *guest_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        microhttpd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+void http_guest_allow(struct MHD_Connection *connection, int64_t ns)
+{
+    struct guest *guest = guest_of(connection);
+    if (guest != NULL)
+        loop_at(guest->loop, &guest->deadline, clock_add_ns(loop_now(guest->loop), ns));
+}
+
+void http_guest_notify(void *context, struct MHD_Connection *connection, void **socket_context,
+                       enum MHD_ConnectionNotificationCode what)
+{
+    struct guest *guest = *socket_context;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (guest != NULL)
+            loop_at_cancel(guest->loop, &guest->deadline);
+        free(guest);
+        *socket_context = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        microhttpd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    guest = info != NULL ? calloc(1, sizeof(*guest)) : NULL;
+    if (guest == NULL)
+        return; /* the library's own limit, of idle time, is left */
+    guest->loop = context;
+    guest->fd = info->connect_fd;
+    guest->deadline.fire = overdue;
+    *socket_context = guest;
+    loop_at(guest->loop, &guest->deadline, clock_add_ns(loop_now(guest->loop), HTTP_REQUEST_NS));
+}
+
+static bool is_loopback(int fd)
+{
+    struct address address = {.size = sizeof(address.storage)};
+    char host[ADDRESS_TEXT_SIZE];
+    if (getsockname(fd, address_fill(&address), &address.size) < 0)
+        return true; /* the stricter one */
+    address_text_host(&address, host, sizeof(host));
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+}
+
+/* Its own name, or an address: a page of a foreign site, whose name was made to mean 127.0.0.1 (DNS
+ * rebinding), says the site's name. */
+static bool is_own_name(const char *text)
+{
+    char host[256], own[256];
+    size_t length = text[0] == '[' ? strcspn(text + 1, "]") : strcspn(text, ":");
+    if (length >= sizeof(host))
+        return false;
+    memcpy(host, text[0] == '[' ? text + 1 : text, length);
+    host[length] = '\0';
+    if (address_is_number(host) || strcasecmp(host, "localhost") == 0)
+        return true;
+    return gethostname(own, sizeof(own)) == 0 && strcasecmp(host, own) == 0;
+}
+
+#define ANSWER(status_, text)                                                                      \
+    {                                                                                              \
+        .status = (status_), .type = "text/plain; charset=utf-8", .body = (text),                  \
+        .size = sizeof(text) - 1                                                                   \
+    }
+
+const struct http_answer *http_guest_refusal(struct MHD_Connection *connection)
+{
+    static const struct http_answer two_lengths =
+        ANSWER(MHD_HTTP_BAD_REQUEST, "Content-Length or Transfer-Encoding, not both\n");
+    static const struct http_answer foreign =
+        ANSWER(MHD_HTTP_FORBIDDEN, "on loopback the Host is an address, localhost or this host\n");
+    const struct guest *guest = guest_of(connection);
+    const char *host = microhttpd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    if (microhttpd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length") !=
+            NULL &&
+        microhttpd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding") !=
+            NULL)
+        return &two_lengths;
+    if (host != NULL && !is_own_name(host) && (guest == NULL || is_loopback(guest->fd)))
+        return &foreign;
+    return NULL;
+}
