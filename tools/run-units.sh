@@ -1,6 +1,6 @@
 #!/bin/bash
 # run-units.sh NAME UNIT...: runs tests side by side, prints one line for all of them and whatever failed, and adds to the
-# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST] or registry:SEEDS[:FIRST].
+# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST] or registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -18,6 +18,7 @@ run_unit() { # leaves the unit's output, its exit code, and how many millisecond
     case $1 in
     *_spec.lua) tools/run-spec.sh "$1" -o gtest ;;
     simulate:*) build/simulate --seeds "${numbers[1]}" --first "${numbers[2]:-1}" --jobs 2 ;;
+    torture:*) tools/run-torture.sh "${numbers[@]:1}" ;;
     registry:*) luajit spec/sim/registry.lua "${numbers[2]:-1}" "${numbers[1]}" ;;
     *) "$1" ;;
     esac >"$log.out" 2>&1 </dev/null
@@ -38,7 +39,7 @@ longest_first() {
 # What cmocka, busted and the simulations report: how many passed, how many did not.
 count() {
     awk '/^\[  PASSED  \] [0-9]+ test/ { good += $4 } /^\[  (FAILED |ERROR  ) ?\] [0-9]+ (test|error)/ { bad += $4 }
-        /^[0-9]+ seeds passed/ { good += $1 } END { print good + 0, bad + 0 }' "$1"
+        /^[0-9]+ seeds passed/ { good += $1 } /^[0-9]+ passed, [0-9]+ failed$/ { good += $1; bad += $3 } END { print good + 0, bad + 0 }' "$1"
 }
 
 name=$1 start=$SECONDS good=0 bad=0 broken=()

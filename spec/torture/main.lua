@@ -13,7 +13,10 @@ local A_RUN = 25           -- faults
 local UNEXPLAINED_MOST = 3 -- seconds without a leader that no fault explains
 local MODES = { "plain", "stubborn" }
 
-local function play(store, list, mode)
+-- On a store of its own: what an earlier run has done to one must not tell on the next.
+local function play(name, draw, mode)
+  local store = stores.start(name)
+  local list = draw(store)
   local world = World.new(store, mode)
   local fine, result = pcall(world.play, world, list)
   if not fine then result = { wrong = { tostring(result) }, terms = 0, overlap = 0, gap = 0, unexplained = 0 } end
@@ -21,37 +24,36 @@ local function play(store, list, mode)
   if result.unexplained > UNEXPLAINED_MOST then
     table.insert(result.wrong, ("nobody led for %.1f s that no fault explains"):format(result.unexplained))
   end
+  store.server:destroy()
   result.said, result.logs = world.said, world.cluster.dir
-  return result
+  return result, list
 end
 
-local function report(store, seed, mode, list, result)
-  print(("\n%s, seed %d, children of mode %s:"):format(store.name, seed, mode))
+local function report(name, seed, mode, list, result)
+  print(("\n%s, seed %d, children of mode %s:"):format(name, seed, mode))
   for _, text in ipairs(result.wrong) do print("  " .. text) end
   print("what happened:\n  " .. table.concat(result.said, "\n  "))
   print("schedule:\n" .. schedule.text(list))
-  print(("again: make torture STORE=%s FAULTS=%d SEED=%d"):format(store.name, #list, seed))
+  print(("again: make torture STORE=%s FAULTS=%d SEED=%d"):format(name, #list, seed))
   print("the logs of the candidates are kept in " .. result.logs .. ".kept\n")
   os.execute(("cp -r %s %s.kept"):format(result.logs, result.logs))
   io.flush()
 end
 
 local function torture(name, count, first_seed)
-  local store = stores.start(name)
   local sum = { faults = 0, terms = 0, overlap = 0, gap = 0, unexplained = 0, runs = 0, wrong = 0 }
   local seed = first_seed
   while sum.faults < count do
     local size = math.min(A_RUN, count - sum.faults)
     local mode = MODES[seed % #MODES + 1]
-    local list = schedule.draw(store, seed, size, World.CANDIDATES)
-    local result = play(store, list, mode)
+    local result, list = play(name, function(store) return schedule.draw(store, seed, size, World.CANDIDATES) end, mode)
     sum.faults, sum.runs, sum.terms = sum.faults + #list, sum.runs + 1, sum.terms + result.terms
     sum.overlap = sum.overlap + result.overlap
     sum.gap, sum.unexplained = math.max(sum.gap, result.gap), math.max(sum.unexplained, result.unexplained)
     if #result.wrong > 0 then
       sum.wrong = sum.wrong + 1
-      report(store, seed, mode, list, result)
-      local smaller = shrink(list, function(part) return #play(store, part, mode).wrong > 0 end)
+      report(name, seed, mode, list, result)
+      local smaller = shrink(list, function(part) return #play(name, function() return part end, mode).wrong > 0 end)
       if #smaller < #list then print("enough of it:\n" .. schedule.text(smaller)) end
     end
     print(("%-10s seed %-8d %3d faults %3d terms  longest gap %5.1f s  unexplained %4.1f s  %s"):format(name, seed, #list,
@@ -59,7 +61,6 @@ local function torture(name, count, first_seed)
     io.flush()
     seed = seed + 1
   end
-  store.server:destroy()
   return sum
 end
 
