@@ -128,13 +128,45 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
       local one = candidate("one", { url = server:url_for("crown", "crown", way.port) })
       eventually(function() return one:claim()[1] == "granted" end)
       local row = server:sql("SELECT direct FROM crown_advisory_v1 WHERE lock_name = $1", name)[1]
-      if words[1] then
-        way.process:hurt_self "KILL"
-        way.process:wait(5)
-      end
       assert.equal(words[2], row.direct)
+      local two = candidate "two"
+      two:claim()
+      if words[1] then
+        way.process:signal_group "KILL"
+      else
+        one.state.session.client:close()
+      end
+      eventually(function() return two:message() == "locked" end)
+      assert.equal(words[2] and "granted" or "denied", two:call("handle_info", "locked")[1])
+      if words[1] then way.process:wait(5) end
     end)
   end
+
+  it("does not believe the end of a connection without having waited for it", function()
+    local one, two = candidate "one", candidate "two"
+    two.state.session:ready()
+    one:claim()
+    one.state.session.client:close()
+    eventually(function() return #locks() == 0 end)
+    local verdict = two:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[2] > 0)
+  end)
+
+  it("does not believe the end of a connection that it has not seen alive", function()
+    local one = candidate("one", { ttl = 20, key = "77" })
+    one:claim()
+    one.state.session.client:close()
+    eventually(function() return #locks() == 0 end)
+    server:sql "SELECT pg_advisory_lock(77)" -- somebody else's, so that there is something to wait for
+    local two = candidate("two", { key = "77" })
+    assert.equal("denied", two:claim()[1])
+    server:sql "SELECT pg_advisory_unlock(77)"
+    eventually(function() return two:message() == "locked" end)
+    local verdict = two:call("handle_info", "locked")
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[2] > 5)
+  end)
 
   it("refuses that its rows are deleted", function()
     candidate("one"):claim()

@@ -127,6 +127,24 @@ describe("the lease oracle on Postgres", function()
     end)
   end)
 
+  it("tells followers that they may have missed something when the notifications' connection was lost", function()
+    local one, two = candidate "one", candidate "two"
+    one:claim()
+    two:claim()
+    eventually(function() return two.state.leases.listener.bare:generation() > 0 end)
+    while two:message() do end
+    server:sql("SELECT pg_terminate_backend($1)", two.state.leases.listener.bare:server_pid())
+    eventually(function() return two:message() == "missed" end)
+  end)
+
+  it("notes the longest TTL before it is used, also of a second election on the same connection", function()
+    local function longest() return server:sql("SELECT longest_ttl FROM crown_store_v1 WHERE part = 'lease'")[1].longest_ttl end
+    candidate("one"):claim()
+    assert.is_true(longest() < 500)
+    Player.new(lease, { name = name .. "-long", url = server.url, ttl = 500 }):claim()
+    assert.equal(500, longest())
+  end)
+
   it("makes its table once, however many start on an empty database at once (R10)", function()
     server:sql "DROP DATABASE IF EXISTS empty"
     server:sql "CREATE DATABASE empty OWNER crown"
@@ -379,6 +397,30 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
     local verdict = one:refresh()
     assert.equal("denied", verdict[1])
     assert.is_true(verdict[5])
+  end)
+
+  it("sits out the longest TTL in use, not only its own", function()
+    prepare()
+    server:sql "UPDATE crown_store_v1 SET identity = 'elsewhere', longest_ttl = 60 WHERE part = 'lease'"
+    local verdict = Player.new(lease, { name = name, url = server.url .. "?application_name=other", ttl = 2 }):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 50)
+  end)
+
+  it("sits it out when what the store knew of itself is gone", function()
+    prepare()
+    server:sql "DROP TABLE crown_store_v1"
+    local verdict = Player.new(lease, { name = "another", url = server.url .. "?application_name=other", ttl = 2 }):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
+  it("has what it confirmed on its disk, whatever the server's setting is", function()
+    server = Postgres.start { config = "synchronous_commit = off\nwal_writer_delay = 10s" }
+    name = "durable"
+    assert.equal("granted", candidate("one"):claim()[1])
+    server:down "immediate"
+    server:up()
+    assert.matches("^one#", server:sql("SELECT holder FROM crown_lease_v1 WHERE lock_name = $1", name)[1].holder)
   end)
 
   it("refuses to be truncated, and sits it out where that was done all the same", function()
