@@ -88,6 +88,32 @@ describe("the file oracle", function()
     end)
   end
 
+  it("waits for an old file that it has open itself, also where nothing else tells of it", function()
+    local one, two = candidate(dir, "one", messages), candidate(dir, "two", {})
+    one:claim()
+    two:claim()
+    os.remove(dir .. "/e.lock")
+    os.remove(dir .. "/e.json")
+    local opened = lockfile.opened
+    lockfile.opened = function() return {} end -- as for another user
+    local granted, holder = two:claim()
+    one.lock:release()
+    local again, _, grant = two:claim()
+    lockfile.opened = opened
+    assert.same({ false, "one" }, { granted, holder.node })
+    assert.same({ true, 2 }, { again, grant.epoch })
+  end)
+
+  it("goes on with the epoch of an old file that some process has open still", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    os.remove(dir .. "/e.lock")
+    os.remove(dir .. "/e.json")
+    one.lock:release() -- as when its tree has died
+    local _, _, grant = candidate(dir, "three", {}):claim()
+    assert.equal(2, grant.epoch)
+  end)
+
   it("believes a holder of the old file whom it cannot look at, by the record", function()
     local one = candidate(dir, "one", messages)
     one:claim()

@@ -359,6 +359,14 @@ describe("a NATS server", function()
     is_sat_out(two)
   end)
 
+  it("is sat out when it is behind what was heard of it (R11)", function()
+    local one, two = settled "BEHIND"
+    one:abdicate()
+    two.state.bucket.highest = two.state.bucket.highest + 5 -- five writes that the stream has lost, and no start
+    two.state.bucket.fitted = nil
+    is_sat_out(two)
+  end)
+
   it("is sat out after a start of its only server, which may not have had its last writes on disk (R11)", function()
     local one, two = settled "START"
     one:abdicate()

@@ -104,6 +104,16 @@ describe("the lease oracle on Redis", function()
     assert.equal("granted", candidate(server.url, "two"):claim()[1])
   end)
 
+  it("does not give a lease back to a server after its release", function()
+    local one = candidate(server.url, "one")
+    local item = { name = "lease-" .. serial, token = one.state.token, node = "one", claim = "7", ttl = "30000" }
+    assert.is_number(one.state.leases:claim(item, 5))
+    server:call("DEL", ("crown:{lease-%d}:lease"):format(serial))
+    assert.is_number(one.state.leases:restore(item, 5))
+    assert(one.state.leases:release(item, 5))
+    assert.is_false((one.state.leases:restore(item, 5)))
+  end)
+
   it("hands nobody another command's answer, also where a task is interrupted while it asks", function()
     local connection = require "crown.redis.connection"
     local client, send = assert(crown.redis.connect(server.url)), connection.send
