@@ -1,0 +1,95 @@
+#include "bind/election_status.h"
+
+#include <lauxlib.h>
+#include <limits.h>
+
+#include "base/clock.h"
+#include "bind/bind.h"
+#include "host/host.h"
+
+static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
+{
+    if (at_ns == TIME_NEVER)
+        return;
+    int64_t left_ns = at_ns - loop_now(lua_vm_loop(lua_vm_of(L)));
+    lua_pushnumber(L, left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0);
+    lua_setfield(L, -2, key);
+}
+
+void status_push(lua_State *L, const struct candidate *candidate)
+{
+    struct candidate_status status;
+    candidate_status(candidate, &status);
+    lua_createtable(L, 0, 12);
+    lua_pushstring(L, candidate_name(candidate));
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, candidate_oracle(candidate));
+    lua_setfield(L, -2, "oracle");
+    lua_pushstring(L, candidate_phase_name(status.view.phase));
+    lua_setfield(L, -2, "phase");
+    lua_pushstring(L, election_phase_name(status.view.phase));
+    lua_setfield(L, -2, "state");
+    if (status.leader != NULL) {
+        lua_pushstring(L, status.leader);
+        lua_setfield(L, -2, "leader");
+    }
+    lua_pushnumber(L, (lua_Number)status.leader_epoch);
+    lua_setfield(L, -2, "epoch");
+    set_seconds(L, "expires_in", status.expires_at_ns);
+    set_seconds(L, "next_claim_in", status.view.next_claim_ns);
+    lua_pushnumber(
+        L, clock_seconds_from_ns(loop_now(lua_vm_loop(lua_vm_of(L))) - status.view.since_ns));
+    lua_setfield(L, -2, "since");
+    lua_pushnumber(L, (lua_Number)status.view.terms);
+    lua_setfield(L, -2, "terms");
+    lua_pushboolean(L, status.view.acting);
+    lua_setfield(L, -2, "acting");
+    if (status.child_pid != 0) {
+        lua_pushnumber(L, status.child_pid);
+        lua_setfield(L, -2, "child");
+        lua_pushboolean(L, status.child_lives_on);
+        lua_setfield(L, -2, "child_lives_on");
+    }
+}
+
+struct page {
+    lua_State *L;
+    int skip, left, count;
+};
+
+static void add_status(struct candidate *candidate, void *context)
+{
+    struct page *page = context;
+    if (page->skip > 0) {
+        page->skip--;
+        return;
+    }
+    if (page->left-- <= 0)
+        return;
+    status_push(page->L, candidate);
+    lua_rawseti(page->L, -2, ++page->count);
+}
+
+int status_all(lua_State *L)
+{
+    struct page page = {.L = L, .skip = luaL_optint(L, 1, 0), .left = luaL_optint(L, 2, INT_MAX)};
+    lua_newtable(L);
+    candidates_each(check_host(L)->env.candidates, add_status, &page);
+    return 1;
+}
+
+int status_count(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)candidates_count(check_host(L)->env.candidates));
+    return 1;
+}
+
+int status_find(lua_State *L)
+{
+    const struct candidate *candidate =
+        candidates_find(check_host(L)->env.candidates, luaL_checkstring(L, 1));
+    if (candidate == NULL)
+        return 0;
+    status_push(L, candidate);
+    return 1;
+}

@@ -1,0 +1,22 @@
+/**
+ * What Lua is told of the elections of this runtime.
+ */
+#ifndef CROWN_BIND_ELECTION_STATUS_H
+#define CROWN_BIND_ELECTION_STATUS_H
+
+#include <lua.h>
+
+#include "candidate/candidate.h"
+
+/** Pushes a table: name, oracle, phase, state, leader, epoch, expires_in, next_claim_in, since,
+ * terms, acting, child, child_lives_on. */
+void status_push(lua_State *L, const struct candidate *candidate);
+
+/** election.all([skip [, most]]) -> the status of each, in the order of their making. */
+int status_all(lua_State *L);
+/** election.count() -> how many there are. */
+int status_count(lua_State *L);
+/** election.find(name) -> the status of one, or nothing where there is none of that name. */
+int status_find(lua_State *L);
+
+#endif
