@@ -3,7 +3,7 @@
 
 # How many virtual clusters: from seed 1 on, the same each time; and new ones of each run of all tests.
 SEEDS ?= 20000
-REGISTRY_SEEDS ?= 400
+REGISTRY_SEEDS ?= 200
 NEW_SEEDS ?= 2000
 MUTATION_SEEDS ?= 2000
 SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/election/*.c runtime/base/*.c))
