@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-/** To a keeper or a warden: your parent is dead, or wants you dead. Kill the tree and end. */
+/** To a keeper or a warden, from the kernel: your parent is dead. Kill the tree and end. */
 #define SIGNAL_END (SIGRTMIN + 4)
 /** To a silent runtime: say what you are doing (HELD). SIGRTMIN + 3 is the runtime's own. */
 #define SIGNAL_ASK (SIGRTMIN + 5)

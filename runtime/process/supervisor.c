@@ -227,8 +227,7 @@ static void stop_runtime(struct supervisor *supervisor, int signal)
         supervisor->stop_signal = signal;
         return;
     }
-    /* Twice Ctrl-C: at once. The trees first, so that nothing outlives its leader. */
-    keepers_signal(&supervisor->keepers, SIGNAL_END);
+    /* Twice Ctrl-C: at once. Its keepers see the end of their lines. */
     supervisor->armed = false;
     if (supervisor->runtime > 0)
         (void)kill(supervisor->runtime, SIGKILL);
@@ -312,7 +311,7 @@ static int exit_code(const struct supervisor *supervisor)
 static bool go_on(struct supervisor *supervisor)
 {
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 && !supervisor->orphans) {
-        if (!supervisor->armed || supervisor->stopping)
+        if (!supervisor->armed)
             return false;
         int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
         supervisor->wake_ns =

@@ -24,6 +24,8 @@ void watchdog_start(struct watchdog *watchdog, pid_t runtime)
 void watchdog_beat(struct watchdog *watchdog)
 {
     pulse_beat(&watchdog->pulse);
+    if (is_asked(watchdog))
+        watchdog->held[0] = '\0'; /* saved at the last moment */
     watchdog->answer_ns = TIME_NEVER;
 }
 

@@ -95,12 +95,37 @@ static void process_1_kills_wardens_but_no_strangers(void **state)
     assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
 }
 
+/* In a process that has given up its rights, with a child that has not. @return its exit code. */
+static int meet_one_that_may_not_be_killed(void)
+{
+    pid_t pid = fork();
+    if (pid != 0) {
+        int status = 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    pid_t child = fork_sleeper();
+    struct rounds_refused who = {.pid = 0};
+    if (keepers_init(&keepers) < 0 || setresuid(65534, 65534, 65534) < 0)
+        _exit(9);
+    if (orphans_kill(0, &keepers, false, &who) != 1)
+        _exit(1); /* it counts as there */
+    _exit(who.pid == child && who.error == EPERM ? 0 : 2);
+}
+
+static void who_may_not_be_killed_counts_and_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(meet_one_that_may_not_be_killed(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_runtime_and_keepers_are_spared_and_all_others_killed,
                                   reap_all),
         cmocka_unit_test_teardown(an_orphan_behind_a_thousand_keepers_is_found, reap_all),
+        cmocka_unit_test(who_may_not_be_killed_counts_and_is_named),
         cmocka_unit_test_teardown(process_1_kills_wardens_but_no_strangers, reap_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,8 @@ enum order {
     ORDER_SIGNAL,
     ORDER_HANG,  /* no heartbeat any more */
     ORDER_SPIN,  /* nor any wait */
+    ORDER_NAP,   /* nor any progress until it is asked what it does */
+    ORDER_SAY,   /* what it does, though nobody has asked */
     ORDER_WORK,  /* as long as STAGE_WORK_NS of processor time take, without a heartbeat */
     ORDER_CLOSE, /* the line to the keeper */
 };
@@ -66,6 +68,7 @@ struct stage_world {
 };
 
 #define STAGE_WORK_NS INT64_C(150000000)
+#define STAGE_SLOW_NS INT64_C(300000000)
 #define STAGE_MANY 600
 #define STAGE_NOBODY 65534 /* a user and a group without rights */
 
@@ -77,6 +80,8 @@ struct stage_board {
     bool arm;            /* the runtime says ARM */
     bool later;          /* it starts its child when it is ordered to */
     bool stay;           /* it notes STOP, and goes on */
+    bool slow;           /* its heartbeats come STAGE_SLOW_NS apart */
+    bool forks;          /* it has forked a process, "stray", which has its descriptors */
     bool quiet;          /* it sends no heartbeat */
     bool answers;        /* it says what it does when it is asked */
     bool unprivileged;   /* the supervisor runs as a user without rights, who has nothing else */

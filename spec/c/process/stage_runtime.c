@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,10 +52,21 @@ static void start_child(void)
         _exit(9);
 }
 
+static void fork_stray(void)
+{
+    if (fork() != 0)
+        return;
+    (void)prctl(PR_SET_NAME, "stray");
+    for (;;)
+        (void)pause();
+}
+
 static void start_children(void)
 {
     for (unsigned i = 0; i < stage.board->children || i == 0; i++)
         start_child();
+    if (stage.board->forks)
+        fork_stray();
 }
 
 static void work(void)
@@ -69,7 +81,7 @@ static void obey(void)
     const struct wire_message message = stage.board->order_message;
     struct keeper_link *keeper = &keepers[0];
     enum order order = (enum order)stage.board->order;
-    if (order == ORDER_HANG || order == ORDER_SPIN)
+    if (order == ORDER_HANG || order == ORDER_SPIN || order == ORDER_NAP)
         stage.board->order = ORDER_NONE;
     switch (order) {
     case ORDER_NONE:
@@ -97,6 +109,12 @@ static void obey(void)
     case ORDER_SPIN:
         for (volatile unsigned spins = 0;; spins++)
             continue;
+    case ORDER_NAP:
+        (void)pause(); /* until a signal is handled */
+        break;
+    case ORDER_SAY:
+        (void)link_held(line, "unasked");
+        break;
     case ORDER_WORK:
         work();
         break;
@@ -175,6 +193,6 @@ int stage_play_runtime(int line_fd, int journal, void *context)
         obey();
         if (reading)
             read_links();
-        stage_pause(STAGE_LOOK_NS);
+        stage_pause(stage.board->slow ? STAGE_SLOW_NS : STAGE_LOOK_NS);
     }
 }

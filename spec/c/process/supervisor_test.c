@@ -81,6 +81,18 @@ static void a_killed_runtime_is_replaced_after_its_tree_is_gone(void **state)
         assert_int_equal(kill(stage.daemon_pids[i], 0), -1);
 }
 
+static void what_a_runtime_has_forked_dies_with_it(void **state)
+{
+    (void)state;
+    stage.board->arm = stage.board->forks = true;
+    stage_start();
+    stage_until_ticking(0);
+    pid_t stray = stage_pid("stray");
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    assert_int_equal(kill(stray, 0), -1);
+}
+
 static void a_stopped_keeper_does_not_hold_up_the_next_runtime(void **state)
 {
     (void)state;
@@ -252,6 +264,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_runtime_is_replaced),
         STAGE_TEST(a_runtime_that_was_not_armed_may_be_silent),
         STAGE_TEST(a_killed_runtime_is_replaced_after_its_tree_is_gone),
+        STAGE_TEST(what_a_runtime_has_forked_dies_with_it),
         STAGE_TEST(a_stopped_keeper_does_not_hold_up_the_next_runtime),
         STAGE_TEST(runtimes_are_replaced_again_and_again),
         STAGE_TEST(a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_code),

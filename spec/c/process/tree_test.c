@@ -154,6 +154,20 @@ static void a_killed_supervisor_takes_everything_along(void **state)
     stage_until_empty();
 }
 
+/* Somebody else has the runtime's end of the keeper's line: its end of file does not come. */
+static void
+a_killed_supervisor_takes_the_tree_along_when_the_runtime_has_left_a_process(void **state)
+{
+    (void)state;
+    stage.board->forks = true;
+    start_daemons();
+    pid_t stray = stage_pid("stray");
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_kill(stray, SIGKILL);
+    stage_until_empty();
+}
+
 static void all_but_the_warden_killed_at_once_leave_nothing_behind(void **state)
 {
     (void)state;
@@ -334,6 +348,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_killed_keeper_takes_a_stopped_warden_s_tree_along),
         STAGE_TEST(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),
         STAGE_TEST(a_killed_supervisor_takes_everything_along),
+        STAGE_TEST(a_killed_supervisor_takes_the_tree_along_when_the_runtime_has_left_a_process),
         STAGE_TEST(all_but_the_warden_killed_at_once_leave_nothing_behind),
         STAGE_TEST(all_but_the_keeper_killed_at_once_leave_nothing_behind),
         STAGE_TEST(a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed),

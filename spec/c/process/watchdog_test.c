@@ -111,6 +111,48 @@ static void a_runtime_that_gets_little_processor_time_is_not_silent(void **state
     assert_int_equal(stage.board->runs, 1);
 }
 
+static void a_runtime_that_beats_in_time_lives_however_slowly(void **state)
+{
+    (void)state;
+    stage.board->slow = true;
+    start(STAGE_SLOW_NS * 5 / 3);
+    int64_t until_ns = clock_monotonic_ns() + 6 * STAGE_SLOW_NS;
+    while (clock_monotonic_ns() < until_ns)
+        stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+}
+
+static void until_it_ticked(int ticks)
+{
+    for (int i = 0; i < ticks; i++)
+        stage_until_ticking(0);
+}
+
+/* It was asked, has answered, and went on before it was killed. */
+static void a_runtime_that_goes_on_at_the_last_moment_is_spared(void **state)
+{
+    (void)state;
+    stage.board->answers = true;
+    start(SILENCE);
+    stage_order(ORDER_NAP, NULL);
+    until_it_ticked(300); /* of 5 ms each, at least: it has been asked by now */
+    assert_int_equal(stage.board->runs, 1);
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    assert_null(stage_message(WIRE_HELD)); /* it died of something else */
+}
+
+static void what_was_said_unasked_is_not_passed_on(void **state)
+{
+    (void)state;
+    start(SILENCE);
+    stage_order(ORDER_SAY, NULL);
+    until_it_ticked(5);
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    until_runs(2);
+    assert_null(stage_message(WIRE_HELD));
+}
+
 static void a_supervisor_that_was_held_up_blames_nobody(void **state)
 {
     (void)state;
@@ -153,6 +195,9 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_runtime_is_replaced_and_named),
         STAGE_TEST(a_runtime_that_dies_otherwise_was_held_by_nothing),
         STAGE_TEST(a_runtime_that_gets_little_processor_time_is_not_silent),
+        STAGE_TEST(a_runtime_that_beats_in_time_lives_however_slowly),
+        STAGE_TEST(a_runtime_that_goes_on_at_the_last_moment_is_spared),
+        STAGE_TEST(what_was_said_unasked_is_not_passed_on),
         STAGE_TEST(a_supervisor_that_was_held_up_blames_nobody),
         STAGE_TEST(a_runtime_that_ends_itself_too_slowly_is_ended),
     };
