@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -347,6 +348,23 @@ static char *blot(char *from, size_t length)
     return from + stars;
 }
 
+/* Whether a lone word before the '@' is a user: elsewhere it is a password, as in redis://, or a
+ * token, as in nats://, or may be. */
+static bool names_users(const char *text, const char *scheme_end)
+{
+    static const char *const schemes[] = {
+        "http",     "https",      "etcd",    "etcds",
+        "postgres", "postgresql", "advisory"}; /* postgres+advisory */
+    const char *scheme = scheme_end;
+    while (scheme > text && isalnum((unsigned char)scheme[-1]))
+        scheme--;
+    size_t length = (size_t)(scheme_end - scheme);
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        if (strlen(schemes[i]) == length && strncasecmp(schemes[i], scheme, length) == 0)
+            return true;
+    return false;
+}
+
 static void redact_urls(char *text)
 {
     char *at = text;
@@ -360,6 +378,8 @@ static void redact_urls(char *text)
         char *colon = memchr(at, ':', (size_t)(host - at));
         if (*host == '@' && colon != NULL)
             at = blot(colon + 1, (size_t)(host - colon - 1));
+        else if (*host == '@' && !names_users(text, at - 3))
+            at = blot(at, (size_t)(host - at));
     }
 }
 
