@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "loop/held.h"
 
 /* Jobs posted by jobs run in the same turn, but only so many: IO must get its turn as well. */
 #define JOBS_A_TURN 4096u
@@ -22,7 +23,9 @@ struct loop {
     struct ev_loop *ev;
     ev_io timer_watch;
     ev_prepare prepare;
-    ev_idle idle; /* keeps the loop from sleeping while jobs wait */
+    ev_check check;
+    struct held *held; /* NULL: nobody wants to know */
+    ev_idle idle;      /* keeps the loop from sleeping while jobs wait */
     int timer;
     struct heap deadlines;
     struct list jobs;
@@ -156,6 +159,15 @@ static void before_wait(struct ev_loop *ev, ev_prepare *prepare, int events)
     if (!list_empty(&loop->jobs))
         ev_idle_start(ev, &loop->idle);
     arm_timer(loop);
+    held_end(loop->held);
+}
+
+static void after_wait(struct ev_loop *ev, ev_check *check, int events)
+{
+    const struct loop *loop = ev_userdata(ev);
+    (void)check;
+    (void)events;
+    held_begin(loop->held);
 }
 
 struct loop *loop_new(struct crown_error *err)
@@ -181,6 +193,11 @@ struct loop *loop_new(struct crown_error *err)
     ev_prepare_init(&loop->prepare, before_wait);
     ev_prepare_start(loop->ev, &loop->prepare);
     ev_idle_init(&loop->idle, idle_turn);
+    ev_check_init(&loop->check, after_wait);
+    ev_set_priority(&loop->check, EV_MAXPRI); /* before any IO */
+    loop->held = held_open();
+    if (loop->held != NULL)
+        ev_check_start(loop->ev, &loop->check);
     return loop;
 }
 
@@ -190,6 +207,7 @@ void loop_free(struct loop *loop)
         return;
     if (loop->ev != NULL)
         ev_loop_destroy(loop->ev);
+    held_close(loop->held);
     if (loop->timer >= 0)
         (void)close(loop->timer);
     heap_free(&loop->deadlines);
