@@ -150,6 +150,7 @@ function File:win()
 end
 
 function File:refresh()
+  if not self.epoch then return false end
   if not self.lock or not self.lock:same(self.base .. ".lock") then
     return false, { retry_in = OLD_CHECK }
   end

@@ -5,7 +5,8 @@ local testing = require "crown.testing"
 local server = Postgres.start()
 
 testing.conformance("postgres_lease", function()
-  return { module = require "crown.oracles.postgres_lease", options = { url = server.url, ttl = 1 }, expires = true }
+  return { module = require "crown.oracles.postgres_lease", options = { url = server.url, ttl = 1 }, expires = true,
+    numbered = true, outage = function() server:down "immediate" return function() server:up() end end }
 end)
 
 testing.conformance("postgres_advisory", function()
@@ -14,7 +15,7 @@ end)
 
 testing.conformance("registry", function()
   return { module = require "crown.oracles.registry", options = { url = server.url, listen = "127.0.0.1:0",
-    secret = "a secret of the specs", ttl = 2 } }
+    secret = "a secret of the specs", ttl = 2 }, evicts = false }
 end)
 
 teardown(function()

@@ -5,11 +5,12 @@ local testing = require "crown.testing"
 local servers = { Redis.start(), Redis.start(), Redis.start() }
 
 testing.conformance("redis", function()
-  return { module = require "crown.oracles.redis", options = { url = servers[1].url, ttl = 1 }, expires = true }
+  return { module = require "crown.oracles.redis", options = { url = servers[1].url, ttl = 1 }, expires = true,
+    numbered = true, outage = function() servers[1]:freeze() return function() servers[1]:thaw() end end }
 end)
 
 testing.conformance("redis, on a majority", function()
-  return { module = require "crown.oracles.redis", expires = true,
+  return { module = require "crown.oracles.redis", expires = true, numbered = true,
     options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 1, prefix = "majority" } }
 end)
 

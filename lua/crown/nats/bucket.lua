@@ -59,7 +59,7 @@ function Bucket.at(url, options)
   local parsed, problem = nats_url.parse(url)
   if not parsed then return nil, problem end
   local key = url .. "\n" .. options.bucket
-  if known[key] then
+  if options.label and known[key] then -- a command that asks once has one of its own, which it closes
     known[key].timeout = math.min(known[key].timeout, options.timeout)
     return known[key]
   end

@@ -17,22 +17,41 @@ local serial = 0
 local Candidate = {}
 Candidate.__index = Candidate
 
-local function new_candidate(suite, election, node)
-  serial = serial + 1
-  local messages = {}
-  local self = setmetatable({ module = suite.module, messages = messages, node = node }, Candidate)
+local function options_of(suite)
   local opts = {}
   for key, value in pairs(suite.options) do opts[key] = value end
-  opts.crown_name, opts.node = election, node
-  opts.token = ("%s-%d"):format(core.token, serial)
+  return opts
+end
+
+local function new_candidate(suite, election, node, token)
+  serial = serial + 1
+  local messages = {}
+  local self = setmetatable({ suite = suite, module = suite.module, messages = messages, node = node }, Candidate)
+  local opts = options_of(suite)
+  opts.crown_name, opts.node, opts.given = election, node, suite.options
+  opts.token = token or ("%s-%d"):format(core.token, serial)
+  self.token = opts.token
   opts.send = function(message) messages[#messages + 1] = message return true end
   opts.emit = function() end
+  opts.leading = function() return false end
   self.state = assert(suite.module.init(opts))
   return self
 end
 
+-- What breaks the contract is said once, at once, by whatever case comes next too: waiting for it to mend is in vain.
+local function broken(suite, problem)
+  suite.broken = problem
+  error(problem, 0)
+end
+
 function Candidate:call(fn, ...)
-  return { oracle.verdict(fn, self.module[fn](self.state, ...)) }
+  if self.suite.broken then error(self.suite.broken, 0) end
+  local verdict = { pcall(function(...) return oracle.verdict(fn, self.module[fn](self.state, ...)) end, ...) }
+  if not table.remove(verdict, 1) then broken(self.suite, ("%s raised: %s"):format(fn, tostring(verdict[1]))) end
+  if verdict[1] == "unknown" and tostring(verdict[2]):find("see the oracle contract", 1, true) then
+    broken(self.suite, verdict[2])
+  end
+  return verdict
 end
 
 function Candidate:claim()
@@ -45,110 +64,224 @@ end
 
 -- Claims until granted; a lease of the suite's own TTL may have to run out first.
 function Candidate:win(seconds)
-  return eventually(function()
-    local verdict = self:claim()
-    return verdict[1] == "granted" and verdict
-  end, seconds)
+  local until_then = core.now() + (seconds or 5)
+  local verdict
+  repeat
+    verdict = self:claim()
+    if verdict[1] == "granted" then return verdict end
+    core.sleep(0.005)
+  until core.now() >= until_then
+  error(("a free election was not granted within %g s; the last answer was: %s %s"):format(seconds or 5, verdict[1],
+    tostring(verdict[2])), 2)
 end
 
-local function cases(suite, it, assert)
-  local function pair()
-    serial = serial + 1
-    local election = ("conformance-%d-%d"):format(os.time(), serial)
-    return new_candidate(suite, election, "one"), new_candidate(suite, election, "two")
-  end
+local function pair(suite)
+  serial = serial + 1
+  local election = ("conformance-%d-%d"):format(os.time(), serial)
+  return new_candidate(suite, election, "one"), new_candidate(suite, election, "two"), election
+end
 
-  it("grants a free election, with a delay until the next refresh", function()
-    local one = pair()
+local function at_most(assert, value, most, what)
+  assert(value <= most, ("%s is %s, and may be %s at most"):format(what, tostring(value), tostring(most)))
+end
+
+local function claims(suite, it, assert)
+  it("grants a free election, with a delay until the next refresh that is shorter than its TTL", function()
+    local one = pair(suite)
     local verdict = one:win()
-    assert.is_true(verdict[2] > 0)
+    at_most(assert, -verdict[2], 0, "the refresh delay, negated,")
+    if verdict[3] then at_most(assert, verdict[2], verdict[3] * 0.99, "the first refresh delay") end
     one:abdicate()
   end)
 
-  it("never grants to a second candidate while the first one leads", function()
-    local one, two = pair()
-    one:win()
-    for _ = 1, 5 do assert.equal("denied", two:claim()[1]) end
+  it("never grants to a second candidate while the first one leads, and tells for how long in seconds", function()
+    local one, two = pair(suite)
+    local ttl = one:win()[3]
+    for _ = 1, 5 do
+      local verdict = two:claim()
+      assert.equal("denied", verdict[1])
+      if verdict[2] and ttl then at_most(assert, verdict[2], 2 * ttl + 1, "expires_in") end
+    end
     one:abdicate()
   end)
 
   it("tells two candidates of one node name apart, by their tokens", function()
-    local one, two = pair()
-    two = new_candidate(suite, two.state.name or "conformance-" .. serial, "one")
-    one = new_candidate(suite, one.state.name or "conformance-" .. serial, "one")
+    local _, _, election = pair(suite)
+    local one, two = new_candidate(suite, election, "one"), new_candidate(suite, election, "one")
     one:win()
     assert.equal("denied", two:claim()[1])
     one:abdicate()
   end)
+end
 
+local function refreshes(suite, it, assert)
   it("keeps the leader on refresh, in the same epoch", function()
-    local one = pair()
+    local one = pair(suite)
     local epoch = one:win()[4]
     for _ = 1, 3 do
       local verdict = one:call "refresh"
       assert.equal("granted", verdict[1])
       assert.equal(epoch, verdict[4])
+      if verdict[3] then at_most(assert, verdict[2], verdict[3] * 0.99, "the refresh delay") end
     end
     one:abdicate()
   end)
 
   it("refuses a refresh to one who does not lead", function()
-    local one, two = pair()
+    local one, two = pair(suite)
     one:win()
     assert.are_not.equal("granted", two:call("refresh")[1])
     one:abdicate()
   end)
 
-  if suite.module.abdicate then
-    it("frees the election at once on abdicate", function()
-      local one, two = pair()
-      one:win()
-      one:abdicate()
-      assert.equal("granted", two:claim()[1])
-      two:abdicate()
-    end)
+  if not suite.outage then return end
+  it("knows nothing while the store cannot be asked, and goes on afterwards", function()
+    local one = pair(suite)
+    local epoch = one:win()[4]
+    local over = suite.outage()
+    local verdict = one:call "refresh"
+    over()
+    assert.equal("unknown", verdict[1])
+    assert.equal("string", type(verdict[2]))
+    eventually(function()
+      verdict = one:call "refresh"
+      return verdict[1] ~= "unknown"
+    end, 10)
+    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+    one:abdicate()
+  end)
+end
 
-    it("does not free somebody else's lease on abdicate", function()
-      local one, two = pair()
-      one:win()
-      two:abdicate()
-      assert.equal("denied", two:claim()[1])
-      assert.equal("granted", one:call("refresh")[1])
-      one:abdicate()
-    end)
+local function releases(suite, it, assert)
+  it("frees the election at once on abdicate", function()
+    local one, two = pair(suite)
+    one:win()
+    one:abdicate()
+    assert.equal("granted", two:claim()[1])
+    two:abdicate()
+  end)
 
-    it("raises the epoch with every term, also across a release", function()
-      local one, two = pair()
-      local last = 0
-      for _ = 1, 3 do
-        for _, candidate in ipairs { one, two } do
-          local epoch = candidate:win()[4]
-          if not epoch then return end -- an oracle without epochs
-          assert.is_true(epoch > last)
-          last = epoch
-          candidate:abdicate()
-        end
+  it("does not win again by a refresh after abdicate", function()
+    local one, two = pair(suite)
+    one:win()
+    one:abdicate()
+    assert.are_not.equal("granted", one:call("refresh")[1])
+    assert.equal("granted", two:claim()[1])
+    two:abdicate()
+    assert.are_not.equal("granted", one:call("refresh")[1])
+  end)
+
+  it("does not free somebody else's lease on abdicate", function()
+    local one, two = pair(suite)
+    one:win()
+    two:abdicate()
+    assert.equal("denied", two:claim()[1])
+    assert.equal("granted", one:call("refresh")[1])
+    one:abdicate()
+  end)
+
+  it("raises the epoch with every term, also across a release", function()
+    local one, two = pair(suite)
+    local last = 0
+    for _ = 1, 3 do
+      for _, candidate in ipairs { one, two } do
+        local epoch = candidate:win()[4]
+        if not epoch then return end -- an oracle without epochs
+        assert(epoch > last, ("epoch %.0f was granted after epoch %.0f"):format(epoch, last))
+        last = epoch
+        candidate:abdicate()
       end
+    end
+  end)
+
+  if not suite.numbered then return end
+  it("does not let a release that comes late undo a later claim of the same candidate", function()
+    local one, two, election = pair(suite)
+    one:win()
+    local again = new_candidate(suite, election, "one", one.token)
+    assert.equal("granted", again:claim()[1])
+    one:abdicate()
+    assert.equal("granted", again:call("refresh")[1])
+    assert.equal("denied", two:claim()[1])
+    again:abdicate()
+  end)
+end
+
+local function expiry(suite, it, assert)
+  it("lets a lease that is not refreshed run out, and no sooner", function()
+    local one, two = pair(suite)
+    local verdict = one:win()
+    local granted_at = core.now()
+    two:win(verdict[3] + 5)
+    at_most(assert, verdict[3] * 0.9, core.now() - granted_at, "nine tenths of the TTL")
+    assert.are_not.equal("granted", one:call("refresh")[1])
+    two:abdicate()
+  end)
+end
+
+local function listed(suite, election)
+  local found = assert(suite.module.list(options_of(suite)))
+  for _, one in ipairs(found) do
+    if one.name == election then return one end
+  end
+end
+
+local function tools(suite, it, assert)
+  if suite.module.timing then
+    it("tells the timing that it grants", function()
+      local one = pair(suite)
+      local ttl, delay = suite.module.timing(options_of(suite))
+      local verdict = one:win()
+      one:abdicate()
+      if ttl and verdict[3] then assert.equal(verdict[3], ttl) end
+      if delay then at_most(assert, verdict[2], delay, "the first refresh delay") end
     end)
   end
 
-  if suite.expires then
-    it("lets a lease that is not refreshed run out, and no sooner", function()
-      local one, two = pair()
-      local verdict = one:win()
-      local granted_at = core.now()
-      two:win(verdict[3] + 5)
-      assert.is_true(core.now() - granted_at >= verdict[3] * 0.9)
-      assert.are_not.equal("granted", one:call("refresh")[1])
-      two:abdicate()
+  if suite.module.list then
+    it("lists the leader and its epoch, and nobody after a release", function()
+      local one, _, election = pair(suite)
+      local epoch = one:win()[4]
+      local found = listed(suite, election)
+      assert.same({ "one", epoch }, { found and found.node, found and found.epoch })
+      one:abdicate()
+      found = listed(suite, election)
+      assert.is_nil(found and found.node)
     end)
   end
+
+  if suite.module.evict and suite.evicts ~= false then
+    it("asks the leader to go, and waits until it has gone", function()
+      local one, _, election = pair(suite)
+      local epoch, evicted, problem = one:win()[4], nil, nil
+      local opts = options_of(suite)
+      opts.wait = 5
+      core.spawn(function() evicted, problem = suite.module.evict(opts, election) end)
+      eventually(function()
+        local message = table.remove(one.messages, 1)
+        return message and one:call("handle_info", message)[1] == "evicted"
+      end)
+      one:abdicate()
+      eventually(function() return evicted or problem end, 10)
+      assert.same({ node = "one", epoch = epoch }, evicted, problem)
+    end)
+  end
+end
+
+local function cases(suite, it, assert)
+  claims(suite, it, assert)
+  refreshes(suite, it, assert)
+  if suite.module.abdicate then releases(suite, it, assert) end
+  if suite.expires then expiry(suite, it, assert) end
+  tools(suite, it, assert)
 end
 
 --- Describes the suite for busted.
 -- @string name what to call it
 -- @tparam function factory called once; returns `{ module =, options = { … }, expires = true|false }`: the oracle's
--- module, the options that its init gets besides crown_name, node and token, and whether its leases run out
+-- module, the options that its init gets besides crown_name, node and token, and whether its leases run out. Optional:
+-- `outage()` makes the store silent, and returns a function that ends that; `numbered = true`: claims are numbered, so that a
+-- late release undoes nothing; `evicts = false`: an eviction needs more than a candidate that is played by hand
 local function conformance(name, factory)
   local describe, it = busted_function "describe", busted_function "it"
   describe(name .. " keeps the oracle contract", function()
