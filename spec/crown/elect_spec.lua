@@ -57,7 +57,7 @@ describe("crown.elect", function()
         "no user 'nobody%-at%-all'" },
       { "a handler that is no function", { name = "x", oracle = "memory:", handlers = { won = 1 } }, "handlers.won must be a function" },
       { "a handler that is misspelt", { name = "x", oracle = "memory:", handlers = { wonn = print } }, "did you mean 'won'" },
-      { "timing that could overlap, with the sum (R4)", { name = "x", oracle = { "memory", ttl = 2 }, stop_timeout = 2 },
+      { "timing that could overlap, with the sum (R2)", { name = "x", oracle = { "memory", ttl = 2 }, stop_timeout = 2 },
         "timing could overlap: refresh .* must be less than the TTL of 2 s" },
     } do
       it(case[1], function()
@@ -78,7 +78,7 @@ describe("crown.elect", function()
     end)
   end)
 
-  it("leads, tells won with a term, and tells lost with the reason, once each, at shutdown too (R14)", function()
+  it("leads, tells won with a term, and tells lost with the reason, once each, at shutdown too (R10)", function()
     local calls = {}
     local election = elect { oracle = "memory:" .. unique(), handlers = {
       won = function(term) calls[#calls + 1] = ("won %d %s"):format(term.epoch, tostring(term:valid())) end,
@@ -103,7 +103,7 @@ describe("crown.elect", function()
     assert.matches("^elect%-spec%-%d+ 1$", seen)
   end)
 
-  it("cancels the tasks of a term at its end, and never resumes them (promise 1)", function()
+  it("cancels the tasks of a term at its end, and never resumes them (P1)", function()
     local beats, over = 0, false
     local election = elect { oracle = "memory:" .. unique(), handlers = {
       won = function()
@@ -138,7 +138,7 @@ describe("crown.elect", function()
     assert.equal(election.name, reported.name)
   end)
 
-  it("keeps leading while nothing is known, and steps down in time (R6)", function()
+  it("keeps leading while nothing is known, and steps down in time (R3)", function()
     local fake = testing.fake_oracle():grant(0.05, { ttl = 1.5, epoch = 7 })
     local reason
     local election = elect { oracle = fake, handlers = { won = function() end, lost = function(why) reason = why end } }
@@ -151,7 +151,7 @@ describe("crown.elect", function()
     assert.equal("expired", reason)
   end)
 
-  it("gives up a call that never answers, releases what it may have got, and tries again (R12)", function()
+  it("gives up a call that never answers, releases what it may have got, and tries again (R5)", function()
     local fake = testing.fake_oracle()
     fake:answer("claim", { function() crown.sleep(math.huge) end, { true, 5, { ttl = 60, epoch = 1 }, n = 3 } })
     local election = elect { oracle = fake, call_timeout = 0.05, retry = 0.01 }
@@ -159,14 +159,14 @@ describe("crown.elect", function()
     assert.same({ "claim", "abdicate", "claim" }, { fake.calls[1], fake.calls[2], fake.calls[3] })
   end)
 
-  it("counts time on a clock that nobody sets and that runs through suspend (R2)", function()
+  it("counts time on a clock that nobody sets and that runs through suspend (R14)", function()
     local file = assert(io.open "/proc/uptime") -- seconds since boot, suspend included: proc(5)
     local uptime = tonumber(file:read("*l"):match "^(%S+)")
     file:close()
     assert.is_true(math.abs(crown.now() - uptime) < 60) -- a spec before this one may have moved a frozen clock on
   end)
 
-  it("stops at once when it is told that it lost, and claims again (R19)", function()
+  it("stops at once when it is told that it lost, and claims again (R13)", function()
     local fake = testing.fake_oracle():grant(0.02, { ttl = 10, epoch = 1 })
     local reasons = {}
     local election = elect { oracle = fake, retry = 0.02, handlers = {

@@ -330,14 +330,14 @@ describe("a NATS server", function()
     return verdict[4]
   end
 
-  it("is sat out when its bucket is made anew beneath a connection, before anything is granted (R11)", function()
+  it("is sat out when its bucket is made anew beneath a connection, before anything is granted (R12)", function()
     local _, two, _, wire = settled "AGAIN"
     assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_AGAIN", nil, "").error)
     make_bucket(wire, "AGAIN", 2)
     is_sat_out(two)
   end)
 
-  it("is sat out when it has lost its last writes, as one sees who was there before (R11)", function()
+  it("is sat out when it has lost its last writes, as one sees who was there before (R12)", function()
     server = Nats.start()
     local wire = Wire.open(server.port)
     make_bucket(wire, "TAIL", 2)
@@ -359,7 +359,7 @@ describe("a NATS server", function()
     is_sat_out(two)
   end)
 
-  it("is sat out when it is behind what was heard of it (R11)", function()
+  it("is sat out when it is behind what was heard of it (R12)", function()
     local one, two = settled "BEHIND"
     one:abdicate()
     two.state.bucket.highest = two.state.bucket.highest + 5 -- five writes that the stream has lost, and no start
@@ -367,7 +367,7 @@ describe("a NATS server", function()
     is_sat_out(two)
   end)
 
-  it("is sat out after a start of its only server, which may not have had its last writes on disk (R11)", function()
+  it("is sat out after a start of its only server, which may not have had its last writes on disk (R12)", function()
     local one, two = settled "START"
     one:abdicate()
     server:down()

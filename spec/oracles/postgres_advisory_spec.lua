@@ -183,7 +183,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     assert.equal("denied", one:call("handle_info", "closed")[1])
   end)
 
-  it("notices that the lock was released behind its back (R13)", function()
+  it("notices that the lock was released behind its back (R10)", function()
     local one = candidate "one"
     one:claim()
     local bare = one.state.session.bare
@@ -204,7 +204,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     assert.equal(500, found.client_connection_check_interval)
   end)
 
-  it("does not hold back VACUUM for as long as it waits (R13)", function()
+  it("does not hold back VACUUM for as long as it waits", function()
     local one, two = candidate("one", { ttl = 60 }), candidate "two"
     one:claim()
     two:claim()

@@ -145,7 +145,7 @@ describe("the lease oracle on Postgres", function()
     assert.equal(500, longest())
   end)
 
-  it("makes its table once, however many start on an empty database at once (R10)", function()
+  it("makes its table once, however many start on an empty database at once", function()
     server:sql "DROP DATABASE IF EXISTS empty"
     server:sql "CREATE DATABASE empty OWNER crown"
     local app = require("support.tempdir")() .. "/app.lua"
@@ -207,13 +207,13 @@ RETURNING holder]]
       assert.are_not.equal("granted", one:refresh()[1])
     end)
 
-    it("is not taken for a node of theirs that bears the same name (R8)", function()
+    it("is not taken for a node of theirs that bears the same name (R6)", function()
       local one = candidate "nonode@nohost"
       one:claim()
       assert.is_false(crown_claims "nonode@nohost")
     end)
 
-    it("claims as soon as they abdicate, and keeps the epoch through it (R9)", function()
+    it("claims as soon as they abdicate, and keeps the epoch through it (R7, R8)", function()
       local one = candidate "one"
       local epoch = one:claim()[4]
       one:abdicate()
@@ -346,7 +346,7 @@ describe("the lease oracle, when the server cannot write", function()
   end)
 end)
 
-describe("a store that may have forgotten (R11)", function()
+describe("a store that may have forgotten (R12)", function()
   local server, name, epoch
 
   local function candidate(node)
@@ -455,7 +455,7 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
     assert.is_true(verdict[5])
   end)
 
-  it("sits it out when a pooler puts a promoted replica in its server's place (R11)", function()
+  it("sits it out when a pooler puts a promoted replica in its server's place (R12)", function()
     local one = prepare(6)
     local replica = server:replica()
     local pooler = Pgbouncer.start(server)

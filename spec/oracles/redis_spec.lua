@@ -164,7 +164,7 @@ describe("the lease oracle on Redis", function()
     assert.equal("denied", one:refresh()[1])
   end)
 
-  it("is sat out for the longest TTL that anybody here has seen there, also when all is lost (R11)", function()
+  it("is sat out for the longest TTL that anybody here has seen there, also when all is lost (R12)", function()
     local long, short = candidate(server.url, "long", { lock = "long", ttl = 20 }), candidate(server.url, "short", { ttl = 0.5 })
     long:claim()
     server:call "FLUSHALL"
@@ -274,7 +274,7 @@ describe("a Redis server", function()
     assert.is_true(verdict[4] > epoch)
   end)
 
-  it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R11)", function()
+  it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R12)", function()
     server = Redis.start()
     local at = crown.now()
     local short, long = candidate(server.url, "short", { lock = "short", ttl = 0.5 }), candidate(server.url, "long", { ttl = 3 })
@@ -287,7 +287,7 @@ describe("a Redis server", function()
     assert.is_true(crown.now() - at >= 2.9)
   end)
 
-  it("tells a leader whose key is gone, and gives the lease to nobody for one TTL (R11)", function()
+  it("tells a leader whose key is gone, and gives the lease to nobody for one TTL (R12)", function()
     server = trusted(Redis.start())
     local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
     local epoch = one:claim()[4]
@@ -351,7 +351,7 @@ describe("a Redis server", function()
     assert.matches("only 0 of 1 replicas have it", verdict[2])
   end)
 
-  it("is sat out after a failover also by whoever held the lease once (R11)", function()
+  it("is sat out after a failover also by whoever held the lease once (R12)", function()
     server = Redis.start()
     local way = valve(server)
     local replica = Redis.start { config = "replicaof 127.0.0.1 " .. way.listener:port() .. "\n" }
@@ -373,7 +373,7 @@ describe("a Redis server", function()
     assert.is_true(verdict[5])
   end)
 
-  it("is sat out when it was a replica for a while (R11)", function()
+  it("is sat out when it was a replica for a while (R12)", function()
     server = trusted(Redis.start())
     others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     local one = candidate(server.url, "one")

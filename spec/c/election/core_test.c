@@ -24,7 +24,7 @@ static void r1_the_deadline_counts_from_before_the_request(void **state)
                      sent + STORY_TTL - 350 * NS_PER_MS);
 }
 
-static void r5_release_comes_last(void **state)
+static void r4_release_comes_last(void **state)
 {
     struct story story;
     struct election_config with = story_config();
@@ -47,7 +47,7 @@ static void r5_release_comes_last(void **state)
     assert_non_null(story_find(&story, ELECTION_ACTION_FINISH));
 }
 
-static void r6_unknown_leads_on_until_it_must_stop(void **state)
+static void r3_unknown_leads_on_until_it_must_stop(void **state)
 {
     struct story story;
     struct election_config with = story_config();
@@ -63,7 +63,7 @@ static void r6_unknown_leads_on_until_it_must_stop(void **state)
     assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_EXPIRED);
 }
 
-static void r6_a_definite_loss_stops_at_once_and_releases_nothing(void **state)
+static void r10_a_definite_loss_stops_at_once_and_releases_nothing(void **state)
 {
     struct story story;
     struct election_config with = story_config();
@@ -81,7 +81,7 @@ static void r6_a_definite_loss_stops_at_once_and_releases_nothing(void **state)
     assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
 }
 
-static void r16_a_claim_that_ended_unknown_is_released_before_the_next(void **state)
+static void r5_a_claim_that_ended_unknown_is_released_before_the_next(void **state)
 {
     struct story story;
     struct election_config with = story_config();
@@ -95,7 +95,7 @@ static void r16_a_claim_that_ended_unknown_is_released_before_the_next(void **st
     assert_non_null(story_find(&story, ELECTION_ACTION_CALL_CLAIM));
 }
 
-static void r15_a_grant_of_a_call_that_was_given_up_is_released(void **state)
+static void r5_a_grant_of_a_call_that_was_given_up_is_released(void **state)
 {
     struct story story;
     struct election_config with = story_config();
@@ -136,12 +136,12 @@ static void r7_a_follower_claims_as_the_lease_ends(void **state)
                     3 * NS_PER_S + 6 * NS_PER_MS);
 }
 
-static void r19_a_lost_election_is_contended_again(void **state)
+static void r13_a_lost_election_is_contended_again(void **state)
 {
     struct story story;
     struct election_config with = story_config();
     (void)state;
-    r6_a_definite_loss_stops_at_once_and_releases_nothing(state);
+    r10_a_definite_loss_stops_at_once_and_releases_nothing(state);
     story_lead(&story, &with);
     story_feed_type(&story, ELECTION_EVENT_ABDICATE);
     story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
@@ -255,14 +255,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(r1_the_deadline_counts_from_before_the_request),
-        cmocka_unit_test(r5_release_comes_last),
-        cmocka_unit_test(r6_unknown_leads_on_until_it_must_stop),
-        cmocka_unit_test(r6_a_definite_loss_stops_at_once_and_releases_nothing),
-        cmocka_unit_test(r16_a_claim_that_ended_unknown_is_released_before_the_next),
-        cmocka_unit_test(r15_a_grant_of_a_call_that_was_given_up_is_released),
+        cmocka_unit_test(r4_release_comes_last),
+        cmocka_unit_test(r3_unknown_leads_on_until_it_must_stop),
+        cmocka_unit_test(r10_a_definite_loss_stops_at_once_and_releases_nothing),
+        cmocka_unit_test(r5_a_claim_that_ended_unknown_is_released_before_the_next),
+        cmocka_unit_test(r5_a_grant_of_a_call_that_was_given_up_is_released),
         cmocka_unit_test(an_answer_that_comes_when_the_lease_is_nearly_over_is_given_back),
         cmocka_unit_test(r7_a_follower_claims_as_the_lease_ends),
-        cmocka_unit_test(r19_a_lost_election_is_contended_again),
+        cmocka_unit_test(r13_a_lost_election_is_contended_again),
         cmocka_unit_test(restarts_that_are_used_up_end_the_term_and_stand_back),
         cmocka_unit_test(the_followers_child_goes_before_the_leaders_comes),
         cmocka_unit_test(another_epoch_in_a_refresh_is_a_conflict),
