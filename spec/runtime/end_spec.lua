@@ -38,12 +38,18 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1] }
     assert.matches("leadership.abdicated", one:output())
   end)
 
-  -- The command goes on after TERM, so that its end takes the whole stop_timeout: time enough to win meanwhile.
+  -- The command takes a second to tidy up: time enough to win meanwhile.
   it("does not lead again when it is stopped, with a command that lives from term to term", function()
     local app = [[
 local crown = require "crown"
 crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 3,
-  child = { command = { "bash", "-c", "trap : USR1 USR2; trap 'echo stopping' TERM; echo begun; while true; do sleep 0.05; done" },
+  child = { command = { "bash", "-c", [=[
+    trap : USR1 USR2
+    trap 'echo stopping; stop=1' TERM
+    echo begun
+    while [ -z "$stop" ]; do sleep 0.05; done
+    for i in $(seq 20); do sleep 0.05; done
+    echo tidied]=] },
     mode = "signal", restart = { policy = "permanent" } } }
 ]]
     local one = start("one", app, { CROWN_LOG_LEVEL = "debug" })
@@ -59,6 +65,7 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 3,
     says(one, "stopping")
     two:signal "TERM"
     assert.equal(0, one:wait(10))
+    assert.matches("tidied", one:output())
     local _, wins = one:output():gsub("info  leadership%.claimed", "")
     assert.equal(1, wins)
     local _, begun = one:output():gsub("begun\n", "")
