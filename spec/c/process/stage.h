@@ -68,7 +68,7 @@ struct stage_world {
 };
 
 #define STAGE_WORK_NS INT64_C(150000000)
-#define STAGE_SLOW_NS INT64_C(300000000)
+#define STAGE_SLOW_NS INT64_C(600000000)
 #define STAGE_MANY 600
 #define STAGE_NOBODY 65534 /* a user and a group without rights */
 

@@ -115,8 +115,8 @@ static void a_runtime_that_beats_in_time_lives_however_slowly(void **state)
 {
     (void)state;
     stage.board->slow = true;
-    start(STAGE_SLOW_NS * 5 / 3);
-    int64_t until_ns = clock_monotonic_ns() + 6 * STAGE_SLOW_NS;
+    start(STAGE_SLOW_NS * 4 / 3);
+    int64_t until_ns = clock_monotonic_ns() + 5 * STAGE_SLOW_NS;
     while (clock_monotonic_ns() < until_ns)
         stage_until_ticking(0);
     assert_int_equal(stage.board->runs, 1);
