@@ -88,6 +88,38 @@ describe("the file oracle", function()
     end)
   end
 
+  it("goes on with the epoch of the record where only the lock file is made anew", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    one:abdicate()
+    one:claim()
+    one:abdicate()
+    one.lock:close()
+    os.remove(dir .. "/e.lock")
+    local opened = lockfile.opened
+    lockfile.opened = function() return {} end -- nobody has the old one open
+    local _, _, grant = candidate(dir, "two", {}):claim()
+    lockfile.opened = opened
+    assert.equal(3, grant.epoch)
+  end)
+
+  it("puts the record back that was taken away with the lock file", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    os.remove(dir .. "/e.lock")
+    os.remove(dir .. "/e.json")
+    testing.eventually(function() return messages[1] end)
+    one:handle_info "changed"
+    assert.equal(1, oracle.list({ dir = dir })[1].epoch)
+  end)
+
+  it("does not go for a wish that was meant for a leader before", function()
+    write_file(dir .. "/e.evict", "somebody")
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    assert.is_nil((one:handle_info "changed"))
+  end)
+
   it("waits for an old file that it has open itself, also where nothing else tells of it", function()
     local one, two = candidate(dir, "one", messages), candidate(dir, "two", {})
     one:claim()

@@ -104,6 +104,41 @@ describe("the lease oracle on Redis", function()
     assert.equal("granted", candidate(server.url, "two"):claim()[1])
   end)
 
+  it("gives each of those that are asked for at once its own answer", function()
+    local held = candidate(server.url, "held", { lock = "both-" .. serial })
+    assert.equal("granted", held:claim()[1])
+    local free, other = candidate(server.url, "free"), candidate(server.url, "other", { lock = "both-" .. serial })
+    local verdicts = {}
+    for _, one in ipairs { free, other } do crown.spawn(function() verdicts[one] = one:claim()[1] end) end
+    eventually(function() return verdicts[free] and verdicts[other] end)
+    assert.same({ "granted", "denied" }, { verdicts[free], verdicts[other] })
+  end)
+
+  it("begins a term that nobody has asked to go, also when its last one was evicted", function()
+    local one = candidate(server.url, "one")
+    one:claim()
+    server:call("HSET", ("crown:{lease-%d}:lease"):format(serial), "evicted", "1")
+    assert.equal("evicted", one:refresh()[1])
+    assert.equal("granted", one:claim()[1]) -- without a release in between
+    assert.equal("granted", one:refresh()[1])
+  end)
+
+  it("takes no answer that came late for the next question's", function()
+    local way = valve(server)
+    local client = assert(crown.redis.connect(way.url, { timeout = 0.3 }))
+    local connection = client.client.link.connection
+    way.hold = true
+    assert.is_nil((client:call("ECHO", "first")))
+    assert.is_truthy(connection.closed) -- it may be silent for ever
+    way.hold = false
+    for _, deliver in ipairs(way.held) do deliver() end
+    local answer
+    eventually(function() answer = client:call("ECHO", "second") return answer end)
+    assert.equal("second", answer)
+    client:close()
+    way.listener:close()
+  end)
+
   it("does not give a lease back to a server after its release", function()
     local one = candidate(server.url, "one")
     local item = { name = "lease-" .. serial, token = one.state.token, node = "one", claim = "7", ttl = "30000" }
