@@ -7,8 +7,8 @@ local handshake = require "crown.registry.handshake"
 local Registry = require "support.registry"
 
 describe("names in a registry", function()
-  local cluster, name
-  Registry.around(function(...) cluster, name = ... end)
+  local cluster, name, server
+  Registry.around(function(...) cluster, name, server = ... end)
 
   local function leader_of(members)
     local leader = cluster:await(members)
@@ -155,6 +155,32 @@ describe("names in a registry", function()
     assert.is_nil(third:ask("names")["false"])
     assert.is_table(third:ask("names")["probe-" .. epoch])
     stream:close()
+  end)
+
+  it("come to whoever joins, and back to whoever was thrown out, twenty thousand of them, without holding the loops up", function()
+    local COUNT, AT_ONCE, MOST = 20000, 2000, 40 -- milliseconds of processor time
+    local members = { cluster:join_all({ "a", "b" }, { ttl = 5, snapshot_timeout = 5 }) }
+    local leader, owner = leader_of(members)
+    for from = 1, COUNT, AT_ONCE do
+      assert.equal(AT_ONCE, #owner:ask("fill", { prefix = "of an owner ", from = from, to = from + AT_ONCE - 1,
+        value = ("v"):rep(200), timeout = 60 }))
+    end
+    for _, one in ipairs(members) do one:ask "turns" end
+    members[3] = cluster:join("c", { ttl = 5, snapshot_timeout = 5 })
+    eventually(function() return (members[3]:ask "count" or 0) >= COUNT end, 20)
+    for _, one in ipairs(members) do
+      local longest = one:ask "turns"
+      assert.is_true(longest < MOST, ("%s was away for %.1f ms"):format(one.node, longest))
+    end
+    local stored = server:sql("SELECT members -> $2 ->> 'token' AS token FROM crown_registry_v1 WHERE registry = $1", name,
+      name .. "@" .. owner.node)[1].token
+    server:sql([[
+WITH r AS (UPDATE crown_registry_v1 SET tail = tail + 1 WHERE registry = $1 RETURNING tail)
+INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING pg_notify('crown_registry_v1', 'changed ' || $1)]],
+      name, crown.json.encode { kind = "member_down", id = name .. "@" .. owner.node, token = stored, left = true })
+    eventually(function() return select(3, owner:ask "count") ~= stored end)
+    eventually(function() return (select(2, owner:ask "count") or 0) >= COUNT end, 40)
+    eventually(function() return (members[3]:ask "count" or 0) >= COUNT and leader:ask "count" >= COUNT end)
   end)
 
   it("are not to be had by a stranger", function()

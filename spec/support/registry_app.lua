@@ -1,6 +1,7 @@
 -- A member of a registry that does what it is told over a control port: a line of JSON asks, a line answers.
 -- Arguments: the registry's options as JSON; the argv of the child, if there is one.
 local crown = require "crown"
+local Node = require "crown.registry.node"
 local promise = require "crown.core.promise"
 local registry = require "crown.registry"
 
@@ -17,12 +18,37 @@ function answers.names() return { names:names() } end
 function answers.members() return { names:members() } end
 function answers.leader() return { names:leader() } end
 
+-- How many names there are, how many of them are this node's, and the token of its join.
+function answers.count()
+  local member = Node.of(options.name).member
+  local known = member.replica.owners[member.id .. "\n" .. tostring(member.token)]
+  return { member.replica.count, known and known.count or 0, member.token }
+end
+
+-- Milliseconds of processor time, and of time, that the loop was away at most since this was asked for last.
+local longest = { cpu = 0, wall = 0 }
+
+function answers.turns()
+  local found = longest
+  longest = { cpu = 0, wall = 0 }
+  return { found.cpu, found.wall }
+end
+
+crown.spawn(function()
+  while true do
+    local cpu, wall = os.clock(), crown.now()
+    crown.sleep(0.001)
+    longest.cpu = math.max(longest.cpu, (os.clock() - cpu) * 1000)
+    longest.wall = math.max(longest.wall, (crown.now() - wall) * 1000)
+  end
+end)
+
 -- Many at once: the numbers of those that were acknowledged, and the seconds that it took.
 function answers.fill(ask)
   local left, done, yes, from = ask.to - ask.from + 1, promise(), {}, crown.now()
   for i = ask.from, ask.to do
     crown.spawn(function()
-      if names:register(ask.prefix .. i, i, { timeout = ask.timeout }) then yes[#yes + 1] = i end
+      if names:register(ask.prefix .. i, ask.value or i, { timeout = ask.timeout }) then yes[#yes + 1] = i end
       left = left - 1
       if left == 0 then done:resolve(true) end
     end)

@@ -284,7 +284,7 @@ local function step(self, group)
     stream.begun = true
     self.effects.send(id, part)
   end
-  if not part.last then self.effects.soon(function() step(self, group) end) end
+  if not part.last then self.effects.after(0, function() step(self, group) end) end
 end
 
 -- Who wants all the names in the same turn walks together: a part is made once.

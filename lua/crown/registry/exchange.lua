@@ -64,7 +64,7 @@ local function send_copy(member, copy, reply, waiting)
   local part = member.replica:part(copy.walk, copy.header)
   if not part then return end
   reply(part)
-  if not part.last then member.effects.soon(next_one) end
+  if not part.last then member.effects.after(0, next_one) end
 end
 
 function asked.fetch(member, _, message, reply, waiting)

@@ -26,7 +26,7 @@ end
 -- @number most bytes that it may have
 -- @number silence seconds until its first byte
 -- @number patience seconds from there to its last
--- @return what it holds; or nil, message, code: "nonsense" for what is none
+-- @return what it holds, nil, nil and its bytes; or nil, message, code: "nonsense" for what is none
 function frames.read(stream, most, silence, patience)
   local head, problem, code = stream:read(4, silence)
   if not head then return nil, problem, code end
@@ -40,7 +40,7 @@ function frames.read(stream, most, silence, patience)
   if #text < size then return nil, CUT, "closed" end
   local fine, value = pcall(core.json.decode, text)
   if not fine or type(value) ~= "table" then return nil, "a frame that is not JSON", "nonsense" end
-  return value
+  return value, nil, nil, size
 end
 
 return frames

@@ -19,6 +19,7 @@ local STRANGERS_MOST = 32               -- connections at once that have proved 
 local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
 local FIRST_PAUSE, MOST_PAUSE = 0.02, 1 -- seconds between dials
 local IN_A_ROW = 32                     -- frames that are read before the loop gets its turn
+local BYTES_IN_A_ROW = 65536            -- or bytes, if that is sooner
 local PATIENCE = 10                     -- seconds for the rest of a frame, and until some of what is sent is taken
 
 local function tell(self, who, problem)
@@ -74,11 +75,15 @@ end
 
 -- Frames that are there already are read without a wait: a peer that sends many must not keep the loop from the rest.
 local function reader(self, stream)
-  local count = 0
+  local count, bytes = 0, 0
   return function()
-    count = count + 1
-    if count % IN_A_ROW == 0 then core.sleep(0) end
-    return frames.read(stream, frames.MOST, 3 * self.every, self.patience)
+    if count >= IN_A_ROW or bytes >= BYTES_IN_A_ROW then
+      core.sleep(0)
+      count, bytes = 0, 0
+    end
+    local message, problem, code, size = frames.read(stream, frames.MOST, 3 * self.every, self.patience)
+    count, bytes = count + 1, bytes + (size or 0)
+    return message, problem, code
   end
 end
 

@@ -1,11 +1,11 @@
 --- One node's part in a registry: pure, so that the simulation runs it as it is. It joins, processes the queue, notices who is
 -- gone, takes over when it is chosen, and keeps its copy of the names.
 --
--- `effects`: `now()`; `after(seconds, fn)`; `soon(fn)`; `ask(op, args, done)`: a question to the store, of
--- crown.registry.store; `send(id, message)`; `waiting(id)`: bytes that
--- are still to go there; `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether
--- this node's term runs; `wanting()`: whether its election is taking part; `told(what)`: "assumed", "evict", "changed";
--- `emit(event, fields)`; `random()`: from 0 to 1; `fresh()`: a new token; `number(last)`: a number higher than any before.
+-- `effects`: `now()`; `after(seconds, fn)`, not in this turn of the loop; `soon(fn)`, in this one; `ask(op, args, done)`: a
+-- question to the store, of crown.registry.store; `send(id, message)`; `waiting(id)`: bytes that are still to go there;
+-- `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether this node's term runs; `wanting()`: whether
+-- its election is taking part; `told(what)`: "assumed", "evict", "changed"; `emit(event, fields)`; `random()`: from 0 to 1;
+-- `fresh()`: a new token; `number(last)`: a number higher than any before.
 -- @module crown.registry.member
 
 local Authority = require "crown.registry.authority"
@@ -115,7 +115,7 @@ local SWEPT = 2000 -- rows that are looked at in a turn
 function Member:tidy()
   if self.tidying or not self.replica.sweeping then return end
   self.tidying = true
-  self.effects.soon(function()
+  self.effects.after(0, function()
     self.tidying = false
     if self.replica:sweep(SWEPT) then self:tidy() end
   end)

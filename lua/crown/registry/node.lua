@@ -39,7 +39,7 @@ end
 
 local function later(self, seconds, fn)
   core.detach(function()
-    if seconds > 0 then core.sleep(seconds) end
+    core.sleep(seconds)
     enter(self, fn)
   end)
 end
@@ -52,7 +52,7 @@ local function effects_of(self, options)
       options.told(what)
     end,
     after = function(seconds, fn) later(self, seconds, fn) end,
-    soon = function(fn) later(self, 0, fn) end,
+    soon = function(fn) core.detach(enter, self, fn) end,
     wanting = function() return not self.over end,
     ask = function(op, args, done)
       core.detach(function()

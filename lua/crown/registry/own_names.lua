@@ -9,7 +9,7 @@ local OwnNames = {}
 OwnNames.__index = OwnNames
 
 local POST_BYTES = 200000 -- of writes in one message
-local AT_ONCE = 1000      -- names that are registered again side by side
+local AT_ONCE = 4000      -- names that are registered again side by side
 local IN_A_TURN = 1000    -- names that are looked at before others get their turn
 local LOOK_AGAIN = 0.5    -- seconds until what could not be registered again is tried once more
 local WRITE_BYTES = 128   -- what a write needs besides its name and value, about
@@ -136,7 +136,7 @@ look = function(self)
   end
   self.place = place > 0 and place or nil
   self.looking = false
-  if self.place and self.restoring < AT_ONCE then member.effects.soon(function() look(self) end) end
+  if self.place and self.restoring < AT_ONCE then member.effects.after(0, function() look(self) end) end
 end
 
 --- Registers again what is not there: after a new join, or after a leader that could not be asked for it. Each name is tried
