@@ -228,3 +228,101 @@ describe("a member", function()
     assert.same({ { "oracle.error", elector.TAKEN } }, events)
   end)
 end)
+
+describe("a copy of the names", function()
+  it("is whole with the changes that come between its parts", function()
+    local from, to = Replica.new(), Replica.new()
+    for i = 1, 5 * Replica.PART_ROWS do from:apply { "+", "n" .. i, "r@a", "ta", "1" } end
+    from.at = { epoch = 3, seq = 0 }
+    local walk = from:walk()
+    local function change(what)
+      from:apply(what)
+      from.at.seq = from.at.seq + 1
+      assert.is_nil(to:follow(3, from.at.seq, { what }))
+    end
+    repeat
+      local part = from:part(walk, { epoch = 3, seq = from.at.seq })
+      assert.equal(part.last, to:gather(part, "r@a"))
+      if not part.last then
+        change { "-", "n" .. part.part }
+        change { "+", "n" .. from.rows.count, "r@b", "tb", "2" }
+        change { "+", "new" .. part.part, "r@b", "tb", "3" }
+      end
+    until part.last
+    to:adopt()
+    assert.same(from.at, to.at)
+    assert.equal(from.count, to.count)
+    for place = from.rows.count, 1, -1 do
+      local name, value, owner, token = from:row(place)
+      assert.same({ value, owner, token }, { to:find(name) })
+    end
+  end)
+end)
+
+describe("a node's own names", function()
+  local OwnNames = require "crown.registry.own_names"
+  local sent, later, member, own
+
+  before_each(function()
+    sent, later = {}, {}
+    member = { id = "r@b", token = "t1", joined = true, linked = { ["r@a"] = true }, replica = Replica.new(),
+      options = { ttl = 5 }, view = { leader = "r@a", epoch = 1, assumed = 1 },
+      effects = { now = function() return 0 end, fresh = function() return "s" .. math.random() end, emit = function() end,
+        soon = function(fn) fn() end, after = function(_, fn) later[#later + 1] = fn end,
+        send = function(_, message)
+          for _, write in ipairs(message.writes) do sent[#sent + 1] = write end
+        end } }
+    own = OwnNames.new(member)
+  end)
+
+  local function write(what)
+    local told = {}
+    own:write({ what = what, name = "n", value = what == "register" and "1" or nil }, 2, function(fine) told[1] = fine end)
+    return told
+  end
+
+  local function answer(result) own.writes:answered(sent[#sent].request, result) end
+
+  local function pass()
+    local now = later
+    later = {}
+    for _, fn in ipairs(now) do fn() end
+  end
+
+  it("are registered again until a leader has answered", function()
+    write "register"
+    answer { ok = true }
+    own:restore()
+    assert.equal(2, #sent)
+    for count = 3, 5 do
+      answer { error = "too few", code = "uncertain" }
+      pass()
+      assert.equal(count, #sent)
+      assert.equal("register", sent[count].op.what)
+    end
+  end)
+
+  it("do not come back once they were given up, in whatever order they are answered", function()
+    write "register"
+    write "unregister"
+    answer { ok = true }
+    assert.equal("unregister", sent[2].op.what)
+    answer { ok = true }
+    own:restore()
+    pass()
+    assert.equal(2, #sent)
+  end)
+
+  it("are not theirs by an answer to what was asked in an earlier membership", function()
+    local told = write "register"
+    local old = sent[1].request
+    member.token = "t2"
+    own.writes:renew()
+    own.writes:again()
+    own.writes:answered(old, { ok = true })
+    assert.is_nil(told[1])
+    pass()
+    assert.equal("t2", sent[2].op.token)
+    assert.not_equal(old, sent[2].request)
+  end)
+end)
