@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 program=$PWD/${PROGRAM:-crown-lua}
 CROWN_DIRECTORY=$(mktemp -d /tmp/crown-spec-XXXXXX)
 CROWN_LUA=$program CROWN_TICKER=$PWD/${BUILD:-build}/ticker
-export CROWN_DIRECTORY CROWN_LUA CROWN_TICKER
+CROWN_LOOP_HELD=${CROWN_LOOP_HELD:-$PWD/${BUILD:-build}/loop-held} # docs/loop.md
+export CROWN_DIRECTORY CROWN_LUA CROWN_TICKER CROWN_LOOP_HELD
 trap 'rm -rf "$CROWN_DIRECTORY"' EXIT
 busted --lua="$program" --run=default "$@"

@@ -4,7 +4,7 @@
 # that nobody has tried yet, told by their numbers.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-rm -rf build/test && mkdir -p build/test
+rm -rf build/test build/loop-held && mkdir -p build/test
 c_tests=$(find spec/c -name '*_test.c' | sort | sed 's|^|build/|; s|\.c$||')
 # shellcheck disable=SC2086 # a list of words
 if ! make --no-print-directory -j"$(nproc)" all test-helpers build/simulate $c_tests >build/test/build 2>&1; then
@@ -30,6 +30,8 @@ new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
     JOBS=7 tools/run-units.sh "torture" torture:{file,postgres,advisory,redis,etcd,nats,http}:25:1
 }
 
+held=$(grep -c 'was held' build/loop-held 2>/dev/null || true)
+echo "turns of a loop longer than 20 ms: ${held:-0}, with their stacks in build/loop-held"
 echo "the slowest:"
 sed -nE 's/^\[ +OK \] (.*) \(([0-9]+)(\.[0-9]*)? ms\)$/\2 \1/p' build/test/*_spec.lua.out | sort -rn | head -10 |
     awk '{ ms = $1; $1 = ""; printf "  %5.1f s %s\n", ms / 1000, $0 }'

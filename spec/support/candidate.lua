@@ -24,7 +24,7 @@ local TIOCSCTTY = 0x540E
 local function environment(extra)
   local list = {}
   for line in (read_file "/proc/self/environ" or ""):gmatch "[^%z]+" do
-    local shared = line:match "^CROWN_DIRECTORY=" and not extra.CROWN_DIRECTORY
+    local shared = line:match "^CROWN_DIRECTORY=" and not extra.CROWN_DIRECTORY or line:match "^CROWN_LOOP_HELD="
     if shared or not line:match "^CROWN_" then list[#list + 1] = line end
   end
   for key, value in pairs(extra) do list[#list + 1] = key .. "=" .. value end
