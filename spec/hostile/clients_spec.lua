@@ -135,3 +135,33 @@ describe("a Postgres client whose connections die as soon as they are open", fun
     server:destroy()
   end)
 end)
+
+-- With flat pauses of 50 ms there were fifty and more.
+describe("pauses between tries", function()
+  for _, client in ipairs { "redis", "nats" } do
+    it("grow: " .. client, function()
+      local server = Hostile.start "close"
+      local app = run { [client] = server }
+      eventually(function() return server.count > 0 end, 10)
+      crown.sleep(3)
+      check_healthy(app)
+      assert.is_true(server.count > 2 and server.count < 16, server.count .. " connections")
+      server:destroy()
+    end)
+  end
+end)
+
+describe("a Redis connection whose answer comes late", function()
+  it("is given up: the answer is not taken for the next question's", function()
+    local server = Hostile.start("hear slow\nwait 0.5\nsay $4\\r\\nlate\\r\\n", "hear GET\nsay $4\\r\\nmine\\r\\n")
+    local client = assert(crown.redis.connect(("redis://127.0.0.1:%d"):format(server.port), { timeout = 0.2 }))
+    local value, _, code = client:call("GET", "slow")
+    assert.is_nil(value)
+    assert.equal("timeout", code)
+    crown.sleep(0.6)
+    assert.equal("mine", client:call("GET", "other"))
+    assert.equal(2, server.count)
+    client:close()
+    server:destroy()
+  end)
+end)
