@@ -216,6 +216,18 @@ describe("a member", function()
     assert.is_table(member.view.members[other])
   end)
 
+  it("takes no answer to what it asked before it joined", function()
+    local member = start()
+    local told = {}
+    member.own:write({ what = "register", name = "n", value = "1" }, 5, function(...) told[#told + 1] = { ... } end)
+    local before = next(member.own.writes.waiting)
+    asked[2].done(view(1, { [member.id] = { token = "ta", runtime = "x", address = "a:1", expires_at = 100 } }))
+    member.own.writes:answered(before, { ok = true })
+    assert.same({}, told)
+    member.own.writes:answered(next(member.own.writes.waiting), { ok = true })
+    assert.same({ { true } }, told)
+  end)
+
   it("dials nobody before it has joined, and learns from what is stored why it was refused", function()
     local member = start()
     local twin = { token = "tt", runtime = "of another", address = "a:2", expires_at = 100 }
