@@ -1,6 +1,6 @@
 # Style and static checks; all of them must be silent.
 
-C_FILES := $(wildcard runtime/*.c runtime/*/*.c runtime/*/*.h spec/c/*/*.[ch] spec/sim/*.[ch] spec/fuzz/*.c spec/support/*.[ch])
+C_FILES := $(wildcard runtime/*.c runtime/*/*.c runtime/*/*.h spec/c/*/*.[ch] spec/sim/*.[ch] spec/sim/*/*.[ch] spec/fuzz/*.c spec/support/*.[ch])
 LUA_FILES := $(shell find lua spec bench tools -name '*.lua' 2>/dev/null)
 
 .PHONY: lint

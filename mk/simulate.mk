@@ -22,13 +22,13 @@ EXHAUST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/exhaust/*.c r
   spec/sim/store.c spec/sim/mutate.c spec/sim/watch.c spec/c/election/scenario.c)
 
 $(BUILD)/exhaust: $(EXHAUST_OBJECTS)
-	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
+	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 .PHONY: exhaust
 exhaust: packages-build ## go through every state of two candidates: two faults; late messages (EXHAUST_SECONDS= each, at most)
 	@$(MAKE) --no-print-directory $(BUILD)/exhaust
 	$(BUILD)/exhaust --faults 2 --delay 1 --patience 3 --seconds $(EXHAUST_SECONDS)
-	$(BUILD)/exhaust --faults 1 --delay 1 --patience 2 --seconds $(EXHAUST_SECONDS)
+	$(BUILD)/exhaust --faults 0 --delay 1 --patience 2 --seconds $(EXHAUST_SECONDS)
 	$(BUILD)/exhaust --faults 0 --delay 2 --patience 1 --seconds $(EXHAUST_SECONDS)
 
 .PHONY: exhaust-quick

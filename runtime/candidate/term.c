@@ -99,12 +99,16 @@ void term_run_lost(struct candidate *candidate, const struct election_action *ac
     static const struct scope_owner owner = {
         .quiet = quiet, .empty = lost_gone, .owns_processes = true};
     struct term *term = &candidate->term;
-    /* Its commands are not told to stop before: `lost` itself may begin after that instant. */
+    /* Its commands are not told to stop before: `lost` itself may begin after that instant. One
+     * that is not killed at the term's kill instant may outlive its deadline: from then on none is
+     * started. A `lost` that begins after the deadline is news, and not of the term any more. */
+    bool in_time = action->until_ns < term->instants.deadline_ns;
     const struct scope_instants instants = {
         .stop_at_ns = TIME_NEVER,
-        .kill_at_ns = action->until_ns,
-        .deadline_ns = action->until_ns < term->instants.deadline_ns ? term->instants.deadline_ns
-                                                                     : TIME_NEVER};
+        .kill_at_ns = in_time && term->instants.kill_at_ns < action->until_ns
+                          ? term->instants.kill_at_ns
+                          : action->until_ns,
+        .deadline_ns = in_time ? term->instants.deadline_ns : TIME_NEVER};
     term->lost = new_scope(candidate, &owner);
     scope_set_instants(term->lost, &instants);
     term->lost_task = handlers_lost(candidate, action->reason, term->lost, lost_done);

@@ -220,7 +220,8 @@ struct exec *exec_start(struct children *children, struct scope *scope, struct c
     exec->kill_at_ns = kill_at_ns;
     op_init(&exec->op, children->loop, exec_cancelled);
     apply_scope(scope, kill_at_ns, spec);
-    if (!scope_enter(scope, &exec->member, &exec_kind)) {
+    bool too_late = scope_instants(scope)->kill_at_ns <= loop_now(children->loop);
+    if (too_late || !scope_enter(scope, &exec->member, &exec_kind)) {
         (void)error_set(err, ERROR_CLOSED, "run %s: what started it is over", spec->argv[0]);
         exec_destroy(exec);
         return NULL;
