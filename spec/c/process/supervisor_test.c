@@ -91,6 +91,9 @@ static void what_a_runtime_has_forked_dies_with_it(void **state)
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
     until_runs(2);
     assert_int_equal(kill(stray, 0), -1);
+    /* So does what the second one has forked, or will have: a kill would leave it to this test. */
+    stage_kill(stage.supervisor, SIGTERM);
+    stage_wait_supervisor();
 }
 
 static void a_stopped_keeper_does_not_hold_up_the_next_runtime(void **state)
