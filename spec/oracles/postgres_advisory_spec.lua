@@ -204,18 +204,63 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     assert.equal(500, found.client_connection_check_interval)
   end)
 
-  it("does not hold back VACUUM for as long as it waits", function()
-    local one, two = candidate("one", { ttl = 60 }), candidate "two"
-    one:claim()
-    two:claim()
+  -- Until this follower has waited for the lock for one slice, done what it does then, and waits again.
+  local function outwait_a_slice(follower)
     local function waits_since()
       local rows = server:sql("SELECT extract(epoch FROM xact_start)::float8 AS at FROM pg_stat_activity WHERE pid = $1",
-        two.state.session.bare:server_pid())
+        follower.state.session.bare:server_pid())
       return rows[1] and rows[1].at
     end
     local first
     eventually(function() first = waits_since() return first end)
-    eventually(function() local now = waits_since() return now and now > first end, 15)
+    eventually(function() local now = waits_since() return now and now > first + 1 end, 15)
+  end
+
+  it("does not hold back VACUUM for as long as it waits", function()
+    local one, two = candidate("one", { ttl = 60 }), candidate "two"
+    one:claim()
+    two:claim()
+    outwait_a_slice(two)
+  end)
+
+  local function lose_the_session(player)
+    server:sql("SELECT pg_terminate_backend($1)", player.state.session.bare:server_pid())
+  end
+
+  it("ends the session of a follower that was given the lock and is silent", function()
+    local one, silent, three = candidate("one", { ttl = 1 }), candidate "silent", candidate "three"
+    one:claim()
+    silent:claim()
+    three:claim()
+    lose_the_session(one)
+    eventually(function() return silent:message() == "locked" end)
+    eventually(function() return three:message() == "locked" end, 30)
+    eventually(function() return three:call("handle_info", "locked")[1] == "granted" end)
+    assert.are_not.equal("granted", silent:call("handle_info", "locked")[1])
+  end)
+
+  it("does not end the session of a follower that waits for the last leader's promise to end", function()
+    local one, two, three = candidate("one", { ttl = 60 }), candidate "two", candidate "three"
+    one:claim()
+    two:claim()
+    three:claim()
+    lose_the_session(one)
+    eventually(function() return two:message() == "locked" end)
+    local pid = locks()[1].pid
+    assert.equal("denied", two:call("handle_info", "locked")[1])
+    outwait_a_slice(three)
+    assert.equal(pid, locks()[1].pid)
+  end)
+
+  it("does not end the session of another program that holds the key", function()
+    local other = assert(crown.postgres.connect(server.url))
+    assert(other:query "SELECT pg_advisory_lock(4711)")
+    local pid = locks()[1].pid
+    local one = candidate("one", { key = "4711" })
+    assert.equal("denied", one:claim()[1])
+    outwait_a_slice(one)
+    assert.equal(pid, locks()[1].pid)
+    other:close()
   end)
 
   it("evicts by a notification, and waits until the leader has stepped down", function()

@@ -46,14 +46,18 @@ local HELD = [[EXISTS (SELECT FROM pg_locks k JOIN pg_database d ON d.oid = k.da
   WHERE k.locktype = 'advisory' AND k.granted AND k.pid = %s AND d.datname = current_database()
     AND k.classid::text = '%s' AND k.objid::text = '%s' AND k.objsubid = %d)]]
 
-local LOOK = [[
+-- Opens each statement that a session with the lock may fall silent after before it has entered the row: the server shows
+-- it, and so a silent candidate is told from another program that holds the same key.
+local MARK = "/* crown_advisory_v1 */ "
+
+local LOOK = MARK .. [[
 SELECT r.holder, r.epoch, r.direct, extract(epoch FROM r.acting_until - clock_timestamp())::float8 AS left,
   r.killed = ]] .. KILLED .. [[ AS nobody_killed,
   r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
   EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there, HELD_BY AS held
 FROM crown_advisory_v1 r WHERE r.lock_name = $1]]
 
-local WIN = [[
+local WIN = MARK .. [[
 INSERT INTO crown_advisory_v1 AS r
   (lock_name, holder, epoch, acting_until, renewed_at, pid, direct, killed)
 SELECT $1, $2, s.epoch_floor + 1, clock_timestamp() + make_interval(secs => $3::float8), clock_timestamp(),
@@ -74,14 +78,20 @@ local RELEASE = [[
 UPDATE crown_advisory_v1 SET acting_until = clock_timestamp(), evicted = FALSE
 WHERE lock_name = $1 AND holder = $2 AND epoch = $3::int8]]
 
--- A session that outlived its leader's promise: a frozen connection, whose kernel still answers.
+-- Sessions whose kernel, or whatever stands between, still answers for a frozen candidate: the leader's that outlived its
+-- promise, and a follower's that was given the lock and has been silent since. Neither takes anything from a leader that
+-- may act: what a WIN that comes between has promised is waited for, since the server counts that it ended the session.
 local CLEAR = [[
-SELECT pg_terminate_backend(r.pid) FROM crown_advisory_v1 r
-WHERE r.lock_name = $1 AND r.acting_until < clock_timestamp() - interval '1 s' AND HELD_BY]]
+SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1
+WHERE (a.pid = r.pid AND r.acting_until < clock_timestamp() - interval '1 s'
+  OR a.pid IS DISTINCT FROM r.pid AND a.state = 'idle' AND starts_with(a.query, $2)
+    AND greatest(a.state_change, r.acting_until) < clock_timestamp() - make_interval(secs => $3::float8))
+  AND HELD_BY]]
 
-local function with_key(sql, key)
+-- `holder`: the pid that HELD_BY asks about.
+local function with_key(sql, key, holder)
   local function held(pid) return (HELD:format(pid, key.high, key.low, key.pair and 2 or 1)) end
-  return (sql:gsub("HELD_BY", function() return held "r.pid" end):gsub("HELD", function()
+  return (sql:gsub("HELD_BY", function() return held(holder) end):gsub("HELD", function()
     return held "pg_backend_pid()"
   end))
 end
@@ -96,8 +106,8 @@ local function find_key(self, bare, generation)
   if not rows then return nil, problem end
   local key = rows[1]
   key.pair = self.pair ~= nil
-  self.sql = { look = with_key(LOOK, key), win = with_key(WIN, key), check = with_key(CHECK, key),
-    clear = with_key(CLEAR, key) }
+  self.sql = { look = with_key(LOOK, key, "r.pid"), win = with_key(WIN, key), check = with_key(CHECK, key),
+    clear = with_key(CLEAR, key, "a.pid") }
   self.lock_values = self.pair or { key.key }
   self.lock_types = self.pair and "$1::int4, $2::int4" or "$1::int8"
   return true
@@ -135,7 +145,7 @@ function Session.new(options)
 end
 
 function Session:lock_call(fn, extra, generation)
-  return self.bare:query(("SELECT %s(%s) AS got"):format(fn, self.lock_types), self.timeout + (extra or 0), generation,
+  return self.bare:query((MARK .. "SELECT %s(%s) AS got"):format(fn, self.lock_types), self.timeout + (extra or 0), generation,
     unpack(self.lock_values))
 end
 
@@ -177,7 +187,7 @@ function Session:wait(generation)
       if self.bare:generation() == generation then self:close() end
       return false
     end
-    self.bare:query(self.sql.clear, self.timeout, generation, self.name)
+    self.bare:query(self.sql.clear, self.timeout, generation, self.name, MARK, 1 + self.timeout)
   end
 end
 
