@@ -18,7 +18,7 @@ run_unit() { # leaves the unit's output, its exit code, and how many millisecond
     case $1 in
     *_spec.lua) tools/run-spec.sh "$1" -o gtest ;;
     simulate:*) build/simulate --seeds "${numbers[1]}" --first "${numbers[2]:-1}" --jobs 2 ;;
-    torture:*) tools/run-torture.sh "${numbers[@]:1}" ;;
+    torture:*) tools/run-torture.sh "${numbers[@]:1}" 1 whole ;;
     registry:*) luajit spec/sim/registry.lua "${numbers[2]:-1}" "${numbers[1]}" ;;
     *) "$1" ;;
     esac >"$log.out" 2>&1 </dev/null

@@ -41,10 +41,6 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     unsigned count = 0;
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
-    if (action->notice == ELECTION_NOTICE_CLAIMED)
-        journal_set(candidate->env->journal, candidate->name, action->epoch);
-    if (action->notice == ELECTION_NOTICE_LOST)
-        journal_set(candidate->env->journal, candidate->name, 0);
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
     if (action->notice == ELECTION_NOTICE_CLAIMED || action->notice == ELECTION_NOTICE_LOST)
@@ -88,9 +84,12 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         term_close(candidate);
         break;
     case ELECTION_ACTION_RUN_WON:
+        /* Until `lost` begins: a runtime that dies before owes it to its successor. */
+        journal_set(candidate->env->journal, candidate->name, action->epoch);
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
+        journal_set(candidate->env->journal, candidate->name, 0);
         term_run_lost(candidate, action);
         break;
     case ELECTION_ACTION_CLOSE_LOST:

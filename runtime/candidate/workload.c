@@ -272,6 +272,8 @@ static void report_failure(struct candidate *candidate, enum election_role role,
 {
     const struct log_field fields[] = {log_string("error", problem),
                                        log_string("role", role_name(role))};
+    if (candidate->child_options[role]->decides)
+        candidate->env->exit_code(candidate->env, EXIT_NOT_EXECUTABLE);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_EXITED, fields,
                    2);
     const struct election_event event = {.type = ELECTION_EVENT_CHILD_GONE,

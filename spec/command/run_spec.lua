@@ -271,6 +271,15 @@ describe("crown-lua run", function()
     assert.equal(126, finish("x", "/tmp").code)
   end)
 
+  it("never ends with 0 when the command could not be started for want of descriptors", function()
+    for _, descriptors in ipairs { 13, 14, 15, 30 } do
+      local words = ("ulimit -n %d; exec %s run --once --oracle %s x echo ran"):format(descriptors, program, oracle)
+      local result = crown.exec { "sh", "-c", words }
+      assert.equal("", result.stdout)
+      assert.is_true(result.code == 126 or result.code == 3, result.stderr)
+    end
+  end)
+
   it("leaves the command's own options alone", function()
     assert.equal("--version --oracle\n", finish("x", "echo", "--version", "--oracle").stdout)
     assert.equal("-n\n", finish("x", "--", "printf", "%s\\n", "-n").stdout)

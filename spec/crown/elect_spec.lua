@@ -222,19 +222,6 @@ describe("crown.elect", function()
     assert.is_false(election:is_leader())
   end)
 
-  it("starts no command in a lost handler that comes too late for its tree to be killed in time", function()
-    local result, problem
-    local fake = testing.fake_oracle():grant(0.3, { ttl = 2, epoch = 1 })
-    local election = elect { oracle = fake, stop_timeout = 0.3,
-      child = { "sh", "-c", "trap '' TERM; while :; do sleep 0.01; done" }, -- lives to the kill instant
-      handlers = { lost = function() result, problem = crown.exec { "true" } end } }
-    testing.eventually(function() return election:is_leader() end)
-    fake:fail "no answer"
-    testing.eventually(function() return result or problem end, 5)
-    assert.is_nil(result)
-    assert.matches("true: what started it is over", problem)
-  end)
-
   it("counts its own terms where the oracle gives no epoch", function()
     local fake = testing.fake_oracle():grant(10)
     local election = elect { oracle = fake, retry = 0.01 }

@@ -1,5 +1,6 @@
 -- `make torture`: real candidates on real stores, hurt by random faults, judged by their children's ticks.
--- crown-lua spec/torture/main.lua STORES FAULTS SEED: STORES a list with commas, or all
+-- crown-lua spec/torture/main.lua STORES FAULTS SEED [SIDE_BY_SIDE] [whole]: STORES a list with commas, or all; whole: a schedule that
+-- fails is not made smaller
 package.path = "./spec/?.lua;" .. package.path
 
 local crown = require "crown"
@@ -53,7 +54,8 @@ local function torture(name, count, first_seed)
     if #result.wrong > 0 then
       sum.wrong = sum.wrong + 1
       report(name, seed, mode, list, result)
-      local smaller = shrink(list, function(part) return #play(name, function() return part end, mode).wrong > 0 end)
+      local function fails(part) return #play(name, function() return part end, mode).wrong > 0 end
+      local smaller = arg[5] == "whole" and list or shrink(list, fails)
       if #smaller < #list then print("enough of it:\n" .. schedule.text(smaller)) end
     end
     print(("%-10s seed %-8d %3d faults %3d terms  longest gap %5.1f s  unexplained %4.1f s  %s"):format(name, seed, #list,
