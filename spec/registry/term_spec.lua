@@ -287,9 +287,10 @@ describe("a node's own names", function()
     own = OwnNames.new(member)
   end)
 
-  local function write(what)
+  local function write(what, value)
     local told = {}
-    own:write({ what = what, name = "n", value = what == "register" and "1" or nil }, 2, function(fine) told[1] = fine end)
+    own:write({ what = what, name = "n", value = what == "register" and (value or "1") or nil }, 2,
+      function(fine) told[1] = fine end)
     return told
   end
 
@@ -336,5 +337,71 @@ describe("a node's own names", function()
     pass()
     assert.equal("t2", sent[2].op.token)
     assert.not_equal(old, sent[2].request)
+  end)
+
+  it("are registered again where an older copy has come back, with an older value", function()
+    write "register"
+    answer { ok = true }
+    write("register", "2")
+    answer { ok = true }
+    member.replica:apply { "+", "n", "r@b", "t1", "1" }
+    own:restore()
+    assert.equal(3, #sent)
+    assert.equal("2", sent[3].op.value)
+  end)
+
+  it("are not registered again behind a newer write", function()
+    write "register"
+    answer { ok = true }
+    write("register", "2")
+    own:restore()
+    answer { ok = true }
+    assert.equal(2, #sent)
+    pass()
+    assert.equal("2", sent[#sent].op.value)
+  end)
+
+  it("keep a value that may have come to count", function()
+    write "register"
+    answer { ok = true }
+    write("register", "2")
+    answer { error = "too few", code = "uncertain" }
+    member.replica:apply { "+", "n", "r@b", "t1", "2" }
+    own:restore()
+    pass()
+    assert.equal(2, #sent)
+  end)
+
+  it("are given up again where an older copy has brought them back, until a leader has answered", function()
+    write "register"
+    answer { ok = true }
+    write "unregister"
+    answer { ok = true }
+    member.replica:apply { "+", "n", "r@b", "t1", "1" }
+    member.replica:apply { "+", "of another", "r@c", "t1", "1" }
+    member.replica:apply { "+", "of an earlier membership", "r@b", "t0", "1" }
+    own:restore()
+    for count = 3, 5 do
+      pass()
+      assert.equal(count, #sent)
+      assert.same({ what = "unregister", name = "n", token = "t1" }, sent[count].op)
+      answer { error = "too few", code = "uncertain" }
+    end
+  end)
+
+  it("are left alone where it is not known whether they came to count, or is about to be", function()
+    write "register"
+    member.replica:apply { "+", "n", "r@b", "t1", "1" }
+    own:restore()
+    assert.equal(1, #sent)
+    answer { error = "too few", code = "uncertain" }
+    own:restore()
+    pass()
+    assert.equal(1, #sent)
+    write "unregister"
+    answer { error = "too few", code = "uncertain" }
+    own:restore()
+    assert.equal(3, #sent)
+    assert.equal("unregister", sent[3].op.what)
   end)
 end)

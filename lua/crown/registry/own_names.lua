@@ -53,18 +53,24 @@ end
 -- @tparam Member member
 -- @treturn OwnNames its `writes` are of crown.registry.writes
 function OwnNames.new(member)
-  -- `held`: names that this node was told it has, with their values; `given_up`: the last write that gives a name up, while
-  -- writes of that name are on their way; `place`: how far the look at what is missing has come; `again`: it has to be made
-  -- once more.
-  local self = setmetatable({ member = member, held = Rows.new(), given_up = {}, serial = 0, restoring = 0 }, OwnNames)
+  -- `held`: names that this node was told it has, with their values, and whether no later value may have come to count;
+  -- `unsure`: others that it may have; `given_up`: the last write that gives a name up, while writes of that name are on
+  -- their way; `place`: how far the look at what is missing has come; `surplus`: how far that at what is there and was given
+  -- up; `again`: it has to be made once more.
+  local self = setmetatable({ member = member, held = Rows.new(), unsure = {}, given_up = {}, serial = 0, restoring = 0 },
+    OwnNames)
   self.writes = Writes.new(function(request, op) return try(self, request, op) end, member.effects)
   return self
 end
 
-local function is_missing(self, name)
-  local member = self.member
-  local _, owner, token = member.replica:find(name)
-  return owner ~= member.id or token ~= member.token
+local function is_mine(self, owner, token)
+  return owner == self.member.id and token == self.member.token
+end
+
+-- A leader that could not come by all that was acknowledged may have an older value.
+local function is_missing(self, name, value, sure)
+  local found, owner, token = self.member.replica:find(name)
+  return not is_mine(self, owner, token) or sure and found ~= value
 end
 
 -- What is still missing is looked for once more, a while later: whoever could not answer may not be able to just yet.
@@ -77,12 +83,23 @@ local function look_again(self)
   end)
 end
 
+-- What was asked for may be there, or not.
+local function doubt(self, name, value)
+  local known = self.held:get(name)
+  if known == nil then
+    self.unsure[name] = true
+  elseif known ~= value then
+    self.held:put(name, known, false)
+  end
+end
+
 -- What a write that was answered means for the names that are ours. One that was given up since stays so, however late the
 -- yes comes; a yes of an earlier membership is one about the past.
 local function settle(self, op, serial, fine, other)
   local name, given_up = op.name, self.given_up[op.name]
   if not self.writes:is_busy(name) then self.given_up[name] = nil end
   if op.what == "unregister" or given_up and given_up > serial then return end
+  if fine == nil then doubt(self, name, op.value) else self.unsure[name] = nil end
   if fine then
     self.held:put(name, op.value, true)
     if op.token ~= self.member.token then look_again(self) end
@@ -103,6 +120,7 @@ function OwnNames:write(op, timeout, done)
   local serial = self.serial
   if op.what == "unregister" then
     self.held:remove(op.name)
+    self.unsure[op.name] = nil
     self.given_up[op.name] = serial
   end
   self.writes:add(op, timeout, function(fine, other, code)
@@ -113,36 +131,54 @@ end
 
 local look
 
--- A name whose writes are on their way waits: what becomes of it is seen when the last of them is answered.
-local function restore_one(self, name, value)
-  if self.writes:is_busy(name) then return look_again(self) end
+local function write_again(self, op)
   self.restoring = self.restoring + 1
-  self:write({ what = "register", name = name, value = value }, self.member.options.ttl, function()
+  self:write(op, self.member.options.ttl, function(fine)
     self.restoring = self.restoring - 1
+    if fine == nil and op.what == "unregister" then look_again(self) end
     if self.restoring == AT_ONCE / 2 then look(self) end
   end)
 end
 
-look = function(self)
-  local member = self.member
-  if self.looking or not self.place or not member.joined or member.leaving then return end
-  self.looking = true
-  local place, looked = math.min(self.place, self.held.count), 0
-  while place > 0 and self.restoring < AT_ONCE and looked < IN_A_TURN do
-    local name, value = self.held:at(place)
-    place, looked = place - 1, looked + 1
-    if is_missing(self, name) then restore_one(self, name, value) end
-    place = math.min(place, self.held.count)
-  end
-  self.place = place > 0 and place or nil
-  self.looking = false
-  if self.place and self.restoring < AT_ONCE then member.effects.after(0, function() look(self) end) end
+-- A name whose writes are on their way waits: what becomes of it is seen when the last of them is answered.
+local function restore_one(self, place)
+  local name, value, sure = self.held:at(place)
+  if not is_missing(self, name, value, sure) then return end
+  if self.writes:is_busy(name) then return look_again(self) end
+  write_again(self, { what = "register", name = name, value = value })
 end
 
---- Registers again what is not there: after a new join, or after a leader that could not be asked for it. Each name is tried
--- until a leader has answered.
+-- Nor may an older copy bring back what was given up.
+local function give_up_one(self, place)
+  local name, _, owner, token = self.member.replica:row(place)
+  if not name or not is_mine(self, owner, token) or self.held:get(name) ~= nil or self.unsure[name] then return end
+  if not self.writes:is_busy(name) then write_again(self, { what = "unregister", name = name }) end
+end
+
+-- Looks at some rows; returns from where there are more.
+local function walk(self, rows, from, fn)
+  local place, looked = math.min(from or 0, rows.count), 0
+  while place > 0 and self.restoring < AT_ONCE and looked < IN_A_TURN do
+    fn(self, place)
+    place, looked = math.min(place - 1, rows.count), looked + 1
+  end
+  return place > 0 and place or nil
+end
+
+look = function(self)
+  local member = self.member
+  if self.looking or not (self.place or self.surplus) or not member.joined or member.leaving then return end
+  self.looking = true
+  self.place = walk(self, self.held, self.place, restore_one)
+  self.surplus = walk(self, member.replica.rows, self.surplus, give_up_one)
+  self.looking = false
+  if (self.place or self.surplus) and self.restoring < AT_ONCE then member.effects.after(0, function() look(self) end) end
+end
+
+--- Registers again what is not there, and gives up again what is there still: after a new join, or after a leader that could
+-- not be asked for it. Each name is tried until a leader has answered.
 function OwnNames:restore()
-  self.place = self.held.count
+  self.place, self.surplus = self.held.count, self.member.replica.rows.count
   look(self)
 end
 
