@@ -1,4 +1,4 @@
-# `make test` has 25 faults a store, the same each time. Real candidates on real stores, hurt by random faults; what counts is what their children's ticks say.
+# `make test` has 25 faults on most stores, the same each time. Real candidates on real stores, hurt by random faults; what counts is what their children's ticks say.
 STORE ?= all
 FAULTS ?= 25
 SEED ?= 1
