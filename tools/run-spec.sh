@@ -7,6 +7,7 @@ program=$PWD/${PROGRAM:-crown-lua}
 CROWN_DIRECTORY=$(mktemp -d /tmp/crown-spec-XXXXXX)
 CROWN_LUA=$program CROWN_TICKER=$PWD/${BUILD:-build}/ticker
 CROWN_LOOP_HELD=${CROWN_LOOP_HELD:-$PWD/${BUILD:-build}/loop-held} # docs/loop.md
-export CROWN_DIRECTORY CROWN_LUA CROWN_TICKER CROWN_LOOP_HELD
+CROWN_TEST_PATIENCE=${CROWN_TEST_PATIENCE:-4} # several files run side by side
+export CROWN_DIRECTORY CROWN_LUA CROWN_TICKER CROWN_LOOP_HELD CROWN_TEST_PATIENCE
 trap 'rm -rf "$CROWN_DIRECTORY"' EXIT
 busted --lua="$program" --run=default "$@"

@@ -21,8 +21,10 @@ new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 {
     tools/run-units.sh "C units" $c_tests
     JOBS=$(nproc) tools/run-units.sh "simulation" "simulate:$SEEDS" $(seeds registry 1 "$REGISTRY_SEEDS" 50)
-    echo "             new seeds from $new on"
-    JOBS=$(nproc) tools/run-units.sh "new seeds" "simulate:$NEW_SEEDS:$new" "registry:$((NEW_SEEDS / 100)):$new"
+    if [ "$NEW_SEEDS" != 0 ]; then
+        echo "             new seeds from $new on"
+        JOBS=$(nproc) tools/run-units.sh "new seeds" "simulate:$NEW_SEEDS:$new" "registry:$(((NEW_SEEDS + 99) / 100)):$new"
+    fi
     for proof in simulate-broken exhaust-quick; do
         make --no-print-directory $proof >build/test/broken 2>&1 || { cat build/test/broken; echo "0 1" >>build/test/totals; }
     done

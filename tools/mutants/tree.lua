@@ -34,7 +34,7 @@ end
 --- Runs a shell command in the copy. @return the exit code, its output, the seconds it took
 function tree.run(command, seconds)
   local started = tree.now()
-  local status = os.execute(("cd %s && timeout -k 2 %d sh -c %s >build/log 2>&1 </dev/null")
+  local status = os.execute(("cd %s && CROWN_TEST_PATIENCE=1 timeout -k 2 %d sh -c %s >build/log 2>&1 </dev/null")
     :format(tree.DIR, seconds, quoted(command)))
   return status / 256, tree.read "build/log" or "", tree.now() - started
 end
