@@ -1,5 +1,6 @@
 /* crown.core.exec(argv [, options]) -> { code =, signal =, stdout =, stderr =, truncated = }, or
- * nil, message, code. Options: timeout (5 s), stdin (a string), env (a table of additions), cwd. */
+ * nil, message, code: `timeout` when it was cut off. Options: timeout (5 s), stdin (a string), env
+ * (a table of additions), cwd. */
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
@@ -32,6 +33,12 @@ static int push_result(lua_State *L, struct op *op)
         (void)error_set(&err, ERROR_SYSTEM, "%s",
                         result->error[0] != '\0' ? result->error
                                                  : "the command could not be started");
+        return push_error(L, &err);
+    }
+    if (result->timed_out) {
+        /* The keeper was quicker than the waiting task, which goes by the same instant. */
+        struct crown_error err;
+        (void)error_set(&err, ERROR_TIMEOUT, "timeout");
         return push_error(L, &err);
     }
     lua_createtable(L, 0, 5);

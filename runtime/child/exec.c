@@ -86,6 +86,12 @@ static void exec_gone(struct exec *exec, const struct wire_message *message)
     op_complete(&exec->op);
 }
 
+/* Of the keeper's two reasons to kill, the time-out and the term's end, the earlier one. */
+static bool is_own_timeout(const struct exec *exec)
+{
+    return !exec->killed && exec->kill_at_ns <= scope_instants(exec->member.scope)->kill_at_ns;
+}
+
 static void exec_event(struct child *child, const struct wire_message *message)
 {
     struct exec *exec = container_of(child, struct exec, child);
@@ -99,6 +105,9 @@ static void exec_event(struct child *child, const struct wire_message *message)
     case WIRE_EXITED:
         exec->exited = true;
         exec->result.status = message->status;
+        break;
+    case WIRE_KILLED:
+        exec->result.timed_out = !exec->exited && is_own_timeout(exec);
         break;
     case WIRE_UNKILLABLE:
         log_warn("process %d of a command cannot be killed (%s): it must be ended by hand",

@@ -24,6 +24,7 @@ struct exec_result {
     int status; /* as waitpid(2) gives it */
     bool started;
     bool truncated;
+    bool timed_out;      /* its keeper killed it at its own time-out */
     const char *text[2]; /* stdout, stderr; valid until exec_free */
     size_t size[2];
     char error[256]; /* why it could not be started */

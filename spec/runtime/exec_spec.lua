@@ -1,10 +1,11 @@
 -- crown.exec: what comes back, and that nothing of a command runs on when its time is over, its task is cancelled, or its
 -- term ends.
 local crown = require "crown"
-local eventually = require("crown.testing").eventually
 local tempdir = require "support.tempdir"
+local testing = require "crown.testing"
 local ticks = require "support.ticks"
 
+local eventually = testing.eventually
 local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 local MOST = 1048576 -- bytes of each stream that are kept
 
@@ -94,17 +95,23 @@ describe("nothing of a command runs on", function()
     return crown.exec({ ticker, path, mode }, options)
   end
 
-  -- The keeper and the task go by one instant: whichever is first gives the answer.
-  local function was_cut_off(result, _, code)
-    return code == "timeout" or result ~= nil and result.signal == 9
-  end
+  local CUT_OFF = { nil, "timeout", "timeout" }
 
   for _, mode in ipairs { "plain", "daemon", "stubborn", "fork" } do
     it("when its time is over: " .. mode, function()
       local at = crown.now()
-      assert.is_true(was_cut_off(command(mode, { timeout = 0.3 })))
+      assert.same(CUT_OFF, { command(mode, { timeout = 0.3 }) })
       assert.is_true(crown.now() - at >= 0.3)
       eventually(function() return #ticks.alive(path) == 0 end)
+    end)
+
+    -- The keeper and the task go by one instant. Here the keeper is first, since the task's clock stands still.
+    it("when its time is over by its keeper's clock alone: " .. mode, function()
+      local clock = testing.fake_clock()
+      local answer = { command(mode, { timeout = 0.3 }) }
+      clock:restore()
+      assert.same(CUT_OFF, answer)
+      assert.equal(0, #ticks.alive(path))
     end)
 
     it("when its task is cancelled: " .. mode, function()
@@ -168,7 +175,7 @@ describe("nothing of a command runs on", function()
       local answer
       elect(30, function() answer = answer or { command("stubborn", { timeout = 0.2 }) } end)
       eventually(function() return answer end)
-      assert.is_true(was_cut_off(unpack(answer, 1, 3)))
+      assert.same(CUT_OFF, answer)
       eventually(function() return #ticks.alive(path) == 0 end)
       assert.is_true(election:is_leader())
     end)
