@@ -223,22 +223,19 @@ void candidate_free(struct candidate *candidate)
     free(candidate);
 }
 
-/* A runtime before this one led the election and died: its handlers learn of it before the first
- * claim. */
-static void report_dead_runtime(struct candidate *candidate)
+/* @return whether a runtime before this one led the election and died before its `lost` began. */
+static bool report_dead_runtime(const struct candidate *candidate)
 {
     uint64_t epoch = journal_get(candidate->env->journal, candidate->name);
     if (epoch == 0)
-        return;
-    journal_set(candidate->env->journal, candidate->name, 0);
+        return false;
     const struct log_field fields[] = {
         log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED)),
         log_integer("lost_epoch", (int64_t)epoch),
     };
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST, fields,
                    2);
-    (void)handlers_lost(candidate, ELECTION_REASON_RUNTIME_DIED, candidate->scope,
-                        handlers_lost_done);
+    return true;
 }
 
 void candidate_start(struct candidate *candidate)
@@ -249,8 +246,8 @@ void candidate_start(struct candidate *candidate)
     candidate->env->hold(candidate->env, true);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_INITIALIZED,
                    NULL, 0);
-    report_dead_runtime(candidate);
-    candidate_feed_type(candidate, ELECTION_EVENT_START);
+    bool owing = report_dead_runtime(candidate);
+    candidate_feed_type(candidate, owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START);
 }
 
 void candidate_abdicate(struct candidate *candidate)

@@ -21,6 +21,12 @@ static void start(struct step *step)
     following_start(step);
 }
 
+static void start_owing(struct step *step)
+{
+    if (step->election->phase == ELECTION_INIT)
+        stepping_owed(step);
+}
+
 static void message(struct step *step)
 {
     step->election->messages++;
@@ -176,48 +182,51 @@ static void child_gone(struct step *step)
 /* INIT and FOLLOWING differ only in what they show; COOLING and LEADING in what runs. */
 #define FOLLOW                                                                                     \
     {                                                                                              \
-        [ELECTION_EVENT_START] = start, [ELECTION_EVENT_TIMER] = ignore,                           \
-        [ELECTION_EVENT_GRANTED] = follow_granted, [ELECTION_EVENT_DENIED] = follow_denied,        \
-        [ELECTION_EVENT_EVICTED] = follow_denied, [ELECTION_EVENT_UNKNOWN] = follow_unknown,       \
-        [ELECTION_EVENT_NOTHING] = follow_nothing, [ELECTION_EVENT_RELEASED] = released,           \
-        [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
-        [ELECTION_EVENT_CHILD_GONE] = child_gone, [ELECTION_EVENT_WON_FAILED] = ignore,            \
-        [ELECTION_EVENT_TERM_GONE] = ignore, [ELECTION_EVENT_LOST_DONE] = ignore,                  \
-        [ELECTION_EVENT_ABDICATE] = ignore, [ELECTION_EVENT_STOP] = stop,                          \
+        [ELECTION_EVENT_START] = start, [ELECTION_EVENT_START_OWING] = start_owing,                \
+        [ELECTION_EVENT_TIMER] = ignore, [ELECTION_EVENT_GRANTED] = follow_granted,                \
+        [ELECTION_EVENT_DENIED] = follow_denied, [ELECTION_EVENT_EVICTED] = follow_denied,         \
+        [ELECTION_EVENT_UNKNOWN] = follow_unknown, [ELECTION_EVENT_NOTHING] = follow_nothing,      \
+        [ELECTION_EVENT_RELEASED] = released, [ELECTION_EVENT_MESSAGE] = message,                  \
+        [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \
+        [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = ignore,                 \
+        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
+        [ELECTION_EVENT_STOP] = stop,                                                              \
     }
 #define LEAD                                                                                       \
     {                                                                                              \
-        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
-        [ELECTION_EVENT_GRANTED] = lead_granted, [ELECTION_EVENT_DENIED] = lead_denied,            \
-        [ELECTION_EVENT_EVICTED] = lead_evicted, [ELECTION_EVENT_UNKNOWN] = lead_unknown,          \
-        [ELECTION_EVENT_NOTHING] = lead_unknown, [ELECTION_EVENT_RELEASED] = released,             \
-        [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
-        [ELECTION_EVENT_CHILD_GONE] = lead_child_gone,                                             \
+        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_START_OWING] = ignore,                    \
+        [ELECTION_EVENT_TIMER] = ignore, [ELECTION_EVENT_GRANTED] = lead_granted,                  \
+        [ELECTION_EVENT_DENIED] = lead_denied, [ELECTION_EVENT_EVICTED] = lead_evicted,            \
+        [ELECTION_EVENT_UNKNOWN] = lead_unknown, [ELECTION_EVENT_NOTHING] = lead_unknown,          \
+        [ELECTION_EVENT_RELEASED] = released, [ELECTION_EVENT_MESSAGE] = message,                  \
+        [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = lead_child_gone,    \
         [ELECTION_EVENT_WON_FAILED] = lead_won_failed, [ELECTION_EVENT_TERM_GONE] = ignore,        \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = lead_abdicate,            \
         [ELECTION_EVENT_STOP] = lead_stop,                                                         \
     }
 #define STEP                                                                                       \
     {                                                                                              \
-        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
-        [ELECTION_EVENT_GRANTED] = step_granted, [ELECTION_EVENT_DENIED] = step_denied,            \
-        [ELECTION_EVENT_EVICTED] = released, [ELECTION_EVENT_UNKNOWN] = step_unknown,              \
-        [ELECTION_EVENT_NOTHING] = step_unknown, [ELECTION_EVENT_RELEASED] = released,             \
-        [ELECTION_EVENT_MESSAGE] = message, [ELECTION_EVENT_CHILD_STARTED] = ignore,               \
-        [ELECTION_EVENT_CHILD_GONE] = child_gone, [ELECTION_EVENT_WON_FAILED] = ignore,            \
-        [ELECTION_EVENT_TERM_GONE] = term_gone, [ELECTION_EVENT_LOST_DONE] = lost_done,            \
-        [ELECTION_EVENT_ABDICATE] = ignore, [ELECTION_EVENT_STOP] = stop,                          \
+        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_START_OWING] = ignore,                    \
+        [ELECTION_EVENT_TIMER] = ignore, [ELECTION_EVENT_GRANTED] = step_granted,                  \
+        [ELECTION_EVENT_DENIED] = step_denied, [ELECTION_EVENT_EVICTED] = released,                \
+        [ELECTION_EVENT_UNKNOWN] = step_unknown, [ELECTION_EVENT_NOTHING] = step_unknown,          \
+        [ELECTION_EVENT_RELEASED] = released, [ELECTION_EVENT_MESSAGE] = message,                  \
+        [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \
+        [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = term_gone,              \
+        [ELECTION_EVENT_LOST_DONE] = lost_done, [ELECTION_EVENT_ABDICATE] = ignore,                \
+        [ELECTION_EVENT_STOP] = stop,                                                              \
     }
 #define OVER                                                                                       \
     {                                                                                              \
-        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_TIMER] = ignore,                          \
-        [ELECTION_EVENT_GRANTED] = ignore, [ELECTION_EVENT_DENIED] = ignore,                       \
-        [ELECTION_EVENT_EVICTED] = ignore, [ELECTION_EVENT_UNKNOWN] = ignore,                      \
-        [ELECTION_EVENT_NOTHING] = ignore, [ELECTION_EVENT_RELEASED] = ignore,                     \
-        [ELECTION_EVENT_MESSAGE] = ignore, [ELECTION_EVENT_CHILD_STARTED] = ignore,                \
-        [ELECTION_EVENT_CHILD_GONE] = ignore, [ELECTION_EVENT_WON_FAILED] = ignore,                \
-        [ELECTION_EVENT_TERM_GONE] = ignore, [ELECTION_EVENT_LOST_DONE] = ignore,                  \
-        [ELECTION_EVENT_ABDICATE] = ignore, [ELECTION_EVENT_STOP] = ignore,                        \
+        [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_START_OWING] = ignore,                    \
+        [ELECTION_EVENT_TIMER] = ignore, [ELECTION_EVENT_GRANTED] = ignore,                        \
+        [ELECTION_EVENT_DENIED] = ignore, [ELECTION_EVENT_EVICTED] = ignore,                       \
+        [ELECTION_EVENT_UNKNOWN] = ignore, [ELECTION_EVENT_NOTHING] = ignore,                      \
+        [ELECTION_EVENT_RELEASED] = ignore, [ELECTION_EVENT_MESSAGE] = ignore,                     \
+        [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = ignore,             \
+        [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = ignore,                 \
+        [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
+        [ELECTION_EVENT_STOP] = ignore,                                                            \
     }
 
 static handler *const table[ELECTION_PHASE_COUNT][ELECTION_EVENT_COUNT] = {

@@ -54,8 +54,9 @@
 
 #define ELECTION_EVENTS(X)                                                                         \
     X(START, "start")                                                                              \
-    X(TIMER, "timer")     /* the instant of the last ARM_TIMER has come */                         \
-    X(GRANTED, "granted") /* results of calls: `attempt` says which call */                        \
+    X(START_OWING, "start_owing") /* as START; the runtime before died in a term: `lost` first */  \
+    X(TIMER, "timer")             /* the instant of the last ARM_TIMER has come */                 \
+    X(GRANTED, "granted")         /* results of calls: `attempt` says which call */                \
     X(DENIED, "denied")                                                                            \
     X(EVICTED, "evicted") /* the lease is still ours, but somebody asks us to go */                \
     X(UNKNOWN, "unknown")                                                                          \

@@ -61,6 +61,8 @@ bool child_due(const struct step *step);
 
 /* stepping.c */
 void stepping_begin(struct step *step, enum election_reason reason);
+/** Begins with the `lost` of a term that the runtime before has died in. */
+void stepping_owed(struct step *step);
 void stepping_granted(struct step *step);
 void stepping_denied(struct step *step);
 void stepping_settle(struct step *step);

@@ -85,6 +85,22 @@ static void run_lost(struct step *step)
     action->reason = election->reason;
 }
 
+/* Nothing of that term exists any more, and the lease is whoever's it is by now. What the next term
+ * begins must not meet the `lost` of the one before. */
+void stepping_owed(struct step *step)
+{
+    struct election *election = step->election;
+    step_phase(step, ELECTION_STEPPING);
+    election->reason = election->last_reason = ELECTION_REASON_RUNTIME_DIED;
+    election->reclaim_ns = clock_add_ns(step->now, election->config.claim_delay_ns);
+    election->term_gone = true;
+    if (election->call.kind != ELECTION_CALL_NONE) {
+        call_cancel(step); /* of a message that came before the start: it may have been granted */
+        hold_perhaps(step);
+    }
+    run_lost(step);
+}
+
 static void close_lost(struct step *step)
 {
     step->election->lost_until_ns = TIME_NEVER;

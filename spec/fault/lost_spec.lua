@@ -33,4 +33,44 @@ describe("a runtime that dies while its term ends", function()
     local _, lost = one:output():gsub("LOST ", "")
     assert.equal(1, lost)
   end)
+
+  -- An election whose `lost` takes its time, and whose runtime is killed while it leads.
+  local function killed_while_leading(name, lost, ...)
+    local dir = tempdir()
+    local file = assert(io.open(dir .. "/app.lua", "w"))
+    file:write(([[
+local crown = require "crown"
+local function say(what) print(what) io.flush() end
+crown.elect { name = "%s", oracle = "file:" .. arg[1], lost_timeout = tonumber(arg[2]), handlers = {
+  won = function(term) say(("WON %%d"):format(term.epoch)) end,
+  lost = function(reason) say("LOST " .. reason) %s say "LOST IS OVER" end,
+} }
+]]):format(name, lost))
+    file:close()
+    one = Candidate.start { args = { dir .. "/app.lua", dir .. "/locks", ... }, node = "one", log = dir .. "/log" }
+    eventually(function() return one:output():find "WON 1" end, 20)
+    one:hurt("KILL", "runtime")
+  end
+
+  it("does not lead again before lost is over", function()
+    killed_while_leading("slow-news", "crown.sleep(1.5)", 30)
+    eventually(function() return one:output():find "WON 2" end, 20)
+    assert.truthy(one:output():find "LOST runtime_died\nLOST IS OVER\n.*WON 2")
+  end)
+
+  it("leads again when the time of lost is up", function()
+    killed_while_leading("endless-news", "crown.sleep(3600)", 1)
+    eventually(function() return one:output():find "WON 2" end, 20)
+    assert.truthy(one:output():find "LOST runtime_died\n.*not done in the time allowed.*WON 2")
+    assert.falsy(one:output():find "LOST IS OVER")
+  end)
+
+  it("ends when lost is over, if it is told to end meanwhile", function()
+    killed_while_leading("last-news", "crown.sleep(1.5)", 30)
+    eventually(function() return one:output():find "LOST runtime_died" end, 20)
+    one:signal "TERM"
+    assert.equal(0, one:wait(20))
+    assert.truthy(one:output():find "LOST IS OVER")
+    assert.falsy(one:output():find "WON 2")
+  end)
 end)

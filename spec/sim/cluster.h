@@ -83,7 +83,8 @@ struct candidate {
     uint64_t child_serial;
     struct exec execs[EXECS_MAX];
     bool tasks, closing, lost, lost_ending;
-    bool lost_late; /* begun after the deadline: it is news, and not of the term any more */
+    bool
+        lost_late; /* begun after the deadline, or owed: it is news, and not of the term any more */
     uint64_t term, term_life;
     int64_t kill_at_ns, stop_kill_ns; /* on the local clock */
     int64_t deadline_ns;              /* of the dead-man timer; TIME_NEVER: disarmed */

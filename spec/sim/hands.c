@@ -68,11 +68,12 @@ static void run_won(struct world *world, unsigned who)
     failure->event.type = ELECTION_EVENT_WON_FAILED;
 }
 
-static void run_lost(struct world *world, unsigned who)
+static void run_lost(struct world *world, unsigned who, enum election_reason reason)
 {
     struct candidate *candidate = &world->candidates[who];
     candidate->lost = true;
-    candidate->lost_late = local_now(world, candidate) >= candidate->deadline_ns;
+    candidate->lost_late = reason == ELECTION_REASON_RUNTIME_DIED ||
+                           local_now(world, candidate) >= candidate->deadline_ns;
     candidate->lost_ending = false;
     /* From the kill instant on no command is started: it could not be killed in time. */
     if (chance(world, 200) && local_now(world, candidate) < candidate->kill_at_ns)
@@ -172,7 +173,7 @@ static void carry_out(struct world *world, unsigned who, const struct election_a
         run_won(world, who);
         break;
     case ELECTION_ACTION_RUN_LOST:
-        run_lost(world, who);
+        run_lost(world, who, action->reason);
         break;
     case ELECTION_ACTION_CLOSE_LOST:
         hands_lost_returns(world, who);

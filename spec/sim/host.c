@@ -175,7 +175,9 @@ void host_start_runtime(struct world *world, unsigned who)
         world->now > world->forgot_at + world->store.ttl_ns ? world->store.life : 0;
     store_free_lock(&world->store, who);
     link_watch(world);
-    feed(world, who, (struct election_event){.type = ELECTION_EVENT_START});
+    feed(world, who,
+         (struct election_event){.type = candidate->watch.won ? ELECTION_EVENT_START_OWING
+                                                              : ELECTION_EVENT_START});
 }
 
 void host_happen(struct world *world, const struct happening *happening)

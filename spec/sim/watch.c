@@ -17,7 +17,8 @@ static bool leads(enum election_phase phase)
 
 void watch_begin(struct watch *watch)
 {
-    *watch = (struct watch){.stop_at_ns = TIME_NEVER,
+    *watch = (struct watch){.won = watch->won,
+                            .stop_at_ns = TIME_NEVER,
                             .kill_at_ns = TIME_NEVER,
                             .claim_due_ns = TIME_NEVER,
                             .refresh_due_ns = TIME_NEVER,

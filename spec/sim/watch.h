@@ -10,7 +10,7 @@
 
 /** What is remembered of a candidate. Instants are on its own clock. */
 struct watch {
-    bool won;           /* and not yet lost */
+    bool won;           /* and not yet lost: the next runtime owes it */
     bool unsure;        /* a claim ended unknown and was not given back yet */
     int64_t stop_at_ns; /* of the term */
     int64_t kill_at_ns;
@@ -31,7 +31,7 @@ struct watched {
     bool stopped;              /* by its user */
 };
 
-/** A runtime begins: nothing is remembered. */
+/** A runtime begins: nothing is remembered but the `lost` that it owes. */
 void watch_begin(struct watch *watch);
 
 /** Before an action is carried out. @return what is broken, or NULL. */

@@ -377,7 +377,8 @@ static void carry_out(struct model *model, unsigned who, const struct election_a
         break;
     case ELECTION_ACTION_RUN_LOST:
         half->lost = true;
-        half->lost_late = NOW_NS >= half->deadline_ns;
+        half->lost_late =
+            action->reason == ELECTION_REASON_RUNTIME_DIED || NOW_NS >= half->deadline_ns;
         break;
     case ELECTION_ACTION_CLOSE_LOST:
         lost_returns(half);
@@ -458,7 +459,8 @@ static const char *start(struct model *model, unsigned who, FILE *out)
     watch_begin(&half->watch);
     half->up = true;
     half->doubts |= model->doubted_ns > NOW_NS;
-    return feed_type(model, who, ELECTION_EVENT_START, out);
+    return feed_type(model, who,
+                     half->watch.won ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START, out);
 }
 
 static void serve(struct model *model, unsigned who, unsigned which)
