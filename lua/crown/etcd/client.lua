@@ -14,6 +14,7 @@ Client.__index = Client
 local PORT = 2379
 local MOST = 8 * 1024 * 1024
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
+local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
 
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
 -- @string text the URL
@@ -41,7 +42,8 @@ end
 -- @number timeout seconds for each question, all endpoints together, unless there are very many
 -- @treturn Client
 function Client.new(parsed, timeout)
-  return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints) }, Client)
+  return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
+    watches = {} }, Client)
 end
 
 local function options_of(self, path, body)
@@ -55,7 +57,7 @@ local function read(answer)
   if not fine or type(found) ~= "table" then return nil, ("etcd answered %d, and no JSON"):format(answer.status), "protocol" end
   if answer.status == 200 and not found.error then return found.result or found end
   local problem = type(found.error) == "table" and found.error.message or found.message or found.error
-  return nil, "etcd: " .. tostring(problem), "store"
+  return nil, "etcd: " .. tostring(problem), answer.status >= BROKEN and "unavailable" or "store"
 end
 
 local function authenticate(self)
@@ -89,17 +91,28 @@ local function ask_one(self, path, body)
   return found, problem, code
 end
 
---- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too.
+-- What is watched on the endpoint that is left might never be told: whoever watches asks anew, of the next one.
+local function leave(self, endpoint)
+  local following = endpoint % #self.parsed.endpoints + 1
+  if self.at ~= endpoint or following == endpoint then return end
+  self.at = following
+  for watch in pairs(self.watches) do
+    if watch.endpoint == endpoint and watch.stream then watch.stream:close() end
+  end
+end
+
+--- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too; one that has
+-- no quorum refuses nothing.
 -- @string path such as "/v3/kv/range"
 -- @tparam table body
--- @treturn table the answer; or nil, message, code
+-- @treturn table the answer; or nil, message, code: "store" for what was refused
 function Client:ask(path, body)
   local found, problem, code
   for _ = 1, #self.parsed.endpoints do
     local asked = self.at
     found, problem, code = ask_one(self, path, body)
     if found or code == "store" then return found, problem, code end
-    if self.at == asked then self.at = asked % #self.parsed.endpoints + 1 end
+    leave(self, asked)
   end
   return nil, problem, code
 end
@@ -122,12 +135,15 @@ end
 -- @tparam function fn called with "PUT" or "DELETE"
 -- @treturn table a watch with `:cancel()`
 function Client:watch(key, revision, fn)
-  local watch = {}
+  local watch = { endpoint = self.at }
+  self.watches[watch] = true
   function watch.cancel()
     watch.cancelled = true
+    self.watches[watch] = nil
     if watch.stream then watch.stream:close() end
   end
   local function over()
+    self.watches[watch] = nil
     if watch.stream then watch.stream:close() end
     if not watch.cancelled then fn(nil) end
   end
@@ -135,6 +151,7 @@ function Client:watch(key, revision, fn)
     local options = options_of(self, "/v3/watch", { create_request = { key = base64.encode(key), start_revision = revision } })
     options.timeout, options.silence = nil, self.timeout
     watch.stream = authenticate(self) and http.stream(options)
+    if self.at ~= watch.endpoint then return over() end -- left meanwhile
     if watch.stream then barrier.call(read_events, watch, fn) end
     over()
   end)

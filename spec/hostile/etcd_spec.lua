@@ -1,0 +1,72 @@
+-- etcd's members, one of which has no quorum: it says so in words, or tells of nothing that it is watched for.
+local crown = require "crown"
+local Client = require "crown.etcd.client"
+local eventually = require("crown.testing").eventually
+local Hostile = require "support.hostile"
+
+local function answer(status, body)
+  return ("hear POST\nsay HTTP/1.1 %d X\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n%s"):format(status, #body, body)
+end
+
+local WELL = answer(200, [[{"header":{"revision":"7"}}]])
+-- As etcd 3.4 answers each of them after the loss of the other member.
+local WITHOUT_QUORUM = {
+  ["a read that timed out"] = answer(503, [[{"error":"etcdserver: request timed out","code":14}]]),
+  ["a write whose time is over"] = answer(500, [[{"error":"context deadline exceeded","code":2}]]),
+  ["no leader"] = answer(503, [[{"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: no leader"}}]]),
+}
+
+local function client_of(...)
+  local endpoints = {}
+  for i, server in ipairs { ... } do endpoints[i] = "http://127.0.0.1:" .. server.port end
+  return Client.new({ endpoints = endpoints }, 4)
+end
+
+describe("a member of etcd without quorum", function()
+  for words, script in pairs(WITHOUT_QUORUM) do
+    it("is left for the next one: " .. words, function()
+      local lonely, well = Hostile.start(script), Hostile.start(WELL)
+      local client = client_of(lonely, well)
+      assert.equal("7", assert(client:ask("/v3/kv/range", {})).header.revision)
+      assert(client:ask("/v3/kv/range", {}))
+      assert.same({ 1, 2 }, { lonely.count, well.count })
+      lonely:destroy()
+      well:destroy()
+    end)
+  end
+
+  it("is told of, where all members are like it", function()
+    local lonely = Hostile.start(WITHOUT_QUORUM["no leader"])
+    local found, problem, code = client_of(lonely, lonely):ask("/v3/kv/range", {})
+    assert.same({ nil, "etcd: etcdserver: no leader", "unavailable" }, { found, problem, code })
+    assert.equal(2, lonely.count)
+    lonely:destroy()
+  end)
+
+  it("loses the watches that it has, with a word to who watches", function()
+    local created = [[{"result":{"created":true}}]]
+    local lonely = Hostile.start(("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
+      :format(#created + 1, created), WITHOUT_QUORUM["no leader"])
+    local well = Hostile.start(WELL)
+    local client = client_of(lonely, well)
+    local ended
+    client:watch("key", "1", function(event) ended = event == nil end)
+    eventually(function() return lonely.count == 1 end, 20)
+    crown.sleep(0.1)
+    assert.is_nil(ended)
+    assert(client:ask("/v3/kv/range", {}))
+    eventually(function() return ended end, 20)
+    lonely:destroy()
+    well:destroy()
+  end)
+end)
+
+describe("what etcd refuses", function()
+  it("is asked of no other member", function()
+    local one, two = Hostile.start(answer(400, [[{"error":"etcdserver: lease already exists","code":9}]])), Hostile.start(WELL)
+    local _, problem, code = client_of(one, two):ask("/v3/lease/grant", {})
+    assert.same({ "etcd: etcdserver: lease already exists", "store", 0 }, { problem, code, two.count })
+    one:destroy()
+    two:destroy()
+  end)
+end)
