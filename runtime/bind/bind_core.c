@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "bind/bind.h"
 #include "bind/guarded_processes.h"
+#include "bind/handle.h"
 #include "child/ids.h"
 #include "host/host.h"
 #include "host/script.h"
@@ -42,11 +43,8 @@ static int core_spawn(lua_State *L)
     lua_setmetatable(L, -2);
     lua_insert(L, 1);
     struct task *task = task_spawn(lua_vm_of(L), L, lua_gettop(L) - 2, NULL, NULL, NULL);
-    if (task == NULL) {
-        lua_pushnil(L);
-        lua_pushliteral(L, "the term is over");
-        return 2;
-    }
+    if (task == NULL)
+        return push_scope_over(L);
     *handle = task;
     task_set_handle(task, handle);
     return 1;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "bind/bind.h"
 #include "bind/child_options.h"
+#include "bind/handle.h"
 #include "child/exec.h"
 #include "host/host.h"
 #include "lua/task.h"
@@ -81,6 +82,8 @@ static struct child_options *read_options(lua_State *L)
 
 static int core_exec(lua_State *L)
 {
+    if (task_finalizes(L))
+        return push_scope_over(L);
     luaL_checktype(L, 1, LUA_TTABLE);
     if (lua_isnoneornil(L, 2)) {
         lua_settop(L, 1);
@@ -107,7 +110,7 @@ static int core_exec(lua_State *L)
         (void)error_set(&err, ERROR_MEMORY, "run %s: out of memory", options->argv[0]);
     else
         *handle =
-            exec_start(&check_host(L)->children, task_scope_here(lua_vm_of(L)), &spec,
+            exec_start(&check_host(L)->children, task_scope_here(L), &spec,
                        clock_add_ns(clock_boottime_ns(), timeout_ns), input, input_size, &err);
     strings_free(environment);
     child_options_free(options);

@@ -73,7 +73,7 @@ static int http_serve(lua_State *L)
     luaL_checktype(L, 3, LUA_TFUNCTION);
     luaL_argcheck(L, port >= 0 && port <= 65535, 2, "a port");
     lua_settop(L, 3);
-    struct scope *scope = task_scope_here(lua_vm_of(L));
+    struct scope *scope = task_scope_here(L);
     if (scope_closed(scope))
         return push_scope_over(L);
     struct served *served = lua_newuserdata(L, sizeof(*served));

@@ -47,7 +47,7 @@ static const struct scope_kind subscription_kind = {.name = "subscription", .end
 
 static int subscription_new(lua_State *L)
 {
-    struct scope *scope = task_scope_here(lua_vm_of(L));
+    struct scope *scope = task_scope_here(L);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     lua_settop(L, 2);
     if (scope_closed(scope))

@@ -118,7 +118,7 @@ static int watch_file(lua_State *L)
     luaL_getmetatable(L, WATCH_TYPE);
     lua_setmetatable(L, -2);
     struct lua_vm *vm = lua_vm_of(L);
-    struct scope *scope = task_scope_here(vm);
+    struct scope *scope = task_scope_here(L);
     if (scope_closed(scope))
         return push_scope_over(L);
     int fd = open_watch(dirname(path), &err);

@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/scope.h"
+#include "bind/handle.h"
 #include "lua/task.h"
 #include "lua/vm.h"
 
@@ -10,11 +11,14 @@
 static int guarded(lua_State *L)
 {
     /* os.execute() starts nothing: it asks whether there is a shell. */
-    if (!lua_isnone(L, 1) && scope_owns_processes(task_scope_here(lua_vm_of(L))))
+    if (!lua_isnone(L, 1) && scope_owns_processes(task_scope_here(L))) {
+        if (task_finalizes(L)) /* an error would be the task's that it runs in */
+            return push_scope_over(L);
         return luaL_error(L,
                           "%s: what it starts would not end with the term: use "
                           "crown.exec { \"sh\", \"-c\", command }",
                           lua_tostring(L, lua_upvalueindex(2)));
+    }
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);

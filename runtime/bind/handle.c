@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <lauxlib.h>
 
+#include "base/log.h"
 #include "bind/bind.h"
 
 void handle_open(lua_State *L, struct handle *handle, int self, int function, struct scope *scope,
@@ -57,6 +58,12 @@ void handle_close(struct handle *handle)
 int push_scope_over(lua_State *L)
 {
     struct crown_error err;
-    (void)error_set(&err, ERROR_CLOSED, "the term is over");
+    if (task_finalizes(L)) {
+        (void)error_set(&err, ERROR_CLOSED,
+                        "a finalizer belongs to no task and to no term: it starts nothing");
+        log_warn("%s", err.message);
+    } else {
+        (void)error_set(&err, ERROR_CLOSED, "the term is over");
+    }
     return push_error(L, &err);
 }

@@ -85,7 +85,7 @@ int tcp_listen(lua_State *L)
     lua_setmetatable(L, -2);
     if (!read_listen_options(L, listener, &err))
         return push_error(L, &err);
-    struct scope *scope = listener->background ? task_vm_scope(vm) : task_scope_here(vm);
+    struct scope *scope = listener->background ? task_vm_scope(vm) : task_scope_here(L);
     if (scope_closed(scope)) {
         tls_context_free(listener->tls);
         return push_scope_over(L);

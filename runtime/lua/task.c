@@ -263,7 +263,7 @@ struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct sc
                         task_done *done, void *context)
 {
     if (scope == NULL)
-        scope = task_scope_here(vm);
+        scope = task_scope_here(from);
     struct task *task = scope_closed(scope) ? NULL : calloc(1, sizeof(*task));
     if (task == NULL) {
         lua_pop(from, nargs + 1);
@@ -363,8 +363,20 @@ struct scope *task_vm_scope(struct lua_vm *vm)
     return vm->scope;
 }
 
-struct scope *task_scope_here(struct lua_vm *vm)
+/* The collector stands still while it calls a finalizer. Where the user has stopped it, code that
+ * is none is told by its task, which may wait. */
+bool task_finalizes(lua_State *L)
 {
+    const struct task *task = task_running(L);
+    return lua_gc(L, LUA_GCISRUNNING, 0) == 0 &&
+           (task == NULL || task->thread != L || !lua_isyieldable(L));
+}
+
+struct scope *task_scope_here(lua_State *L)
+{
+    struct lua_vm *vm = lua_vm_of(L);
+    if (task_finalizes(L))
+        return vm->closed;
     return vm->running != NULL ? vm->running->member.scope : vm->scope;
 }
 

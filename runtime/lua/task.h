@@ -72,8 +72,11 @@ struct task *task_running(lua_State *L);
 lua_State *task_state(struct task *task);
 
 /** @return the scope of the task that runs now, or the vm's where none does: what is started here
- * belongs to it. */
-struct scope *task_scope_here(struct lua_vm *vm);
+ * belongs to it. A closed one in a finalizer, which runs in the middle of anybody's task. */
+struct scope *task_scope_here(lua_State *L);
+
+/** @return whether L runs a finalizer (__gc, ffi.gc). */
+bool task_finalizes(lua_State *L);
 
 /** @return the scope of what lives as long as the vm. */
 struct scope *task_vm_scope(struct lua_vm *vm);

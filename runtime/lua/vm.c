@@ -91,6 +91,8 @@ static int open_world(lua_State *L)
     return 0;
 }
 
+static const struct scope_owner finalizers = {.owns_processes = true};
+
 struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, void *owner,
                           struct crown_error *err)
 {
@@ -98,14 +100,20 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
     if (vm != NULL) {
         vm->L = luaL_newstate();
         vm->scope = scope_new(NULL, NULL);
+        vm->closed = scope_new(&finalizers, NULL);
     }
-    if (vm == NULL || vm->L == NULL || vm->scope == NULL) {
+    if (vm == NULL || vm->L == NULL || vm->scope == NULL || vm->closed == NULL) {
         if (vm != NULL && vm->L != NULL)
             lua_close(vm->L);
+        if (vm != NULL) {
+            scope_free(vm->scope);
+            scope_free(vm->closed);
+        }
         free(vm);
         (void)error_set(err, ERROR_MEMORY, "make the Lua state: out of memory");
         return NULL;
     }
+    scope_close(vm->closed);
     vm->loop = loop;
     vm->owner = owner;
     list_init(&vm->tasks);
@@ -130,7 +138,8 @@ void lua_vm_free(struct lua_vm *vm)
     guard_close(vm);
     task_drop_all(vm);
     scope_free(vm->scope);
-    lua_close(vm->L);
+    lua_close(vm->L); /* runs finalizers */
+    scope_free(vm->closed);
     free(vm);
 }
 

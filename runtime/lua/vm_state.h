@@ -15,8 +15,9 @@ struct lua_vm {
     lua_State *L;
     struct loop *loop;
     void *owner;
-    struct list tasks;   /* all of them */
-    struct scope *scope; /* of what lives as long as the vm */
+    struct list tasks;    /* all of them */
+    struct scope *scope;  /* of what lives as long as the vm */
+    struct scope *closed; /* never open: what a finalizer would start enters it in vain */
     struct task *running;
     unsigned idle_count; /* threads that wait for a task */
     bool collect;        /* torture: a full collection before each resume */

@@ -175,6 +175,52 @@ describe("a term", function()
     end)
   end
 
+  -- A finalizer runs in the middle of whatever task makes the collector run, and long after the term.
+  for what, begin in pairs {
+    ["os.execute"] = function(path) return os.execute("touch " .. path) end,
+    ["io.popen"] = function(path) return io.popen("touch " .. path) end,
+    ["crown.exec"] = function(path) return crown.exec { "touch", path } end,
+    ["crown.spawn"] = function(path) return crown.spawn(os.execute, "touch " .. path) end,
+    ["crown.on"] = function(path)
+      local _, problem = pcall(crown.on, "leadership.lost", function() os.execute("touch " .. path) end)
+      return nil, problem:match "^crown.on: (.*)"
+    end,
+    ["crown.watch_file"] = function(path) return crown.watch_file(path, print) end,
+  } do
+    it(("lets no finalizer start anything: %s"):format(what), function()
+      local path, answers = tempdir() .. "/started", {}
+      local election = elect { won = function()
+        local guard = newproxy(true)
+        getmetatable(guard).__gc = function()
+          answers.task = { pcall(begin, path) }
+          answers.coroutine = { coroutine.wrap(pcall)(begin, path) }
+        end
+      end }
+      eventually(function() return election:is_leader() end)
+      election:stop()
+      eventually(function() return election.handle:finished() end)
+      eventually(function()
+        collectgarbage()
+        return answers.coroutine
+      end)
+      for _, answer in pairs(answers) do
+        assert.same({ true, nil, "a finalizer belongs to no task and to no term: it starts nothing" },
+          { answer[1], answer[2], answer[3] })
+      end
+      crown.exec { "true" } -- what was started before it has had its time
+      assert.is_nil(read_file(path))
+    end)
+  end
+
+  it("is left alone with them where the user has stopped the collector", function()
+    collectgarbage "stop"
+    local code = os.execute "true"
+    local result = crown.exec { "true" }
+    collectgarbage "restart"
+    assert.equal(0, code)
+    assert.equal(0, result.code)
+  end)
+
   it("is left alone with them outside of a term", function()
     assert.equal(0, os.execute "true")
     assert.equal(1, os.execute())
