@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +20,15 @@ extern char **environ;
 #define HOLD_FIRST 100 /* where a child that closes 3 to 20 by habit does not find them */
 
 /* What the child could not do, and why; sent over a pipe that the exec closes. */
-enum stage { STAGE_STREAMS, STAGE_TERMINAL, STAGE_IDS, STAGE_CWD, STAGE_EXEC, STAGE_PARENT };
+enum stage {
+    STAGE_STREAMS,
+    STAGE_HOLD,
+    STAGE_TERMINAL,
+    STAGE_IDS,
+    STAGE_CWD,
+    STAGE_EXEC,
+    STAGE_PARENT
+};
 
 struct failure {
     int stage;
@@ -65,13 +74,24 @@ static int set_streams(const struct child_spec *spec, const int *fds)
     return 0;
 }
 
+/* At HOLD_FIRST or above where the limit of descriptors allows it; else as far up as it does. */
+static int hold(int fd, unsigned count)
+{
+    struct rlimit limit;
+    int first = HOLD_FIRST;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < HOLD_FIRST + count)
+        first = limit.rlim_cur > count + 3 ? (int)limit.rlim_cur - (int)count : 3;
+    int held = fcntl(fd, F_DUPFD, first);
+    return held < 0 ? fcntl(fd, F_DUPFD, 3) : held; /* those up there may be taken */
+}
+
 /* Everything but the standard streams closes at the exec, except the descriptors that hold a lock:
  * those must stay open in the child and all its descendants. */
 static int set_descriptors(const struct child_spec *spec, const int *fds)
 {
     int held[CHILD_MAX_HOLD];
     for (unsigned i = 0; i < spec->hold_count; i++) {
-        held[i] = fcntl(fds[spec->hold_fd[i]], F_DUPFD, HOLD_FIRST);
+        held[i] = hold(fds[spec->hold_fd[i]], spec->hold_count);
         if (held[i] < 0)
             return -1;
     }
@@ -113,8 +133,10 @@ static void become_child(const struct child_spec *spec, const int *fds, pid_t pa
 {
     realtime_leave();
     (void)setpgid(0, 0); /* cannot fail for a fresh child that leads no session */
-    if (set_streams(spec, fds) < 0 || set_descriptors(spec, fds) < 0)
+    if (set_streams(spec, fds) < 0)
         fail(pipe_fd, STAGE_STREAMS, errno);
+    if (set_descriptors(spec, fds) < 0)
+        fail(pipe_fd, STAGE_HOLD, errno);
     if (spec->terminal && take_terminal(parent) < 0)
         fail(pipe_fd, STAGE_TERMINAL, errno);
     if (set_ids(spec) < 0)
@@ -135,6 +157,7 @@ static void describe(const struct child_spec *spec, const struct failure *failur
 {
     static const char *const stages[] = {
         [STAGE_STREAMS] = "set up its standard streams",
+        [STAGE_HOLD] = "keep its lock open (ulimit -n may be too low)",
         [STAGE_TERMINAL] = "take the terminal",
         [STAGE_IDS] = "change to its user",
         [STAGE_CWD] = "change to its directory",

@@ -1,6 +1,8 @@
 -- Promise 1 on the embedded oracle: whatever happens to a leader, its child's tree is dead before another one leads.
+local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
 local ticks = require "support.ticks"
 
 local ALL = { "supervise", "runtime", "keeper" }
@@ -89,6 +91,19 @@ describe("a leader on the file oracle", function()
     assert.equal(130, leader:wait(5))
     assert.equal(0, #leader:pids "child")
   end)
+
+  for _, limit in ipairs { 24, 64, 100, 101 } do
+    it(("hands its lock to the child where %d descriptors are allowed"):format(limit), function()
+      cluster = Cluster.new { oracle = "file" }
+      local leader = Candidate.start { program = "/bin/sh", node = "one", log = cluster.dir .. "/log",
+        args = { "-c", ("ulimit -n %d; exec \"$@\""):format(limit), "sh", program, "run", "--oracle", "file:" .. cluster.dir .. "/locks",
+          "--once", "spec", "--", "sh", "-c", "ls -l /proc/$$/fd" } }
+      local code = leader:wait(20)
+      local held = leader:output():match "(%d+) %-> [^\n]*/spec%.lock"
+      assert.equal(0, code, leader:output())
+      assert.is_true(tonumber(held) >= math.min(limit - 1, 100), leader:output())
+    end)
+  end
 
   it("is not ended by SIGHUP", function()
     cluster = Cluster.new { oracle = "file" }
