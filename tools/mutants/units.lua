@@ -32,8 +32,8 @@ local function plan(unit)
   end
   local path, filter = unit:match "^(%S+) ?(.*)$"
   local words = filter ~= "" and (" --filter='" .. filter:gsub("'", "'\\''") .. "'") or ""
-  return { "crown-lua", "test-helpers" }, "CROWN_LUA=$PWD/crown-lua CROWN_TICKER=$PWD/build/ticker tools/alone.sh busted "
-    .. "--lua=$PWD/crown-lua --run=default --no-keep-going -o TAP " .. path .. words
+  return { "crown-lua", "test-helpers" }, "CROWN_LUA=$PWD/crown-lua CROWN_TICKER=$PWD/build/ticker tools/alone.sh $PWD/crown-lua "
+    .. "$(command -v busted) --ignore-lua --run=default --no-keep-going -o TAP " .. path .. words
 end
 
 local function first_failure(output)
