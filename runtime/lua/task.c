@@ -367,8 +367,9 @@ struct scope *task_vm_scope(struct lua_vm *vm)
  * is none is told by its task, which may wait. */
 bool task_finalizes(lua_State *L)
 {
-    const struct task *task = task_running(L);
-    return lua_gc(L, LUA_GCISRUNNING, 0) == 0 &&
+    const struct lua_vm *vm = lua_vm_of(L);
+    const struct task *task = vm->running;
+    return lua_gc(L, LUA_GCISRUNNING, 0) == 0 && !vm->closing &&
            (task == NULL || task->thread != L || !lua_isyieldable(L));
 }
 

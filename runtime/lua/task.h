@@ -75,7 +75,7 @@ lua_State *task_state(struct task *task);
  * belongs to it. A closed one in a finalizer, which runs in the middle of anybody's task. */
 struct scope *task_scope_here(lua_State *L);
 
-/** @return whether L runs a finalizer (__gc, ffi.gc). */
+/** @return whether L runs a finalizer (__gc, ffi.gc) while there may be terms. */
 bool task_finalizes(lua_State *L);
 
 /** @return the scope of what lives as long as the vm. */

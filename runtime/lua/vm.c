@@ -137,8 +137,10 @@ void lua_vm_free(struct lua_vm *vm)
         return;
     guard_close(vm);
     task_drop_all(vm);
-    scope_free(vm->scope);
+    scope_close(vm->scope);
+    vm->closing = true;
     lua_close(vm->L); /* runs finalizers */
+    scope_free(vm->scope);
     scope_free(vm->closed);
     free(vm);
 }

@@ -17,6 +17,7 @@ struct lua_vm {
     void *owner;
     struct list tasks;    /* all of them */
     struct scope *scope;  /* of what lives as long as the vm */
+    bool closing;         /* no term is left: finalizers may tidy up as they like */
     struct scope *closed; /* never open: what a finalizer would start enters it in vain */
     struct task *running;
     unsigned idle_count; /* threads that wait for a task */

@@ -3,7 +3,9 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local fake_oracle = require "crown.testing.oracle"
 local read_file = require "crown.text.read_file"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local serial = 0
 
@@ -211,6 +213,17 @@ describe("a term", function()
       assert.is_nil(read_file(path))
     end)
   end
+
+  it("lets finalizers tidy up when the runtime ends: no term is left", function()
+    local path = tempdir() .. "/tidied"
+    local app = write_file(path .. ".lua", [[
+local guard = newproxy(true)
+getmetatable(guard).__gc = function() os.execute("touch " .. arg[1]) end
+_G.guard = guard
+]])
+    assert.equal(0, run({ app, path }).code)
+    assert.equal("", read_file(path))
+  end)
 
   it("is left alone with them where the user has stopped the collector", function()
     collectgarbage "stop"

@@ -118,8 +118,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int64_t now = 100 * NS_PER_S;
     if (election_init(&election, &config, NULL) < 0)
         return 0;
-    election_step(&election, &(struct election_event){.type = ELECTION_EVENT_START, .at_ns = now},
-                  &actions);
+    bool owing = take(&input, 1) % 2 != 0;
+    struct election_event first = {
+        .type = owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START, .at_ns = now};
+    election_step(&election, &first, &actions);
     while (input.left > 0) {
         struct election_event event = take_event(&input, &election);
         enum election_phase before = election_look(&election).phase;
