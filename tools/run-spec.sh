@@ -4,10 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 program=$PWD/${PROGRAM:-crown-lua}
-CROWN_DIRECTORY=$(mktemp -d /tmp/crown-spec-XXXXXX)
 CROWN_LUA=$program CROWN_TICKER=$PWD/${BUILD:-build}/ticker
 CROWN_LOOP_HELD=${CROWN_LOOP_HELD:-$PWD/${BUILD:-build}/loop-held} # docs/loop.md
 CROWN_TEST_PATIENCE=${CROWN_TEST_PATIENCE:-4} # several files run side by side
-export CROWN_DIRECTORY CROWN_LUA CROWN_TICKER CROWN_LOOP_HELD CROWN_TEST_PATIENCE
-trap 'rm -rf "$CROWN_DIRECTORY"' EXIT
-"$program" "$(command -v busted)" --ignore-lua --run=default "$@" # with --lua it would split a --filter at its spaces
+export CROWN_LUA CROWN_TICKER CROWN_LOOP_HELD CROWN_TEST_PATIENCE
+# With --lua busted would split a --filter at its spaces.
+exec tools/with-temp.sh "$program" "$(command -v busted)" --ignore-lua --run=default "$@"
