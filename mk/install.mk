@@ -9,8 +9,9 @@ VERBS = $(shell ./$(PROGRAM) completion fish | sed -n 's/.*__fish_use_subcommand
 .PHONY: install
 install: all ## install to PREFIX (/usr/local): program, manual pages, completions, systemd unit
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/crown-lua
-	install -d $(DOC)/examples $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(UNIT))
-	install -m 644 README.md $(wildcard docs/*.md) $(DOC)
+	install -d $(DOC)/examples $(DOC)/docs $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(UNIT))
+	install -m 644 README.md CONTRIBUTING.md LICENSE $(DOC)
+	cp -r docs/. $(DOC)/docs
 	cp -r lua/examples/. $(DOC)/examples
 	./$(PROGRAM) help --man crown-lua.1 > $(MAN)/man1/crown-lua.1
 	./$(PROGRAM) help --man crown-lua.3 > $(MAN)/man3/crown-lua.3

@@ -28,8 +28,7 @@ lint-c: packages-lint $(BUILD)/embedded.c
 	@! grep -rnE 'ev_timer|ev_now|ev_default_loop' runtime --include='*.c' | grep -v '^runtime/loop/loop.h' || { echo "ev_timer, ev_now and ev_default_loop are banned: loop.h says why"; exit 1; }
 
 .PHONY: lint-docs
-lint-docs: packages-lint
-	@ldoc --fatalwarnings --quiet -d build/doc -p crown-lua -f markdown lua/crown >/dev/null && echo "ldoc: ok"
+lint-docs: docs
 
 .PHONY: format
 format: packages-lint ## let clang-format lay out the C files
