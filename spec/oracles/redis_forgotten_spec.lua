@@ -1,0 +1,123 @@
+-- A Redis server that may have forgotten leases is sat out, by everybody, for the longest TTL that is known of (R12).
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Redis = require "support.redis"
+local redis_lease = require "support.redis_lease"
+
+local candidate, trusted = redis_lease.candidate, redis_lease.trusted
+
+describe("a Redis server that may have forgotten", function()
+  local server, others
+
+  before_each(function()
+    others = {}
+    redis_lease.name_anew()
+  end)
+  after_each(function()
+    server:destroy()
+    for _, one in ipairs(others) do one:destroy() end
+  end)
+
+  it("is sat out for one TTL after a restart that forgot everything, and never gives an epoch twice", function()
+    server = trusted(Redis.start())
+    local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
+    local epoch = one:claim()[4]
+    server:down()
+    server:up()
+    local at, verdict = crown.now(), nil
+    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end)
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(crown.now() - at > 0.5)
+    assert.is_true(verdict[4] > epoch)
+  end)
+
+  it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R12)", function()
+    server = Redis.start()
+    local at = crown.now()
+    local short, long = candidate(server.url, "short", { lock = "short", ttl = 0.5 }), candidate(server.url, "long", { ttl = 3 })
+    eventually(function() return short:claim()[1] == "granted" end)
+    local verdict = long:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    assert.is_true(verdict[2] > 1.5)
+    eventually(function() return long:claim()[1] == "granted" end, 10)
+    assert.is_true(crown.now() - at >= 2.9)
+  end)
+
+  it("tells a leader whose key is gone, and gives the lease to nobody for one TTL (R12)", function()
+    server = trusted(Redis.start())
+    local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
+    local epoch = one:claim()[4]
+    server:call "FLUSHALL"
+    local denied = one:refresh()
+    assert.equal("denied", denied[1])
+    assert.is_true(denied[5])
+    local at = crown.now()
+    local verdict = two:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(crown.now() - at >= 0.8)
+    assert.is_true(verdict[4] > epoch)
+  end)
+
+  it("is sat out after a failover also by whoever held the lease once (R12)", function()
+    server = Redis.start()
+    local way = redis_lease.valve(server)
+    local replica = Redis.start { config = "replicaof 127.0.0.1 " .. way.listener:port() .. "\n" }
+    others[1] = replica
+    eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
+    trusted(server)
+    local one = candidate(server.url, "one", { token = "a", ttl = 5 })
+    one:claim()
+    eventually(function() return redis_lease.field(replica, "node") == "one" end, 20)
+    way.hold = true
+    one:abdicate()
+    assert.equal("granted", candidate(server.url, "two", { ttl = 5 }):claim()[1])
+    server:down()
+    way.listener:close()
+    replica:call("REPLICAOF", "NO", "ONE")
+    assert.equal("one", redis_lease.field(replica, "node"))
+    local verdict = candidate(replica.url, "one", { token = "a", ttl = 5 }):claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("is sat out when it was a replica for a while (R12)", function()
+    server = trusted(Redis.start())
+    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    local one = candidate(server.url, "one")
+    eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
+    trusted(server)
+    others[1]:call("REPLICAOF", "NO", "ONE")
+    server:call("REPLICAOF", "127.0.0.1", tostring(others[1].port))
+    eventually(function() return server:call("INFO", "replication"):find "master_link_status:up" end, 20)
+    server:call("REPLICAOF", "NO", "ONE")
+    local verdict
+    eventually(function() verdict = one:claim() return verdict[1] ~= "unknown" end)
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("is sat out for the longest TTL that anybody here has seen there, also when all is lost (R12)", function()
+    server = trusted(Redis.start())
+    local long, short = candidate(server.url, "long", { lock = "long", ttl = 20 }), candidate(server.url, "short", { ttl = 0.5 })
+    long:claim()
+    server:call "FLUSHALL"
+    assert.is_true(short:claim()[2] > 15)
+  end)
+
+  it("knows the longest TTL that was ever asked for there, for those who come later (R12)", function()
+    server = trusted(Redis.start())
+    candidate(server.url, "long", { lock = "long", ttl = 20 }):claim()
+    server:call("HSET", "crown:store", "identity", "another")
+    -- By another way, so that what this runtime remembers of the store is not asked.
+    local way = redis_lease.valve(server)
+    local verdict = candidate(way.url, "short", { ttl = 0.5 }):claim()
+    way.listener:close()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 15)
+  end)
+end)

@@ -1,0 +1,128 @@
+-- A lease on most of several independent Redis servers.
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Redis = require "support.redis"
+local redis_lease = require "support.redis_lease"
+
+local candidate, trusted = redis_lease.candidate, redis_lease.trusted
+
+describe("a majority of Redis servers", function()
+  local servers, urls
+
+  before_each(function()
+    redis_lease.name_anew()
+    servers, urls = {}, {}
+    for i = 1, 3 do
+      servers[i] = trusted(Redis.start())
+      urls[i] = servers[i].url
+    end
+  end)
+  after_each(function()
+    for _, one in ipairs(servers) do one:destroy() end
+  end)
+
+  local function member(node, options)
+    options = options or {}
+    options.urls, options.timeout = urls, options.timeout or 0.5
+    return candidate(nil, node, options)
+  end
+
+  it("decides, with one server down; with two down nobody does", function()
+    local one, two = member("one", { timeout = 5 }), member("two", { timeout = 5 })
+    local epoch = one:claim()[4]
+    assert.equal("denied", two:claim()[1])
+    servers[2]:down()
+    assert.same({ "granted", epoch }, { one:refresh()[1], one:refresh()[4] })
+    assert.equal("denied", two:claim()[1])
+    one:abdicate()
+    local verdict
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
+    assert.is_true(verdict[4] > epoch)
+    servers[3]:down()
+    verdict = two:refresh()
+    assert.equal("unknown", verdict[1])
+    assert.matches("1 of 3 servers granted, 2 are needed", verdict[2])
+  end)
+
+  it("is not known to have decided where one server denies and the others are down", function()
+    local one, two = member("one", { timeout = 5 }), member("two", { timeout = 5 })
+    one:claim()
+    eventually(function() return redis_lease.field(servers[1], "node") == "one" end)
+    for i = 2, 3 do servers[i]:down() end
+    assert.equal("unknown", two:claim()[1])
+  end)
+
+  it("leads in the highest epoch of any server, which all of them have then", function()
+    servers[1]:call("SET", redis_lease.key "epoch", "9000000000000000")
+    assert.equal(9000000000000001, member("one", { timeout = 5 }):claim()[4])
+    for _, server in ipairs(servers) do
+      assert.equal("9000000000000001", server:call("GET", redis_lease.key "epoch"))
+    end
+  end)
+
+  -- A server that nobody reached for longer than a lease: it has not forgotten what it was asked.
+  local function away(server, one)
+    server:freeze()
+    local token = redis_lease.field(servers[1], "token")
+    local until_then = crown.now() + 1.2
+    eventually(function()
+      assert.equal("granted", one:refresh()[1])
+      return crown.now() > until_then
+    end)
+    server:thaw()
+    eventually(function() return redis_lease.field(server, "token") == nil end)
+    return token
+  end
+
+  it("gives the lease back to a server that was away", function()
+    local one = member("one", { ttl = 1 })
+    local epoch = one:claim()[4]
+    local token = away(servers[3], one)
+    eventually(function()
+      one:refresh()
+      return redis_lease.field(servers[3], "token") == token and tonumber(redis_lease.field(servers[3], "epoch")) == epoch
+    end)
+  end)
+
+  it("wakes nobody when a minority is given back, the one who asked least of all", function()
+    local one, two = member("one", { ttl = 1 }), member("two", { ttl = 1 })
+    one:claim()
+    for _, server in ipairs(two.state.leases.servers) do
+      eventually(function() return server.subscriber.client.link.connection end)
+    end
+    away(servers[3], one)
+    while two:message() do end
+    local denied = two:claim()
+    assert.same({ "denied", "one" }, { denied[1], denied[3] })
+    assert.is_nil(redis_lease.field(servers[3], "token"))
+    local heard
+    for i = 1, 3 do servers[i]:call("PUBLISH", "crown:crown:leases", "after " .. redis_lease.name()) end
+    for _ = 1, 3 do
+      eventually(function() heard = two:message() return heard end)
+      assert.equal("after", heard)
+    end
+  end)
+
+  it("lets nobody wait for leases of which none has a majority", function()
+    for i = 2, 3 do
+      local key = redis_lease.key "lease"
+      servers[i]:call("HSET", key, "token", "x" .. i, "node", "n" .. i, "epoch", "1", "claim", "1")
+      servers[i]:call("PEXPIRE", key, "30000")
+    end
+    local verdict = member("two"):claim()
+    assert.same({ "denied", false }, { verdict[1], verdict[5] })
+    assert.is_nil(verdict[2])
+    assert.is_true(verdict[6] > 0 and verdict[6] <= 1)
+  end)
+
+  it("does not take an epoch back that is raised late", function()
+    local one = member "one"
+    one:claim()
+    local late = one.state.number
+    one:abdicate()
+    local epoch = one:claim()[4]
+    local server = one.state.leases.servers[1]
+    server:raise({ name = one.state.name, token = one.state.token, claim = ("%.0f"):format(late), ttl = "30000" }, 5, 5)
+    assert.equal(epoch, tonumber(redis_lease.field(servers[1], "epoch")))
+  end)
+end)

@@ -1,0 +1,132 @@
+-- The kinds of Redis servers that a lease can be on, and the ways to them.
+local authority = require "support.authority"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Redis = require "support.redis"
+local redis_lease = require "support.redis_lease"
+local tempdir = require "support.tempdir"
+
+local candidate, trusted = redis_lease.candidate, redis_lease.trusted
+
+describe("a Redis server", function()
+  local server, others
+
+  before_each(function()
+    others = {}
+    redis_lease.name_anew()
+  end)
+  after_each(function()
+    server:destroy()
+    for _, one in ipairs(others) do one:destroy() end
+  end)
+
+  local function refused(url, pattern)
+    local verdict = candidate(url, "one", { timeout = 1 }):claim()
+    assert.equal("unknown", verdict[1])
+    assert.matches(pattern, verdict[2])
+    assert.is_nil(verdict[2]:find "secret")
+  end
+
+  local function leads(url, options)
+    local verdict
+    eventually(function()
+      verdict = candidate(url, "one", options):claim()
+      return verdict[1] == "granted"
+    end, 10)
+    return verdict
+  end
+
+  it("asks for its password, of the default user and of others", function()
+    server = Redis.start { config = "requirepass secret\nuser joe on >other ~* &* +@all\n" }
+    local at = "@127.0.0.1:" .. server.port
+    leads("redis://:secret" .. at, { ttl = 0.5 })
+    redis_lease.name_anew()
+    leads("redis://joe:other" .. at, { ttl = 0.5 })
+    refused("redis://:secret-not" .. at, "WRONGPASS")
+    refused("redis://127.0.0.1:" .. server.port, "NOAUTH")
+  end)
+
+  it("is reached by a UNIX socket, and in another database", function()
+    local path = tempdir() .. "/redis.sock"
+    server = Redis.start { config = "unixsocket " .. path .. "\n" }
+    leads("redis+unix://" .. path .. "?db=3", { ttl = 0.5 })
+    assert.equal("1", tostring(server:call("SELECT", "3") and server:call("EXISTS", redis_lease.key "epoch")))
+  end)
+
+  it("is reached by TLS, with a certificate that is checked", function()
+    local dir = authority()
+    server = Redis.start { tls = true, scheme = "rediss", query = ("?ca=%s/ca.crt&cert=%s/s.crt&key=%s/s.key"):format(dir, dir, dir),
+      config = ("tls-cert-file %s/s.crt\ntls-key-file %s/s.key\ntls-ca-cert-file %s/ca.crt\ntls-auth-clients yes\n")
+        :format(dir, dir, dir) }
+    leads(server.url, { ttl = 0.5 })
+    refused(server.url:gsub("ca=[^&]*", "ca=" .. dir .. "/other.crt"), "certificate")
+    refused(server.url:gsub("127.0.0.1", "localhost"):gsub("$", "&server_name=elsewhere"), "certificate")
+    refused(("rediss://127.0.0.1:%d?ca=%s/ca.crt"):format(server.port, dir), "certificate")
+  end)
+
+  it("is refused when it is a replica", function()
+    server = Redis.start()
+    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    refused(others[1].url, "is a replica")
+  end)
+
+  it("with min_replicas counts a lease when enough replicas have it", function()
+    server = trusted(Redis.start())
+    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
+    trusted(server)
+    local one = candidate(server.url, "one", { min_replicas = 1, timeout = 1 })
+    eventually(function() return one:claim()[1] == "granted" end)
+    others[1]:down()
+    local verdict = one:refresh()
+    assert.equal("unknown", verdict[1])
+    assert.matches("only 0 of 1 replicas have it", verdict[2])
+  end)
+
+  it("is found by its Sentinels, also after a failover, which is sat out", function()
+    server = trusted(Redis.start())
+    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    local urls = {}
+    for i = 1, 3 do
+      others[i + 1] = Redis.start { sentinel = true, config = ("sentinel monitor mine 127.0.0.1 %d 2\n"
+        .. "sentinel down-after-milliseconds mine 500\nsentinel failover-timeout mine 3000\n"):format(server.port) }
+      urls[i] = "127.0.0.1:" .. others[i + 1].port
+    end
+    local url = "redis+sentinel://" .. table.concat(urls, ",") .. "/mine"
+    eventually(function() return others[2]:call("SENTINEL", "ckquorum", "mine") end, 20)
+    eventually(function() return #others[2]:call("SENTINEL", "replicas", "mine") == 1 end, 20)
+    local one = candidate(url, "one", { ttl = 2 })
+    local epoch = one:claim()[4]
+    server:down()
+    local verdict
+    local two = candidate(url, "two", { ttl = 2 })
+    eventually(function() verdict = two:claim() return verdict[1] == "denied" and verdict[5] end, 20)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
+    assert.is_true(verdict[4] > epoch)
+  end)
+
+  it("is part of a cluster: each election is kept where its slot is", function()
+    server = Redis.start { config = "cluster-enabled yes\n" }
+    others = { Redis.start { config = "cluster-enabled yes\n" }, Redis.start { config = "cluster-enabled yes\n" } }
+    local words = { "redis-cli", "--cluster", "create", "127.0.0.1:" .. server.port }
+    for _, one in ipairs(others) do words[#words + 1] = "127.0.0.1:" .. one.port end
+    words[#words + 1] = "--cluster-yes"
+    local made = crown.exec(words, { timeout = 30 })
+    assert.equal(0, made.code, made.stdout)
+    eventually(function() return server:call("CLUSTER", "INFO"):find "cluster_state:ok" end, 20)
+    local places = {}
+    for _ = 1, 6 do
+      redis_lease.name_anew()
+      local verdict = leads(server.url, { ttl = 0.5 })
+      assert.is_true(verdict[4] > 0)
+      for place, one in ipairs { server, others[1], others[2] } do
+        local key = one:call("GET", redis_lease.key "epoch")
+        if key then places[place] = (places[place] or 0) + 1 end
+      end
+    end
+    local kept = 0
+    for _, count in pairs(places) do kept = kept + count end
+    assert.equal(6, kept)
+    assert.is_true(places[2] ~= nil or places[3] ~= nil)
+  end)
+end)
