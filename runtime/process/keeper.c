@@ -243,22 +243,19 @@ static void read_warden(struct keeper *keeper)
     }
 }
 
-static void read_signals(struct keeper *keeper)
+/* @return whether the warden is dead. */
+static bool read_signals(struct keeper *keeper)
 {
     struct signalfd_siginfo info;
+    bool over = false;
     while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == (uint32_t)SIGNAL_END)
             kill_now(keeper);
-        int status;
         pid_t pid;
-        bool over = false;
-        while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+        while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
             over = over || pid == keeper->warden;
-        if (over) {
-            read_warden(keeper); /* its last words */
-            finish(keeper);
-        }
     }
+    return over;
 }
 
 static void fail_start(int runtime_fd, const char *text)
@@ -320,8 +317,11 @@ void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
             kill_now(&keeper);
         act_on_time(&keeper);
         read_runtime(&keeper);
+        /* In this order: all that a dead warden has said is on its line by then. */
+        bool over = read_signals(&keeper);
         read_warden(&keeper);
-        read_signals(&keeper);
+        if (over)
+            finish(&keeper);
         /* A dead warden's line stays readable for ever; its death comes as SIGCHLD. */
         if (polls[3].revents & POLLHUP)
             polls[3].fd = -1;

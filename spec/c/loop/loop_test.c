@@ -12,6 +12,8 @@
 #include "base/random.h"
 
 #define MOST 200u
+#define CROWD 600u
+#define PATIENCE_S 60 /* far more than all of this takes */
 
 /* What happened, in order. */
 static struct {
@@ -25,6 +27,7 @@ static int open_loop(void **state)
 {
     (void)state;
     struct crown_error err;
+    (void)alarm(PATIENCE_S); /* a loop that does not end is a failure */
     seen.loop = loop_new(&err);
     seen.count = 0;
     seen.wanted = 1;
@@ -51,6 +54,11 @@ static void note_deadline(struct loop_deadline *deadline)
     assert_false(deadline->armed);
     assert_true(loop_now(seen.loop) >= deadline->at_ns);
     note(deadline->at_ns);
+}
+
+static void ignore_deadline(struct loop_deadline *deadline)
+{
+    assert_false(deadline->armed);
 }
 
 struct step {
@@ -321,6 +329,53 @@ static void time_does_not_go_back_when_a_virtual_clock_is_let_go(void **state)
     assert_int_equal(seen.count, 1);
 }
 
+static void arm_in_the_past(struct loop_job *job)
+{
+    static struct loop_deadline deadline = {.fire = note_deadline};
+    (void)job;
+    loop_at(seen.loop, &deadline, 0);
+}
+
+/* The deadlines that are due have been looked for by then, and the wait comes next. */
+static void a_deadline_that_a_job_sets_in_the_past_fires(void **state)
+{
+    (void)state;
+    struct loop_job job = {.run = arm_in_the_past};
+    loop_post(seen.loop, &job);
+    loop_run(seen.loop);
+    assert_int_equal(seen.count, 1);
+}
+
+/* @return how often the loop woke until `count` deadlines of one instant had fired. */
+static unsigned turns_of_a_wait(unsigned count, int64_t at_ns)
+{
+    static struct loop_deadline deadlines[CROWD];
+    unsigned turns = 0;
+    loop_on_turn(seen.loop, count_turn, &turns);
+    for (unsigned i = 0; i < count; i++) {
+        deadlines[i] = (struct loop_deadline){.fire = i == 0 ? note_deadline : ignore_deadline};
+        loop_at(seen.loop, &deadlines[i], at_ns);
+    }
+    loop_run(seen.loop);
+    assert_int_equal(seen.count, 1);
+    return turns;
+}
+
+static void a_loop_sleeps_until_its_deadline(void **state)
+{
+    (void)state;
+    assert_in_range(turns_of_a_wait(1, loop_now(seen.loop) + 50 * NS_PER_MS), 1, 20);
+}
+
+/* Those of a crowd come together, a little late: never early, which the loop would spend spinning.
+ */
+static void a_loop_sleeps_until_the_deadlines_of_a_crowd(void **state)
+{
+    (void)state;
+    int64_t grid_ns = (loop_now(seen.loop) / (5 * NS_PER_MS) + 10) * (5 * NS_PER_MS);
+    assert_in_range(turns_of_a_wait(CROWD, grid_ns + 4900 * NS_PER_US), 1, 20);
+}
+
 static void a_stopped_loop_runs_no_more(void **state)
 {
     (void)state;
@@ -349,6 +404,9 @@ int main(void)
         LOOP_TEST(the_virtual_clock_moves_only_when_told),
         LOOP_TEST(the_virtual_clock_stops_at_each_deadline_on_its_way),
         LOOP_TEST(time_does_not_go_back_when_a_virtual_clock_is_let_go),
+        LOOP_TEST(a_deadline_that_a_job_sets_in_the_past_fires),
+        LOOP_TEST(a_loop_sleeps_until_its_deadline),
+        LOOP_TEST(a_loop_sleeps_until_the_deadlines_of_a_crowd),
         LOOP_TEST(a_stopped_loop_runs_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

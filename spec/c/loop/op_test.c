@@ -4,8 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#define PATIENCE_S 60 /* far more than all of this takes */
 
 static struct loop *loop;
 static unsigned woken;
@@ -27,6 +30,7 @@ static int open_loop(void **state)
 {
     (void)state;
     struct crown_error err;
+    (void)alarm(PATIENCE_S); /* a loop that does not end is a failure */
     loop = loop_new(&err);
     woken = cancelled = 0;
     if (loop != NULL)
@@ -71,7 +75,9 @@ static void a_cancelled_op_does_not_wake_and_tells_its_owner_once(void **state)
     op_complete(&op); /* queued, then given up */
     op_cancel(&op);
     op_cancel(&op);
+    assert_false(op.job.queued); /* its owner may free it now */
     op_complete(&op);
+    assert_false(op.job.queued);
     run_queue();
     assert_int_equal(woken, 0);
     assert_int_equal(cancelled, 1);

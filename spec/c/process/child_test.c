@@ -338,6 +338,24 @@ static void a_child_that_follows_is_not_killed(void **state)
     assert_null(stage_message(WIRE_KILLED));
 }
 
+static pid_t held_warden;
+
+static bool warden_is_dead(void)
+{
+    return stage_state(held_warden) == 'Z';
+}
+
+static void what_a_warden_said_last_is_heard_when_it_is_dead_already(void **state)
+{
+    (void)state;
+    stage.board->program = "/bin/false";
+    held_warden = stage_start_and_hold_keeper();
+    stage_until(warden_is_dead);
+    stage_let_keeper_go();
+    assert_int_equal(WEXITSTATUS(stage_until_message(WIRE_GONE)->status), 1);
+    assert_non_null(stage_message(WIRE_EXITED));
+}
+
 static bool child_is_stopped(void)
 {
     return stage_state((pid_t)stage_message(WIRE_STARTED)->pid) == 'T';
@@ -424,6 +442,7 @@ int main(int argc, char **argv)
         STAGE_TEST(all_of_a_childs_group_are_asked),
         STAGE_TEST(a_lease_that_ends_is_told_once),
         STAGE_TEST(a_child_that_follows_is_not_killed),
+        STAGE_TEST(what_a_warden_said_last_is_heard_when_it_is_dead_already),
         STAGE_TEST(a_stopped_child_follows_its_stop_signal),
         STAGE_TEST(a_child_is_asked_before_its_lease_ends_with_nobody_helping),
         STAGE_TEST(an_escalating_stop_interrupts_first_and_terminates_then),

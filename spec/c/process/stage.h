@@ -165,10 +165,13 @@ void stage_kill(pid_t pid, int signal);
 char stage_state(pid_t pid);
 
 /**
- * Orders the child's start, and holds the keeper right behind its fork of the warden, as if it were
- * starved there. The warden goes on. The board must say `later`, and the runtime must be there.
+ * As stage_start; but the keeper is held right behind its fork of the warden, as if it were
+ * starved there. The warden goes on.
+ * @return the warden.
  */
-void stage_start_and_hold_keeper(void);
+pid_t stage_start_and_hold_keeper(void);
+/** The keeper that was held goes on. */
+void stage_let_keeper_go(void);
 
 /** Until the child in mode "world" has looked around. */
 void stage_world(struct stage_world *world);

@@ -42,13 +42,29 @@ static pid_t hold_at_fork(pid_t pid)
     return (pid_t)child;
 }
 
-void stage_start_and_hold_keeper(void)
+static pid_t held_keeper;
+
+static bool runtime_is_there(void)
 {
+    return stage.board->runs > 0;
+}
+
+pid_t stage_start_and_hold_keeper(void)
+{
+    stage.board->later = true;
+    stage_start();
+    stage_until(runtime_is_there);
     assert_int_equal(ptrace(PTRACE_SEIZE, stage.supervisor, NULL, FORKS), 0);
     stage.board->order = ORDER_START; /* not stage_order, which would reap what we wait for */
-    pid_t keeper = hold_at_fork(stage.supervisor);
+    held_keeper = hold_at_fork(stage.supervisor);
     assert_int_equal(ptrace(PTRACE_DETACH, stage.supervisor, NULL, 0), 0);
-    assert_int_equal(ptrace(PTRACE_CONT, keeper, NULL, 0), 0);
-    pid_t warden = hold_at_fork(keeper);
+    assert_int_equal(ptrace(PTRACE_CONT, held_keeper, NULL, 0), 0);
+    pid_t warden = hold_at_fork(held_keeper);
     assert_int_equal(ptrace(PTRACE_DETACH, warden, NULL, 0), 0);
+    return warden;
+}
+
+void stage_let_keeper_go(void)
+{
+    assert_int_equal(ptrace(PTRACE_DETACH, held_keeper, NULL, 0), 0);
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "process/signals.h"
 
 #define DAEMONS 3u
 #define SOON (600 * NS_PER_MS)
@@ -218,6 +219,18 @@ static void a_closed_line_to_the_keeper_kills_the_tree(void **state)
     (void)stage_until_message(WIRE_KEEPER_FAILED);
 }
 
+/* The kernel says it, by a signal, and the closed line says it, too: either will do. */
+static void
+a_warden_that_hears_of_its_keeper_s_death_by_the_signal_alone_ends_the_tree(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    stage_kill(stage_pid("crown-warden"), SIGNAL_END);
+    stage_until_gone();
+}
+
 static void a_tree_goes_when_its_child_ends(void **state)
 {
     (void)state;
@@ -259,22 +272,14 @@ static void a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervis
     assert_gone_in_time();
 }
 
-static bool runtime_is_there(void)
-{
-    return stage.board->runs > 0;
-}
-
 /* Its own timer is all that ends it there: the warden's would do nothing in a namespace. */
 static void a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline(void **state)
 {
     (void)state;
-    stage.board->later = true;
     stage.board->mode = "daemons";
     stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
     stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
-    stage_start();
-    stage_until(runtime_is_there);
-    stage_start_and_hold_keeper();
+    (void)stage_start_and_hold_keeper();
     stage_until_ticking(DAEMONS);
     assert_gone_in_time();
 }
@@ -353,6 +358,7 @@ int main(int argc, char **argv)
         STAGE_TEST(all_but_the_keeper_killed_at_once_leave_nothing_behind),
         STAGE_TEST(a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed),
         STAGE_TEST(a_closed_line_to_the_keeper_kills_the_tree),
+        STAGE_TEST(a_warden_that_hears_of_its_keeper_s_death_by_the_signal_alone_ends_the_tree),
         STAGE_TEST(a_tree_goes_when_its_child_ends),
         STAGE_TEST(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),
