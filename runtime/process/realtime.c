@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define OOM_SCORE "/proc/self/oom_score_adj"
 #define OOM_SPARED "-900"
 
-/* As it was when the supervisor started; empty until read. */
+/* As it was when the supervisor started; the score is empty until both are read. */
 static char original_oom[16];
+static int original_nice;
 
 static void write_oom(const char *score)
 {
@@ -36,8 +38,10 @@ static void read_oom(void)
 
 bool realtime_enter(void)
 {
-    if (original_oom[0] == '\0')
+    if (original_oom[0] == '\0') {
         read_oom();
+        original_nice = getpriority(PRIO_PROCESS, 0);
+    }
     write_oom(OOM_SPARED);
     const struct sched_param lowest = {.sched_priority = 1};
     /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
@@ -52,6 +56,9 @@ void realtime_lock_memory(void)
 
 void realtime_leave(void)
 {
-    if (original_oom[0] != '\0')
-        write_oom(original_oom);
+    if (original_oom[0] == '\0')
+        return;
+    write_oom(original_oom);
+    /* The reset at the fork has taken it too: a command under nice(1) is to stay there. */
+    (void)setpriority(PRIO_PROCESS, 0, original_nice); /* to less than 0 is a privilege */
 }

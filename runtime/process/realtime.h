@@ -14,8 +14,8 @@ bool realtime_enter(void);
  * mlockall(2). */
 void realtime_lock_memory(void);
 
-/** After fork, in a process that is none of ours: gives the OOM score back (priority resets by
- * itself). */
+/** After fork, in a process that is none of ours: gives the OOM score and the niceness back that
+ * the supervisor was started with (the real-time priority resets by itself). */
 void realtime_leave(void);
 
 #endif

@@ -106,6 +106,18 @@ static void a_child_finds_a_clean_world(void **state)
         assert_int_equal(world.fds[fd], fd);
 }
 
+/* Real-time priority comes and goes in between, for those above the child. */
+static void a_child_is_as_nice_as_the_supervisor_was(void **state)
+{
+    (void)state;
+    struct stage_world world;
+    stage.board->mode = "world";
+    stage.board->niceness = 15;
+    stage_start();
+    stage_world(&world);
+    assert_int_equal(world.niceness, 15);
+}
+
 static void a_runtime_is_not_spared_when_memory_is_short(void **state)
 {
     (void)state;
@@ -431,6 +443,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_directory_that_is_not_there_is_named),
         STAGE_TEST(a_namespaced_program_that_is_not_there_is_named),
         STAGE_TEST(a_child_finds_a_clean_world),
+        STAGE_TEST(a_child_is_as_nice_as_the_supervisor_was),
         STAGE_TEST(a_runtime_is_not_spared_when_memory_is_short),
         STAGE_TEST(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),

@@ -64,6 +64,8 @@ static void play_supervisor(void)
     }
     if (stage.board->own_group && setpgid(0, 0) < 0)
         _exit(9);
+    if (stage.board->niceness > 0 && setpriority(PRIO_PROCESS, 0, stage.board->niceness) < 0)
+        _exit(9);
     if (stage.board->unprivileged)
         drop_rights();
     _exit(supervisor_run(&config));

@@ -61,7 +61,7 @@ struct stage_world {
     bool leads_group;
     int death_signal;
     char cwd[64];
-    int oom_score;
+    int oom_score, niceness;
     uid_t uid;
     gid_t gid, groups[8];
     int group_count;
@@ -87,6 +87,7 @@ struct stage_board {
     bool unprivileged;   /* the supervisor runs as a user without rights, who has nothing else */
     int processes;       /* how many that user may have; 0: any number */
     bool own_group;      /* the supervisor leads a process group */
+    int niceness;        /* that the supervisor is started with */
     bool crash;          /* the runtime ends itself before it says ARM */
     bool stranger; /* a process that is none of ours is the supervisor's child from the start */
     int64_t silence_ns, end_silence_ns; /* armed; and when it is asked to end, not armed */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,6 +96,7 @@ static void look_around(const char *fifo)
     if (fd < 0 || read(fd, score, sizeof(score) - 1) <= 0)
         _exit(1);
     world.oom_score = atoi(score);
+    world.niceness = getpriority(PRIO_PROCESS, 0);
     (void)snprintf(path, sizeof(path), "%s.world", fifo);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (write(fd, &world, sizeof(world)) != (ssize_t)sizeof(world))

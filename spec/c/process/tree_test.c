@@ -115,6 +115,34 @@ static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(
     assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
 }
 
+static bool child_was_signalled(void)
+{
+    return stage.last_signal == SIGUSR1;
+}
+
+static void a_child_does_not_outlive_a_deadline_that_was_moved_on(void **state)
+{
+    (void)state;
+    stage.board->mode = "stubborn";
+    stage_set_deadlines(TIME_NEVER, 20 * SOON, 30 * SOON);
+    stage_start();
+    stage_until_ticking(0);
+    int64_t now_ns = clock_boottime_ns();
+    const struct wire_message moved = {.stop_at_ns = TIME_NEVER,
+                                       .kill_at_ns = now_ns + 2 * SOON,
+                                       .deadline_ns = now_ns + 3 * SOON};
+    const struct wire_message signal = {.signal = SIGUSR1};
+    stage_order(ORDER_DEADLINE, &moved);
+    stage_order(ORDER_SIGNAL, &signal);
+    stage_until(child_was_signalled); /* so the warden has heard what came before */
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_until_gone();
+    assert_true(stage.last_ns[TICK_CHILD] <= moved.deadline_ns);
+}
+
 static void a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so(void **state)
 {
     (void)state;
@@ -349,6 +377,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_warden_does_not_keep_the_tree_past_its_deadline),
         STAGE_TEST(a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline),
         STAGE_TEST(a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped),
+        STAGE_TEST(a_child_does_not_outlive_a_deadline_that_was_moved_on),
         STAGE_TEST(a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so),
         STAGE_TEST(a_killed_keeper_takes_a_stopped_warden_s_tree_along),
         STAGE_TEST(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),

@@ -1,0 +1,164 @@
+/* What a command is started with, and what its keeper hears. */
+#include "candidate/workload.h"
+
+#include "lone.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "candidate/term.h"
+
+static int64_t now_ns;
+
+static int open_lone(void **state)
+{
+    now_ns = clock_boottime_ns();
+    return lone_open(state);
+}
+
+static void start(enum election_role role)
+{
+    lone_start(role, now_ns + 100 * NS_PER_S, now_ns + 200 * NS_PER_S, now_ns + 300 * NS_PER_S);
+}
+
+static void assert_instants(int64_t stop_s, int64_t kill_s, int64_t deadline_s)
+{
+    assert_true(lone.spec.stop_at_ns == now_ns + stop_s * NS_PER_S);
+    assert_true(lone.spec.kill_at_ns == now_ns + kill_s * NS_PER_S);
+    assert_true(lone.spec.deadline_ns == now_ns + deadline_s * NS_PER_S);
+}
+
+static const char *environment(const char *key)
+{
+    for (char *const *word = lone.spec.envp; *word != NULL; word++)
+        if (strncmp(*word, key, strlen(key)) == 0 && (*word)[strlen(key)] == '=')
+            return *word + strlen(key) + 1;
+    return NULL;
+}
+
+static void hold_a_lock(void)
+{
+    lone.candidate.hold_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(lone.candidate.hold_fd >= 0);
+}
+
+static unsigned locks(void)
+{
+    assert_int_equal(close(lone.candidate.hold_fd), 0);
+    return lone.spec.hold_count;
+}
+
+static void a_leaders_command_has_the_terms_instants_epoch_and_lock(void **state)
+{
+    (void)state;
+    hold_a_lock();
+    start(ELECTION_ROLE_LEADER);
+    assert_instants(100, 200, 300);
+    assert_int_equal(locks(), 1);
+    assert_string_equal(environment("CROWN_EPOCH"), "7");
+    assert_string_equal(environment("CROWN_ROLE"), "leader");
+    assert_string_equal(environment("CROWN_ELECTION"), "lone");
+    assert_string_equal(environment("CROWN_NODE"), "one");
+}
+
+static void a_followers_command_has_the_leaders_epoch_and_no_lock(void **state)
+{
+    (void)state;
+    hold_a_lock();
+    start(ELECTION_ROLE_FOLLOWER);
+    assert_int_equal(locks(), 0);
+    assert_string_equal(environment("CROWN_EPOCH"), "6");
+    assert_string_equal(environment("CROWN_ROLE"), "follower");
+}
+
+/* It lives on into the time of another leader, who must get the lock. */
+static void a_signalled_command_is_told_and_has_neither_deadline_nor_lock(void **state)
+{
+    (void)state;
+    lone.options.signalled = true;
+    hold_a_lock();
+    start(ELECTION_ROLE_LEADER);
+    assert_int_equal(locks(), 0);
+    assert_int_equal(lone.spec.lease_signal, SIGUSR2);
+    assert_true(lone.spec.kill_at_ns == TIME_NEVER);
+    assert_true(lone.spec.deadline_ns == TIME_NEVER);
+}
+
+static void a_fenced_command_is_killed_in_signal_mode_too(void **state)
+{
+    (void)state;
+    lone.options.signalled = lone.options.fence = true;
+    hold_a_lock();
+    start(ELECTION_ROLE_LEADER);
+    assert_instants(100, 200, 300);
+    assert_int_equal(locks(), 1);
+}
+
+static void the_keeper_hears_of_each_refresh_and_of_the_stop(void **state)
+{
+    (void)state;
+    start(ELECTION_ROLE_LEADER);
+    const struct election_action refreshed = {
+        .stop_at_ns = 1000, .kill_at_ns = 2000, .deadline_ns = INT64_MAX - 1};
+    term_set_instants(&lone.candidate, &refreshed);
+    struct wire_message message = lone_hear();
+    assert_int_equal(message.type, WIRE_SET_DEADLINE);
+    assert_true(message.stop_at_ns == 1000 && message.kill_at_ns == 2000 &&
+                message.deadline_ns == INT64_MAX - 1);
+    workload_stop(&lone.candidate, 3000);
+    message = lone_hear();
+    assert_int_equal(message.type, WIRE_STOP_CHILD);
+    assert_true(message.kill_at_ns == 3000);
+}
+
+static void leave(enum election_hold hold)
+{
+    lone.options.signalled = lone.options.fence = true;
+    start(ELECTION_ROLE_LEADER);
+    lone.candidate.election.hold = hold;
+    lone.candidate.election.kill_at_ns = now_ns + 200 * NS_PER_S;
+    lone.candidate.election.deadline_ns = now_ns + 300 * NS_PER_S;
+    workload_stop(&lone.candidate, now_ns + 5 * NS_PER_S);
+}
+
+/* Who has lost the lease may have lost it to somebody: the fence of its deadline stays up. */
+static void a_fence_stands_when_the_lease_is_lost(void **state)
+{
+    (void)state;
+    leave(ELECTION_HOLD_NO);
+    const struct wire_message message = lone_hear();
+    assert_int_equal(message.type, WIRE_SET_DEADLINE);
+    assert_true(message.stop_at_ns == TIME_NEVER);
+    assert_true(message.kill_at_ns == now_ns + 200 * NS_PER_S);
+    assert_true(message.deadline_ns == now_ns + 300 * NS_PER_S);
+    assert_non_null(lone.candidate.standing);
+}
+
+static void a_fence_comes_down_before_the_lease_is_released(void **state)
+{
+    (void)state;
+    leave(ELECTION_HOLD_YES);
+    const struct wire_message message = lone_hear();
+    assert_int_equal(message.type, WIRE_SET_DEADLINE);
+    assert_true(message.kill_at_ns == now_ns + 5 * NS_PER_S);
+    assert_true(message.deadline_ns == now_ns + 5 * NS_PER_S);
+    assert_null(lone.candidate.standing);
+}
+
+#define LONE_TEST(name) cmocka_unit_test_setup_teardown(name, open_lone, lone_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LONE_TEST(a_leaders_command_has_the_terms_instants_epoch_and_lock),
+        LONE_TEST(a_followers_command_has_the_leaders_epoch_and_no_lock),
+        LONE_TEST(a_signalled_command_is_told_and_has_neither_deadline_nor_lock),
+        LONE_TEST(a_fenced_command_is_killed_in_signal_mode_too),
+        LONE_TEST(the_keeper_hears_of_each_refresh_and_of_the_stop),
+        LONE_TEST(a_fence_stands_when_the_lease_is_lost),
+        LONE_TEST(a_fence_comes_down_before_the_lease_is_released),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
