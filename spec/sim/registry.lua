@@ -3,12 +3,12 @@ package.path = "spec/?.lua;lua/?.lua;lua/?/init.lua;" .. package.path
 local World = require "support.registry_world"
 
 local from, count = tonumber(arg[1]), tonumber(arg[2])
-local terms, acknowledged = 0, 0
+local terms, acknowledged, events = 0, 0, 0
 for seed = from, from + count - 1 do
   for _, case in ipairs(World.CLUSTERS) do
     local fine, problem = pcall(function()
       local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(World.SECONDS)
-      terms, acknowledged = terms + world.terms, acknowledged + world.acknowledged
+      terms, acknowledged, events = terms + world.terms, acknowledged + world.acknowledged, events + world.clock.order
     end)
     if not fine then
       print(("%d nodes%s: %s"):format(case.nodes, case.strict and ", strict" or "", problem))
@@ -16,4 +16,4 @@ for seed = from, from + count - 1 do
     end
   end
 end
-print(("%d seeds passed: registry from %d, %d terms, %d acknowledged"):format(count, from, terms, acknowledged))
+print(("%d seeds passed: registry from %d, %d terms, %d acknowledged, %d events"):format(count, from, terms, acknowledged, events))

@@ -94,6 +94,13 @@ end
 
 local faults = {}
 
+-- What goes wrong later, unless all is to be well by then.
+local function later(world, seconds, fn)
+  world.clock:after(seconds, function()
+    if not world.quiet then fn() end
+  end)
+end
+
 function faults.kill(world, node) world:kill(node, false) end
 
 function faults.kill_host(world, node) world:kill(node, true) end
@@ -102,14 +109,13 @@ function faults.kill_host(world, node) world:kill(node, true) end
 function faults.kill_in_a_row(world)
   local left = 3
   local function look()
-    if world.quiet then return end
     for _, node in ipairs(world.nodes) do
       if world:acting(node) then
         world:kill(node, world:chance(0.7))
         left = left - 1
       end
     end
-    if left > 0 then world.clock:after(world.random() * 0.03, look) end
+    if left > 0 then later(world, world.random() * 0.03, look) end
   end
   look()
 end
@@ -177,14 +183,11 @@ function faults.hang_up(world, node)
   local behind
   repeat behind = world.nodes[1 + math.floor(world.random() * #world.nodes)] until behind ~= node
   world.parted[node.name .. behind.name] = true
-  world.clock:after(node.connection.hung - world.clock.now + world.random() * 0.02, function()
-    if world.quiet then return end
+  later(world, node.connection.hung - world.clock.now + world.random() * 0.02, function()
     world:kill(node, true)
     world.parted[node.name .. behind.name] = nil
     for _, other in ipairs(world.nodes) do
-      if other ~= behind then
-        world.clock:after(2 + world.random() * 2, function() faults.stop(world, other) end)
-      end
+      if other ~= behind then later(world, 2 + world.random() * 2, function() faults.stop(world, other) end) end
     end
   end)
 end
@@ -198,8 +201,7 @@ local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "loss
 
 --- Breaks something now and then.
 function trouble.begin(world)
-  world.clock:after(0.2 + world.random() * 4, function()
-    if world.quiet then return end
+  later(world, 0.2 + world.random() * 4, function()
     local node = world.nodes[1 + math.floor(world.random() * #world.nodes)]
     if world:chance(0.4) then -- the one that it hurts most
       for _, one in ipairs(world.nodes) do

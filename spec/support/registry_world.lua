@@ -430,7 +430,9 @@ function World:kill_successor(steps)
   local row = self.store.row
   local epoch, leaving = row.epoch, self.by_id[row.leader]
   leaving.leading, leaving.calling = false, true
-  candidate.abdicate(leaving.member, true, function() self:kill(leaving, true) end)
+  self.dealt:call(function()
+    candidate.abdicate(leaving.member, true, function() self:kill(leaving, true) end)
+  end)
   go_on(self, function() return row.epoch > epoch end)
   local left = steps
   go_on(self, function()
@@ -438,7 +440,7 @@ function World:kill_successor(steps)
     return left < 0
   end)
   local changing = elector.changing(row)
-  if row.leader then self:kill(self.by_id[row.leader], true) end
+  if row.leader then self.dealt:call(function() self:kill(self.by_id[row.leader], true) end) end
   return changing
 end
 
@@ -448,8 +450,10 @@ end
 -- @raise what broke, and when
 function World:run(seconds, breathe)
   run_for(self, seconds, breathe)
-  self.quiet = true
-  trouble.heal(self)
+  self.dealt:call(function()
+    self.quiet = true
+    trouble.heal(self)
+  end)
   run_for(self, 40, breathe)
   check_end(self)
   return self
