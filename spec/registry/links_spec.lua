@@ -136,7 +136,7 @@ describe("a link between members", function()
     eventually(function() return told(a, "there is r@b, not r@c") == 1 end)
     local stream = connect(b)
     stream:write(frames.encode { version = handshake.VERSION + 1, registry = "r", id = "r@a", nonce = "x" })
-    assert.matches("version " .. handshake.VERSION + 1, frames.read(stream, 1024, 5, 5).error)
+    assert.equal("another version of the links", frames.read(stream, 1024, 5, 5).error)
   end)
 
   it("reads no large frame of a stranger, and nothing that is no frame", function()
@@ -232,12 +232,90 @@ describe("a link between members", function()
     listener:close()
   end)
 
-  it("has room for so many strangers only", function()
-    local b = side "b"
+  local function idlers(b, count)
     local streams = {}
-    for i = 1, 40 do streams[i] = connect(b) end
-    eventually(function() return b.links.strangers == 32 end)
+    for i = 1, count do streams[i] = connect(b) end
+    return streams
+  end
+
+  it("has room for so many strangers of one address, and says once that there are more", function()
+    local b = side "b"
+    local streams = idlers(b, 40)
+    eventually(function() return b.links.strangers.count == 32 end, 20)
     assert.is_true(is_cut(streams[40]))
+    assert.equal(1, told(b, "too many connections"))
+    for _, stream in ipairs(streams) do stream:close() end
+    eventually(function() return b.links.strangers.count == 0 end, 20)
+  end)
+
+  it("lets members in, however many strangers of their own address are connected and say nothing", function()
+    local b, stop = side "b", false
+    local idle = {}
+    crown.spawn(function()
+      while not stop do
+        for i = 1, 40 do
+          if idle[i] then idle[i]:close() end
+          idle[i] = crown.tcp.connect("127.0.0.1", b.links.port)
+        end
+        crown.sleep(1)
+      end
+    end)
+    eventually(function() return b.links.strangers.count == 32 end, 20)
+    local a = side "a"
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return a.ups["r@b"] end, 20)
+    a.links:send("r@b", { kind = "ask", of = 1 })
+    eventually(function() return #a.answers == 1 end, 20)
+    stop = true
+    for i = 1, 40 do if idle[i] then idle[i]:close() end end
+    assert.equal(1, told(b, "too many connections"))
+  end)
+
+  it("repeats nothing that a stranger says", function()
+    local FOUL = "\27[2Jfoul words"
+    local a, b = side "a", side "b"
+    local greeting = { version = handshake.VERSION, registry = "r", id = "r@a", runtime = "one", nonce = "x" }
+    for field, value in pairs { version = FOUL, registry = FOUL, id = { FOUL }, runtime = { FOUL } } do
+      local said = {}
+      for key, one in pairs(greeting) do said[key] = one end
+      said[field] = value
+      local stream = connect(b)
+      stream:write(frames.encode(said))
+      local answer = frames.read(stream, 1024, 20, 20)
+      assert.is_string(answer.error)
+      assert.is_nil(answer.error:find("foul", 1, true))
+      stream:close()
+    end
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
+      frames.read(stream, 1024, 5, 5)
+      stream:write(frames.encode { error = FOUL })
+      stream:close()
+    end, { background = true }))
+    local other = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
+      frames.read(stream, 1024, 5, 5)
+      stream:write(frames.encode { id = FOUL, nonce = FOUL, proof = FOUL })
+      stream:close()
+    end, { background = true }))
+    a.links:set_peers { ["r@c"] = "127.0.0.1:" .. listener:port(), ["r@d"] = "127.0.0.1:" .. other:port() }
+    eventually(function() return told(a, "does not know the secret") == 2 end, 20)
+    assert.is_true(#b.events >= 3)
+    for _, one in ipairs { a, b } do assert.equal(0, told(one, "foul")) end
+    listener:close()
+    other:close()
+  end)
+
+  it("tells of the same address and trouble once in a while only", function()
+    local b = side "b"
+    for _ = 1, 5 do
+      for _, bytes in ipairs { "\0\0\0\5hello", frames.encode { version = handshake.VERSION, registry = "another" } } do
+        local stream = connect(b)
+        stream:write(bytes)
+        frames.read(stream, 1024, 20, 20)
+        stream:close()
+      end
+    end
+    eventually(function() return told(b, "not JSON") == 1 and told(b, "another registry") == 1 end, 20)
+    assert.equal(2, #b.events)
   end)
 
   -- Takes what is sent to it at some pace, from a link to it.

@@ -17,6 +17,10 @@ local FRAME_MOST = 1024 -- bytes that a stranger may send at once
 local NONCE = 32        -- bytes
 local TEXT_MOST = 400
 
+-- What somebody may be told before he has proved anything; what else a stranger says is not repeated.
+local VERSION, REGISTRY, GREETING = "another version of the links", "another registry", "no greeting of a member"
+local REFUSALS = { [VERSION] = true, [REGISTRY] = true, [GREETING] = true }
+
 local function is_text(value)
   return type(value) == "string" and #value > 0 and #value <= TEXT_MOST
 end
@@ -38,6 +42,13 @@ local function nonce()
   return base64.encode(crypto.random(NONCE))
 end
 
+-- Whoever knows the secret is asked who he is only then.
+local function is_proved(answer, who, talk)
+  talk.acceptor, talk.ours = answer.id, answer.nonce
+  return is_text(answer.id) and is_text(answer.nonce) and is_text(answer.proof)
+    and crypto.equal(answer.proof, proof(who.secret, "acceptor", talk))
+end
+
 --- The side that dials.
 -- @param stream the connection
 -- @tparam table who `registry`, `id`, `secret`, `runtime`
@@ -45,20 +56,16 @@ end
 -- @number timeout seconds for each step
 -- @return true; or nil, message, code: "denied" where the secrets differ
 function handshake.dial(stream, who, expected, timeout)
-  local talk = { registry = who.registry, dialer = who.id, runtime = who.runtime, acceptor = expected, theirs = nonce() }
+  local talk = { registry = who.registry, dialer = who.id, runtime = who.runtime, theirs = nonce() }
   local sent, problem, code = stream:write(frames.encode { version = handshake.VERSION, registry = who.registry, id = who.id,
     runtime = who.runtime, nonce = talk.theirs })
   if not sent then return nil, problem, code end
   local answer
   answer, problem, code = read(stream, timeout)
   if not answer then return nil, problem, code end
-  if is_text(answer.error) then return nil, "it refuses: " .. answer.error, "denied" end
-  if answer.id ~= expected then return nil, ("there is %s, not %s"):format(tostring(answer.id), expected), "denied" end
-  talk.ours = answer.nonce
-  if not is_text(answer.nonce) or not is_text(answer.proof)
-    or not crypto.equal(answer.proof, proof(who.secret, "acceptor", talk)) then
-    return nil, "it does not know the secret", "denied"
-  end
+  if REFUSALS[answer.error] then return nil, "it refuses: " .. answer.error, "denied" end
+  if not is_proved(answer, who, talk) then return nil, "it does not know the secret", "denied" end
+  if answer.id ~= expected then return nil, ("there is %s, not %s"):format(answer.id, expected), "denied" end
   sent, problem, code = stream:write(frames.encode { proof = proof(who.secret, "dialer", talk) })
   if not sent then return nil, problem, code end
   answer, problem, code = read(stream, timeout)
@@ -68,11 +75,9 @@ function handshake.dial(stream, who, expected, timeout)
 end
 
 local function hello_problem(hello, who)
-  if hello.version ~= handshake.VERSION then
-    return ("version %s of the links, not %d"):format(tostring(hello.version), handshake.VERSION)
-  end
-  if hello.registry ~= who.registry then return "another registry" end
-  if not is_text(hello.id) or not is_text(hello.runtime) or not is_text(hello.nonce) then return "no greeting of a member" end
+  if hello.version ~= handshake.VERSION then return VERSION end
+  if hello.registry ~= who.registry then return REGISTRY end
+  if not is_text(hello.id) or not is_text(hello.runtime) or not is_text(hello.nonce) then return GREETING end
 end
 
 local function refuse(stream, why)

@@ -8,6 +8,7 @@ local elector = require "crown.registry.elector"
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
 local Outbox = require "crown.link.outbox"
+local Strangers = require "crown.registry.strangers"
 local tcp = require "crown.core.tcp"
 local url = require "crown.text.url"
 
@@ -15,7 +16,6 @@ local Links = {}
 Links.__index = Links
 
 local HANDSHAKE = 3                     -- seconds for each of its steps
-local STRANGERS_MOST = 32               -- connections at once that have proved nothing yet
 local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
 local FIRST_PAUSE, MOST_PAUSE = 0.02, 1 -- seconds between dials
 local IN_A_ROW = 32                     -- frames that are read before the loop gets its turn
@@ -220,19 +220,20 @@ local function refused(self, id, runtime)
 end
 
 local function admit(self, stream)
+  local stranger = self.strangers:enter(stream)
+  if not stranger then return nil end
   stream:set_timeout(HANDSHAKE)
-  self.strangers = self.strangers + 1
   local fine, id, problem, code = pcall(handshake.accept, stream, self.who, HANDSHAKE,
     function(...) return refused(self, ...) end)
-  self.strangers = self.strangers - 1
+  self.strangers:leave(stranger)
   if not fine then error(id, 0) end
   if id then return id end
-  if code == "denied" or code == "nonsense" then tell(self, (stream:peer() or "?"):gsub(":%d+$", ""), problem) end
+  if code == "denied" or code == "nonsense" then self.strangers:tell(stranger.address, problem) end
 end
 
 -- A member that dials anew has given its older connection up: nothing more is read from that.
 local function accept(self, stream)
-  if self.closed or self.strangers >= STRANGERS_MOST then return stream:close() end
+  if self.closed then return stream:close() end
   local id = admit(self, stream)
   if id and not self.closed then
     if self.incoming[id] then self.incoming[id]:close() end
@@ -252,7 +253,7 @@ end
 -- sent is taken, `waiting_most` bytes that wait for somebody
 -- @treturn Links or nil, message, code
 function Links.open(options)
-  local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = 0,
+  local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = Strangers.new(options.emit),
     patience = PATIENCE, waiting_most = WAITING_MOST, encoded = setmetatable({}, { __mode = "k" }) }, Links)
   for key, value in pairs(options) do self[key] = value end
   local listener, problem, code = tcp.listen(options.host, options.port, function(stream) accept(self, stream) end,
