@@ -6,6 +6,7 @@
 local admin = require "crown.postgres.admin"
 local Node = require "crown.registry.node"
 local postgres_url = require "crown.postgres.url"
+local secrets = require "crown.registry.secret"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -17,7 +18,6 @@ Registry.__index = Registry
 Registry.leaves = true
 
 local DEFAULT_TTL = 15
-local SECRET_LEAST = 16
 local EVERYWHERE = { ["0.0.0.0"] = true, ["::"] = true, ["*"] = true }
 
 local RULES = {
@@ -27,7 +27,7 @@ local RULES = {
   listen = { type = "string", match = "^%[?[%x:.%w*-]+%]?:%d+$", match_words = "an address and a port: 10.0.0.5:7400" },
   advertise = { type = "string", match = "^%[?[%x:.%w-]+%]?:?%d*$", match_words = "a host, or a host and a port" },
   secret = { type = "string", check = function(value)
-    if #value < SECRET_LEAST then return ("must have at least %d bytes"):format(SECRET_LEAST) end
+    if #value < secrets.LEAST then return ("must have at least %d bytes"):format(secrets.LEAST) end
   end },
   tls = { type = "table" },
   replicas = { type = "number", integer = true, least = 1, most = 100, default = 2 },
@@ -75,6 +75,13 @@ function Registry.init(opts)
   checked.leading = opts.leading or function() return self.leading end
   self.node = Node.new(checked)
   return self
+end
+
+local WEAK = "secret: short or simple, and whoever reaches the port can try them all; make one with 'openssl rand -hex 32'"
+
+--- What works, and should be otherwise.
+function Registry:warnings()
+  return secrets.is_weak(self.node.options.secret) and { WEAK } or {}
 end
 
 local function verdict(self, fine, detail)

@@ -246,6 +246,20 @@ crown.elect { name = "x", oracle = { "registry", %s } }]]):format(options))
       end
     end)
 
+    it("are warned of a secret that can be guessed", function()
+      for _, secret in ipairs { "0123456789abcdef", ("ab"):rep(20), "correct horse battery" } do
+        local code, text = check((FINE:gsub("0123456789abcdef", secret)))
+        assert.equal(0, code)
+        assert.matches("warning%s+secret: short or simple", text)
+        assert.is_nil(text:find(secret, 1, true))
+      end
+      for _, secret in ipairs { "9f86d081884c7d659a2feaa0c55ad015", "n4bQgYhMfWWaL+qgxVrQFQ==" } do
+        local code, text = check((FINE:gsub("0123456789abcdef", secret)))
+        assert.equal(0, code)
+        assert.is_nil(text:find "warning")
+      end
+    end)
+
     it("are told what is wrong", function()
       for option, words in pairs { ['listen = "0.0.0.0:7400"'] = "advertise", ['secret = "short"'] = "16 bytes",
         ['listen = "here"'] = "port", ["replicas = 0"] = "replicas", ["nonsense = 1"] = "nonsense" } do

@@ -55,6 +55,43 @@ describe("names in a registry", function()
     assert.is_true(a:ask("unregister", { name = "none" }))
   end)
 
+  it("are told of when they change, until nobody wants to hear of it", function()
+    local a, b = cluster:join_all { "a", "b" }
+    local told = {}
+    local function hear()
+      for _, one in ipairs(b:ask "changes" or {}) do told[one[1]] = { one[2], one[3] } end
+    end
+    hear()
+    assert.is_true(a:ask("register", { name = "one", value = { port = 1 } }))
+    assert.is_true(b:ask("register", { name = "two" }))
+    eventually(function() hear() return told.one and told.two end, 20)
+    assert.same({ { port = 1 }, "a" }, told.one)
+    assert.same({ true, "b" }, told.two)
+    assert.is_true(a:ask("unregister", { name = "one" }))
+    eventually(function() hear() return told.one[1] == false end, 20)
+    told = {}
+    assert.is_true(a:ask("register", { name = "three" }))
+    a.candidate:hurt("KILL", "supervise", "runtime")
+    eventually(function() hear() return told.three and told.three[1] == false end, 20)
+    b:ask "cancel"
+    b:ask "changes"
+    assert.is_true(b:ask("register", { name = "four" }))
+    eventually(function() hear() return told.four end, 20)
+  end)
+
+  it("can be asked for by what they begin with", function()
+    local a, b = cluster:join_all { "a", "b" }
+    for _, one in ipairs { "mail/1", "mail/2", "mai", "web" } do assert.is_true(a:ask("register", { name = one, value = one })) end
+    for _, member in ipairs { a, b } do
+      eventually(function()
+        assert.same({ ["mail/1"] = { value = "mail/1", owner = "a" }, ["mail/2"] = { value = "mail/2", owner = "a" } },
+          (member:ask("names", { prefix = "mail/" })))
+        return true
+      end, 20)
+    end
+    assert.same({}, (a:ask("names", { prefix = "none" })))
+  end)
+
   it("go with their owner's runtime, however it ends", function()
     local members = { cluster:join_all { "a", "b", "c" } }
     for i, hurt in ipairs { function(one) one.candidate:signal "TERM" end,

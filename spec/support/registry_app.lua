@@ -14,7 +14,7 @@ local answers = {}
 function answers.register(ask) return { names:register(ask.name, ask.value, { timeout = ask.timeout }) } end
 function answers.unregister(ask) return { names:unregister(ask.name, { timeout = ask.timeout }) } end
 function answers.whereis(ask) return { names:whereis(ask.name) } end
-function answers.names() return { names:names() } end
+function answers.names(ask) return { names:names(ask.prefix) } end
 function answers.members() return { names:members() } end
 function answers.leader() return { names:leader() } end
 
@@ -23,6 +23,21 @@ function answers.count()
   local member = Node.of(options.name).member
   local known = member.replica.owners[member.id .. "\n" .. tostring(member.token)]
   return { member.replica.count, known and known.count or 0, member.token }
+end
+
+-- What has changed since this was asked for last.
+local changed, watch = {}, nil
+function answers.changes()
+  watch = watch or names:on_change(function(name, value, owner) changed[#changed + 1] = { name, value or false, owner or false } end)
+  local found = changed
+  changed = {}
+  return { found }
+end
+
+function answers.cancel()
+  watch:cancel()
+  watch = nil
+  return { true }
 end
 
 -- Milliseconds of processor time, and of time, that the loop was away at most since this was asked for last.

@@ -5,6 +5,7 @@ local app = require "crown.command.app"
 local core = require "crown.core"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
+local oracle = require "crown.election.contract"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
@@ -42,11 +43,18 @@ local function check_programs(election)
   end
 end
 
+local function warnings_of(election)
+  local warnings = election.module.warnings
+  return warnings and election.state ~= oracle.IGNORE and warnings(election.state) or {}
+end
+
 local function describe(election)
   local spec = election.options
   local child = spec.child and table.concat(spec.child.argv, " ") or "none"
-  return ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
+  local text = ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
     core.redact(child), election.timing)
+  for _, warning in ipairs(warnings_of(election)) do text = text .. "\nwarning        " .. warning end
+  return text
 end
 
 --- The verb.
@@ -65,9 +73,10 @@ function check.run(options, words, argv)
   if options.json then
     local list = {}
     for _, election in ipairs(settings.declared) do
-      list[#list + 1] = { name = election.name, oracle = election.options.oracle, timing = election.timing }
+      list[#list + 1] = { name = election.name, oracle = election.options.oracle, timing = election.timing,
+        warnings = warnings_of(election) }
     end
-    print(json.encode(list))
+    print(json.encode(list, "warnings"))
     return 0
   end
   for _, election in ipairs(settings.declared) do io.write(indent(describe(election)), "\n") end

@@ -137,6 +137,17 @@ function Registry:names(prefix)
   return found
 end
 
+--- Tells of each name that changes at this node from now on: what it has become, not each step on the way, and possibly more
+-- than once. A leader's own copy may be ahead of what it has acknowledged.
+-- @tparam function fn `fn(name, value, owner)` in a task, one after the other; without value and owner where nobody has it
+-- @treturn Watch with `:cancel()`; made inside a term, it ends with it
+function Registry:on_change(fn)
+  if type(fn) ~= "function" then error("on_change: a function expected", 2) end
+  local watch, problem = self.node:watch(fn)
+  if not watch then error("on_change: " .. problem, 2) end
+  return watch
+end
+
 --- The members, as this node last heard; also while the registry changes over.
 -- @treturn table an array of `{ id, node, address, joined_at (seconds of the store's clock), leader }`, by id
 function Registry:members()

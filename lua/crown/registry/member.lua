@@ -25,13 +25,13 @@ local JOIN_AGAIN = 1  -- seconds until a join that had no effect is repeated
 
 --- Makes one; nothing happens before `start`.
 -- @tparam table options `registry`, `node`, `runtime` (the candidate's token), `address`, `ttl`, `replicas`,
--- `replicate_timeout`, `snapshot_timeout`, `strict`, `most`
+-- `replicate_timeout`, `snapshot_timeout`, `strict`, `most`, `watchers` of the names
 -- @tparam table effects
 -- @treturn Member `own` are the names of this node; `view`, `joined`, `token`, `leaving`, `linked`, `replica` and `authority`
 -- tell where it stands
 function Member.new(options, effects)
   local self = setmetatable({ options = options, effects = effects, id = elector.member_id(options.node, options.registry),
-    replica = Replica.new(), linked = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
+    replica = Replica.new(options.watchers), linked = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
   self.own = OwnNames.new(self)
   return self
 end

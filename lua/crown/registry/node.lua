@@ -10,6 +10,7 @@ local Links = require "crown.registry.links"
 local Member = require "crown.registry.member"
 local promise = require "crown.core.promise"
 local Store = require "crown.registry.store"
+local Watch = require "crown.registry.watch"
 
 local Node = {}
 Node.__index = Node
@@ -71,7 +72,7 @@ end
 -- `advertise`, `tls`, and those of crown.registry.member; `leading()`, `emit(event, fields)`, `told(what)`
 -- @treturn Node
 function Node.new(options)
-  local self = setmetatable({ options = options }, Node)
+  local self = setmetatable({ options = options, watches = {}, watchers = {} }, Node)
   nodes[options.registry] = self
   return self
 end
@@ -102,7 +103,7 @@ function Node:start()
   local options = self.options
   local member = Member.new({ registry = options.registry, node = options.node, runtime = options.token, ttl = options.ttl,
     replicas = options.replicas, replicate_timeout = options.replicate_timeout, snapshot_timeout = options.snapshot_timeout,
-    strict = options.strict, most = options.most }, effects_of(self, options))
+    strict = options.strict, most = options.most, watchers = self.watchers }, effects_of(self, options))
   local links, problem = open_links(self, member.id)
   if not links then return nil, problem end
   local store
@@ -114,6 +115,7 @@ function Node:start()
   end
   member.options.address = ("%s:%d"):format(options.advertise or options.host, options.advertised_port or links.port)
   self.member, self.links, self.store = member, links, store
+  for _, watch in ipairs(self.watches) do watch.replica = member.replica end
   atomic(member.start, member)
   return true
 end
@@ -170,6 +172,29 @@ function Node:abdicate(ending)
   self.links:close()
   self.store:close()
   nodes[self.options.registry] = nil
+end
+
+local function forget(self, watch)
+  for i, one in ipairs(self.watches) do
+    if one == watch then
+      table.remove(self.watches, i)
+      return table.remove(self.watchers, i)
+    end
+  end
+end
+
+--- Tells of names that change here.
+-- @tparam function fn as for crown.registry.watch
+-- @treturn Watch or nil and a message
+function Node:watch(fn)
+  local watch, problem = Watch.new(fn, self.options.emit, function(one) atomic(forget, self, one) end)
+  if not watch then return nil, problem end
+  watch.replica = self.member and self.member.replica
+  atomic(function()
+    table.insert(self.watches, watch)
+    table.insert(self.watchers, watch.changes)
+  end)
+  return watch
 end
 
 --- Writes a name.

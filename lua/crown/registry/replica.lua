@@ -19,9 +19,15 @@ local ENTRY_BYTES = 16 -- what an entry needs besides its texts, about
 Replica.PART_ROWS = 2000
 
 --- Makes an empty one.
+-- @tparam[opt] table watchers an array of crown.registry.changes, which may be changed, that are told of each name that changes
 -- @treturn Replica its `count` is how many names there are
-function Replica.new()
-  return setmetatable({ rows = Rows.new(), count = 0, owners = {}, epoch = 0, at = { epoch = 0, seq = 0 } }, Replica)
+function Replica.new(watchers)
+  return setmetatable({ rows = Rows.new(), count = 0, owners = {}, epoch = 0, at = { epoch = 0, seq = 0 },
+    watchers = watchers or {} }, Replica)
+end
+
+local function tell(self, name)
+  for _, changes in ipairs(self.watchers) do changes:mark(name) end
 end
 
 local function owner_key(owner, token)
@@ -33,6 +39,7 @@ local function remove(self, name)
   local _, known = self.rows:get(name)
   if not known then return end
   self.rows:remove(name)
+  tell(self, name)
   if known.gone then return end
   known.count = known.count - 1
   self.count = self.count - 1
@@ -50,6 +57,7 @@ local function put(self, name, owner, token, value)
   known.count = known.count + 1
   self.count = self.count + 1
   self.rows:put(name, value, known)
+  tell(self, name)
 end
 
 local function remove_owner(self, owner, token)
@@ -84,7 +92,10 @@ function Replica:sweep(most)
   local stop = math.max(0, place - most)
   while place > stop do
     local name, _, known = rows:at(place)
-    if known.gone then rows:remove(name) end
+    if known.gone then
+      rows:remove(name)
+      tell(self, name)
+    end
     place = place - 1
   end
   self.sweeping = place > 0 and place or nil
@@ -184,6 +195,7 @@ end
 function Replica:adopt()
   local gathered = self.gathered
   self.gathered = nil
+  for _, changes in ipairs(self.watchers) do changes:replaced(self.rows, gathered.copy.rows) end
   self.rows, self.owners, self.count = gathered.copy.rows, gathered.copy.owners, gathered.copy.count
   self.sweeping = gathered.copy.sweeping
   self.at = { epoch = gathered.epoch, seq = gathered.seq }

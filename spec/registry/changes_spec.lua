@@ -1,0 +1,89 @@
+-- Who wants to hear of names that change hears of each, whatever the way on which they do.
+local Changes = require "crown.registry.changes"
+local Replica = require "crown.registry.replica"
+
+describe("a watch on a copy of the names", function()
+  local function watched()
+    local woken = { count = 0 }
+    local changes = Changes.new(function() woken.count = woken.count + 1 end)
+    return Replica.new { changes }, changes, woken
+  end
+
+  local function all(changes)
+    local found, names = {}, changes:take(10)
+    while names do
+      for _, name in ipairs(names) do found[#found + 1] = name end
+      names = changes:take(10)
+    end
+    table.sort(found)
+    return found
+  end
+
+  local function fill(replica, owner, from, to, value)
+    for i = from, to do replica:apply { "+", "n" .. i, owner, "t", value or "1" } end
+  end
+
+  it("tells of what is registered, changed and given up, once however often it was, and wakes once", function()
+    local replica, changes, woken = watched()
+    fill(replica, "r@a", 1, 2)
+    replica:apply { "+", "n1", "r@a", "t", "2" }
+    replica:apply { "-", "n2" }
+    replica:apply { "-", "nobody's" }
+    assert.equal(1, woken.count)
+    assert.same({ "n1", "n2" }, all(changes))
+    replica:apply { "-", "n1" }
+    assert.equal(2, woken.count)
+    assert.same({ "n1" }, all(changes))
+  end)
+
+  it("tells of the names of an owner who is gone", function()
+    local replica, changes = watched()
+    fill(replica, "r@a", 1, 3)
+    replica:apply { "+", "n4", "r@b", "t", "1" }
+    all(changes)
+    replica:apply { "x", "r@a", "t" }
+    replica:apply { "+", "n2", "r@b", "t", "1" }
+    while replica:sweep(1) do end
+    assert.same({ "n1", "n2", "n3" }, all(changes))
+  end)
+
+  local function adopt(replica, other)
+    local walk, seq = other:walk(), 0
+    repeat
+      local part = other:part(walk, { epoch = 2, seq = seq })
+      replica:gather(part, "r@x")
+    until part.last
+    replica:adopt()
+  end
+
+  it("tells of what is another in a copy that is taken whole, also while changes go on and another one is taken", function()
+    local replica, changes = watched()
+    fill(replica, "r@a", 1, 3000)
+    all(changes)
+    local other = Replica.new()
+    fill(other, "r@a", 2, 3000)
+    fill(other, "r@a", 3001, 3002)
+    other:apply { "+", "n7", "r@a", "t", "7" }
+    other:apply { "+", "n8", "r@b", "t", "1" }
+    adopt(replica, other)
+    changes:take(10)
+    replica:apply { "+", "n3000", "r@a", "t", "9" }
+    fill(other, "r@b", 9, 9)
+    adopt(replica, other)
+    local found, seen = {}, {}
+    for _, name in ipairs(all(changes)) do -- some more than once
+      if not seen[name] then found[#found + 1] = name end
+      seen[name] = true
+    end
+    assert.same({ "n1", "n3000", "n3001", "n3002", "n7", "n8", "n9" }, found)
+  end)
+
+  it("tells of who is gone also when another copy is taken before their rows have gone", function()
+    local replica, changes = watched()
+    fill(replica, "r@a", 1, 3)
+    all(changes)
+    replica:apply { "x", "r@a", "t" }
+    adopt(replica, Replica.new())
+    assert.same({ "n1", "n2", "n3" }, all(changes))
+  end)
+end)
