@@ -173,7 +173,15 @@ describe("the elector", function()
       local state = after(empty(), "r@a", join("a", "t1"))
       state.assumed, state.locked, state.now = 0, 1, NOW
       assert.equal("change_over", (elector.plan(state, "r@a", "t1")))
+      assert.equal("change_over", (elector.plan(state, "r@a", "t1", state.epoch - 1)))
       assert.same({ "wait", 1 }, { elector.plan(state, "r@b", "t2") })
+    end)
+
+    it("takes nothing over in an epoch in which it has let go", function()
+      local state = after(empty(), "r@a", join("a", "t1"))
+      state.assumed, state.locked, state.now = 0, 0, NOW
+      state.head = { number = 1, message = {} }
+      assert.equal("decide", (elector.plan(state, "r@a", "t1", state.epoch)))
     end)
 
     it("processes the queue's head unless the queue is locked", function()

@@ -175,16 +175,17 @@ describe("a change-over", function()
 end)
 
 describe("a member", function()
-  local asked, events, peers
+  local asked, events, peers, beat, clock
 
   local function ignore() end
 
   -- One whose join has been taken by the store.
   local function start()
-    asked, events, peers = {}, {}, nil
+    asked, events, peers, beat, clock = {}, {}, nil, nil, 0
     local member = Member.new({ registry = "r", node = "a", runtime = "x", address = "a:1", ttl = 5, replicas = 2,
       replicate_timeout = 1, snapshot_timeout = 1, most = 100 },
-      { now = function() return 0 end, random = function() return 0.5 end, after = ignore, soon = ignore, send = ignore, told = ignore,
+      { now = function() return clock end, random = function() return 0.5 end, soon = ignore, send = ignore, told = ignore,
+        after = function(seconds, fn) if seconds == 5 / 3 then beat = fn end end,
         links = function(wanted) peers = wanted end, emit = function(event, fields) events[#events + 1] = { event, fields.error } end,
         acting = ignore, wanting = ignore, fresh = function() return "ta" end, number = function(last) return last + 1 end,
         ask = function(op, args, done) asked[#asked + 1] = { op = op, args = args, done = done } end })
@@ -214,6 +215,37 @@ describe("a member", function()
     asked[3].done(view(2, { [member.id] = mine }))
     assert.equal(3, member.view.version)
     assert.is_table(member.view.members[other])
+  end)
+
+  it("takes nothing over in an epoch in which it has let go, has that processed, and says so again until it is", function()
+    local member = start()
+    local mine = { token = "ta", runtime = "x", address = "a:1", expires_at = 100 }
+    local chosen = { leader = member.id, leader_token = "ta", epoch = 2, committed_epoch = 1, committed = 7 }
+    member.linked[other] = true
+    asked[2].done(view(1, { [member.id] = mine, [other] = b }, chosen))
+    assert.is_table(member.changeover)
+    member:abdicate()
+    assert.equal("abdicate", asked[3].args.messages[1].kind)
+    local stored = chosen
+    stored.head = { number = 9, message = asked[3].args.messages[1] }
+    asked[3].done(9)
+    asked[4].done(view(2, { [member.id] = mine, [other] = b }, stored))
+    assert.is_nil(member.changeover)
+    assert.equal("decide", asked[5].op)
+    assert.is_nil(asked[5].args.state.members[other].aside)
+    assert.equal(other, asked[5].args.state.leader)
+    for i = 3, #asked do assert.not_equal("assume", asked[i].op) end
+    -- The store had not taken it after all.
+    stored.head = nil
+    local count = #asked
+    clock = 1
+    member:see(view(3, { [member.id] = mine, [other] = b }, stored))
+    beat()
+    clock = 4
+    beat()
+    local again
+    for i = count + 1, #asked do again = again or asked[i].op == "enqueue" and asked[i].args.messages[1].kind == "abdicate" end
+    assert.is_true(again)
   end)
 
   it("takes no answer to what it asked before it joined", function()

@@ -172,10 +172,12 @@ end
 -- message
 -- @string me the node's member id
 -- @string token what it joined with
+-- @number let_go the epoch in which this node has begun to let go, or nil: it does not take over in that one any more
 -- @return "change_over": take the names over; "decide": process the head; "report" and messages to enqueue; or "wait" and
 -- seconds, nil when nothing is due
-function elector.plan(view, me, token)
-  if elector.changing(view) and view.leader == me and view.leader_token == token then return "change_over" end
+function elector.plan(view, me, token, let_go)
+  local chosen = elector.changing(view) and view.leader == me and view.leader_token == token
+  if chosen and let_go ~= view.epoch then return "change_over" end
   if view.locked > 0 then return "wait", view.locked end
   if view.head then return "decide" end
   local down, first = expired(view)

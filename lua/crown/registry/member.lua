@@ -237,7 +237,7 @@ local function is_turn(self, key, view, each)
 end
 
 local function act(self, view)
-  local what, detail = elector.plan(view, self.id, self.token)
+  local what, detail = elector.plan(view, self.id, self.token, self.let_go)
   if what == "change_over" then
     self:change_over(view)
   elseif what == "decide" then
@@ -309,8 +309,9 @@ end
 
 -- A leader that has let go, or whose election does not take part, stands in the way of the others.
 local function make_way(self)
+  local has_let_go = leads(self, self.view) and self.let_go == self.view.epoch
   local acts = self.effects.acting() or self.effects.wanting() and self:able()
-  if not self:leads() or acts then
+  if acts or not (has_let_go or self:leads()) then
     self.idle_since = nil
     return
   end
@@ -420,7 +421,7 @@ end
 --- Lets go of leading, and stays a member.
 function Member:abdicate()
   if not leads(self, self.view) then return end
-  self.ready = nil -- whatever becomes of the message, this node does not act in this epoch again
+  self.ready, self.let_go = nil, self.view.epoch -- whatever becomes of the message, it does not act in this epoch again
   end_authority(self, "the leader lets go")
   if self.changeover then self.changeover:close() end
   self.changeover = nil
