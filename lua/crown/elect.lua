@@ -5,6 +5,7 @@ local child = require "crown.election.child"
 local control = require "crown.control"
 local core = require "crown.core"
 local elections = require "crown.core.election"
+local journal = require "crown.election.journal"
 local handlers = require "crown.election.handlers"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
@@ -38,7 +39,7 @@ end
 
 --- Everything that happens in tasks of this election, called by the C side: an oracle call's results come back as a
 -- verdict; errors are caught there and reported with the task's traceback.
-function Election:perform(kind, argument)
+function Election:perform(kind, argument, epoch)
   local module, state = self.module, self.state
   if kind == "claim" then return self:bound(kind, oracle.verdict("claim", module.claim(state))) end
   if kind == "refresh" then return self:bound(kind, oracle.verdict("refresh", module.refresh(state))) end
@@ -48,7 +49,7 @@ function Election:perform(kind, argument)
   end
   if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
   if kind == "won" then argument = Term.new(self.handle, self.name, argument) end
-  handlers.call(self.handlers, kind, argument)
+  handlers.call(self.handlers, kind, argument, epoch)
 end
 
 --- What is known now: `phase`, `leader`, `epoch`, `expires_in`, `term`.
@@ -119,6 +120,7 @@ local function make_spec(where, checked, word, module, prepared)
     leaves = module.leaves == true,
     has_won = prepared.functions.won ~= nil,
     has_lost = prepared.functions.lost ~= nil,
+    has_leader = prepared.functions.leader ~= nil,
     has_campaign = prepared.functions.campaign ~= nil,
   }
   check_children(where, checked, spec)
@@ -177,7 +179,7 @@ local function elect(given)
   self.handle = handle
   if settings.checking then return self end
   self.options = nil -- the C side has its own copy
-  control.open()
+  if control.open() then journal.start() end
   handle:start()
   return self
 end

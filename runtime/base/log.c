@@ -238,6 +238,51 @@ static void append_time(struct line *line, bool short_form)
     append_text(line, text);
 }
 
+/* A text of several lines, such as a traceback, goes on below, indented, so that it is none of the
+ * log's own lines. */
+static void append_below(struct line *line, const char *text)
+{
+    append_text(line, "\n    ");
+    for (; *text != '\0'; text++) {
+        size_t control = control_length(text);
+        if (*text == '\n')
+            append_text(line, "\n    ");
+        else
+            append(line, control > 0 ? " " : text, 1);
+        text += control > 1 ? control - 1 : 0;
+    }
+}
+
+static bool has_lines(const struct log_field *field)
+{
+    return field->type == LOG_FIELD_STRING && strchr(field->string, '\n') != NULL;
+}
+
+/* The first line beside the others, the rest below all of them. */
+static void append_fields(struct line *line, const struct log_field *fields, size_t count)
+{
+    char text[LINE_MAX_BYTES];
+    for (size_t i = 0; i < count; i++) {
+        append_text(line, " ");
+        append_text(line, fields[i].key);
+        append_text(line, "=");
+        if (!has_lines(&fields[i])) {
+            append_value(line, &fields[i], false);
+            continue;
+        }
+        copy_redacted(text, fields[i].string);
+        text[strcspn(text, "\n")] = '\0';
+        append_word(line, text);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (has_lines(&fields[i])) {
+            copy_redacted(text, fields[i].string);
+            const char *rest = strchr(text, '\n'); /* none where it was in a password */
+            if (rest != NULL)
+                append_below(line, rest + 1);
+        }
+}
+
 static void write_text(struct line *line, enum log_level level, const char *message,
                        const struct log_field *fields, size_t count)
 {
@@ -249,12 +294,7 @@ static void write_text(struct line *line, enum log_level level, const char *mess
         append(line, control > 0 ? " " : message, 1);
         message += control > 1 ? control - 1 : 0;
     }
-    for (size_t i = 0; i < count; i++) {
-        append_text(line, " ");
-        append_text(line, fields[i].key);
-        append_text(line, "=");
-        append_value(line, &fields[i], false);
-    }
+    append_fields(line, fields, count);
 }
 
 static void write_logfmt(struct line *line, enum log_level level, const char *message,

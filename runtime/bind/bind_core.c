@@ -2,11 +2,13 @@
 #include <lauxlib.h>
 #include <lua5.1/lua-cjson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "bind/bind.h"
 #include "bind/guarded_processes.h"
@@ -26,10 +28,39 @@ static int core_now(lua_State *L)
     return 1;
 }
 
+struct pause {
+    struct op op;
+    struct loop_job job;
+};
+
+static void pause_over(struct loop_job *job)
+{
+    op_complete(&container_of(job, struct pause, job)->op);
+}
+
+static void pause_cancelled(struct op *op)
+{
+    loop_unpost(op->loop, &container_of(op, struct pause, op)->job);
+}
+
+/* Until the loop has turned once: no time has to pass for that, also where the clock is frozen. */
+static int pause_turn(lua_State *L)
+{
+    struct loop *loop = lua_vm_loop(lua_vm_of(L));
+    struct pause *pause = lua_newuserdata(L, sizeof(*pause));
+    *pause = (struct pause){.job = {.run = pause_over}};
+    op_init(&pause->op, loop, pause_cancelled);
+    loop_defer(loop, &pause->job);
+    task_keep(L, -1);
+    return task_wait(L, &pause->op, TIME_NEVER, NULL);
+}
+
 /* sleep(seconds) -> nothing, or nil, "cancelled", "cancelled". */
 static int core_sleep(lua_State *L)
 {
     int64_t ns = clock_ns_from_seconds(luaL_checknumber(L, 1));
+    if (ns == 0)
+        return pause_turn(L);
     return task_wait(L, NULL, clock_add_ns(loop_now(lua_vm_loop(lua_vm_of(L))), ns), NULL);
 }
 
@@ -203,6 +234,14 @@ static int core_node(lua_State *L)
     return 1;
 }
 
+/* what(text): what `ps` calls that which runs here: a verb, or an app. */
+static int core_what(lua_State *L)
+{
+    struct host *host = check_host(L);
+    (void)snprintf(host->what, sizeof(host->what), "%s", luaL_checkstring(L, 1)); /* cut is fine */
+    return 0;
+}
+
 /* heartbeat(seconds): how long the runtime may be silent before it is restarted. */
 static int core_heartbeat(lua_State *L)
 {
@@ -250,6 +289,7 @@ static const luaL_Reg functions[] = {
     {"exit_code", core_exit_code},
     {"load_script", core_load_script},
     {"node", core_node},
+    {"what", core_what},
     {"heartbeat", core_heartbeat},
     {"user_ids", core_user_ids},
     {"home", core_home},

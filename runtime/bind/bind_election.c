@@ -141,6 +141,7 @@ static int election_new(lua_State *L)
     config.has_won = flag_field(L, 2, "has_won");
     config.has_lost = flag_field(L, 2, "has_lost");
     config.has_campaign = flag_field(L, 2, "has_campaign");
+    config.has_leader = flag_field(L, 2, "has_leader");
     struct candidate **handle = lua_newuserdata(L, sizeof(*handle));
     *handle = NULL;
     luaL_getmetatable(L, ELECTION_TYPE);
@@ -235,6 +236,38 @@ static int election_counts(lua_State *L)
         lua_setfield(L, -2, telemetry_event_name((enum telemetry_event)event));
     }
     return 1;
+}
+
+static void push_series(lua_State *L, const struct latency_series *series)
+{
+    lua_createtable(L, LATENCY_BOUNDS + 1, 3);
+    for (int i = 0; i <= LATENCY_BOUNDS; i++) {
+        lua_pushnumber(L, (lua_Number)series->counts[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushstring(L, series->function);
+    lua_setfield(L, -2, "function");
+    lua_pushnumber(L, series->seconds);
+    lua_setfield(L, -2, "seconds");
+}
+
+/* election.latency() -> bounds in seconds, and a table for each oracle function that was called:
+ * `function`, `seconds` in all, and how many calls fell below each bound, the last one above all.
+ */
+static int election_latency(lua_State *L)
+{
+    const struct latency *latency = telemetry_latency(check_host(L)->env.telemetry);
+    lua_createtable(L, LATENCY_BOUNDS, 0);
+    for (int i = 0; i < LATENCY_BOUNDS; i++) {
+        lua_pushnumber(L, latency_bounds[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_newtable(L);
+    for (int i = 0; i < LATENCY_FUNCTIONS && latency->series[i].function != NULL; i++) {
+        push_series(L, &latency->series[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 2;
 }
 
 static int election_is_leader(lua_State *L)
@@ -338,12 +371,19 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg functions[] = {
-    {"new", election_new},         {"on_event", election_on_event},
-    {"want", election_want},       {"emit", election_emit},
-    {"explain", election_explain}, {"events", election_events},
-    {"all", status_all},           {"find", status_find},
-    {"count", status_count},       {"abdicate", election_abdicate_by_name},
-    {"counts", election_counts},   {NULL, NULL},
+    {"new", election_new},
+    {"on_event", election_on_event},
+    {"want", election_want},
+    {"emit", election_emit},
+    {"explain", election_explain},
+    {"events", election_events},
+    {"all", status_all},
+    {"find", status_find},
+    {"count", status_count},
+    {"abdicate", election_abdicate_by_name},
+    {"counts", election_counts},
+    {"latency", election_latency},
+    {NULL, NULL},
 };
 
 int bind_open_election(lua_State *L)

@@ -39,6 +39,45 @@ static int files_replace(lua_State *L)
     return 1;
 }
 
+/* Keeps what there is as PATH.1 when it has grown too long. */
+static int make_room(int fd, const char *path, const char *older, off_t most)
+{
+    struct stat found;
+    if (fstat(fd, &found) < 0 || found.st_size < most)
+        return fd;
+    int fresh = rename(path, older) < 0
+                    ? -1
+                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    (void)close(fd); /* nothing was written */
+    return fresh;
+}
+
+/* append(path, text, most) -> true, or nil, message: in one write, so that lines of several
+ * processes stay whole. A file longer than `most` bytes becomes PATH.1 first. */
+static int files_append(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    size_t size;
+    const char *text = luaL_checklstring(L, 2, &size);
+    const char *older = lua_pushfstring(L, "%s.1", path);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        fd = make_room(fd, path, older, (off_t)luaL_checknumber(L, 3));
+    if (fd < 0)
+        return push_errno(L, "write", path);
+    bool written = write(fd, text, size) == (ssize_t)size;
+    int saved = errno;
+    if (close(fd) < 0 && written) {
+        written = false;
+        saved = errno;
+    }
+    errno = saved;
+    if (!written)
+        return push_errno(L, "write", path);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 /* list(directory) -> the names in it, or nil, message. */
 static int files_list(lua_State *L)
 {
@@ -90,6 +129,7 @@ static int files_fresh(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"replace", files_replace},
+    {"append", files_append},
     {"list", files_list},
     {"kind", files_kind},
     {"fresh", files_fresh},

@@ -14,6 +14,19 @@ static int clock_virtual(lua_State *L)
     return 0;
 }
 
+/* clock_frozen() -> whether it is. real_now() -> the seconds of the clock that nobody freezes. */
+static int clock_frozen(lua_State *L)
+{
+    lua_pushboolean(L, loop_is_virtual(lua_vm_loop(lua_vm_of(L))));
+    return 1;
+}
+
+static int real_now(lua_State *L)
+{
+    lua_pushnumber(L, clock_seconds_from_ns(clock_boottime_ns()));
+    return 1;
+}
+
 struct advance {
     struct op op;
     struct loop_job job;
@@ -51,6 +64,8 @@ static int clock_advance(lua_State *L)
 static const luaL_Reg functions[] = {
     {"clock_virtual", clock_virtual},
     {"clock_advance", clock_advance},
+    {"clock_frozen", clock_frozen},
+    {"real_now", real_now},
     {NULL, NULL},
 };
 

@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <limits.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "bind/bind.h"
@@ -14,6 +15,31 @@ static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
     int64_t left_ns = at_ns - loop_now(lua_vm_loop(lua_vm_of(L)));
     lua_pushnumber(L, left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0);
     lua_setfield(L, -2, key);
+}
+
+static void set_age(lua_State *L, const char *key, int64_t since_ns)
+{
+    if (since_ns == TIME_NEVER)
+        return;
+    int64_t age_ns = loop_now(lua_vm_loop(lua_vm_of(L))) - since_ns;
+    lua_pushnumber(L, clock_seconds_from_ns(age_ns));
+    lua_setfield(L, -2, key);
+}
+
+static void push_store(lua_State *L, const struct candidate_status *status)
+{
+    set_age(L, "answered", status->answered_ns);
+    set_age(L, "away", status->failing_since_ns);
+    if (status->failure != NULL) {
+        lua_pushstring(L, status->failure);
+        lua_setfield(L, -2, "failure");
+    }
+}
+
+static void push_child_end(lua_State *L, int status)
+{
+    lua_pushinteger(L, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    lua_setfield(L, -2, WIFSIGNALED(status) ? "child_signal" : "child_code");
 }
 
 void status_push(lua_State *L, const struct candidate *candidate)
@@ -37,18 +63,21 @@ void status_push(lua_State *L, const struct candidate *candidate)
     lua_setfield(L, -2, "epoch");
     set_seconds(L, "expires_in", status.expires_at_ns);
     set_seconds(L, "next_claim_in", status.view.next_claim_ns);
-    lua_pushnumber(
-        L, clock_seconds_from_ns(loop_now(lua_vm_loop(lua_vm_of(L))) - status.view.since_ns));
-    lua_setfield(L, -2, "since");
+    set_age(L, "since", status.view.since_ns);
     lua_pushnumber(L, (lua_Number)status.view.terms);
     lua_setfield(L, -2, "terms");
     lua_pushboolean(L, status.view.acting);
     lua_setfield(L, -2, "acting");
+    push_store(L, &status);
+    if (status.child_ended)
+        push_child_end(L, status.child_status);
     if (status.child_pid != 0) {
         lua_pushnumber(L, status.child_pid);
         lua_setfield(L, -2, "child");
         lua_pushboolean(L, status.child_lives_on);
         lua_setfield(L, -2, "child_lives_on");
+        lua_pushboolean(L, status.child_unfenced);
+        lua_setfield(L, -2, "child_unfenced");
     }
 }
 

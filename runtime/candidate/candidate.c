@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <lauxlib.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "candidate/feed.h"
 #include "candidate/handlers.h"
 #include "candidate/journal.h"
+#include "candidate/leader.h"
 #include "candidate/oracle_call.h"
 #include "candidate/state.h"
 #include "candidate/term.h"
@@ -19,6 +21,24 @@
 static void timer_fired(struct loop_deadline *timer)
 {
     candidate_feed_type(container_of(timer, struct candidate, timer), ELECTION_EVENT_TIMER);
+}
+
+/* What is waited for, how long, and why. */
+static unsigned amnesia_fields(const struct candidate *candidate, struct log_field *fields)
+{
+    unsigned count = 0;
+    if (candidate->leader_expires_ns != TIME_NEVER)
+        fields[count++] =
+            log_number("wait", round(clock_seconds_from_ns(candidate->leader_expires_ns -
+                                                           loop_now(candidate->env->loop)) *
+                                     10) /
+                                   10);
+    fields[count++] = log_string(
+        "error",
+        "the store is new to us, or was restarted, and may have forgotten who leads: nobody "
+        "claims before a lease that it may have given has run out (the longest TTL in use; a "
+        "shorter ttl waits less)");
+    return count;
 }
 
 /* The core tells what happened to leadership; who leads now is known here. */
@@ -37,20 +57,22 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         [ELECTION_NOTICE_LEADER_DOWN] = TELEMETRY_MONITOR_LEADER_DOWN,
         [ELECTION_NOTICE_MONITOR_TIMEOUT] = TELEMETRY_MONITOR_TIMEOUT,
     };
-    struct log_field fields[1];
+    struct log_field fields[2];
     unsigned count = 0;
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
+    if (action->notice == ELECTION_NOTICE_AMNESIA)
+        count = amnesia_fields(candidate, fields);
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
-    if (action->notice == ELECTION_NOTICE_CLAIMED || action->notice == ELECTION_NOTICE_LOST)
-        candidate->env->changed(candidate->env);
     struct telemetry *telemetry = candidate->env->telemetry;
     if (asked)
         telemetry_emit_at(telemetry, LOG_INFO, &candidate->source, events[action->notice], fields,
                           count);
     else
         telemetry_emit(telemetry, &candidate->source, events[action->notice], fields, count);
+    if (action->notice == ELECTION_NOTICE_LOST)
+        leader_forget_own(candidate);
 }
 
 static void carry_out(struct candidate *candidate, const struct election_action *action)
@@ -138,7 +160,18 @@ static void finish(struct candidate *candidate)
     scope_close(candidate->scope);
 }
 
-static const struct candidate_hands hands = {.carry_out = carry_out, .finish = finish};
+static void stepped(struct candidate *candidate)
+{
+    enum election_phase phase = election_look(&candidate->election).phase;
+    leader_tell(candidate);
+    if (phase == candidate->shown_phase)
+        return;
+    candidate->shown_phase = phase;
+    candidate->env->changed(candidate->env);
+}
+
+static const struct candidate_hands hands = {
+    .carry_out = carry_out, .stepped = stepped, .finish = finish};
 
 static void describe(const struct telemetry_source *source, struct telemetry_subject *subject)
 {
@@ -181,6 +214,8 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     candidate->has_won = config->has_won;
     candidate->has_lost = config->has_lost;
     candidate->has_campaign = config->has_campaign;
+    candidate->has_leader = config->has_leader;
+    candidate->failing_since_ns = candidate->answered_ns = TIME_NEVER;
     candidate->hold_fd = -1;
     candidate->leader_expires_ns = TIME_NEVER;
     candidate->timer.fire = timer_fired;
@@ -217,6 +252,7 @@ void candidate_free(struct candidate *candidate)
     child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
     free(candidate->leader);
+    free(candidate->told.leader);
     free(candidate->failure);
     free(candidate->oracle);
     free(candidate->name);

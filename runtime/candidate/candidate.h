@@ -22,7 +22,7 @@ struct candidate_config {
     const char *name;
     const char *oracle; /* the word events use: "file", "postgres_lease" */
     struct election_config election;
-    bool has_won, has_lost, has_campaign;
+    bool has_won, has_lost, has_campaign, has_leader;
     struct child_options *child; /* NULL: none */
     struct child_options *follower_child;
 };

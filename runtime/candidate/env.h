@@ -28,7 +28,7 @@ struct candidate_env {
     /** The runtime does not end while an election holds it; each `true` is followed by a `false`.
      */
     void (*hold)(struct candidate_env *env, bool on);
-    /** Leadership was won or lost here: who is told of it hears soon. */
+    /** An election is in another phase: who shows it hears soon. */
     void (*changed)(struct candidate_env *env);
     /** The program's exit code, for when the last election has ended. */
     void (*exit_code)(struct candidate_env *env, int code);

@@ -36,6 +36,7 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
         election_step(&candidate->election, &next, &actions);
         for (unsigned i = 0; i < actions.count; i++)
             candidate->hands->carry_out(candidate, &actions.item[i]);
+        candidate->hands->stepped(candidate);
         if (done == queue.count)
             break;
         next = queue.events[done];

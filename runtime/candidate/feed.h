@@ -12,6 +12,8 @@ struct candidate;
 /** What the core's actions are handed to: candidate.c. */
 struct candidate_hands {
     void (*carry_out)(struct candidate *candidate, const struct election_action *action);
+    /** After each step, when its actions are carried out. */
+    void (*stepped)(struct candidate *candidate);
     /** Once, when the core has said FINISH and everything before it is carried out. */
     void (*finish)(struct candidate *candidate);
 };

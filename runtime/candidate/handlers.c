@@ -22,6 +22,24 @@ void handlers_campaign(struct candidate *candidate)
     (void)perform_spawn(candidate, 1, candidate->scope, campaign_done);
 }
 
+static void leader_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
+{
+    (void)nresults;
+    if (outcome == TASK_FAILED)
+        perform_failed(context, TELEMETRY_HANDLER_ERROR, "leader",
+                       lua_tostring(task_state(task), -1));
+}
+
+void handlers_leader(struct candidate *candidate, const char *leader, uint64_t epoch)
+{
+    if (!candidate->has_leader)
+        return;
+    lua_State *L = perform_push(candidate, "leader");
+    lua_pushstring(L, leader);
+    lua_pushnumber(L, (lua_Number)epoch);
+    (void)perform_spawn(candidate, 2, candidate->scope, leader_done);
+}
+
 static void won_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
     struct candidate *candidate = context;

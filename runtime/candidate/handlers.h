@@ -14,6 +14,8 @@ struct candidate;
 
 /** The campaign handler sees each claim and refresh; it neither delays nor decides them. */
 void handlers_campaign(struct candidate *candidate);
+/** Somebody leads now, perhaps this candidate; it neither delays nor decides anything. */
+void handlers_leader(struct candidate *candidate, const char *leader, uint64_t epoch);
 /** Runs in the term's scope. WON_FAILED follows where it raises, or cannot run. */
 void handlers_won(struct candidate *candidate, uint64_t epoch);
 

@@ -1,11 +1,12 @@
 #include "candidate/oracle_call.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "candidate/env.h"
 #include "candidate/feed.h"
 #include "candidate/handlers.h"
+#include "candidate/leader.h"
+#include "candidate/outage.h"
 #include "candidate/perform.h"
 #include "candidate/state.h"
 #include "lua/vm.h"
@@ -37,18 +38,6 @@ static uint64_t epoch_at(lua_State *L, int index)
     return epoch >= 1 && epoch < 9007199254740992.0 ? (uint64_t)epoch : 0;
 }
 
-static void remember_leader(struct candidate *candidate, const char *node, uint64_t epoch,
-                            int64_t expires_ns)
-{
-    if (node == NULL || candidate->leader == NULL || strcmp(node, candidate->leader) != 0) {
-        free(candidate->leader);
-        candidate->leader = node != NULL ? strdup(node) : NULL;
-    }
-    candidate->leader_epoch = epoch;
-    candidate->leader_expires_ns =
-        expires_ns >= 0 ? clock_add_ns(loop_now(candidate->env->loop), expires_ns) : TIME_NEVER;
-}
-
 /* granted, refresh, ttl, epoch, hold: five values from index `first`. */
 static void read_grant(struct candidate *candidate, lua_State *L, int first,
                        struct election_event *event)
@@ -59,7 +48,7 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.epoch = epoch_at(L, first + 3);
     candidate->hold_fd =
         lua_type(L, first + 4) == LUA_TNUMBER ? (int)lua_tonumber(L, first + 4) : -1;
-    remember_leader(candidate, candidate->env->node, event->grant.epoch, -1);
+    leader_remember(candidate, candidate->env->node, event->grant.epoch, -1);
 }
 
 /* denied, expires_in, node, epoch, amnesia, retry_in: six values from index `first`. */
@@ -71,26 +60,8 @@ static void read_denial(struct candidate *candidate, lua_State *L, int first,
     event->denial.epoch = epoch_at(L, first + 3);
     event->denial.amnesia = lua_toboolean(L, first + 4);
     event->denial.retry_ns = seconds_at(L, first + 5, 0);
-    remember_leader(candidate, lua_tostring(L, first + 2), event->denial.epoch,
+    leader_remember(candidate, lua_tostring(L, first + 2), event->denial.epoch,
                     event->denial.expires_ns);
-}
-
-/* The store has answered: the next failure is a new one. */
-static void forget_failure(struct candidate *candidate)
-{
-    free(candidate->failure);
-    candidate->failure = NULL;
-}
-
-/* An outage is told when it begins and when its reason changes, not at every try. */
-static void report_failure(struct candidate *candidate, const char *message)
-{
-    if (candidate->failure != NULL && message != NULL && strcmp(candidate->failure, message) == 0)
-        return;
-    forget_failure(candidate);
-    candidate->failure = message != NULL ? strdup(message) : NULL;
-    perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind],
-                   message);
 }
 
 /* The verdict that lua/crown/election/contract.lua made of what the oracle returned. */
@@ -110,11 +81,11 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         event->type = ELECTION_EVENT_NOTHING;
     } else {
         event->type = ELECTION_EVENT_UNKNOWN;
-        report_failure(candidate, lua_tostring(L, first + 1));
+        outage_report(candidate, function_names[candidate->call_kind], lua_tostring(L, first + 1));
         return;
     }
     if (event->type != ELECTION_EVENT_NOTHING)
-        forget_failure(candidate);
+        outage_over(candidate);
 }
 
 static void call_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
@@ -125,9 +96,10 @@ static void call_done(struct task *task, enum task_outcome outcome, int nresults
     lua_State *L = task_state(task);
     enum candidate_call kind = candidate->call_kind;
     candidate->call = NULL;
+    latency_note(telemetry_latency(candidate->env->telemetry), function_names[kind],
+                 loop_now(candidate->env->loop) - candidate->call_began_ns);
     if (outcome == TASK_FAILED)
-        perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function_names[kind],
-                       lua_tostring(L, -1));
+        outage_report(candidate, function_names[kind], lua_tostring(L, -1));
     else if (outcome == TASK_DONE && kind != CALL_ABDICATE)
         read_verdict(candidate, L, nresults, &event);
     if (kind == CALL_ABDICATE)
@@ -165,6 +137,7 @@ void oracle_call(struct candidate *candidate, const struct election_action *acti
     }
     candidate->call_kind = kind;
     candidate->call_attempt = action->attempt;
+    candidate->call_began_ns = loop_now(candidate->env->loop);
     candidate->call_until_ns = action->until_ns;
     candidate->call = perform_spawn(candidate, more, candidate->scope, call_done);
     if (candidate->call == NULL) {
@@ -181,8 +154,8 @@ void oracle_call_cancel(struct candidate *candidate)
         return;
     if (loop_now(candidate->env->loop) >=
         candidate->call_until_ns) /* else it is the user who stops us */
-        perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function_names[candidate->call_kind],
-                       "no answer in the time allowed");
+        outage_report(candidate, function_names[candidate->call_kind],
+                      "no answer in the time allowed");
     task_drop(candidate->call);
     candidate->call = NULL;
 }

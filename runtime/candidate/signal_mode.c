@@ -102,7 +102,7 @@ bool signal_mode_take_up(struct candidate *candidate)
         return false;
     candidate->workload = candidate->standing;
     candidate->standing = NULL;
-    candidate->workload->stop_requested = false;
+    candidate->workload->stop_requested = candidate->workload->unfenced = false;
     scope_move(&candidate->workload->member, candidate->term.scope);
     return true;
 }
@@ -115,6 +115,7 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     if (!options->signalled || workload->role != ELECTION_ROLE_LEADER || election->stop)
         return false;
     if (!options->fence && is_deadly(workload->child.pid, SIGUSR2)) {
+        workload->unfenced = true;
         const struct log_field pid = log_integer("pid", workload->child.pid);
         telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNFENCED,
                        &pid, 1);

@@ -29,6 +29,7 @@ struct workload {
     bool stop_requested;
     bool killed; /* KILLED was told: its keeper ended it, not it itself */
     bool unstartable;
+    bool unfenced; /* its term is over, it works on, and nothing tells it to stop */
     int status;
 
     /* Signal mode. */
@@ -57,7 +58,7 @@ struct candidate {
     struct election election;
     struct loop_deadline timer;
     int object; /* registry reference of the Lua object */
-    bool has_won, has_lost, has_campaign;
+    bool has_won, has_lost, has_campaign, has_leader;
     bool started;
     bool finished;       /* by the core: nothing is fed any more */
     bool ended;          /* and all that it has started is gone */
@@ -69,14 +70,26 @@ struct candidate {
     struct task *call;
     enum candidate_call call_kind;
     uint32_t call_attempt;
-    int64_t call_until_ns;
+    int64_t call_began_ns, call_until_ns;
     struct mailbox mailbox; /* for handle_info */
 
     /* Who leads, as far as is known. */
     char *leader;
     uint64_t leader_epoch;
     int64_t leader_expires_ns;
-    char *failure; /* why the store gave no answer, as long as it gives none */
+    struct told { /* the leader that was told of last */
+        char *leader;
+        uint64_t epoch;
+    } told;
+
+    /* What the store says, or does not. */
+    char *failure;                         /* why it gave no answer, as long as it gives none */
+    int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */
+
+    enum election_phase shown_phase; /* what env->changed was told of last */
+
+    bool child_ended; /* the leader's command, at least once: as this says */
+    int child_status;
 
     struct child_options *child_options[2]; /* by role */
     struct workload *workload;              /* the one that runs, or NULL */

@@ -31,6 +31,12 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
         candidate->workload != NULL ? candidate->workload : candidate->standing;
     status->child_pid = workload != NULL ? workload->child.pid : 0;
     status->child_lives_on = workload != NULL && workload == candidate->standing;
+    status->child_unfenced = workload != NULL && workload->unfenced;
+    status->child_ended = candidate->child_ended;
+    status->child_status = candidate->child_status;
+    status->failure = candidate->failure;
+    status->failing_since_ns = candidate->failing_since_ns;
+    status->answered_ns = candidate->answered_ns;
     status->child_is_leader =
         candidate->workload != NULL && candidate->workload->role == ELECTION_ROLE_LEADER;
 }

@@ -21,6 +21,12 @@ struct candidate_status {
     pid_t child_pid;   /* 0: none */
     bool child_is_leader;
     bool child_lives_on; /* in signal mode, after its term */
+    bool child_unfenced; /* and works on: nothing ends it, and no signal tells it to stop */
+    bool child_ended;    /* the leader's command, at least once: with this status of waitpid(2) */
+    int child_status;
+    const char *failure;      /* why the store gives no answer; NULL: it does, or was not asked */
+    int64_t failing_since_ns; /* TIME_NEVER: it does not fail */
+    int64_t answered_ns;      /* TIME_NEVER: never */
 };
 
 void candidate_status(const struct candidate *candidate, struct candidate_status *status);

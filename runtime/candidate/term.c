@@ -28,7 +28,8 @@ static void arm(struct candidate *candidate)
     bool lost = term->lost != NULL && scope_runs_here(term->lost) &&
                 loop_now(candidate->env->loop) < term->instants.deadline_ns;
     deadmen_set(candidate->env->deadmen, &candidate->term.deadman,
-                won || lost ? term->instants.deadline_ns : TIME_NEVER);
+                won || lost ? loop_boottime(candidate->env->loop, term->instants.deadline_ns)
+                            : TIME_NEVER);
 }
 
 static void quiet(void *context)

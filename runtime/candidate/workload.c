@@ -65,13 +65,21 @@ static void emit_exit(const struct workload *workload, enum telemetry_event even
     emit(workload, event, fields, count);
 }
 
+/* An end that was asked for, by the signals that we send for it, is none of the command's failures.
+ */
+static int orderly(int code)
+{
+    return code == 128 + SIGINT || code == 128 + SIGTERM ? 0 : code;
+}
+
 /* As a shell says it: 127 not found, 126 not to be executed, 128 + the signal. */
 static int exit_code(const struct workload *workload)
 {
     if (workload->unstartable)
         return workload->status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-    return WIFSIGNALED(workload->status) ? 128 + WTERMSIG(workload->status)
-                                         : WEXITSTATUS(workload->status);
+    int code = WIFSIGNALED(workload->status) ? 128 + WTERMSIG(workload->status)
+                                             : WEXITSTATUS(workload->status);
+    return workload->candidate->election.stop ? orderly(code) : code;
 }
 
 /* Not by us, unless the user asked for its end. */
@@ -86,6 +94,10 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     if (!workload->exited && !workload->unstartable)
         workload->status = message->status;
     streams_finish(&workload->streams);
+    if (workload->role == ELECTION_ROLE_LEADER && !workload->unstartable) {
+        candidate->child_ended = true;
+        candidate->child_status = workload->status;
+    }
     if (!workload->unstartable)
         emit_exit(workload, TELEMETRY_CHILD_STOPPED);
     if (workload_options(workload)->decides && workload_ended_by_itself(workload))

@@ -87,15 +87,20 @@ void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at
                         int64_t deadline_ns)
 {
     struct crown_error err;
-    if (has_keeper(child) && keeper_link_set_deadline(&child->member.keeper, stop_at_ns, kill_at_ns,
-                                                      deadline_ns, &err) < 0)
+    const struct loop *loop = child->children->loop;
+    if (has_keeper(child) &&
+        keeper_link_set_deadline(&child->member.keeper, loop_boottime(loop, stop_at_ns),
+                                 loop_boottime(loop, kill_at_ns), loop_boottime(loop, deadline_ns),
+                                 &err) < 0)
         log_debug("tell the keeper its deadline: %s", err.message);
 }
 
 void child_stop(struct child *child, int64_t kill_at_ns)
 {
     struct crown_error err;
-    if (has_keeper(child) && keeper_link_stop(&child->member.keeper, kill_at_ns, &err) < 0)
+    if (has_keeper(child) &&
+        keeper_link_stop(&child->member.keeper, loop_boottime(child->children->loop, kill_at_ns),
+                         &err) < 0)
         log_debug("tell the keeper to stop: %s", err.message);
 }
 

@@ -7,10 +7,12 @@
 struct candidate_env;
 struct link;
 
-/** What `ps` says this runtime serves. */
-void announce_title(const struct candidate_env *env, struct link *link);
-
-/** Tells the service manager which elections are led here; soon, and once for many changes. */
-void announce_status(struct candidate_env *env);
+/** From now on it is told which elections there are, and which of them are led; again, soon, after
+ * each change, and once for many.
+ * @param what the verb or the app that runs: `ps` shows it behind the program's name. */
+void announce_begin(struct candidate_env *env, struct link *link, const char *what);
+void announce_change(struct candidate_env *env);
+/** Before the loop goes. */
+void announce_end(void);
 
 #endif

@@ -140,7 +140,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     name_node(host);
     *env = (struct candidate_env){.node = host->node,
                                   .hold = hold,
-                                  .changed = announce_status,
+                                  .changed = announce_change,
                                   .exit_code = exit_code,
                                   .children = &host->children};
     env->loop = loop_new(err);
@@ -177,6 +177,7 @@ static void close_host(struct host *host)
 {
     struct candidate_env *env = &host->env;
     exiting_host = NULL;
+    announce_end();
     if (host->link != NULL)
         heartbeat_arm(&host->heartbeat, false);
     heartbeat_answer_no_more();
@@ -231,7 +232,7 @@ static void script_ended(int code, void *context)
         notify_send("READY=1");
     }
     tell_restart(host); /* now that whoever wants to know has subscribed */
-    announce_title(&host->env, host->link);
+    announce_begin(&host->env, host->link, host->what);
 }
 
 int host_run(int supervisor_fd, int journal_fd, void *context)

@@ -26,6 +26,7 @@ struct host {
     struct random random;
     char node[HOST_NODE_SIZE];   /* this candidate's name, by default the host's */
     char token[HOST_TOKEN_SIZE]; /* random, new for each start of the supervisor */
+    char what[64];               /* the verb or the app that runs */
     bool real_time;              /* whether keepers run at real-time priority */
 
     /* host.c alone */

@@ -59,6 +59,12 @@ int64_t loop_now(const struct loop *loop)
     return loop->virtual ? loop->virtual_ns : clock_boottime_ns() + loop->ahead_ns;
 }
 
+int64_t loop_boottime(const struct loop *loop, int64_t at_ns)
+{
+    int64_t ahead_ns = loop->virtual ? loop->virtual_ns - clock_boottime_ns() : loop->ahead_ns;
+    return at_ns == TIME_NEVER || at_ns == 0 ? at_ns : at_ns - ahead_ns;
+}
+
 static struct loop_deadline *of_node(struct heap_node *node)
 {
     return container_of(node, struct loop_deadline, node);
@@ -339,6 +345,11 @@ void loop_set_virtual(struct loop *loop, bool virtual)
     loop->virtual = virtual;
     loop->armed_ns = TIME_NEVER;
     arm_timer(loop);
+}
+
+bool loop_is_virtual(const struct loop *loop)
+{
+    return loop->virtual;
 }
 
 void loop_advance(struct loop *loop, int64_t ns)

@@ -71,9 +71,15 @@ void loop_unwatch(struct loop_watch *watch);
 /** @return now on the loop's clock: CLOCK_BOOTTIME, or the virtual one. */
 int64_t loop_now(const struct loop *loop);
 
+/** @return the instant on CLOCK_BOOTTIME for one on the loop's clock: what other processes and
+ * kernel timers are told. */
+int64_t loop_boottime(const struct loop *loop, int64_t at_ns);
+
 /** For deterministic tests: freezes the loop's clock where it is; deadlines then fire in
  * loop_advance alone. */
 void loop_set_virtual(struct loop *loop, bool virtual);
+
+bool loop_is_virtual(const struct loop *loop);
 
 /** Moves the virtual clock on by `ns`, firing what falls due in order and draining the run queue
  * each time. */

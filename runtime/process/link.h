@@ -28,7 +28,8 @@ int link_heartbeat(struct link *link, struct crown_error *err);
 /** From now on (or no longer) a death of the runtime, or a silence of `silence_ns`, means: restart
  * it. */
 int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_error *err);
-int link_title(struct link *link, const char *text, struct crown_error *err);
+/** What `ps` shows for the supervisor; may be lost. */
+void link_title(struct link *link, const char *text);
 
 /** Answers SIGNAL_ASK: what this runtime is doing. May be called from a signal handler. */
 int link_held(struct link *link, const char *text);

@@ -162,7 +162,7 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         supervisor->armed = false;
         limit_silence(supervisor);
     } else if (message->type == WIRE_TITLE) {
-        title_set("crown-supervise", message->text);
+        title_line(message->text);
     } else if (message->type == WIRE_START_KEEPER) {
         start_keeper(supervisor, message, fds, nfds);
     }

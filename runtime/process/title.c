@@ -24,12 +24,19 @@ char **title_take_arguments(int argc, char **argv, char **envp)
     return copy;
 }
 
-void title_set(const char *comm, const char *text)
+void title_line(const char *text)
 {
-    char clean[256];
+    char clean[512];
     (void)snprintf(clean, sizeof(clean), "%s", text);
     log_redact(clean);
-    (void)prctl(PR_SET_NAME, comm); /* cannot fail: the name is valid memory */
     /* "-": without the program's own name in front (setproctitle(3bsd)). */
-    setproctitle("-%s%s%s", comm, clean[0] != '\0' ? " " : "", clean);
+    setproctitle("-%s", clean);
+}
+
+void title_set(const char *comm, const char *text)
+{
+    char line[300];
+    (void)snprintf(line, sizeof(line), "%s%s%s", comm, text[0] != '\0' ? " " : "", text);
+    (void)prctl(PR_SET_NAME, comm); /* cannot fail: the name is valid memory */
+    title_line(line);
 }

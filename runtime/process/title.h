@@ -17,4 +17,7 @@ char **title_take_arguments(int argc, char **argv, char **envp);
  */
 void title_set(const char *comm, const char *text);
 
+/** The command line alone; the process name stays. */
+void title_line(const char *text);
+
 #endif

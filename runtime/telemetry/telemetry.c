@@ -25,6 +25,7 @@ struct telemetry {
     bool wanted[TELEMETRY_EVENT_COUNT];
     bool wanted_own; /* events that only an oracle knows */
     uint64_t counts[TELEMETRY_EVENT_COUNT];
+    struct latency latency;
 };
 
 struct telemetry *telemetry_new(const char *node)
@@ -200,6 +201,11 @@ bool telemetry_want(struct telemetry *telemetry, const char *name)
 uint64_t telemetry_count(const struct telemetry *telemetry, enum telemetry_event event)
 {
     return telemetry->counts[event];
+}
+
+struct latency *telemetry_latency(struct telemetry *telemetry)
+{
+    return &telemetry->latency;
 }
 
 const char *telemetry_event_name(enum telemetry_event event)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "telemetry/latency.h"
 
 struct telemetry;
 
@@ -18,6 +19,7 @@ struct telemetry;
     X(PROCESS_INITIALIZED, "process.initialized", LOG_DEBUG)                                       \
     X(PROCESS_TERMINATING, "process.terminating", LOG_DEBUG)                                       \
     X(LEADERSHIP_CLAIMED, "leadership.claimed", LOG_INFO)                                          \
+    X(LEADERSHIP_CHANGED, "leadership.changed", LOG_INFO)                                          \
     X(LEADERSHIP_REJECTED, "leadership.rejected", LOG_DEBUG)                                       \
     X(LEADERSHIP_REFRESHED, "leadership.refreshed", LOG_DEBUG)                                     \
     X(LEADERSHIP_UNCERTAIN, "leadership.uncertain", LOG_WARN)                                      \
@@ -82,6 +84,8 @@ bool telemetry_emit_named(struct telemetry *telemetry, const struct telemetry_so
 void telemetry_set_sink(struct telemetry *telemetry, lua_State *L);
 /** Somebody subscribes ("*": to all). @return false when there is no such event. */
 bool telemetry_want(struct telemetry *telemetry, const char *name);
+/** How long calls of oracles took, of the whole runtime. */
+struct latency *telemetry_latency(struct telemetry *telemetry);
 /** @return how often an event was told since the start. */
 uint64_t telemetry_count(const struct telemetry *telemetry, enum telemetry_event event);
 const char *telemetry_event_name(enum telemetry_event event);

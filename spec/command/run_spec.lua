@@ -328,7 +328,7 @@ describe("crown-lua run", function()
     ["no election"] = { {}, "name an election and a command" },
     ["no command"] = { { "x" }, "name a command for 'x'" },
     ["a name with a slash"] = { { "a/b", "true" }, "letters, digits" },
-    ["--wait without --once"] = { { "--wait", "1", "x", "true" }, "belongs to %-%-once" },
+    ["a wait that is no number"] = { { "--wait", "nan", "x", "true" }, "wait" },
     ["--follower in signal mode"] = { { "--signal", "--follower", "true", "x", "true" }, "cannot go with %-%-signal" },
     ["--fence without --signal"] = { { "--fence", "x", "true" }, "belongs to %-%-signal" },
     ["both modes"] = { { "--signal", "--terminate", "x", "true" }, "the opposite of each other" },
@@ -382,5 +382,67 @@ describe("crown-lua run", function()
       one:shows "got it"
       assert.equal(0, one:wait(5))
     end)
+  end)
+
+  describe("says on standard error", function()
+    it("who leads, at once and at each change", function()
+      local one = start("one", "x", "sleep", "60")
+      says(one, "crown%-lua: leading 'x' %(epoch 1%)\n", 20)
+      local two = start("two", "x", "sleep", "60")
+      says(two, "crown%-lua: following 'x'; one leads %(epoch 1%)\n", 20)
+      run { "evict", "--oracle", oracle, "--force", "x" }
+      says(one, "crown%-lua: no longer leading 'x': evicted; campaigning again\n", 20)
+      says(two, "crown%-lua: leading 'x' %(epoch 2%)\n", 20)
+      says(one, "crown%-lua: following 'x'; two leads %(epoch 2%)\n", 20)
+    end)
+
+    it("nothing of it with --quiet, or with --once, which is for crontabs", function()
+      assert.equal("", finish("--quiet", "x", "true").stderr)
+      assert.equal("", finish("--once", "x", "true").stderr)
+    end)
+  end)
+
+  it("with --wait alone, gives up when it has not led in time, and goes on when it has", function()
+    local one = start("one", "x", "sleep", "60")
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    local result = finish("--wait", "0.5", "x", "true")
+    assert.equal(1, result.code)
+    assert.matches("'x' is led by one", result.stderr)
+    local two = start("two", "--wait", "0.5", "y", "sleep", "1.5")
+    assert.equal(0, two:wait(20))
+  end)
+
+  describe("that is told to end", function()
+    for mode, options in pairs { ["by default"] = {}, ["with --signal"] = { "--signal" },
+      ["with --restart permanent"] = { "--restart", "permanent" } } do
+      it(("ends with 0 where its command goes: %s"):format(mode), function()
+        local words = { unpack(options) }
+        for _, word in ipairs { "x", "sleep", "60" } do words[#words + 1] = word end
+        local one = start("one", unpack(words))
+        eventually(function() return #one:pids "child" == 1 end, 20)
+        one:signal "TERM"
+        assert.equal(0, one:wait(20))
+      end)
+    end
+
+    it("ends with what the command says of itself, where that is not the signal", function()
+      local one = start("one", "x", "sh", "-c", "trap 'exit 7' INT; echo ready; while :; do sleep 0.05; done")
+      says(one, "ready", 20)
+      one:signal "TERM"
+      assert.equal(7, one:wait(20))
+    end)
+  end)
+
+  it("shows in ps what it runs, and whether it leads", function()
+    local name = ("ps-%d"):format(require("crown.core").pid)
+    local function line()
+      return crown.exec({ "pgrep", "-a", "-f", "crown-lua run " .. name }).stdout
+    end
+    local one = start("one", name, "sleep", "60")
+    eventually(function() return line():find(name .. " [leading, epoch 1]", 1, true) end, 20)
+    start("two", name, "sleep", "60")
+    eventually(function() return line():find(name .. " [following]", 1, true) end, 20)
+    one:signal "TERM"
+    eventually(function() return line():find(name .. " [leading, epoch 2]", 1, true) end, 20)
   end)
 end)

@@ -222,6 +222,76 @@ describe("crown.elect", function()
     assert.is_false(election:is_leader())
   end)
 
+  describe("tells the leader handler and crown.on", function()
+    local function follow(options)
+      local told, events = {}, {}
+      options.name = unique()
+      options.handlers = { leader = function(name, epoch) told[#told + 1] = name .. " " .. epoch end }
+      crown.on("leadership.changed", function(event)
+        if event.name == options.name then events[#events + 1] = event.leader .. " " .. event.epoch end
+      end)
+      local election = elect(options)
+      return function(...)
+        local expected = { ... }
+        testing.eventually(function() assert.same({ expected, expected }, { told, events }) return true end, 20)
+      end, election
+    end
+
+    it("once of each leader, on followers too", function()
+      local fake = testing.fake_oracle():deny { node = "ann", epoch = 3 }
+      local tells, election = follow { oracle = fake, retry = 0.01 }
+      tells "ann 3"
+      testing.eventually(function() return fake:count "claim" > 3 end)
+      tells "ann 3"
+      fake:deny { node = "ann", epoch = 4 }
+      tells("ann 3", "ann 4")
+      fake:deny()
+      testing.eventually(function() return election:status().leader == nil end)
+      fake:grant(10, { epoch = 5 })
+      tells("ann 3", "ann 4", crown.node .. " 5")
+    end)
+
+    it("not again when an epoch comes to be known later, and again after a term without epochs", function()
+      local fake = testing.fake_oracle():deny { node = "ann" }
+      local tells = follow { oracle = fake, retry = 0.01 }
+      tells "ann 0"
+      fake:deny { node = "ann", epoch = 4 }
+      testing.eventually(function() return fake:count "claim" > 5 end)
+      tells "ann 0"
+      fake:deny { node = "ben" }
+      tells("ann 0", "ben 0")
+    end)
+  end)
+
+  it("names nobody as leader after a child that failed, and says how it ended", function()
+    local election = elect { oracle = testing.fake_oracle():grant(10, { ttl = 30, epoch = 1 }), child = {
+      command = { "sh", "-c", "exit 3" }, restart = { max = 0, within = 60 } } }
+    testing.eventually(function() return election:status().child_code == 3 and election:status().phase == "following" end, 20)
+    assert.is_nil(election:status().leader)
+  end)
+
+  it("says since when the store gives no answer, and why", function()
+    local fake = testing.fake_oracle():fail "out of order"
+    local election = elect { oracle = fake, retry = 0.01 }
+    testing.eventually(function() return election:status().failure == "out of order" end)
+    assert.is_true(election:status().away >= 0)
+    assert.is_nil(election:status().answered)
+    fake:deny()
+    testing.eventually(function() return not election:status().failure end)
+    assert.is_nil(election:status().away)
+    assert.is_true(election:status().answered >= 0)
+  end)
+
+  it("says how long a store that forgot is sat out, and why", function()
+    local said
+    local name = unique()
+    crown.on("oracle.amnesia", function(event) if event.name == name then said = said or event end end)
+    elect { name = name, oracle = testing.fake_oracle():deny { amnesia = true, expires_in = 15 } }
+    testing.eventually(function() return said end)
+    assert.equal(15, said.wait)
+    assert.matches("may have forgotten who leads", said.error)
+  end)
+
   it("counts its own terms where the oracle gives no epoch", function()
     local fake = testing.fake_oracle():grant(10)
     local election = elect { oracle = fake, retry = 0.01 }

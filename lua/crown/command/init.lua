@@ -12,8 +12,8 @@ local url = require "crown.text.url"
 local command = {}
 
 --- The verbs, in the order in which help lists them.
-command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "abdicate", "log-level",
-  "completion", "help" }
+command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "history", "abdicate",
+  "log-level", "completion", "help" }
 
 --- Options that every verb takes.
 command.common = {
@@ -106,6 +106,7 @@ function command.main(argv)
   end
   if not is_verb(word) then
     if not exists(word) then unknown(word) end
+    core.what(word:match "[^/]*$")
     command.apply(options)
     command.serve(options)
     return require("crown.command.app").run(at)
@@ -117,6 +118,7 @@ function command.main(argv)
   if options.help then return require("crown.command.help").run({}, { word }) end
   options["log-level"] = options["log-level"] or verb.log_level
   command.apply(options)
+  core.what(word)
   if verb.campaigns then command.serve(options) end
   return verb.run(options, words, argv)
 end

@@ -4,6 +4,7 @@
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
+local progress = require "crown.command.progress"
 local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
@@ -23,7 +24,9 @@ local run = {
     { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
       help = "from the first stop signal to KILL" },
     { name = "once", help = "give up with exit code 1 when somebody else leads" },
-    { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 }, help = "with --once: try for so long first" },
+    { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
+      help = "give up when it has not led after so long; with --once too, which then tries for so long first" },
+    { name = "quiet", help = "do not say who leads" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace" },
   },
   help = [[
@@ -59,7 +62,6 @@ local function check(options, words)
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
   end
-  if options.wait and not options.once then usage.error("run: --wait belongs to --once") end
 end
 
 local function give_up(election, code, text)
@@ -68,11 +70,12 @@ local function give_up(election, code, text)
   election:stop()
 end
 
--- --once: an answer that somebody else leads, or none at all, ends it, at once or when the time is up.
+-- An answer that somebody else leads, or none at all, ends it, at once or when the time is up. Who has led is past that.
 local function give_up_when_not_leader(election, seconds)
-  local name, problem = election.name, nil
+  local name, problem, led = election.name, nil, false
+  events.listen({ "leadership.claimed" }, function() led = true end)
   local function judge()
-    if election:is_leader() then return end
+    if led or election:is_leader() then return end
     local leader = election:status().leader
     if problem and not leader then return give_up(election, UNREACHABLE, problem) end
     give_up(election, NOT_LEADER, ("'%s' is led by %s"):format(name, leader or "nobody yet"))
@@ -91,10 +94,8 @@ local function give_up_when_not_leader(election, seconds)
   end
 end
 
---- The verb.
-function run.run(options, words)
-  check(options, words)
-  local election = elect {
+local function declare(options, words)
+  return elect {
     name = words[1],
     stop_timeout = options["stop-timeout"],
     child = {
@@ -107,7 +108,14 @@ function run.run(options, words)
     },
     follower_child = options.follower and { command = { "/bin/sh", "-c", options.follower }, stdin = "null" } or nil,
   }
-  if options.once then give_up_when_not_leader(election, options.wait) end
+end
+
+--- The verb.
+function run.run(options, words)
+  check(options, words)
+  local election = declare(options, words)
+  if options.once or options.wait then give_up_when_not_leader(election, options.wait) end
+  if not options.quiet and not options.once then progress(election) end
 end
 
 return run

@@ -73,8 +73,9 @@ local function remove_at_end(path)
 end
 
 --- Opens this runtime's socket, once. Without a place for it there is no status, and no error.
+-- @treturn boolean whether there is one
 function control.open()
-  if listener ~= nil then return end
+  if listener ~= nil then return listener ~= false end
   listener = false
   local dir = directory()
   local path = path_of(core.pid, dir)
@@ -86,6 +87,16 @@ function control.open()
   end
   if listener then remove_at_end(path) end
   if not listener then core.log("debug", "no status socket: " .. problem) end
+  listener = listener or false
+  return listener ~= false
+end
+
+--- Where runtimes whose status this user may see keep their files.
+-- @treturn table an array of directories
+function control.places()
+  local places = { directory() }
+  if core.user_ids() == 0 and places[1] ~= UNITS then places[2] = UNITS end
+  return places
 end
 
 local function ask(path, request)

@@ -21,8 +21,12 @@ local function tell(list, event)
   end
 end
 
+-- Functions of this program's own, called at once: they may not wait.
+local listeners = {}
+
 local function sink(name, event)
   event.event = name
+  for _, fn in ipairs(listeners[name] or {}) do fn(event) end
   tell(subscribers[name] or {}, event)
   tell(subscribers["*"] or {}, event)
 end
@@ -40,9 +44,21 @@ function events.on(name, fn)
   end
   local one, problem = subscription(fn)
   if not one then error("crown.on: " .. problem, 2) end
-  if next(subscribers) == nil then elections.on_event(sink) end
+  elections.on_event(sink)
   subscribers[name] = subscribers[name] or {}
   table.insert(subscribers[name], one)
+end
+
+--- Listens to events without a task for each: for what keeps books of many elections.
+-- @tparam table names of events
+-- @tparam function fn called with each event as crown.on gives it; it may not wait
+function events.listen(names, fn)
+  for _, name in ipairs(names) do
+    assert(elections.want(name))
+    listeners[name] = listeners[name] or {}
+    table.insert(listeners[name], fn)
+  end
+  elections.on_event(sink)
 end
 
 return events

@@ -1,10 +1,10 @@
---- The won, lost and campaign handlers: a module's name or a table, with or without a state of their own.
+--- The won, lost, leader and campaign handlers: a module's name or a table, with or without a state of their own.
 -- @module crown.election.handlers
 
 local usage = require "crown.check.usage"
 
 local handlers = {}
-local KNOWN = { "init", "won", "lost", "campaign" }
+local KNOWN = { "init", "won", "lost", "leader", "campaign" }
 
 local function load_table(where, given)
   if type(given) == "table" then return given end
@@ -59,12 +59,12 @@ end
 --- Calls a handler, the state first where there is one.
 -- @tparam table prepared of handlers.check
 -- @string name of the handler
--- @param argument its argument
-function handlers.call(prepared, name, argument)
+-- @param ... its arguments
+function handlers.call(prepared, name, ...)
   local fn = prepared.functions[name]
   if not fn then return end
-  if prepared.has_state then return fn(prepared.state, argument) end
-  return fn(argument)
+  if prepared.has_state then return fn(prepared.state, ...) end
+  return fn(...)
 end
 
 return handlers

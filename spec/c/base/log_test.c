@@ -50,6 +50,23 @@ static const char *written(void)
     return text;
 }
 
+static void text_shows_a_traceback_line_by_line(void **state)
+{
+    (void)state;
+    const struct log_field fields[] = {
+        log_string("error", "app.lua:3: no\nstack traceback:\n\tapp.lua:3: in \x1b[2Jwon"),
+        log_integer("epoch", 7)};
+    log_event(LOG_ERROR, "handler.error", fields, 2);
+    const char *text = written();
+    assert_non_null(strstr(text, "handler.error error=\"app.lua:3: no\" epoch=7\n"
+                                 "    stack traceback:\n     app.lua:3: in  [2Jwon\n"));
+    const struct log_field secret[] = {log_string("error", "password=\"a\nb\" c")};
+    log_event(LOG_ERROR, "x", secret, 1);
+    text = written();
+    assert_null(strstr(text, "b\""));
+    assert_int_equal(text[strlen(text) - 1], '\n');
+}
+
 static void text_begins_with_the_time_and_a_padded_level(void **state)
 {
     (void)state;
@@ -274,6 +291,7 @@ static void a_secret_with_quotes_does_not_reach_the_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LOG_TEST(text_shows_a_traceback_line_by_line),
         LOG_TEST(text_begins_with_the_time_and_a_padded_level),
         LOG_TEST(text_on_a_terminal_begins_with_the_time_of_day),
         LOG_TEST(a_message_stays_on_one_line),

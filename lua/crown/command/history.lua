@@ -1,0 +1,105 @@
+--- Who led an election, for how long, and why it ended: as this host has seen it.
+-- @module crown.command.history
+
+local console = require "crown.core.console"
+local control = require "crown.control"
+local journal = require "crown.election.journal"
+local json = require "crown.text.json"
+local tables = require "crown.command.tables"
+local words_for = require "crown.command.words"
+
+local history = {
+  summary = "who led an election, for how long, and why it ended",
+  usage = "crown-lua history [NAME] [--last COUNT] [--json]",
+  most_words = 1,
+  options = {
+    { name = "last", value = "COUNT", number = { integer = true, least = 1, most = 1e6 }, help = "so many terms (20)" },
+    { name = "json", help = "for programs" },
+  },
+  help = [[
+Shows the terms of NAME, or of every election, that the runtimes of this user on this host have
+led or seen others lead; the newest is the last. How a term of another host ended is not known
+here. The runtimes write them to the file `history` in $CROWN_DIRECTORY, at most two megabytes.
+Exit code 1 when there is none.]],
+}
+
+local LAST = 20
+
+local function begin(terms, open, entry)
+  local before, leader = open[entry.name], entry.leader
+  if before and before.leader == leader and (before.epoch == entry.epoch or entry.epoch == 0) then return end
+  if before and not before.ended then before.ended = entry.time end
+  local term = { name = entry.name, leader = leader, epoch = entry.epoch, began = entry.time }
+  open[entry.name] = term
+  terms[#terms + 1] = term
+end
+
+local function finish(open, entry)
+  local term = open[entry.name]
+  if not term or term.leader ~= entry.node or term.epoch ~= entry.epoch then return end
+  term.ended, term.reason = entry.time, entry.reason
+end
+
+-- Several runtimes of a host tell of the same term: it counts once, from when it was first seen.
+local function terms_of(entries, name)
+  local terms, open = {}, {}
+  for _, entry in ipairs(entries) do
+    if name == nil or entry.name == name then
+      if entry.event == "leadership.lost" then
+        finish(open, entry)
+      else
+        begin(terms, open, entry)
+      end
+    end
+  end
+  return terms
+end
+
+local function read()
+  local entries = {}
+  for _, place in ipairs(control.places()) do
+    for _, entry in ipairs(journal.read(place)) do entries[#entries + 1] = entry end
+  end
+  for i, entry in ipairs(entries) do entry.order = i end
+  table.sort(entries, function(a, b)
+    if a.time ~= b.time then return a.time < b.time end
+    return a.order < b.order
+  end)
+  return entries
+end
+
+local function last(terms, count)
+  local kept = {}
+  for i = math.max(1, #terms - count + 1), #terms do kept[#kept + 1] = terms[i] end
+  return kept
+end
+
+local function rows_of(terms, name)
+  local rows = {}
+  for i, term in ipairs(terms) do
+    rows[i] = { os.date("%Y-%m-%d %H:%M:%S", term.began), term.leader or "-", ("%d"):format(term.epoch or 0),
+      term.ended and words_for.span(term.ended - term.began) or "-",
+      term.reason or (term.ended and "-" or "not seen to end") }
+    if not name then table.insert(rows[i], 2, term.name) end
+  end
+  return rows
+end
+
+--- The verb.
+function history.run(options, words)
+  local name = words[1]
+  local terms = last(terms_of(read(), name), options.last or LAST)
+  if options.json then
+    io.write(json.line({ terms = terms }, "terms"))
+  elseif #terms == 0 then
+    io.stderr:write(("crown-lua: history: no runtime of yours here has seen anybody lead%s\n"):format(
+      name and (" '%s'"):format(name) or ""))
+  else
+    local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
+    if not name then table.insert(heading, 2, "Election") end
+    io.write(tables.text(heading, rows_of(terms, name), console.columns(1)))
+  end
+  return #terms > 0 and 0 or 1
+end
+
+return history

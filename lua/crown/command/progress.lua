@@ -1,0 +1,47 @@
+--- What `crown-lua run` says on standard error: who leads, at once and at each change.
+-- @module crown.command.progress
+
+local core = require "crown.core"
+local events = require "crown.election.events"
+local printable = require "crown.text.printable"
+local words = require "crown.command.words"
+
+local PATIENCE = 1 -- seconds in which an oracle may still come to know who leads
+
+local function say(format, ...)
+  io.stderr:write("crown-lua: ", printable(format:format(...)), "\n")
+end
+
+local function epoch_of(number)
+  return number and number > 0 and (" (epoch %d)"):format(number) or ""
+end
+
+--- Begins to say it.
+-- @tparam Election election
+local function progress(election)
+  local name, shown, asked = election.name, false, false
+  events.listen({ "leadership.changed" }, function(event)
+    if election:is_leader() or event.phase == "leading" then return end
+    local ends = election:status().expires_in
+    say("following '%s'; %s leads%s%s", name, event.leader, epoch_of(event.epoch),
+      ends and (", its lease ends in %s"):format(words.span(ends)) or "")
+    shown = true
+  end)
+  events.listen({ "leadership.claimed" }, function(event)
+    say("leading '%s'%s", name, epoch_of(event.epoch))
+    shown = true
+  end)
+  events.listen({ "leadership.rejected" }, function(event)
+    if asked or event.leader then return end
+    asked = true
+    core.detach(function()
+      core.sleep(PATIENCE)
+      if not shown then say("following '%s'; the oracle does not say who leads", name) end
+    end)
+  end)
+  events.listen({ "leadership.lost" }, function(event)
+    if event.reason ~= "shutdown" then say("no longer leading '%s': %s; campaigning again", name, event.reason) end
+  end)
+end
+
+return progress

@@ -1,0 +1,70 @@
+--- The changes of leadership that this host has seen, in a file of this user's directory: a line of JSON each, of all
+-- runtimes. `crown-lua history` reads it.
+-- @module crown.election.journal
+
+local core = require "crown.core"
+local directory = require "crown.control.directory"
+local events = require "crown.election.events"
+local files = require "crown.core.files"
+local json = require "crown.text.json"
+
+local journal = {}
+
+local NAME = "/history"
+local MOST = 1e6 -- bytes; what is older is kept once
+local PAUSE = 0.1 -- seconds in which lines are gathered
+
+local path
+local lines = {}
+
+local function flush()
+  local text = table.concat(lines)
+  lines = {}
+  local written, problem = files.append(path, text, MOST)
+  if not written then core.log("debug", "no history: " .. problem) end
+end
+
+local function note(event)
+  lines[#lines + 1] = json.line { event = event.event, time = event.time, name = event.name, node = event.node,
+    leader = event.leader, epoch = event.lost_epoch or event.epoch, reason = event.reason }
+  if #lines > 1 then return end
+  core.detach(function()
+    core.sleep(PAUSE)
+    if #lines > 0 then flush() end
+  end)
+end
+
+-- What has not been written yet when the Lua state ends.
+local function flush_at_end()
+  local guard = newproxy(true)
+  getmetatable(guard).__gc = function()
+    if #lines > 0 then flush() end
+  end
+  journal.guard = guard
+end
+
+--- Begins to keep changes; once.
+function journal.start()
+  if path then return end
+  path = directory() .. NAME
+  flush_at_end()
+  events.listen({ "leadership.changed", "leadership.lost" }, note)
+end
+
+--- What was kept, the oldest first.
+-- @string place the directory: this user's, or another
+-- @treturn table an array of `{ event, time, name, node, leader, epoch, reason }`
+function journal.read(place)
+  local found = {}
+  for _, file in ipairs { place .. NAME .. ".1", place .. NAME } do
+    local opened = io.open(file, "r")
+    for line in opened and opened:lines() or function() end do
+      local fine, entry = pcall(core.json.decode, line)
+      if fine and type(entry) == "table" and entry.event and tonumber(entry.time) then found[#found + 1] = entry end
+    end
+    if opened then opened:close() end
+  end
+  return found
+end
+
+return journal

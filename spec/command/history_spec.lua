@@ -1,0 +1,72 @@
+-- crown-lua history, as operators use it.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+describe("crown-lua history", function()
+  local place, started
+
+  before_each(function() place, started = tempdir(), {} end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function start(node)
+    local one = Candidate.start { args = { "run", "--oracle", "file:" .. place .. "/locks", "reports", "sleep", "60" }, node = node,
+      log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place } }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function history(...)
+    return run({ "history", ... }, { env = { CROWN_DIRECTORY = place } })
+  end
+
+  local function terms()
+    return crown.json.decode(history("reports", "--json").stdout).terms
+  end
+
+  it("shows each term once, whoever saw it, with its reason and how long it lasted", function()
+    assert.equal(1, history("reports").code)
+    local one = start "one"
+    eventually(function() return #terms() == 1 end, 20)
+    local two = start "two"
+    two:follows()
+    one:signal "TERM"
+    eventually(function() return #terms() == 2 end, 20)
+    local found = terms()
+    assert.same({ "one", 1, "shutdown" }, { found[1].leader, found[1].epoch, found[1].reason })
+    assert.is_true(found[1].ended >= found[1].began)
+    assert.same({ "two", 2 }, { found[2].leader, found[2].epoch })
+    assert.is_nil(found[2].ended)
+    local text = history("reports").stdout
+    assert.matches("^Began%s+Leader%s+Epoch%s+Lasted%s+Ended\n%d+%-%d+%-%d+ %d+:%d+:%d+%s+one%s+1%s+[%d.]+ %w+.-shutdown\n", text)
+    assert.matches("two%s+2%s+%-%s+not seen to end\n$", text)
+  end)
+
+  it("shows the last ones, of every election where none is named, and lives with nonsense in the file", function()
+    local lines = { "nonsense", "{}" , '{"event":"leadership.changed"}' }
+    for i = 1, 30 do
+      lines[#lines + 1] = crown.json.encode { event = "leadership.changed", time = i, name = i % 2 == 0 and "even" or "odd",
+        node = "n", leader = "leader\27[2J" .. i, epoch = i }
+    end
+    write_file(place .. "/history", table.concat(lines, "\n") .. "\n")
+    assert.equal(20, #crown.json.decode(history("--json").stdout).terms)
+    assert.equal(3, #crown.json.decode(history("even", "--last", "3", "--json").stdout).terms)
+    local text = history("--last", "2").stdout
+    assert.matches("odd", text)
+    assert.is_nil(text:find "\27")
+    assert.equal(1, history("neither").code)
+    assert.matches("nobody lead 'neither'", history("neither").stderr:gsub("anybody", "nobody"))
+  end)
+
+  it("keeps two megabytes at most", function()
+    write_file(place .. "/history", ("x"):rep(1000000))
+    start "one"
+    eventually(function() return #terms() == 1 end, 20)
+    assert.equal("1000000\n", crown.exec({ "stat", "-c", "%s", place .. "/history.1" }).stdout)
+  end)
+end)

@@ -1,0 +1,42 @@
+-- crown.testing under a frozen clock.
+local crown = require "crown"
+local testing = require "crown.testing"
+
+describe("a frozen clock", function()
+  local clock
+
+  before_each(function() clock = testing.fake_clock() end)
+  after_each(function() clock:restore() end)
+
+  it("lets eventually wait for what other tasks do", function()
+    local done
+    crown.spawn(function()
+      for _ = 1, 3 do crown.sleep(0) end
+      done = true
+    end)
+    assert.is_true(testing.eventually(function() return done end))
+  end)
+
+  it("lets eventually give up in real time", function()
+    local before = clock.now()
+    local fine, problem = pcall(testing.eventually, function() return false end, 0.05)
+    assert.is_false(fine)
+    assert.matches("still not true after 0.05 s", problem)
+    assert.equal(before, clock.now())
+  end)
+
+  it("does not hold up a sleep of no time", function()
+    crown.sleep(0)
+    assert.is_nil((crown.sleep(0)))
+  end)
+
+  it("leaves the keepers of commands their own clock, also after it was let go ahead of time", function()
+    clock:advance(3600)
+    clock:restore()
+    local at = crown.now()
+    local result = assert(crown.exec({ "sleep", "30" }, { timeout = 0.3 }))
+    assert.equal(9, result.signal)
+    assert.is_true(crown.now() - at < 20)
+    clock = testing.fake_clock()
+  end)
+end)
