@@ -1,4 +1,4 @@
--- The examples on Redis, etcd, NATS and HTTP, run as a user runs them.
+-- The examples on Redis, etcd, NATS, HTTP and records over HTTP, run as a user runs them.
 local Candidate = require "support.candidate"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
@@ -6,26 +6,23 @@ local Nats = require "support.nats"
 local Redis = require "support.redis"
 local tempdir = require "support.tempdir"
 
--- An HTTP lease server is an example itself.
-local Lease = {}
-Lease.__index = Lease
-
-function Lease.start()
-  local self = setmetatable({}, Lease)
-  self.process = Candidate.start { args = { "lua/examples/http_lease/lease_server.lua" }, node = "server",
-    log = tempdir() .. "/log" }
-  local port = eventually(function() return self.process:output():match "port (%d+)" end, 10)
-  self.url = "http://127.0.0.1:" .. port .. "/locks"
-  return self
+-- A server over HTTP that is an example itself.
+local function http_server(file, path)
+  local Server = {}
+  function Server.start()
+    local process = Candidate.start { args = { "lua/examples/" .. file }, node = "server", log = tempdir() .. "/log" }
+    local port = eventually(function() return process:output():match "port (%d+)" end, 20)
+    return { url = "http://127.0.0.1:" .. port .. path, destroy = function() process:destroy() end }
+  end
+  return Server
 end
-
-function Lease:destroy() self.process:destroy() end
 
 for example, case in pairs {
   ["redis.lua"] = { Redis, "REDIS_URL" },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["nats_kv.lua"] = { Nats, "NATS_URL" },
-  ["http_lease/app.lua"] = { Lease, "LEASE_URL" },
+  ["http_lease/app.lua"] = { http_server("http_lease/lease_server.lua", "/locks"), "LEASE_URL" },
+  ["cas_oracle/app.lua"] = { http_server("cas_oracle/record_server.lua", "/records"), "RECORDS_URL" },
 } do
   describe("the example " .. example, function()
     local server, started

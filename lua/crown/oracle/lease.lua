@@ -24,9 +24,12 @@ local function granted(self, epoch, delay)
   return true, delay, self.grant
 end
 
--- Leases that were won at once, by a runtime that starts or after a store that was away, are not refreshed at once for ever.
-local function first_delay(self)
-  return self.delay * (FIRST_LEAST + (1 - FIRST_LEAST) * math.random())
+--- Until the first refresh of a lease: those that were won at once, by a runtime that starts or after a store that was away,
+-- are not refreshed at once for ever.
+-- @number delay from one refresh to the next, in seconds
+-- @treturn number seconds, at most the delay
+function Lease.first_delay(delay)
+  return delay * (FIRST_LEAST + (1 - FIRST_LEAST) * math.random())
 end
 
 local function claim(self)
@@ -38,7 +41,7 @@ local function claim(self)
     return denied(second)
   end
   self.leading = true
-  return granted(self, epoch, first_delay(self))
+  return granted(self, epoch, Lease.first_delay(self.delay))
 end
 
 local function refresh(self)

@@ -1,0 +1,239 @@
+local cas = require "crown.oracle.cas"
+local crown = require "crown"
+local elections = require "support.oracle_candidate"
+local eventually = require("crown.testing").eventually
+local testing = require "crown.testing"
+
+local TTL = 0.5
+
+-- A store in a table: `records` by name, each a text and a version.
+local function table_store(changes)
+  local store = { records = {}, writes = 0 }
+  local spec = {
+    word = "table", ttl = TTL,
+    read = function(self)
+      if store.down then return nil, "down" end
+      local one = store.records[self.name]
+      if not one then return false end
+      return one.text, one.version
+    end,
+    write = function(self, text, version)
+      if store.down then return nil, "down" end
+      local one = store.records[self.name]
+      if (one and one.version) ~= version then return false end
+      store.writes = store.writes + 1
+      store.records[self.name] = { text = text, version = store.writes }
+      if store.mute then return nil, "no answer" end
+      return store.writes
+    end,
+    names = function()
+      local names = {}
+      for name in pairs(store.records) do names[#names + 1] = name end
+      return names
+    end,
+  }
+  for key, value in pairs(changes or {}) do spec[key] = value end
+  store.oracle, store.spec = cas.oracle(spec), spec
+  return store
+end
+
+local conformed = table_store()
+testing.conformance("a compare-and-swap store", function()
+  return { module = conformed.oracle, options = { retry = 0.1 }, expires = true, evicts = false, outage = function()
+    conformed.down = true
+    return function() conformed.down = false end
+  end }
+end)
+
+local silent = table_store()
+local told = silent.spec.write
+silent.oracle = cas.oracle { word = "silent", ttl = TTL, read = silent.spec.read, write = function(...)
+  local new, problem = told(...)
+  return new and true or new, problem
+end }
+testing.conformance("a compare-and-swap store that tells no new version", function()
+  return { module = silent.oracle, options = {}, expires = true }
+end)
+
+describe("an oracle on a compare-and-swap store", function()
+  local serial = 0
+  before_each(function() serial = serial + 1 end)
+
+  local function candidate(store, node, options)
+    local given = { name = "cas-" .. serial, node = node or "one" }
+    for key, value in pairs(options or {}) do given[key] = value end
+    return elections.new(store.oracle, given)
+  end
+
+  local function record_of(store)
+    return crown.json.decode(store.records["cas-" .. serial].text)
+  end
+
+  local function win(player)
+    local verdict
+    eventually(function() verdict = player:claim() return verdict[1] == "granted" end, 20)
+    return verdict
+  end
+
+  it("does not believe a record that is missing: it writes that down, and waits one TTL", function()
+    local store = table_store()
+    local verdict = candidate(store):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] >= TTL)
+    assert.is_true(record_of(store).doubted)
+    verdict = candidate(store, "two"):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
+  it("believes it at the first start, where nobody can have deleted it, and only then", function()
+    local store = table_store { trust_empty = true }
+    local one = candidate(store)
+    assert.equal("granted", one:claim()[1])
+    store.records = {}
+    local verdict = one:refresh()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    store.records = {}
+    assert.equal("denied", one:claim()[1])
+  end)
+
+  it("goes on with the epochs when the record was deleted under its leader", function()
+    local store = table_store()
+    local one = candidate(store)
+    local epoch = win(one)[4]
+    store.records = {}
+    local verdict = one:refresh()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(win(one)[4] > epoch)
+  end)
+
+  it("waits for the longest lease that it has heard of when the record is gone", function()
+    local store = table_store()
+    local two = candidate(store, "two")
+    win(two)
+    two:abdicate()
+    win(candidate(store, "one", { ttl = 20 }))
+    two:claim()
+    store.records = {}
+    assert.is_true(two:claim()[2] > 20)
+    local other = candidate(store, "three", { ttl = 40 })
+    assert.is_true(other:claim()[2] > 40)
+    assert.equal(40, record_of(store).ttl)
+  end)
+
+  it("takes a claim without an answer back, so that a late one fails", function()
+    local store = table_store()
+    local one, two = candidate(store), candidate(store, "two")
+    win(one)
+    one:abdicate()
+    store.mute = true
+    assert.equal("unknown", one:claim()[1])
+    store.mute = false
+    one:abdicate()
+    assert.is_nil(record_of(store).token)
+    assert.equal("granted", two:claim()[1])
+  end)
+
+  it("re-reads before it judges: a write of its own without an answer is no loss", function()
+    local store = table_store()
+    local one = candidate(store)
+    local epoch = win(one)[4]
+    store.mute = true
+    assert.equal("unknown", one:refresh()[1])
+    store.mute = false
+    local verdict = one:refresh()
+    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+  end)
+
+  it("takes its own lease at once when its runtime was killed, under a new claim", function()
+    local store = table_store()
+    local one = candidate(store)
+    local epoch = win(one)[4]
+    local again = elections.new(store.oracle, { name = "cas-" .. serial, node = "one" })
+    again.state.token = one.state.token
+    assert.is_true(again:claim()[4] > epoch)
+    assert.equal("denied", one:refresh()[1])
+  end)
+
+  it("sits out a store that went back", function()
+    local store = table_store()
+    local one, two = candidate(store), candidate(store, "two")
+    win(one)
+    one:abdicate()
+    local before = store.records["cas-" .. serial]
+    win(one)
+    two:claim()
+    store.records["cas-" .. serial] = before
+    local verdict = two:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.equal("denied", one:refresh()[1])
+  end)
+
+  it("looks again when it is told that the record has changed", function()
+    local store = table_store()
+    local one, two = candidate(store), candidate(store, "two")
+    win(one)
+    assert.same({ "nothing" }, one:call("handle_info", "changed"))
+    assert.equal("denied", two:call("handle_info", "changed")[1])
+    one:abdicate()
+    assert.equal("granted", two:call("handle_info", "changed")[1])
+    assert.equal("denied", one:call("handle_info", "changed")[1])
+  end)
+
+  it("evicts", function()
+    local store = table_store()
+    local one = candidate(store)
+    local epoch = win(one)[4]
+    local evicted, problem
+    crown.spawn(function() evicted, problem = store.oracle.evict({ wait = 20 }, "cas-" .. serial) end)
+    local verdict
+    eventually(function() verdict = one:refresh() return verdict[1] ~= "granted" end, 20)
+    assert.equal("evicted", verdict[1])
+    assert.equal("granted", one:refresh()[1]) -- while the child is being stopped
+    one:abdicate()
+    eventually(function() return evicted or problem end, 20)
+    assert.same({ node = "one", epoch = epoch }, evicted, problem)
+    assert.same({ nil, ("nobody leads 'cas-%d'"):format(serial) }, { store.oracle.evict({}, "cas-" .. serial) })
+  end)
+
+  it("refuses what is no record of an election, and leaves it alone", function()
+    for _, text in ipairs { "", "hello", "[]", "{}", '{"epoch":1,"serial":1}', '{"epoch":"1","serial":1,"ttl":1}',
+      '{"epoch":1.5,"serial":1,"ttl":1}', '{"epoch":1,"serial":1,"ttl":1e9}', '{"epoch":1,"serial":1,"ttl":1,"token":"t"}' } do
+      local store = table_store()
+      store.records["cas-" .. serial] = { text = text, version = 1 }
+      local verdict = candidate(store):claim()
+      assert.same({ "unknown", "what the store holds is no record of an election" }, verdict)
+      assert.equal(text, store.records["cas-" .. serial].text)
+    end
+  end)
+
+  for title, case in pairs {
+    ["a read without a version"] = { { read = function() return "{}" end }, 'table: read returned "{}", nil: see the' },
+    ["a read that returns nothing"] = { { read = function() end }, "table: read returned nil, nil: see the" },
+    ["a read that says true"] = { { read = function() return true end }, "table: read returned true" },
+    ["an error in read"] = { { read = function() error "oops" end }, "table: an error in read: .*oops" },
+    ["a write that returns nothing"] = { { write = function() end }, "table: write returned nil, nil: see the" },
+    ["a write that returns a table"] = { { write = function() return {} end }, "table: write returned table" },
+    ["an error in write"] = { { write = function() error "oops" end }, "table: an error in write: .*oops" },
+    ["a write that keeps the version"] = { { read = function() return '{"epoch":1,"serial":1,"ttl":1}', 7 end,
+      write = function(_, _, version) return version end }, "table: write returned the version that it replaced %(7%)" },
+  } do
+    it("names who broke the contract: " .. title, function()
+      local verdict = candidate(table_store(case[1])):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches(case[2], verdict[2])
+    end)
+  end
+
+  it("refuses at once what cannot be an oracle, and options that are wrong", function()
+    local function refusal(fn)
+      local fine, problem = pcall(fn)
+      return not fine and problem.message
+    end
+    assert.matches("crown.oracle.cas: write is required: how the record is written",
+      refusal(function() cas.oracle { word = "x", read = print } end))
+    assert.matches("oracle 'table': ttl must be a number, not a string",
+      refusal(function() candidate(table_store(), "one", { ttl = "long" }) end))
+    local store = table_store { init = function(self) return nil, "no " .. self.options.place end }
+    assert.same({ nil, "no here" }, { store.oracle.init { crown_name = "x", node = "n", token = "t", place = "here" } })
+  end)
+end)
