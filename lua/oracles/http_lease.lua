@@ -2,6 +2,7 @@
 -- See docs/oracle-http.md.
 -- @module crown.oracles.http_lease
 
+local Asked = require "crown.link.asked"
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
@@ -37,6 +38,7 @@ local RULES = {
   expires_field = { type = "string", default = "expires_in" },
 }
 local MOST = 65536 -- bytes of an answer
+local BROKEN = 500 -- from this status on the server is not well
 
 --- TTL and refresh delay that these options make.
 function Lease.timing(opts)
@@ -51,6 +53,10 @@ local function escape(text)
   return (text:gsub("[^%w._~-]", function(character) return ("%%%02X"):format(character:byte()) end))
 end
 
+local function server_of(text)
+  return (text:gsub("^%w+://", ""):gsub("[/?].*$", ""):gsub("^.*@", ""))
+end
+
 function Lease.init(opts)
   local checked = check(opts)
   local ttl, delay = Lease.timing(checked)
@@ -59,16 +65,21 @@ function Lease.init(opts)
   if not token then return nil, problem end
   local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
     name = name, delay = delay, number = 0, node = opts.node, token = token,
-    timeout = store_options.timeout(checked, ttl, delay) }, Lease)
+    timeout = store_options.timeout(checked, ttl, delay),
+    server = Asked.new("http_lease", server_of(checked.url)) }, Lease)
   return self
 end
 
 local function ask(self, method, path, body)
   local options = self.options
-  return http.request { url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
+  local answer, problem, code = http.request {
+    url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
     body = json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
     password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key,
     most = MOST }
+  local fine = answer and answer.status < BROKEN
+  self.server:note(fine, problem or not fine and "it answered " .. answer.status)
+  return answer, problem, code
 end
 
 -- What an answer says; an answer that is no JSON says nothing.

@@ -107,8 +107,6 @@ static void closed(void *context, uint64_t generation, const struct crown_error 
     tell_generation(context, "closed", generation, err->message);
 }
 
-/* --- values */
-
 /* --- client:query, client:ready */
 
 static int push_answer(lua_State *L, struct op *op)
@@ -262,6 +260,31 @@ static int client_socket(lua_State *L)
     return 2;
 }
 
+static void push_instant(lua_State *L, int64_t at_ns)
+{
+    if (at_ns > 0)
+        lua_pushnumber(L, clock_seconds_from_ns(at_ns));
+    else
+        lua_pushnil(L);
+}
+
+/* client:condition() -> how it is, since when, when it heard of a server last, how often a
+ * connection was lost, the last server, why there is none that proved good. */
+static int client_condition(lua_State *L)
+{
+    const struct client *client = check_client(L);
+    struct postgres_client_condition condition = {.state = "closed", .problem = NULL};
+    if (client->client != NULL)
+        postgres_client_condition(client->client, &condition);
+    lua_pushstring(L, condition.state);
+    push_instant(L, condition.since_ns);
+    push_instant(L, condition.heard_ns);
+    lua_pushnumber(L, (lua_Number)condition.reconnects);
+    lua_pushstring(L, condition.server);
+    lua_pushstring(L, condition.problem);
+    return 6;
+}
+
 /* While held, the runtime does not end for want of elections: somebody waits for notifications. */
 static int client_hold(lua_State *L)
 {
@@ -333,6 +356,7 @@ int bind_open_postgres(lua_State *L)
         {"generation", client_generation},
         {"server_pid", client_server_pid},
         {"socket", client_socket},
+        {"condition", client_condition},
         {"hold", client_hold},
         {"release", client_release},
         {"close", client_close},

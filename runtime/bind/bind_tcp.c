@@ -1,6 +1,7 @@
 /* crown.core.tcp: connections and listeners.
  * connect(host, port [, options]) -> connection, or nil, message, code; options: timeout (5), tls
- * (true or a table), silence: seconds that a peer which acknowledges nothing goes unnoticed (10).
+ * (true or a table), silence: seconds that a peer which acknowledges nothing goes unnoticed (10),
+ * on_opening(opening): called before the wait; opening:step() tells how far it is.
  * listen(host, port, fn [, options]) -> listener, or nil, message, code; options: tls; background
  * (the program may end meanwhile); fn(connection) runs in a task each. */
 #include <lauxlib.h>

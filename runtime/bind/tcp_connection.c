@@ -137,6 +137,15 @@ int tcp_connect(lua_State *L)
         stream_connect(lua_vm_loop(lua_vm_of(L)), host, port, connection->tls, &err);
     if (connection->stream == NULL)
         return push_error(L, &err);
+    lua_settop(L, 4);
+    if (options) {
+        lua_getfield(L, 3, "on_opening");
+        if (lua_isfunction(L, -1)) {
+            lua_pushvalue(L, 4);
+            lua_call(L, 1, 0);
+        }
+        lua_settop(L, 4);
+    }
     struct op *op = stream_open_op(connection->stream);
     op->context = connection;
     task_keep(L, 4);
@@ -277,6 +286,14 @@ static int connection_uid(lua_State *L)
     return 1;
 }
 
+/* connection:step() -> how far it is, while tcp.connect opens it; nil once it is the caller's. */
+static int connection_step(lua_State *L)
+{
+    const struct connection *connection = check_connection(L);
+    lua_pushstring(L, connection->stream != NULL ? stream_step(connection->stream) : NULL);
+    return 1;
+}
+
 static int connection_set_timeout(lua_State *L)
 {
     check_connection(L)->timeout_ns = clock_ns_from_seconds(luaL_checknumber(L, 2));
@@ -312,6 +329,7 @@ static const luaL_Reg connection_methods[] = {
     {"starttls", connection_starttls},
     {"peer", connection_peer},
     {"uid", connection_uid},
+    {"step", connection_step},
     {"set_timeout", connection_set_timeout},
     {"shutdown", connection_shutdown},
     {"close", connection_close},

@@ -208,6 +208,11 @@ struct dial *dial_start(struct loop *loop, const char *host, const char *port, d
     return dial;
 }
 
+bool dial_is_resolving(const struct dial *dial)
+{
+    return dial->resolution != NULL;
+}
+
 void dial_cancel(struct dial *dial)
 {
     if (dial == NULL)

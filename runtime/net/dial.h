@@ -2,6 +2,8 @@
 #ifndef CROWN_NET_DIAL_H
 #define CROWN_NET_DIAL_H
 
+#include <stdbool.h>
+
 #include "base/address.h"
 #include "base/error.h"
 #include "loop/loop.h"
@@ -25,6 +27,9 @@ typedef void dialled(void *context, int fd, const struct address *address,
  */
 struct dial *dial_start(struct loop *loop, const char *host, const char *port, dialled *done,
                         void *context, struct crown_error *err);
+
+/** @return whether the name is still looked up, and no address tried yet. */
+bool dial_is_resolving(const struct dial *dial);
 
 /** `done` will not be called. NULL is allowed. */
 void dial_cancel(struct dial *dial);

@@ -299,6 +299,17 @@ const struct crown_error *stream_error(const struct stream *stream)
     return &stream->error;
 }
 
+const char *stream_step(const struct stream *stream)
+{
+    static const char *const steps[] = {[STREAM_DIALLING] = "dialling",
+                                        [STREAM_HANDSHAKING] = "handshaking",
+                                        [STREAM_OPEN] = "open",
+                                        [STREAM_CLOSED] = "closed"};
+    if (stream->dial != NULL && dial_is_resolving(stream->dial))
+        return "resolving";
+    return steps[stream->state];
+}
+
 bool stream_is_open(const struct stream *stream)
 {
     return stream->state == STREAM_OPEN;

@@ -43,18 +43,39 @@ struct postgres_client {
     bool died_young;               /* the one before, or the one before that, … */
     struct loop_deadline patience; /* of the queue's most impatient request */
     struct crown_error last_error;
+    int64_t since_ns, heard_ns; /* of what is shown */
+    uint64_t reconnects;
+    char server[300]; /* the last one */
     struct random random;
 };
 
 static void connect_now(struct postgres_client *client);
 
-static const char *where(const struct postgres_client *client, char *text, size_t size)
+static void note_server(struct postgres_client *client)
 {
-    const PGconn *conn = client->session != NULL ? postgres_session_conn(client->session) : NULL;
-    const char *host = conn != NULL ? libpq.PQhost(conn) : NULL;
-    (void)snprintf(text, size, "%s:%s/%s", host != NULL ? host : "postgres",
-                   conn != NULL ? libpq.PQport(conn) : "", conn != NULL ? libpq.PQdb(conn) : "");
-    return text;
+    const PGconn *conn = postgres_session_conn(client->session);
+    const char *host = libpq.PQhost(conn);
+    (void)snprintf(client->server, sizeof(client->server), "%s:%s/%s",
+                   host != NULL ? host : "postgres", libpq.PQport(conn), libpq.PQdb(conn));
+}
+
+/* What is shown is another state from now on. */
+static void mark(struct postgres_client *client)
+{
+    client->since_ns = loop_now(client->loop);
+}
+
+/* The session ends; what it knew is kept. */
+static void drop_session(struct postgres_client *client)
+{
+    if (client->session != NULL) {
+        client->heard_ns = postgres_session_heard_ns(client->session);
+        client->reconnects++;
+        mark(client);
+    }
+    postgres_session_free(client->session);
+    client->session = NULL;
+    client->generation = 0;
 }
 
 static bool is_needed(const struct postgres_client *client)
@@ -132,9 +153,7 @@ static void session_closed(void *context, const struct crown_error *err)
     uint64_t generation = client->generation;
     const struct crown_error why = *err; /* the session's own, which ends here */
     client->lost_in_transaction = postgres_session_in_transaction(client->session);
-    postgres_session_free(client->session);
-    client->session = NULL;
-    client->generation = 0;
+    drop_session(client);
     client->died_young = !client->admitted || client->settled.armed;
     loop_at_cancel(client->loop, &client->settled);
     tell_broken(client, &why);
@@ -162,10 +181,9 @@ static void send_queue(struct postgres_client *client)
 
 static void tell_good(struct postgres_client *client)
 {
-    char text[300];
     client->told_broken = client->died_young = false;
     if (!client->told_connected)
-        client->events.state(client->events.context, true, where(client, text, sizeof(text)), NULL);
+        client->events.state(client->events.context, true, client->server, NULL);
     client->told_connected = true;
 }
 
@@ -173,6 +191,8 @@ static void settled(struct loop_deadline *deadline)
 {
     struct postgres_client *client = container_of(deadline, struct postgres_client, settled);
     client->backoff_ns = BACKOFF_FIRST_NS;
+    client->last_error.code = ERROR_NONE;
+    mark(client);
     tell_good(client);
 }
 
@@ -180,6 +200,7 @@ static void settled(struct loop_deadline *deadline)
 static void admit(struct postgres_client *client)
 {
     client->admitted = true;
+    mark(client);
     loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), SETTLED_NS));
     if (!client->died_young)
         tell_good(client);
@@ -189,9 +210,8 @@ static void admit(struct postgres_client *client)
 
 static void refuse(struct postgres_client *client, const struct crown_error *err)
 {
-    postgres_session_free(client->session);
-    client->session = NULL;
-    client->generation = 0;
+    drop_session(client);
+    mark(client);
     tell_broken(client, err);
     fail_queue(client, err);
     connect_later(client);
@@ -214,6 +234,8 @@ static void connected(void *context, PGconn *conn, const struct crown_error *err
     }
     client->generation = ++client->last_generation;
     client->admitted = false;
+    note_server(client);
+    mark(client);
     if (client->setup)
         client->events.connected(client->events.context, client->generation);
     else
@@ -236,6 +258,7 @@ static void connect_now(struct postgres_client *client)
     struct crown_error err;
     if (client->connect != NULL || client->session != NULL || client->retry.armed)
         return;
+    mark(client);
     client->connect = postgres_connect(client->loop, client->url, client->connect_timeout_ns,
                                        client->silence_ns, connected, client, &err);
     if (client->connect != NULL)
@@ -344,9 +367,7 @@ void postgres_client_unlisten(struct postgres_client *client, const char *channe
 
 void postgres_client_disconnect(struct postgres_client *client)
 {
-    postgres_session_free(client->session);
-    client->session = NULL;
-    client->generation = 0;
+    drop_session(client);
     client->told_connected = false;
     loop_at_cancel(client->loop, &client->settled);
     if (is_needed(client))
@@ -375,6 +396,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->setup = options->setup;
     client->events = *events;
     client->backoff_ns = BACKOFF_FIRST_NS;
+    mark(client);
     client->retry.fire = retry_due;
     client->patience.fire = patience_over;
     client->settled.fire = settled;
@@ -423,6 +445,30 @@ int postgres_client_server_pid(const struct postgres_client *client)
 int postgres_client_socket(const struct postgres_client *client)
 {
     return client->session != NULL ? libpq.PQsocket(postgres_session_conn(client->session)) : -1;
+}
+
+static const char *state_of(const struct postgres_client *client)
+{
+    if (client->connect != NULL)
+        return postgres_connect_step(client->connect);
+    if (client->session == NULL)
+        return client->last_error.code != ERROR_NONE ? "broken" : "idle";
+    if (!client->admitted)
+        return "setting up";
+    return client->settled.armed ? "open" : "proven";
+}
+
+void postgres_client_condition(const struct postgres_client *client,
+                               struct postgres_client_condition *condition)
+{
+    *condition = (struct postgres_client_condition){
+        .state = state_of(client),
+        .since_ns = client->since_ns,
+        .heard_ns =
+            client->session != NULL ? postgres_session_heard_ns(client->session) : client->heard_ns,
+        .reconnects = client->reconnects,
+        .problem = client->last_error.code != ERROR_NONE ? client->last_error.message : NULL};
+    (void)snprintf(condition->server, sizeof(condition->server), "%s", client->server);
 }
 
 struct loop *postgres_client_loop(const struct postgres_client *client)

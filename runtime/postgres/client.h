@@ -77,6 +77,18 @@ bool postgres_client_admitted(const struct postgres_client *client);
 int postgres_client_server_pid(const struct postgres_client *client);
 /** @return the socket, the client's own; -1 while there is none. */
 int postgres_client_socket(const struct postgres_client *client);
+
+/** How a client is, to be shown. */
+struct postgres_client_condition {
+    /* "idle", "resolving", "connecting", "setting up", "open", "proven" or "broken" */
+    const char *state;
+    int64_t since_ns, heard_ns; /* heard: when something came from a server last; 0: never */
+    uint64_t reconnects;
+    const char *problem; /* why there is no connection, or none that proved good; NULL */
+    char server[300];    /* that of the connection, else the last one; empty */
+};
+void postgres_client_condition(const struct postgres_client *client,
+                               struct postgres_client_condition *condition);
 struct loop *postgres_client_loop(const struct postgres_client *client);
 
 #endif

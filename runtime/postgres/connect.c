@@ -238,6 +238,11 @@ struct postgres_connect *postgres_connect(struct loop *loop, const char *url, in
     return c;
 }
 
+const char *postgres_connect_step(const struct postgres_connect *connect)
+{
+    return connect->resolution != NULL ? "resolving" : "connecting";
+}
+
 void postgres_connect_cancel(struct postgres_connect *connect)
 {
     if (connect != NULL)

@@ -27,6 +27,8 @@ typedef void postgres_connected(void *context, PGconn *conn, const struct crown_
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
                                           int64_t silence_ns, postgres_connected *done,
                                           void *context, struct crown_error *err);
+/** @return how far it is: "resolving", or "connecting", which is all that libpq does. */
+const char *postgres_connect_step(const struct postgres_connect *connect);
 /** Gives up; `done` is not called. */
 void postgres_connect_cancel(struct postgres_connect *connect);
 

@@ -23,6 +23,7 @@ struct postgres_session {
     bool in_transaction;
     struct list slots;
     struct loop_watch watch;
+    int64_t heard_ns;
     struct postgres_session_events events;
     struct crown_error error; /* why it is closed */
     struct loop_job closing;  /* the owner hears of it from the run queue */
@@ -187,6 +188,8 @@ static void ready(struct loop_watch *watch, unsigned events)
 {
     struct postgres_session *session = container_of(watch, struct postgres_session, watch);
     bool alive = (events & LOOP_READ) == 0 || libpq.PQconsumeInput(session->conn) == 1;
+    if (alive && (events & LOOP_READ) != 0)
+        session->heard_ns = loop_now(session->loop);
     take_answers(session);
     if (session->closed)
         return;
@@ -263,6 +266,7 @@ struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, b
                                          .conn = conn,
                                          .keep = keep,
                                          .watch = {.ready = ready},
+                                         .heard_ns = loop_now(loop),
                                          .events = *events,
                                          .closing = {.run = tell_closed}};
     list_init(&session->slots);
@@ -279,6 +283,11 @@ void postgres_session_free(struct postgres_session *session)
     break_off(session, &err);
     loop_unpost(session->loop, &session->closing);
     free(session);
+}
+
+int64_t postgres_session_heard_ns(const struct postgres_session *session)
+{
+    return session->heard_ns;
 }
 
 PGconn *postgres_session_conn(const struct postgres_session *session)

@@ -4,6 +4,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
+local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
@@ -34,6 +35,24 @@ describe("the HTTP endpoint", function()
       assert.is_truthy(line:match "^# HELP [%w_]+ ." or line:match "^# TYPE [%w_]+ %l+$"
         or line:match '^[%w_]+{[%w_]+="[^"]*",?[^}]*} [%d.e+-]+$', line)
     end
+  end)
+
+  it("tells Prometheus how the connections to stores are", function()
+    local store = Redis.start()
+    one = Candidate.start { args = { "--log-level", "info", "run", "--oracle", store.url .. "?ttl=5", "--http", "127.0.0.1:0",
+      "web", "sleep", "60" }, node = "one", log = tempdir() .. "/log" }
+    port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end)
+    local labels = ('{connection="1",store="redis",server="127.0.0.1:%d"}'):format(store.port)
+    local function value(name)
+      local body = get("/metrics").body
+      local _, last = body:find(name .. labels .. " ", 1, true)
+      return last and tonumber(body:match("^[%d.]+", last + 1))
+    end
+    eventually(function() return value "crown_store_up" == 1 end, 30)
+    assert.equal(0, value "crown_store_reconnects_total")
+    assert.is_true(value "crown_store_last_answer_seconds" >= 0 and value "crown_store_state_seconds" >= 0)
+    store:destroy()
+    eventually(function() return value "crown_store_up" == 0 and value "crown_store_reconnects_total" == 1 end, 30)
   end)
 
   it("answers for one election with 200 or 503, and for none of ours with 404", function()

@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local program = require "support.program"
+local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
@@ -45,6 +46,23 @@ describe("on this host", function()
     assert.matches("first%s+leading%s+one%s+1%s", result.stdout)
     assert.matches("second%s+leading%s+two%s+1%s", result.stdout)
     assert.equal(one:pids("child")[1], elections().first.child)
+  end)
+
+  it("status --stores shows every connection to a store, as long as it is there", function()
+    local store = Redis.start()
+    local one = Candidate.start { args = { "run", "--log-level", "warn", "--oracle", store.url .. "?ttl=5", "x", "sleep", "60" },
+      node = "one", log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = one
+    local place = "127%.0%.0%.1:" .. store.port
+    for _, line in ipairs { "redis%s+" .. place .. "%s+proven%s+%d", "redis channels%s+" .. place .. "%s+proven%s+%d" } do
+      eventually(function() return call("status", "--stores").stdout:find(line) end, 30)
+    end
+    store:destroy()
+    eventually(function() return call("status", "--stores").stdout:find("Connection refused", 1, true) end, 30)
+    local stores = crown.json.decode(call("status", "--stores", "--json").stdout).runtimes[1].stores
+    assert.equal(2, #stores)
+    assert.same({ "redis", "127.0.0.1:" .. store.port, 1 }, { stores[1].store, stores[1].server, stores[1].reconnects })
+    assert.is_true(stores[1].answered > 0 and stores[1].since >= 0)
   end)
 
   it("status says which runtime does not answer, and forgets one that was killed", function()

@@ -116,6 +116,21 @@ listener:close()]], { server = "answers 127.0.0.1", resolv = "nameserver 127.0.0
     assert.equal("dns\ntrue\n", result.stdout)
   end)
 
+  it("shows that its name is being looked up, also where libpq connects", function()
+    local result = Names.run([[
+local conditions = require "crown.link.conditions"
+local crown = require "crown"
+crown.spawn(function() crown.redis.connect("redis://store.test", { timeout = 3 }) end)
+crown.spawn(function() crown.postgres.connect("postgres://store.test/x", { timeout = 3 }) end)
+local function resolving()
+  local list = conditions.all()
+  return #list == 2 and list[1].state == "resolving" and list[2].state == "resolving"
+end
+print(require("crown.testing").eventually(resolving, 2) or "no")
+os.exit(0)]], { server = "silent" })
+    assert.equal("true\n", result.stdout, result.stderr)
+  end)
+
   it("does not wait long for addresses that are dead", function()
     local result = Names.run([[
 local crown = require "crown"

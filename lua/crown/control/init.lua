@@ -2,6 +2,7 @@
 -- asks, a line answers.
 -- @module crown.control
 
+local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local directory = require "crown.control.directory"
 local elections = require "crown.core.election"
@@ -13,7 +14,7 @@ local usage = require "crown.check.usage"
 
 local control = {}
 
-local PAGE = 1000 -- elections in one answer: a line has its bounds
+local PAGE = 1000 -- elections, or connections, in one answer: a line has its bounds
 local TIMEOUT = 1 -- seconds for a runtime on this host
 local listener
 
@@ -22,6 +23,11 @@ local answers = {}
 function answers.status(request)
   return { pid = core.pid, node = core.node(), version = core.version,
     elections = elections.all(tonumber(request.skip) or 0, PAGE) }
+end
+
+function answers.stores(request)
+  return { pid = core.pid, node = core.node(), version = core.version,
+    stores = conditions.all(tonumber(request.skip) or 0, PAGE) }
 end
 
 function answers.abdicate(request)
@@ -116,16 +122,19 @@ local function ask(path, request)
   return core.json.decode(line)
 end
 
--- Page by page, where the answer is a list of elections.
+-- The answers that are lists, of which a page comes at a time.
+local LISTS = { status = "elections", stores = "stores" }
+
 local function ask_whole(path, request)
   local reply, problem = ask(path, request)
-  local page = reply and reply.elections
+  local list = LISTS[request.ask]
+  local page = reply and list and reply[list]
   while page and #page == PAGE do
     local next_reply
-    next_reply, problem = ask(path, { ask = request.ask, skip = #reply.elections })
-    page = next_reply and next_reply.elections
+    next_reply, problem = ask(path, { ask = request.ask, skip = #reply[list] })
+    page = next_reply and next_reply[list]
     if not page then return nil, problem end
-    for _, one in ipairs(page) do table.insert(reply.elections, one) end
+    for _, one in ipairs(page) do table.insert(reply[list], one) end
   end
   return reply, problem
 end
@@ -149,7 +158,7 @@ local function ask_in(dir, request, found)
 end
 
 --- Asks every runtime of this user on this host; for root those of the service manager's units too.
--- @tparam table request `ask` ("status", "abdicate", "log-level") and what that takes
+-- @tparam table request `ask` ("status", "stores", "abdicate", "log-level") and what that takes
 -- @treturn table an array of answers; of a runtime that does not answer `{ pid =, error = }`
 -- @raise a usage error when the directory is not fit to be trusted
 function control.ask_all(request)

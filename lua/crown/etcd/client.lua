@@ -2,6 +2,7 @@
 -- gateway has them.
 -- @module crown.etcd.client
 
+local Asked = require "crown.link.asked"
 local barrier = require "crown.link.barrier"
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
@@ -42,8 +43,10 @@ end
 -- @number timeout seconds for each question, all endpoints together, unless there are very many
 -- @treturn Client
 function Client.new(parsed, timeout)
+  local members = {}
+  for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", (endpoint:gsub("^%w+://", ""))) end
   return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
-    watches = {} }, Client)
+    members = members, watches = {} }, Client)
 end
 
 local function options_of(self, path, body)
@@ -111,7 +114,9 @@ function Client:ask(path, body)
   for _ = 1, #self.parsed.endpoints do
     local asked = self.at
     found, problem, code = ask_one(self, path, body)
-    if found or code == "store" then return found, problem, code end
+    local answered = found or code == "store"
+    self.members[asked]:note(answered, problem)
+    if answered then return found, problem, code end
     leave(self, asked)
   end
   return nil, problem, code

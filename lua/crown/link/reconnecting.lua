@@ -4,6 +4,7 @@
 -- @module crown.link.reconnecting
 
 local barrier = require "crown.link.barrier"
+local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
 local promise = require "crown.core.promise"
@@ -31,6 +32,10 @@ local function tell_good(self)
   tell(self, "oracle.connected")
 end
 
+local function enter(self, state)
+  self.state, self.since, self.opening = state, core.now(), nil
+end
+
 local function wake(self, ...)
   local waiting = self.waiting
   self.waiting = {}
@@ -46,9 +51,10 @@ local connect
 
 local function lost(self, connection, reason)
   if self.connection ~= connection then return end
-  local settled = core.now() - self.since >= SETTLED
-  self.connection, self.problem, self.state = nil, reason, "broken"
+  local settled = core.now() - self.opened >= SETTLED
+  self.connection, self.problem, self.heard = nil, reason, connection.heard
   self.reconnects, self.died_young = self.reconnects + 1, not settled
+  enter(self, "broken")
   if settled then self.pause = FIRST_PAUSE end
   tell_broken(self, reason)
   connect(self, not settled)
@@ -60,21 +66,22 @@ local function prove(self, connection, at_once)
   core.detach(function()
     core.sleep(SETTLED)
     if self.connection ~= connection then return end
-    self.pause, self.state = FIRST_PAUSE, "proven"
+    self.pause, self.problem = FIRST_PAUSE, nil
+    enter(self, "proven")
     if not at_once then tell_good(self) end
   end)
 end
 
 local function take(self, connection)
-  self.connecting, self.connection, self.problem, self.state = false, connection, nil, "open"
-  self.since = core.now()
+  self.connecting, self.connection, self.opened = false, connection, core.now()
+  enter(self, "open")
   connection.on_close = function(reason) lost(self, connection, reason) end
   prove(self, connection, not self.died_young)
   wake(self, connection)
 end
 
 local function try(self)
-  self.state = "connecting"
+  enter(self, "connecting")
   local connection, problem = barrier.call(self.open, self)
   if self.closed then
     if connection then connection:close() end
@@ -84,7 +91,8 @@ local function try(self)
     take(self, connection)
     return true
   end
-  self.problem, self.state = problem or "the connection closed at once", "broken"
+  self.problem = problem or connection and connection.closed or "the connection closed at once"
+  enter(self, "broken")
   tell_broken(self, self.problem)
   wake(self, nil, self.problem, "closed")
 end
@@ -99,12 +107,15 @@ connect = function(self, after_a_pause)
 end
 
 --- Makes one; it connects by itself.
--- @tparam table options `open(self)` → a connection (with `closed`, `on_close`, `close`), or nil and a message; it may set
--- `self.server`; `label` for events, nil for none; `timeout` in seconds; `server`, how messages name it
--- @treturn Reconnecting its `state` is "connecting", "open", "proven" or "broken", of which `problem` says why
+-- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may set
+-- `self.server`, and hands on_opening and logging_in on to whom they concern; `store`, how it is shown; `label` for events, nil
+-- for none; `timeout` in seconds; `server`, how messages name it
+-- @treturn Reconnecting
 function Reconnecting.new(options)
-  local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout,
-    server = options.server, waiting = {}, told = {}, told_count = 0, pause = FIRST_PAUSE, reconnects = 0 }, Reconnecting)
+  local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout, store = options.store,
+    server = options.server, waiting = {}, told = {}, told_count = 0, pause = FIRST_PAUSE, reconnects = 0,
+    state = "connecting", since = core.now() }, Reconnecting)
+  conditions.add(self)
   connect(self)
   return self
 end
@@ -122,8 +133,28 @@ function Reconnecting:ready(timeout)
   return connection, problem, code
 end
 
+--- Takes note of what is being opened, whose `step()` tells how far it is.
+function Reconnecting:on_opening(opening)
+  self.opening, self.since = opening, core.now()
+end
+
+--- Takes note that there is a connection, on which we log in.
+function Reconnecting:logging_in()
+  enter(self, "logging in")
+end
+
+--- How it is: "connecting" ("resolving", "dialling", "handshaking"), "logging in", "open", "proven" or "broken". See
+-- crown.link.conditions.
+function Reconnecting:condition()
+  local connection = self.connection
+  return { store = self.store, server = self.server, state = self.opening and self.opening:step() or self.state,
+    since = self.since, heard = connection and connection.heard or self.heard, reconnects = self.reconnects,
+    problem = self.problem }
+end
+
 --- Ends it.
 function Reconnecting:close()
+  conditions.remove(self)
   local connection = self.connection
   self.closed, self.connection = true, nil
   wake(self, nil, "closed", "closed")

@@ -41,7 +41,7 @@ local function open(self, link)
     local place = self.parsed.hosts[self.at]
     link.server = ("%s:%d"):format(place.host, place.port)
     local connection
-    connection, problem = Connection.open(self.parsed, place, share)
+    connection, problem = Connection.open(self.parsed, place, share, link)
     if connection then
       self:watch_on(connection)
       return connection
@@ -67,7 +67,7 @@ function Bucket.at(url, options)
     timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. key) }, Bucket)
   self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
-    timeout = options.timeout, server = ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port) }
+    store = "nats", timeout = options.timeout, server = ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port) }
   if options.label then known[key] = self end
   return self
 end

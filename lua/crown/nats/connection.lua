@@ -1,30 +1,21 @@
 --- One connection to a NATS server: publish, subscribe, request. Nothing is kept for after a reconnect.
 -- @module crown.nats.connection
 
-local barrier = require "crown.link.barrier"
+local Base = require "crown.link.connection"
 local core = require "crown.core"
 local login = require "crown.nats.login"
-local Outbox = require "crown.link.outbox"
 local promise = require "crown.core.promise"
-local tcp = require "crown.core.tcp"
 
-local Connection = {}
-Connection.__index = Connection
+local Connection = Base.extend()
 
-local FOREVER = 1e9
 local PAYLOAD_MAX = 1048576 -- bytes that one read takes
-local PING_MOST = 10        -- seconds between two pings; a server that answers none is gone
+local SWEEP = 10 -- seconds after which those are forgotten who wait no more
 
---- Ends the connection for good; whoever waits is told why.
-function Connection:close(reason)
-  if self.closed then return end
-  self.closed = reason or "closed"
-  self.stream:close()
+function Connection:give_up(reason)
   local pending = self.pending
   self.pending = {}
-  for _, asked in pairs(pending) do asked.answer:resolve(nil, self.closed, "closed") end
-  if self.pong then self.pong:resolve(nil, self.closed, "closed") end
-  if self.on_close then self.on_close(self.closed) end
+  for _, asked in pairs(pending) do asked.answer:resolve(nil, reason, "closed") end
+  if self.pong then self.pong:resolve(nil, reason, "closed") end
 end
 
 -- "NATS/1.0 100 Idle Heartbeat\r\nName: value\r\n…"
@@ -64,10 +55,8 @@ local function read_message(self, line)
   return true
 end
 
-local function read_all(self)
-  while not self.closed do
-    local line, problem = self.stream:read("*l", FOREVER)
-    if not line then return self:close(problem == "closed" and "the server closed the connection" or problem) end
+function Connection:read_all()
+  for line in function() return not self.closed and self:take "*l" or nil end do
     line = line:gsub("\r$", "")
     local verb = line:match "^%S*":upper()
     if verb == "MSG" or verb == "HMSG" then
@@ -87,33 +76,26 @@ local function read_all(self)
   end
 end
 
---- Sends bytes; what is sent in one turn goes out in one write.
--- @string bytes
-function Connection:write(bytes)
-  self.outbox:write(bytes)
+function Connection:ping()
+  self:write "PING\r\n"
 end
 
-local function ping(self, timeout)
+-- The first ping: its answer says that the server has let us in.
+local function prove(self, timeout)
   self.pong = promise()
-  self:write "PING\r\n"
-  local fine, problem, code = self.pong:wait(timeout)
+  self:ping()
+  local fine = self.pong:wait(timeout)
   self.pong = nil
-  return fine, problem, code
+  return fine
 end
 
 -- What was asked by a task that was given up is waited for by nobody.
 local function forget_requests(self)
+  local now = core.now()
+  if now < self.sweep_at then return end
+  self.sweep_at = now + SWEEP
   for id, asked in pairs(self.pending) do
-    if asked.over < core.now() then self.pending[id] = nil end
-  end
-end
-
--- A peer that is silent for long is gone: the sooner, the less time a question may take.
-local function keep_alive(self, timeout)
-  while not self.closed do
-    core.sleep(math.min(PING_MOST, 2 * timeout))
-    forget_requests(self)
-    if not self.closed and not ping(self, timeout) then self:close "no answer to a ping" end
+    if asked.over < now then self.pending[id] = nil end
   end
 end
 
@@ -168,6 +150,7 @@ end
 -- @treturn table the message; or nil, message, code: "store" where nobody answers for that subject
 function Connection:request(subject, headers, data, timeout)
   if self.closed then return nil, self.closed, "closed" end
+  core.atomic(forget_requests, self)
   local id, asked = core.atomic(next_id, self), promise()
   self.pending[id] = { answer = asked, over = core.now() + timeout }
   self:publish(subject, self.inbox .. id, headers, data)
@@ -209,27 +192,25 @@ end
 -- @tparam table parsed as crown.nats.url gives it
 -- @tparam table place `{ host, port }`
 -- @number timeout seconds for each step
+-- @param[opt] link told how far it is: see crown.link.reconnecting
 -- @treturn Connection or nil, message, code
-function Connection.open(parsed, place, timeout)
-  local stream, problem, code = tcp.connect(place.host, place.port, { timeout = timeout, silence = timeout })
-  if not stream then return nil, problem, code end
-  stream:set_timeout(timeout)
-  local self = setmetatable({ stream = stream, subscriptions = {}, pending = {}, serial = 0 }, Connection)
-  self.outbox = Outbox.new(stream, function(why) self:close(why) end)
+function Connection.open(parsed, place, timeout, link)
+  local self, problem, code = Base.dial(Connection, place.host, place.port, { timeout = timeout, link = link })
+  if not self then return nil, problem, code end
+  self.subscriptions, self.pending, self.serial, self.sweep_at = {}, {}, 0, 0
   local fine
   fine, problem, code = greet(self, parsed, place, timeout)
   if not fine then
     self:close(problem)
     return nil, problem, code
   end
-  barrier.detach(function(why) self:close(why) end, read_all, self)
+  self:start()
   open_inbox(self)
-  fine, problem = ping(self, timeout)
-  if not fine then
-    self:close(problem)
+  if not prove(self, timeout) then
+    self:close "no answer to a ping"
     return nil, self.closed, "closed"
   end
-  core.detach(keep_alive, self, timeout)
+  self:keep_alive()
   return self
 end
 

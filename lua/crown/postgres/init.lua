@@ -2,6 +2,7 @@
 -- @module crown.postgres
 
 local bare = require "crown.core.postgres"
+local conditions = require "crown.link.conditions"
 local member_of_scope = require "crown.core.subscription"
 local postgres_url = require "crown.postgres.url"
 
@@ -72,8 +73,16 @@ function Client:set_timeout(seconds)
   self.timeout = seconds
 end
 
+--- How it is: see crown.link.conditions.
+function Client:condition()
+  local state, since, heard, reconnects, server, problem = self.bare:condition()
+  return { store = self.store, server = server ~= "" and server or self.named, state = state, since = since, heard = heard,
+    reconnects = reconnects, problem = problem }
+end
+
 --- Closes the connection and ends all subscriptions.
 function Client:close()
+  conditions.remove(self)
   for _, known in pairs(self.channels) do
     for subscription in pairs(known) do subscription.cancel() end
   end
@@ -119,8 +128,10 @@ function postgres.new(url, options)
   client, message, code = bare.open(plain, { connect_timeout = timeout, keep = options.keep, label = options.label,
     silence = options.silence, setup = options.setup ~= nil, on_event = on_event })
   if not client then return nil, message, code end
-  return setmetatable({ bare = client, channels = channels, timeout = timeout,
-    background = options.background }, Client)
+  local self = setmetatable({ bare = client, channels = channels, timeout = timeout, background = options.background,
+    store = options.label or "postgres", named = postgres_url.label(url) }, Client)
+  conditions.add(self)
+  return self
 end
 
 --- Connects.

@@ -31,6 +31,14 @@ function postgres_url.check(text)
   return "postgres://" .. rest
 end
 
+--- How messages name the server before there is a connection: without user, password and options.
+-- @string text
+-- @treturn string
+function postgres_url.label(text)
+  local place = (text:match "^%w+[%w+]*://([^?]*)" or ""):gsub("^.*@", "")
+  return place ~= "" and place or "postgres"
+end
+
 --- Sorts out an oracle's options: ours are checked; in the URL's query, what is not ours is libpq's.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them

@@ -16,7 +16,7 @@ local function open(self, link)
     if not place then return nil, problem end
   end
   link.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
-  local connection, why = Connection.open(self.parsed, place, self.timeout)
+  local connection, why = Connection.open(self.parsed, place, self.timeout, link)
   if not connection then return nil, why end
   local fine = true
   if self.setup then fine, why = self.setup(connection) end
@@ -27,8 +27,8 @@ end
 
 --- Makes a client; it connects by itself.
 -- @string url
--- @tparam table options `timeout`; `label` for its events, nil for none; `setup(connection)`, run before anything else;
--- `place`, `{ host, port }`: another server of the same cluster
+-- @tparam table options `timeout`; `label` for its events, nil for none; `store`, how it is shown ("redis");
+-- `setup(connection)`, run before anything else; `place`, `{ host, port }`: another server of the same cluster
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)
@@ -36,6 +36,7 @@ function Client.new(url, options)
   local self = setmetatable({ parsed = parsed, timeout = options.timeout or 5, setup = options.setup,
     place = options.place }, Client)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
+    store = options.store or "redis",
     timeout = self.timeout, server = redis_url.label(parsed) }
   return self
 end

@@ -2,31 +2,22 @@
 -- command that times out ends the connection, so that no answer is ever taken for another's.
 -- @module crown.redis.connection
 
-local barrier = require "crown.link.barrier"
+local Base = require "crown.link.connection"
 local core = require "crown.core"
-local Outbox = require "crown.link.outbox"
 local promise = require "crown.core.promise"
 local resp = require "crown.core.resp"
-local tcp = require "crown.core.tcp"
 
-local Connection = {}
-Connection.__index = Connection
+local Connection = Base.extend()
 
-local FOREVER = 1e9
-
--- Ends the connection for good; whoever waits is told why.
-function Connection:close(reason)
-  if self.closed then return end
-  self.closed = reason or "closed"
-  self.stream:close()
+function Connection:give_up(reason)
   local waiting, first, last = self.waiting, self.first, self.last
   self.waiting, self.first, self.last = {}, 1, 0
-  for i = first, last do waiting[i]:resolve(nil, self.closed, "closed") end
-  if self.on_close then self.on_close(self.closed) end
+  for i = first, last do waiting[i]:resolve(nil, reason, "closed") end
 end
 
 local function deliver(self, kind, value)
   if self.on_message then
+    if value == "PONG" and kind ~= "error" then return end -- the answer to a ping while no channel is subscribed to
     if type(value) ~= "table" then return self:close "what came is no message of a channel" end
     return self.on_message(value)
   end
@@ -41,10 +32,8 @@ local function deliver(self, kind, value)
   end
 end
 
-local function read_all(self)
-  while not self.closed do
-    local bytes, problem = self.stream:read("*s", FOREVER)
-    if not bytes then return self:close(problem == "closed" and "the server closed the connection" or problem) end
+function Connection:read_all()
+  for bytes in function() return not self.closed and self:take "*s" or nil end do
     self.reader:feed(bytes)
     while not self.closed do
       local kind, value = self.reader:next()
@@ -62,7 +51,7 @@ end
 --- Sends a command without waiting for its answer.
 -- @param ... its words
 function Connection:send(...)
-  self.outbox:write(resp.format { ... })
+  self:write(resp.format { ... })
 end
 
 -- In the order of the line are the answers: nobody may come between the place in the queue and the command.
@@ -84,6 +73,11 @@ function Connection:call(timeout, ...)
   local value, problem, code = asked:wait(timeout)
   if code == "timeout" then self:close "no answer in the time allowed" end
   return value, problem, code
+end
+
+function Connection:ping()
+  if self.on_message then return self:send "PING" end
+  core.atomic(ask, self, promise(), "PING")
 end
 
 local function greet(self, parsed, timeout)
@@ -113,22 +107,22 @@ end
 -- @tparam table parsed as crown.redis.url gives it
 -- @tparam table place `{ host, port }`, or nil for a UNIX socket
 -- @number timeout seconds for each step
+-- @param[opt] link told how far it is: see crown.link.reconnecting
 -- @treturn Connection or nil, message, code
-function Connection.open(parsed, place, timeout)
+function Connection.open(parsed, place, timeout, link)
   local host, port = "unix:" .. (parsed.path or ""), 0
   if place then host, port = place.host, place.port end
-  local stream, problem, code = tcp.connect(host, port, { timeout = timeout, silence = timeout, tls = tls_of(parsed, host) })
-  if not stream then return nil, problem, code end
-  stream:set_timeout(timeout)
-  local self = setmetatable({ stream = stream, reader = resp.reader(), waiting = {}, first = 1, last = 0 }, Connection)
-  self.outbox = Outbox.new(stream, function(why) self:close(why) end)
-  barrier.detach(function(why) self:close(why) end, read_all, self)
+  local self, problem, code = Base.dial(Connection, host, port, { timeout = timeout, tls = tls_of(parsed, host), link = link })
+  if not self then return nil, problem, code end
+  self.reader, self.waiting, self.first, self.last = resp.reader(), {}, 1, 0
+  self:start()
   local fine
   fine, problem, code = greet(self, parsed, timeout)
   if not fine then
     self:close(problem)
     return nil, problem, code
   end
+  self:keep_alive()
   return self
 end
 

@@ -27,7 +27,7 @@ end
 function Subscriber.new(url, timeout)
   local self = setmetatable({ channels = {} }, Subscriber)
   local problem
-  self.client, problem = Client.new(url, { timeout = timeout, setup = function(connection)
+  self.client, problem = Client.new(url, { timeout = timeout, store = "redis channels", setup = function(connection)
     connection.on_message = function(message) hear(self, message) end
     for channel in pairs(self.channels) do connection:send("SUBSCRIBE", channel) end
     return true

@@ -1,6 +1,7 @@
 --- The HTTP endpoint: metrics, health, who leads, and the status page. GET only, and nothing in it changes anything.
 -- @module crown.web
 
+local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
 local history = require "crown.web.history"
@@ -46,7 +47,9 @@ end
 local pages = {
   ["/"] = function() return 200, HTML, page.render(state(page.MOST)) end,
   ["/healthz"] = function() return 200, TEXT, "ok\n" end,
-  ["/metrics"] = function() return 200, metrics.TYPE, metrics.render(statuses(math.huge), elections.counts()) end,
+  ["/metrics"] = function()
+    return 200, metrics.TYPE, metrics.render(statuses(math.huge), conditions.all(), elections.counts())
+  end,
   ["/api/elections"] = function() return as_json(math.huge) end,
 }
 

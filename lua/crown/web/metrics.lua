@@ -23,29 +23,52 @@ local FAMILIES = {
   { "crown_terms_total", "counter", "terms that this candidate has won", function(one) return one.terms end },
 }
 
+local CONNECTIONS = {
+  { "crown_store_up", "gauge", "1 while this connection to a store has proved good", function(one)
+    return one.state == "proven" and 1 or 0
+  end },
+  { "crown_store_state_seconds", "gauge", "how long the connection has been in its state", function(one) return one.since end },
+  { "crown_store_last_answer_seconds", "gauge", "how long ago the store was heard of last", function(one)
+    return one.answered
+  end },
+  { "crown_store_reconnects_total", "counter", "how often the connection was lost", function(one) return one.reconnects end },
+}
+
+local function election_labels(one)
+  return ('election="%s",oracle="%s"'):format(label(one.name), label(one.oracle))
+end
+
+local function connection_labels(one)
+  return ('connection="%d",store="%s",server="%s"'):format(one.connection, label(one.store), label(one.server or ""))
+end
+
 local function header(lines, name, kind, help)
   lines[#lines + 1] = ("# HELP %s %s"):format(name, help)
   lines[#lines + 1] = ("# TYPE %s %s"):format(name, kind)
 end
 
+local function render(lines, families, list, labels_of)
+  for _, family in ipairs(families) do
+    local name, kind, help, value_of = unpack(family)
+    header(lines, name, kind, help)
+    for _, one in ipairs(list) do
+      local value = value_of(one)
+      if value then lines[#lines + 1] = ("%s{%s} %.17g"):format(name, labels_of(one), value) end
+    end
+  end
+end
+
 --- Renders all metrics.
 -- @tparam table elections as crown.core.election.all() gives them
+-- @tparam table connections as crown.link.conditions.all() gives them
 -- @tparam table counts how often each event happened
 -- @treturn string
-function metrics.render(elections, counts)
+function metrics.render(elections, connections, counts)
   local lines = {}
   header(lines, "crown_info", "gauge", "the runtime, by its labels")
   lines[#lines + 1] = ('crown_info{node="%s",version="%s"} 1'):format(label(core.node()), label(core.version))
-  for _, family in ipairs(FAMILIES) do
-    local name, kind, help, value_of = unpack(family)
-    header(lines, name, kind, help)
-    for _, one in ipairs(elections) do
-      local value = value_of(one)
-      if value then
-        lines[#lines + 1] = ('%s{election="%s",oracle="%s"} %.17g'):format(name, label(one.name), label(one.oracle), value)
-      end
-    end
-  end
+  render(lines, FAMILIES, elections, election_labels)
+  render(lines, CONNECTIONS, connections, connection_labels)
   header(lines, "crown_events_total", "counter", "events since the start of the runtime")
   local names = {}
   for event in pairs(counts) do names[#names + 1] = event end

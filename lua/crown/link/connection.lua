@@ -1,0 +1,101 @@
+--- What connections to stores have in common: dialled, written by an outbox, read by a task behind a barrier, asked for a sign of
+-- life when they are silent. A store's own class says how it logs in, how it frames what comes, and who waits for answers:
+--
+--    read_all(self)         reads until the connection closes
+--    give_up(self, reason)  tells those who wait; closed by then
+--    ping(self)             asks for a sign of life
+--
+-- @module crown.link.connection
+
+local barrier = require "crown.link.barrier"
+local core = require "crown.core"
+local Outbox = require "crown.link.outbox"
+local tcp = require "crown.core.tcp"
+
+local Connection = {}
+Connection.__index = Connection
+
+local FOREVER = 1e9
+local PING_LEAST, PING_MOST = 1, 10 -- seconds of silence after which a server is asked whether it is there
+
+--- Makes a class.
+-- @treturn table
+function Connection.extend()
+  local class = setmetatable({}, Connection)
+  class.__index = class
+  return class
+end
+
+--- Dials.
+-- @tparam table class as extend made it
+-- @string host
+-- @number port
+-- @tparam table options `timeout` seconds for each step; `tls`; `link`, which is told how far it is: see
+-- crown.link.reconnecting
+-- @treturn Connection or nil, message, code
+function Connection.dial(class, host, port, options)
+  local link = options.link
+  local stream, problem, code = tcp.connect(host, port, { timeout = options.timeout, silence = options.timeout,
+    tls = options.tls, on_opening = link and function(opening) link:on_opening(opening) end })
+  if not stream then return nil, problem, code end
+  if link then link:logging_in() end
+  stream:set_timeout(options.timeout)
+  local self = setmetatable({ stream = stream, timeout = options.timeout }, class)
+  self.outbox = Outbox.new(stream, function(why) self:close(why) end)
+  return self
+end
+
+--- Ends the connection for good; whoever waits is told why.
+-- @string[opt] reason
+function Connection:close(reason)
+  if self.closed then return end
+  self.closed = reason or "closed"
+  self.stream:close()
+  self:give_up(self.closed)
+  if self.on_close then self.on_close(self.closed) end
+end
+
+--- Starts reading: in a task, whose errors end the connection.
+function Connection:start()
+  barrier.detach(function(why) self:close(why) end, self.read_all, self)
+end
+
+--- Reads for as long as it takes, and takes note of the sign of life.
+-- @param format as for crown.tcp
+-- @treturn string or nil: the connection is closed
+function Connection:take(format)
+  local bytes, problem = self.stream:read(format, FOREVER)
+  if bytes then
+    self.heard = core.now()
+    return bytes
+  end
+  self:close(problem == "closed" and "the server closed the connection" or problem)
+end
+
+--- Writes soon; what is written in one turn goes out at once.
+-- @string bytes
+function Connection:write(bytes)
+  self.outbox:write(bytes)
+end
+
+local function watch(self)
+  local most = math.max(PING_LEAST, math.min(PING_MOST, 2 * self.timeout))
+  while not self.closed do
+    core.sleep(math.max(0.01, self.heard + most - core.now()))
+    local asked = core.now()
+    if not self.closed and asked - self.heard >= most then
+      self:ping()
+      core.sleep(self.timeout)
+      if self.heard < asked then self:close "no answer to a ping" end
+    end
+  end
+end
+
+--- Looks after the connection from now on: a server that is silent for long is gone. The sooner, the less time a question may
+-- take.
+function Connection:keep_alive()
+  self.heard = core.now()
+  core.detach(watch, self)
+end
+
+return Connection

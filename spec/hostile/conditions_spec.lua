@@ -1,0 +1,115 @@
+-- What is shown of connections, while their servers play tricks.
+local conditions = require "crown.link.conditions"
+local core = require "crown.core"
+local crown = require "crown"
+local EtcdClient = require "crown.etcd.client"
+local eventually = require("crown.testing").eventually
+local Hostile = require "support.hostile"
+local RedisClient = require "crown.redis.client"
+local Subscriber = require "crown.redis.subscriber"
+
+local function shown(store, server)
+  for _, one in ipairs(conditions.all()) do
+    if one.store == store and (not server or one.server == server) then return one end
+  end
+end
+
+local function shows(state, store, server)
+  eventually(function()
+    local one = shown(store, server)
+    return one and one.state == state or error(one and one.state or "not shown")
+  end, 20)
+  return shown(store, server)
+end
+
+describe("a connection's condition", function()
+  local server, client
+
+  local function start(...)
+    server = Hostile.start(...)
+    return "127.0.0.1:" .. server.port
+  end
+
+  after_each(function()
+    if client then client:close() end
+    if server then server:destroy() end
+    client, server = nil, nil
+  end)
+
+  it("goes from logging in over open to proven, and says when it was heard of", function()
+    local place = start "hear AUTH\nwait 0.5\nsay +OK\\r\\n\nhear PING\nsay +PONG\\r\\n"
+    client = assert(RedisClient.new("redis://:secret@" .. place, { timeout = 5 }))
+    assert.is_nil(shows("logging in", "redis", place).answered)
+    assert.is_number(shows("open", "redis", place).answered)
+    local one = shows("proven", "redis", place)
+    assert.is_true(one.answered > one.since) -- nothing was asked since
+    assert.same({ 0, nil }, { one.reconnects, one.error })
+  end)
+
+  it("names the last error, and counts how often it was lost", function()
+    local place = start("hear PING\nclose", "hear PING\nclose", "")
+    client = assert(RedisClient.new("redis://" .. place, { timeout = 5 }))
+    for _ = 1, 2 do
+      assert(client:ready(20))
+      client:call "PING"
+    end
+    eventually(function() return shown("redis", place).reconnects == 2 end, 20)
+    assert.equal("the server closed the connection", shown("redis", place).error)
+    shows("proven", "redis", place)
+    assert.is_nil(shown("redis", place).error)
+  end)
+
+  it("is shown while TLS is being agreed upon, and not after close", function()
+    local place = start ""
+    client = assert(RedisClient.new("rediss://" .. place, { timeout = 20 }))
+    shows("handshaking", "redis", place)
+    client:close()
+    client = nil
+    assert.is_nil(shown("redis", place))
+  end)
+
+  it("shows no password", function()
+    local place = start "close"
+    client = assert(RedisClient.new("redis://joe:secret@" .. place, { timeout = 1 }))
+    shows("broken", "redis", place)
+    assert.is_nil(core.json.encode(conditions.all()):find "secret")
+  end)
+
+  it("is told of etcd's members, each by itself", function()
+    local place = start "hear POST\nsay HTTP/1.1 503 X\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}"
+    local well = Hostile.start "hear POST\nsay HTTP/1.1 200 X\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}"
+    local etcd = EtcdClient.new({ endpoints = { "http://" .. place, "http://127.0.0.1:" .. well.port } }, 5)
+    assert.equal("not asked yet", shown("etcd", place).state)
+    assert(etcd:ask("/v3/kv/range", {}))
+    assert.matches("etcd", shown("etcd", place).error)
+    assert.equal("broken", shown("etcd", place).state)
+    assert.equal("proven", shown("etcd", "127.0.0.1:" .. well.port).state)
+    well:destroy()
+  end)
+
+  it("is told of Postgres", function()
+    local place = start "wait 0.01\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nclose"
+    client = assert(crown.postgres.connect(("postgres://x:secret@%s/x?sslmode=disable&target_session_attrs=any"):format(place)))
+    assert(client:listen("news", function() end))
+    eventually(function() return shown("postgres").reconnects > 1 end, 20)
+    local one = shown "postgres"
+    assert.equal(place .. "/x", one.server)
+    assert.is_string(one.error)
+  end)
+end)
+
+describe("a server that is there, and says nothing any more", function()
+  for name, open in pairs {
+    ["a client of Redis"] = function(url) return RedisClient.new(url, { timeout = 1 }) end,
+    ["a subscriber of Redis"] = function(url) return Subscriber.new(url, 1) end,
+  } do
+    it("is left by " .. name, function()
+      local server = Hostile.start ""
+      local client = assert(open("redis://127.0.0.1:" .. server.port))
+      eventually(function() return server.count > 1 end, 20)
+      assert.equal("no answer to a ping", shown((client.client or client).link.store).error)
+      client:close()
+      server:destroy()
+    end)
+  end
+end)
