@@ -271,6 +271,14 @@ crown.elect { name = "x", oracle = { "registry", %s } }]]):format(options))
     end)
   end)
 
+  it("say so when the store cannot be reached", function()
+    local log = tempdir() .. "/log"
+    local one = Candidate.start { node = "x", log = log, args = { "spec/support/registry_app.lua", crown.json.encode {
+      name = name, url = "postgres://127.0.0.1:1/x", listen = "127.0.0.1:0", secret = "a secret of the specs" } } }
+    eventually(function() return one:output():find("oracle.error", 1, true) and one:output():find("refused", 1, true) end, 30)
+    one:destroy()
+  end)
+
   it("do not come to be where the address is taken", function()
     local log = tempdir() .. "/log"
     local listener = assert(crown.tcp.listen("127.0.0.1", 0, function() end, { background = true }))

@@ -31,6 +31,7 @@ function candidate.claim(member, done)
   if not member.joined then
     local twin = member.refused ~= nil
     member:ensure()
+    if member.trouble then return done(nil, member.trouble) end
     return done(false, { retry_in = RETRY, epoch = twin and member.view.epoch or nil })
   end
   member:heartbeat(function(view, problem)

@@ -27,8 +27,8 @@ local JOIN_AGAIN = 1  -- seconds until a join that had no effect is repeated
 -- @tparam table options `registry`, `node`, `runtime` (the candidate's token), `address`, `ttl`, `replicas`,
 -- `replicate_timeout`, `snapshot_timeout`, `strict`, `most`, `watchers` of the names
 -- @tparam table effects
--- @treturn Member `own` are the names of this node; `view`, `joined`, `token`, `leaving`, `linked`, `replica` and `authority`
--- tell where it stands
+-- @treturn Member `own` are the names of this node; `trouble` is why the store gave no answer last; `view`, `joined`, `token`,
+-- `leaving`, `linked`, `replica` and `authority` tell where it stands
 function Member.new(options, effects)
   local self = setmetatable({ options = options, effects = effects, id = elector.member_id(options.node, options.registry),
     replica = Replica.new(options.watchers), linked = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
@@ -86,6 +86,7 @@ local function ask_view(self, op, args, done)
   self.asked = self.asked + 1
   local number = self.asked
   self.effects.ask(op, args, function(view, problem)
+    self.trouble = not view and problem or nil
     if view and number < self.seen then
       view = self.view
     elseif view then
@@ -375,8 +376,8 @@ local function join(self)
   self.token = self.effects.fresh()
   self.queued = math.huge
   self.effects.ask("enqueue", { messages = { { kind = "join", id = self.id, token = self.token, number = self.number,
-    runtime = self.options.runtime, address = self.options.address, ttl = self.options.ttl } } }, function(number)
-      self.queued = number
+    runtime = self.options.runtime, address = self.options.address, ttl = self.options.ttl } } }, function(number, problem)
+      self.queued, self.trouble = number, not number and problem or nil
       self:wake()
     end)
 end
