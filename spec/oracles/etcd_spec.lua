@@ -96,6 +96,37 @@ describe("the oracle on etcd", function()
     assert.equal("denied", two:claim()[1])
   end)
 
+  it("is in line again when its place was lost while it waited", function()
+    local one, two = candidate("one", { ttl = 10 }), candidate("two", { ttl = 10, refresh = 0.2 })
+    one:claim()
+    two:claim()
+    server:ctl("lease", "revoke", two.state.key:match "%x+$")
+    eventually(function() return two:message() == "again" end)
+    assert.equal("denied", two:call("handle_info", "again")[1])
+    one:abdicate()
+    eventually(function() return two:call("handle_info", "freed")[1] == "granted" end)
+  end)
+
+  it("does not lead by a lease that has just run out, though its key was still seen", function()
+    local one = candidate "one"
+    local ask = one.state.client.ask
+    one.state.client.ask = function(self, path, body)
+      if path == "/v3/lease/keepalive" then return { ID = body.ID } end -- as etcd answers for a lease that is gone
+      return ask(self, path, body)
+    end
+    assert.equal("unknown", one:claim()[1])
+    one.state.client.ask = nil
+  end)
+
+  it("takes the place away that a runtime of its own has left in the queue", function()
+    local token = "same-" .. serial
+    assert.equal("granted", candidate("one", { token = token }):claim()[1])
+    assert.equal("denied", candidate("two"):claim()[1])
+    local again = candidate("one", { token = token })
+    assert.equal("denied", again:claim()[1])
+    assert.equal("two", again:claim()[3])
+  end)
+
   it("takes back what a claim without an answer has made: the lease's number is ours", function()
     local one = candidate "one"
     local ask = one.state.client.ask
@@ -209,6 +240,21 @@ describe("an etcd server", function()
     one:ctl("--user", "root:secret", "user", "add", "joe:other")
     local verdict = leader:refresh()
     assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+  end)
+
+  it("of another cluster is sat out by who knew the one before, however much was written there", function()
+    one = Etcd.start()
+    local options = { name = "x", node = "one", url = one.url, ttl = 30, timeout = 5 }
+    local leader = Player.new(etcd, options)
+    assert.equal("granted", leader:claim()[1])
+    leader:abdicate()
+    one:down()
+    one:wipe()
+    one.more = { "--initial-cluster-token", "another" }
+    one:up()
+    for _ = 1, leader.state.trust.at do one:ctl("put", "something", "new") end
+    local verdict = leader:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
   end)
 
   it("that lost its data is sat out by who knew it before", function()

@@ -57,6 +57,26 @@ describe("the file oracle", function()
     assert.is_true((two:handle_info "changed"))
   end)
 
+  it("tells followers when the lock is free, not only of what is written before", function()
+    local one = candidate(dir, "one", {})
+    one:claim()
+    local two = candidate(dir, "two", messages)
+    two:claim()
+    function one.record() return true end -- its writes are events, too
+    one:abdicate()
+    testing.eventually(function() return messages[1] == "changed" end)
+    assert.is_true((two:handle_info "changed"))
+  end)
+
+  it("hands its lock on to the child with every grant", function()
+    local one = candidate(dir, "one", messages)
+    local _, _, won = one:claim()
+    local _, _, kept = one:refresh()
+    for _, grant in ipairs { won, kept } do
+      assert.equal(dir .. "/e.lock", crown.exec({ "readlink", ("/proc/%d/fd/%d"):format(core.pid, grant.hold) }).stdout:match "[^\n]+")
+    end
+  end)
+
   for what, take_away in pairs {
     ["the lock file is taken away"] = function() os.remove(dir .. "/e.lock") end,
     ["both files are taken away"] = function() os.remove(dir .. "/e.lock") os.remove(dir .. "/e.json") end,

@@ -1,53 +1,14 @@
-local authority = require "support.authority"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local json = crown.json
 local kv = require "crown.oracles.nats_kv"
 local Nats = require "support.nats"
 local Player = require "support.oracle_candidate"
-local port = require "support.port"
 local run = require "support.run"
-local tempdir = require "support.tempdir"
+local Wire = require "support.nats_wire"
 
--- An independent client: the protocol by hand, one question at a time.
-local Wire = {}
-Wire.__index = Wire
-
-function Wire.open(number, connect)
-  local self = setmetatable({ connection = assert(crown.tcp.connect("127.0.0.1", number)) }, Wire)
-  assert(self.connection:read "*l")
-  self.connection:write(("CONNECT %s\r\nSUB answers 1\r\nPING\r\n"):format(connect or '{"verbose":false,"headers":true}'))
-  repeat until self.connection:read "*l" == "PONG\r"
-  return self
-end
-
--- @return the answer's JSON
-function Wire:ask(subject, head, data)
-  local block = head and "NATS/1.0\r\n" .. head .. "\r\n\r\n" or ""
-  self.connection:write(block ~= "" and ("HPUB %s answers %d %d\r\n%s%s\r\n"):format(subject, #block, #block + #data, block, data)
-    or ("PUB %s answers %d\r\n%s\r\n"):format(subject, #data, data))
-  while true do
-    local line = assert(self.connection:read "*l")
-    local size = line:match "^MSG answers 1%s+(%d+)\r$"
-    if size then return json.decode((self.connection:read(tonumber(size) + 2))) end
-  end
-end
-
--- Choria's campaigner: creates when there is no value, updates at the last revision.
-function Wire:campaign(bucket, key, name, revision)
-  local answer = self:ask(("$KV.%s.%s"):format(bucket, key), ("Nats-Expected-Last-Subject-Sequence: %d"):format(revision), name)
-  return not answer.error and answer.seq or nil
-end
+local json = crown.json
 
 local serial = 0
-
-local function make_bucket(wire, name, seconds, more)
-  local config = { name = "KV_" .. name, subjects = { "$KV." .. name .. ".>" }, max_msgs_per_subject = 1, discard = "new",
-    max_age = seconds * 1e9, storage = "file", num_replicas = 1, retention = "limits", max_consumers = -1, max_msgs = -1,
-    max_bytes = -1, max_msg_size = -1, allow_rollup_hdrs = true }
-  for key, value in pairs(more or {}) do config[key] = value end
-  assert(not wire:ask("$JS.API.STREAM.CREATE.KV_" .. name, nil, json.encode(config)).error)
-end
 
 describe("the oracle on a NATS bucket", function()
   local server, wire, players
@@ -55,7 +16,7 @@ describe("the oracle on a NATS bucket", function()
   setup(function()
     server = Nats.start()
     wire = Wire.open(server.port)
-    make_bucket(wire, "ELECTIONS", 2)
+    wire:make_bucket("ELECTIONS", 2)
     local first = Player.new(kv, { name = "first", node = "one", url = server.url .. "/ELECTIONS" })
     eventually(function() return first:claim()[1] == "granted" end, 10) -- a bucket that is younger than its TTL is sat out
     first:abdicate()
@@ -150,6 +111,13 @@ describe("the oracle on a NATS bucket", function()
     assert.same({ "granted", epoch }, { one:refresh()[1], one:refresh()[4] })
   end)
 
+  it("has lost its lease when another claim of its own name has won since", function()
+    local one = candidate("one", { token = "same-" .. serial })
+    one:claim()
+    assert.equal("granted", candidate("one", { token = "same-" .. serial }):claim()[1])
+    assert.equal("denied", one:refresh()[1])
+  end)
+
   it("cools down in a bucket that is shared with Choria, before it acts", function()
     local one = candidate("one", { cool_down = 0.6 })
     local at = crown.now()
@@ -189,8 +157,8 @@ describe("the oracle on a NATS bucket", function()
   end)
 
   it("refuses a bucket that keeps history, and one whose TTL suits no election", function()
-    make_bucket(wire, "HISTORY", 60, { max_msgs_per_subject = 5 })
-    make_bucket(wire, "LONG", 7200)
+    wire:make_bucket("HISTORY", 60, { max_msgs_per_subject = 5 })
+    wire:make_bucket("LONG", 7200)
     for bucket, pattern in pairs { HISTORY = "keeps history", LONG = "TTL of the bucket LONG is 7200 s" } do
       local verdict = candidate("one", { url = server.url .. "/" .. bucket }):claim()
       assert.equal("unknown", verdict[1])
@@ -210,283 +178,4 @@ describe("the oracle on a NATS bucket", function()
   it("counts a server that does not answer as not known, within the time-out", function()
     candidate("one", { timeout = 0.3 }):outlasts(server)
   end)
-end)
-
-describe("a NATS server", function()
-  local server
-
-  after_each(function()
-    if server then server:destroy() end
-    server = nil
-  end)
-
-  local function ask(url)
-    return Player.new(kv, { name = "x", node = "one", url = url, ttl = 2, timeout = 1 }):claim()
-  end
-
-  local function let_in(url) -- far enough to be told to wait for a new bucket
-    local verdict = ask(url)
-    assert.same({ "denied", true }, { verdict[1], verdict[5] }, verdict[2])
-  end
-
-  local function refused(url, pattern)
-    local verdict = ask(url)
-    assert.equal("unknown", verdict[1])
-    assert.matches(pattern, verdict[2])
-    assert.is_nil(verdict[2]:find "secret")
-  end
-
-  it("asks for user and password", function()
-    server = Nats.start { config = "authorization { user: joe, password: secret }" }
-    let_in(("nats://joe:secret@127.0.0.1:%d/B"):format(server.port))
-    refused(("nats://joe:secret-not@127.0.0.1:%d/B"):format(server.port), "Authorization Violation")
-    refused(server.url .. "/B", "Authorization Violation")
-  end)
-
-  it("asks for a token", function()
-    server = Nats.start { config = "authorization { token: secret }" }
-    let_in(("nats://secret@127.0.0.1:%d/B"):format(server.port))
-    refused(("nats://wrong@127.0.0.1:%d/B"):format(server.port), "Authorization Violation")
-  end)
-
-  it("asks for a signature with an nkey", function()
-    -- The example of the nkeys documentation: a user's seed and its public key.
-    local seed = tempdir() .. "/seed"
-    local file = assert(io.open(seed, "w"))
-    file:write "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n"
-    file:close()
-    server = Nats.start { config =
-      "authorization { users = [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }" }
-    let_in(server.url .. "/B?nkey=" .. seed)
-    refused(server.url .. "/B?nkey=/no/such/file", "nkey: ")
-    refused(server.url .. "/B", "Authorization Violation")
-  end)
-
-  it("is reached by TLS, with a certificate that is checked", function()
-    local dir = authority()
-    server = Nats.start { config = ("tls { cert_file: %s/s.crt, key_file: %s/s.key, ca_file: %s/ca.crt, verify: true }")
-      :format(dir, dir, dir) }
-    local at = ("127.0.0.1:%d/B?cert=%s/s.crt&key=%s/s.key&ca=%s/"):format(server.port, dir, dir, dir)
-    let_in("tls://" .. at .. "ca.crt")
-    let_in("nats://" .. at .. "ca.crt") -- the server asks for it
-    refused("tls://" .. at .. "other.crt", "certificate")
-  end)
-
-  it("may be a cluster of three: a lease rides out the loss of the stream's leader", function()
-    local servers = Nats.cluster(3)
-    local hosts = {}
-    for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
-    local url = "nats://" .. table.concat(hosts, ",") .. "/B"
-    local options = { name = "x", node = "one", url = url, ttl = 20, refresh = 2, timeout = 1, replicas = 3 }
-    local one = Player.new(kv, options)
-    eventually(function() return one:claim()[5] end, 20) -- the cluster forms; the bucket is new
-    one.state.bucket.trust.since = nil -- a TTL of 20 s is not what this is about
-    local verdict
-    eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
-    local epoch = verdict[4]
-    local leader = one.state.bucket:info().leader
-    for _, each in ipairs(servers) do
-      if each.name == leader then each:down() end
-    end
-    local seen = {}
-    eventually(function()
-      verdict = one:refresh()
-      seen[verdict[1]] = true
-      return verdict[1] == "granted"
-    end, 18)
-    assert.equal(epoch, verdict[4])
-    assert.is_nil(seen.denied)
-    for _, each in ipairs(servers) do each:destroy() end
-  end)
-
-  it("is one of several: another one is asked when one does not answer", function()
-    server = Nats.start()
-    let_in(("nats://127.0.0.1:1,127.0.0.1:%d/B"):format(server.port))
-  end)
-
-  -- A bucket that has been there for a while, with a leader and a follower who knows it.
-  local function settled(name)
-    server = Nats.start()
-    local wire = Wire.open(server.port)
-    make_bucket(wire, name, 2)
-    local function member(node, more)
-      local given = { name = "x", node = node, url = ("%s/%s"):format(server.url, name), ttl = 2, timeout = 1 }
-      for key, value in pairs(more or {}) do given[key] = value end
-      return Player.new(kv, given)
-    end
-    local one, two = member "one", member "two"
-    local verdict
-    eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
-    eventually(function() return two:claim()[1] == "denied" end)
-    return one, two, verdict[4], wire
-  end
-
-  local function is_sat_out(two)
-    local verdict
-    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end, 10)
-    assert.same({ "denied", true }, { verdict[1], verdict[5] })
-    assert.is_true(verdict[2] > 1)
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 10)
-    return verdict[4]
-  end
-
-  it("is sat out when its bucket is made anew beneath a connection, before anything is granted (R12)", function()
-    local _, two, _, wire = settled "AGAIN"
-    assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_AGAIN", nil, "").error)
-    make_bucket(wire, "AGAIN", 2)
-    is_sat_out(two)
-  end)
-
-  it("is sat out when it has lost its last writes, as one sees who was there before (R12)", function()
-    server = Nats.start()
-    local wire = Wire.open(server.port)
-    make_bucket(wire, "TAIL", 2)
-    server:down()
-    assert.equal(0, os.execute(("cp -a %s/data %s/before"):format(server.dir, server.dir)))
-    server:up()
-    local function member(node)
-      return Player.new(kv, { name = "x", node = node, url = server.url .. "/TAIL", ttl = 2, timeout = 1 })
-    end
-    local one, two = member "one", member "two"
-    local verdict
-    eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
-    assert.equal("granted", one:refresh()[1])
-    eventually(function() return two:claim()[1] == "denied" end)
-    server:down()
-    server:wipe()
-    assert.equal(0, os.execute(("mv %s/before %s/data"):format(server.dir, server.dir)))
-    server:up()
-    is_sat_out(two)
-  end)
-
-  it("is sat out when it is behind what was heard of it (R12)", function()
-    local one, two = settled "BEHIND"
-    one:abdicate()
-    two.state.bucket.highest = two.state.bucket.highest + 5 -- five writes that the stream has lost, and no start
-    two.state.bucket.fitted = nil
-    is_sat_out(two)
-  end)
-
-  it("is sat out after a start of its only server, which may not have had its last writes on disk (R12)", function()
-    local one, two = settled "START"
-    one:abdicate()
-    server:down()
-    server:up()
-    is_sat_out(two)
-  end)
-
-  it("is noticed to be silent within a part of the TTL", function()
-    local one = settled "SILENT"
-    local connection = one.state.bucket.link.connection
-    server:freeze()
-    local at = crown.now()
-    eventually(function() return connection.closed end, 9)
-    assert.is_true(crown.now() - at < 8) -- a ping comes within two seconds, and is waited for for one
-    server:thaw()
-  end)
-
-  it("is campaigned in after the splay, also one that is longer than a call may take", function()
-    local given = { name = "splayed", node = "one", url = settled "SPLAY" and server.url .. "/SPLAY", ttl = 2 }
-    given.splay = 3600
-    local at, verdict = crown.now(), Player.new(kv, given):claim()
-    assert.is_true(crown.now() - at < 5)
-    assert.equal("denied", verdict[1])
-    assert.is_true(verdict[6] > 0 and verdict[6] <= 3600)
-    given.splay = 0.2
-    local soon = Player.new(kv, given)
-    eventually(function() return soon:claim()[1] == "granted" end)
-  end)
-
-  it("is campaigned in at the user's pace by a standby candidate", function()
-    local one = settled "PACE"
-    local paced = Player.new(kv, { name = "x", node = "three", url = server.url .. "/PACE", backoff = { 0.2, 0.4 } })
-    for _, wait in ipairs { 0.2, 0.4, 0.4 } do
-      assert.equal("granted", one:refresh()[1])
-      local verdict = paced:claim()
-      assert.equal("denied", verdict[1])
-      assert.is_nil(verdict[2])
-      assert.equal(wait, verdict[6])
-    end
-  end)
-
-  it("lets a leader be evicted whose name has dots", function()
-    settled "DOTS"
-    local one = Player.new(kv, { name = "a.b.c", node = "one", url = server.url .. "/DOTS" })
-    local epoch, evicted, verdict = one:claim()[4], nil, nil
-    crown.spawn(function() evicted = kv.evict({ url = server.url .. "/DOTS", wait = 3 }, "a.b.c") end)
-    eventually(function()
-      local message = one:message()
-      verdict = message and one:call("handle_info", message)
-      return verdict and verdict[1] == "evicted"
-    end)
-    one:abdicate()
-    eventually(function() return evicted end)
-    assert.same({ node = "one", epoch = epoch }, evicted)
-  end)
-
-  it("that lost its data is sat out for one TTL", function()
-    server = Nats.start()
-    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5 }
-    local one = Player.new(kv, options)
-    eventually(function() return one:claim()[1] == "granted" end)
-    server:down()
-    server:wipe()
-    server:up()
-    local verdict
-    eventually(function() verdict = one:refresh() return verdict[1] ~= "granted" and verdict[2] ~= "closed" end)
-    options.node = "two"
-    local two, at = Player.new(kv, options), crown.now()
-    eventually(function() verdict = two:claim() return verdict[5] == true end)
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
-    assert.is_true(crown.now() - at > 0.5)
-  end)
-
-  it("may say anything, and does no harm", function()
-    math.randomseed(11)
-    local alphabet = {
-      "MSG", "HMSG", "INFO {}", "PING", "PONG", "-ERR 'x'", "+OK", " ", "\r\n", "1", "0", "99", "-1", "a", "\0", "_INBOX.x" }
-    for _ = 1, 60 do
-      local parts = { "INFO {}\r\n" }
-      for i = 2, math.random(2, 30) do parts[i] = alphabet[math.random(#alphabet)] end
-      local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
-        connection:write(table.concat(parts))
-        connection:close()
-      end))
-      local Connection = require "crown.nats.connection"
-      local connection, problem = Connection.open({ hosts = {} }, { host = "127.0.0.1", port = listener:port() }, 0.5)
-      assert.is_true(connection ~= nil or type(problem) == "string")
-      if connection then connection:close() end
-      listener:close()
-    end
-  end)
-
-  it("without JetStream is no store", function()
-    local number, dir = port.free(), tempdir()
-    local plain = require("support.candidate").start { program = "/usr/sbin/nats-server", node = "nats", log = dir .. "/log",
-      args = { "-a", "127.0.0.1", "-p", number } }
-    eventually(function() return plain:output():find "Server is ready" end)
-    refused(("nats://127.0.0.1:%d/B"):format(number), "is JetStream on%?")
-    plain:hurt_self "KILL"
-    plain:wait(5)
-  end)
-
-  it("that says nonsense ends the connection, with one clear line", function()
-    for _, text in ipairs { "HTTP/1.1 400 Bad Request\r\n\r\n", "INFO {}\r\nMSG x 1 99999999999\r\n", "INFO x\r\n",
-      "INFO {}\r\nHMSG a 1 50 10\r\n" } do
-      local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
-        connection:write(text)
-        connection:read("*a", 1)
-      end))
-      refused(("nats://joe:secret@127.0.0.1:%d/B"):format(listener:port()), "NATS")
-      listener:close()
-    end
-  end)
-
-  for url, pattern in pairs { ["nats://a b:x/B"] = "a host that is none", ["nats://h/B?ttl=0.5"] = "ttl must be at least 1" } do
-    it("is not asked for by a wrong URL: " .. url, function()
-      local result = run { "info", "--oracle", url }
-      assert.is_true(result.code == 2 or result.code == 3)
-      assert.matches(pattern, result.stderr)
-    end)
-  end
 end)

@@ -47,6 +47,12 @@ describe("the oracle that follows Oban's leader", function()
     assert.same({ "denied", "app@one" }, { denied[1], denied[3] })
   end)
 
+  it("looks again well before Oban's row runs out, however seldom it is told to look", function()
+    theirs.lead("app@one", 12)
+    local granted = peer("app@one", { check = 600 }):claim()
+    assert.is_true(granted[2] > 0 and granted[2] <= 4)
+  end)
+
   it("has an epoch that grows with Oban's leaders", function()
     theirs.lead "app@one"
     local first = peer("app@one"):claim()[4]
