@@ -88,10 +88,13 @@ describe("the oracle on etcd", function()
     one:claim()
     two:claim()
     local key = two.state.key
-    for _ = 1, 8 do
-      crown.sleep(0.3)
+    -- Until a lease of the same time, which nobody keeps alive, is over.
+    local lease = assert(server:ctl("lease", "grant", "1"):match "lease (%x+) granted")
+    server:ctl("put", "--lease=" .. lease, "unkept-" .. serial, "here")
+    eventually(function()
       assert.equal("granted", one:refresh()[1])
-    end
+      return server:ctl("get", "unkept-" .. serial) == ""
+    end, 20)
     assert.equal(key, two.state.key)
     assert.equal("denied", two:claim()[1])
   end)

@@ -17,6 +17,18 @@ describe("crown.tcp", function()
     peer:close()
   end
 
+  -- Another task's read, which has begun: a function that gives the code of its error when it is over.
+  local function reading(...)
+    local begun, code
+    local arguments = { ... }
+    crown.spawn(function()
+      begun = true -- the read begins before anybody else has a turn
+      code = select(3, connection:read(unpack(arguments)))
+    end)
+    eventually(function() return begun end)
+    return function() return code end
+  end
+
   after_each(function()
     if connection then connection:close() end
     if listener then listener:close() end
@@ -44,14 +56,16 @@ describe("crown.tcp", function()
   end)
 
   it("stays in step after a read that timed out", function()
+    local timed_out
     connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer)
       peer:write "half "
-      crown.sleep(0.05)
+      eventually(function() return timed_out end)
       peer:write "a line\nnext\n"
       peer:read "*a"
     end)))
     local _, _, code = connection:read("*l", 0.02)
     assert.equal("timeout", code)
+    timed_out = true
     assert.equal("half a line", connection:read "*l")
     assert.equal("next", connection:read "*l")
   end)
@@ -93,30 +107,25 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
 
   it("wakes a reader when the connection is closed under it", function()
     connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer) peer:read "*a" end)))
-    local code
-    crown.spawn(function() code = select(3, connection:read "*l") end)
-    crown.sleep(0.01)
+    local answer = reading "*l"
     connection:close()
-    eventually(function() return code end)
-    assert.equal("closed", code)
+    eventually(answer)
+    assert.equal("closed", answer())
   end)
 
   it("allows one reader at a time", function()
     connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer) peer:read "*a" end)))
-    crown.spawn(function() connection:read "*l" end)
-    crown.sleep(0.005)
+    reading "*l"
     assert.has_error(function() connection:read "*l" end)
   end)
 
   it("wakes a reader when a write has failed", function()
     connection = assert(crown.tcp.connect("127.0.0.1", serve(function(peer) peer:read "*a" crown.sleep(30) end)))
-    local code
-    crown.spawn(function() code = select(3, connection:read("*l", 60)) end)
-    crown.sleep(0.01)
+    local answer = reading("*l", 60)
     connection:shutdown()
     assert.equal("closed", select(3, connection:write "x"))
-    eventually(function() return code end)
-    assert.equal("closed", code)
+    eventually(answer)
+    assert.equal("closed", answer())
   end)
 
   it("refuses a port that is none, and a host that C would cut short", function()

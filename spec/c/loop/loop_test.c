@@ -376,6 +376,31 @@ static void a_loop_sleeps_until_the_deadlines_of_a_crowd(void **state)
     assert_in_range(turns_of_a_wait(CROWD, grid_ns + 4900 * NS_PER_US), 1, 20);
 }
 
+static struct step gave_up = {.job = {.run = note_step}, .number = 1};
+
+static void give_up_the_turn(struct loop_job *job)
+{
+    (void)job;
+    loop_defer(seen.loop, &gave_up.job);
+}
+
+static void what_gives_up_its_turn_comes_after_what_is_ready(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct loop_watch watch = {.ready = note_ready};
+    struct loop_job job = {.run = give_up_the_turn};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    loop_watch(seen.loop, &watch, ends[0], LOOP_READ);
+    loop_post(seen.loop, &job);
+    seen.wanted = 2;
+    loop_run(seen.loop);
+    assert_true(seen.at_ns[0] == 'x');
+    assert_true(seen.at_ns[1] == 1);
+    assert_int_equal(close(ends[0]) | close(ends[1]), 0);
+}
+
 static void a_stopped_loop_runs_no_more(void **state)
 {
     (void)state;
@@ -407,6 +432,7 @@ int main(void)
         LOOP_TEST(a_deadline_that_a_job_sets_in_the_past_fires),
         LOOP_TEST(a_loop_sleeps_until_its_deadline),
         LOOP_TEST(a_loop_sleeps_until_the_deadlines_of_a_crowd),
+        LOOP_TEST(what_gives_up_its_turn_comes_after_what_is_ready),
         LOOP_TEST(a_stopped_loop_runs_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
