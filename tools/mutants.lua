@@ -20,11 +20,7 @@ local function options()
 end
 
 local function report(records)
-  local results, known = choose.results(records), {}
-  for _, record in ipairs(records) do
-    if results[record.id] and not record.equivalent then known[#known + 1] = record end
-  end
-  return judge(known, results)
+  return judge(records, choose.results(records))
 end
 
 local records, wanted = list.load(), options()

@@ -12,38 +12,42 @@ local function has_to_die(record)
   return false
 end
 
--- @tparam table records
--- @tparam table results by id
+local function new_row() return { killed = 0, survived = 0, equivalent = 0, unknown = 0, seconds = 0 } end
+
+local function column_of(record, result)
+  if record.equivalent then return "equivalent" end
+  if not result then return "unknown" end
+  return result.status == "killed" and "killed" or "survived"
+end
+
+local function print_row(folder, row)
+  local ran = row.killed + row.survived
+  print(("%-28s %4d of %4d killed  %5.1f %%  %3d equivalent  %3d survived  %3d not run  %6.0f s"):format(folder, row.killed, ran,
+    100 * row.killed / math.max(1, ran), row.equivalent, row.survived, row.unknown, row.seconds))
+end
+
+--- @tparam table records
+-- @tparam table results by id; one without was not run
 -- @treturn boolean
 return function(records, results)
-  local rows, order, total = {}, {}, { killed = 0, all = 0, seconds = 0 }
+  local rows, order, total = {}, {}, new_row()
   local bad = false
   for _, record in ipairs(records) do
     local folder, result = list.folder(record), results[record.id]
-    local row = rows[folder]
-    if not row then
-      row = { killed = 0, all = 0, seconds = 0 }
-      rows[folder], order[#order + 1] = row, folder
+    if not rows[folder] then rows[folder], order[#order + 1] = new_row(), folder end
+    local column = column_of(record, result)
+    for _, sum in ipairs { rows[folder], total } do
+      sum[column] = sum[column] + 1
+      sum.seconds = sum.seconds + (result and result.seconds or 0)
     end
-    for _, sum in ipairs { row, total } do
-      sum.all = sum.all + 1
-      sum.killed = sum.killed + (result.status == "killed" and 1 or 0)
-      sum.seconds = sum.seconds + result.seconds
-    end
-    if result.status ~= "killed" then
+    if column == "survived" then
       local sure = has_to_die(record)
       print(("%-12s %s (%s)%s"):format(result.status, record.id, record.file, sure and ", which has to be killed" or ""))
       bad = bad or sure or result.status ~= "survived"
     end
   end
   table.sort(order)
-  order[#order + 1] = "all"
-  rows.all = total
-  for _, folder in ipairs(order) do
-    local row = rows[folder]
-    print(("%-28s %4d of %4d killed  %5.1f %%  %6.0f s"):format(folder, row.killed, row.all, 100 * row.killed / math.max(1, row.all),
-      row.seconds))
-  end
-  return not bad and total.killed >= LEAST_SHARE * total.all
+  for _, folder in ipairs(order) do print_row(folder, rows[folder]) end
+  print_row("all", total)
+  return not bad and total.killed >= LEAST_SHARE * (total.killed + total.survived)
 end
-

@@ -9,8 +9,10 @@ end
 
 local function words_of(result)
   if result.test == "it does not end" or result.unit:find "^c/[^/]+$" then return nil end
-  if result.unit:find "%.lua" then return result.unit:match "^%S+" .. " " .. pattern_of(result.test) end
-  return result.unit
+  local unit = result.unit:match "^%S+"
+  if unit:find "%.lua" then return unit .. " " .. pattern_of(result.test) end
+  if unit:find "^c/" and result.test:find "^[%w_]+$" then return unit .. " " .. result.test end
+  return unit
 end
 
 -- @treturn boolean true

@@ -23,8 +23,9 @@ end
 local function plan(unit)
   local kind, rest = unit:match "^([^:/]+)[:/](.*)$"
   if kind == "c" then
-    local target = "build/spec/c/" .. rest
-    return { target }, "tools/alone.sh " .. target
+    local path, case = rest:match "^(%S+) ?(.*)$"
+    local target = "build/spec/c/" .. path
+    return { target }, (case ~= "" and "TEST_FILTER=" .. case .. " " or "") .. "tools/alone.sh " .. target
   elseif kind == "simulate" then
     return { "build/simulate" }, "build/simulate --seeds " .. rest
   elseif kind == "registry" then
@@ -37,8 +38,8 @@ local function plan(unit)
 end
 
 local function first_failure(output)
-  local failed = output:match "%[  FAILED  %] ([%w_]+)\n" or output:match "not ok %d+ %- ([^\n]*)"
-    or output:match "(seed [^\n]*)" or output:match "(Assertion [^\n]*)"
+  local failed = output:match "%[  FAILED  %] ([%w_]+)\n" or output:match "%[  ERROR   %] ([%w_]+)\n"
+    or output:match "not ok %d+ %- ([^\n]*)" or output:match "(seed [^\n]*)" or output:match "(Assertion [^\n]*)"
   return failed or output:match "([^\n]*)\n?$"
 end
 
@@ -51,8 +52,9 @@ end
 function units.run(unit, seconds)
   local _, command = plan(unit)
   local code, output, took = tree.run(command, seconds or MOST_SECONDS)
-  if code == 0 and (output:find "\nok 1 " or output:find "^ok 1 " or not unit:find "_spec%.lua") then return "passed", nil, took end
-  if code == 0 then return "failed", "no test ran", took end
+  local ran = unit:find "_spec%.lua" and (output:find "\nok 1 " or output:find "^ok 1 ")
+    or not unit:find "_spec%.lua" and not output:find "Running 0 test"
+  if code == 0 then return ran and "passed" or "failed", not ran and "no test ran" or nil, took end
   if code == 124 or code == 137 then return "hung", "it does not end", took end
   return "failed", first_failure(output), took
 end

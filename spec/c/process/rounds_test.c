@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 #include <cmocka.h>
 
 #define PATIENCE_MS 20000
+#define NOBODY 65534
 #define LAST_PID "/proc/sys/kernel/ns_last_pid" /* the next process gets the number after it */
 
 static int answers[2]; /* a byte from each that is asked whether it lives */
@@ -165,6 +167,92 @@ static void who_has_come_to_the_killer_is_killed(void **state)
     assert_int_equal(close(own), 0);
 }
 
+static int line[2]; /* from whom is killed to the killer */
+
+static void become_nobody(void)
+{
+    if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
+        _exit(1);
+}
+
+static void fork_nobody(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        become_nobody();
+        pid = getpid();
+        if (write(line[1], &pid, sizeof(pid)) != (ssize_t)sizeof(pid))
+            _exit(1);
+        sleep_for_ever();
+    }
+}
+
+/* It stays: a thread that ends leaves its children to another one. */
+static void *fork_nobody_and_stay(void *context)
+{
+    fork_nobody();
+    sleep_for_ever();
+    return context;
+}
+
+static void fork_nobody_in_a_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, fork_nobody_and_stay, NULL) != 0)
+        _exit(1);
+    sleep_for_ever();
+}
+
+static void fork_nobody_in_the_main_thread(void)
+{
+    fork_nobody();
+    sleep_for_ever();
+}
+
+/* A killer without rights over one of root's, which has a child without rights. @return 0 where it
+ * killed that child, and said who refused. */
+static int kill_below_root(void (*play)(void))
+{
+    pid_t below = 0;
+    pid_t refusing;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || pipe(line) < 0 || (refusing = fork()) < 0)
+        return 2;
+    if (refusing == 0)
+        play();
+    become_nobody();
+    if (read(line[0], &below, sizeof(below)) != (ssize_t)sizeof(below))
+        return 3;
+    int pidfd = pidfd_open(below, 0);
+    const struct rounds_refused who = rounds_kill_once();
+    if (who.pid != refusing || who.error != EPERM)
+        return 4;
+    return ends(pidfd) ? 0 : 5;
+}
+
+static void assert_killed_below_root(void (*play)(void))
+{
+    int status = 0;
+    if (getuid() != 0)
+        skip(); /* nobody would refuse */
+    pid_t killer = fork();
+    if (killer == 0)
+        _exit(kill_below_root(play));
+    assert_int_equal(waitpid(killer, &status, 0), killer);
+    assert_int_equal(status, 0);
+}
+
+static void who_is_below_one_that_may_not_be_killed_is_killed(void **state)
+{
+    (void)state;
+    assert_killed_below_root(fork_nobody_in_the_main_thread);
+}
+
+static void whichever_of_its_threads_has_forked_it(void **state)
+{
+    (void)state;
+    assert_killed_below_root(fork_nobody_in_a_thread);
+}
+
 /* @return whether the next process will have this number. */
 static bool give_number(pid_t number)
 {
@@ -228,6 +316,8 @@ static int run_all(void)
         TEST(below_one_process_means_nobody_else),
         TEST(who_is_another_s_child_by_now_is_spared),
         TEST(who_has_come_to_the_killer_is_killed),
+        TEST(who_is_below_one_that_may_not_be_killed_is_killed),
+        TEST(whichever_of_its_threads_has_forked_it),
         TEST(who_has_the_number_of_one_that_is_gone_is_spared_with_all_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
