@@ -1,6 +1,5 @@
 -- The kinds of Redis servers that a lease can be on, and the ways to them.
 local authority = require "support.authority"
-local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
@@ -103,30 +102,5 @@ describe("a Redis server", function()
     eventually(function() verdict = two:claim() return verdict[1] == "denied" and verdict[5] end, 20)
     eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
     assert.is_true(verdict[4] > epoch)
-  end)
-
-  it("is part of a cluster: each election is kept where its slot is", function()
-    server = Redis.start { config = "cluster-enabled yes\n" }
-    others = { Redis.start { config = "cluster-enabled yes\n" }, Redis.start { config = "cluster-enabled yes\n" } }
-    local words = { "redis-cli", "--cluster", "create", "127.0.0.1:" .. server.port }
-    for _, one in ipairs(others) do words[#words + 1] = "127.0.0.1:" .. one.port end
-    words[#words + 1] = "--cluster-yes"
-    local made = crown.exec(words, { timeout = 30 })
-    assert.equal(0, made.code, made.stdout)
-    eventually(function() return server:call("CLUSTER", "INFO"):find "cluster_state:ok" end, 20)
-    local places = {}
-    for _ = 1, 6 do
-      redis_lease.name_anew()
-      local verdict = leads(server.url, { ttl = 0.5 })
-      assert.is_true(verdict[4] > 0)
-      for place, one in ipairs { server, others[1], others[2] } do
-        local key = one:call("GET", redis_lease.key "epoch")
-        if key then places[place] = (places[place] or 0) + 1 end
-      end
-    end
-    local kept = 0
-    for _, count in pairs(places) do kept = kept + count end
-    assert.equal(6, kept)
-    assert.is_true(places[2] ~= nil or places[3] ~= nil)
   end)
 end)

@@ -1,6 +1,7 @@
 --- What `crown-lua info` and `evict` ask of the keys.
 -- @module crown.redis.admin
 
+local Cluster = require "crown.redis.cluster"
 local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
@@ -16,11 +17,30 @@ redis.call('HSET', KEYS[1], 'evicted', '1')
 redis.call('PUBLISH', ARGV[1], 'evict ' .. ARGV[2])
 return redis.call('HMGET', KEYS[1], 'node', 'epoch')]]
 
-local function with_client(opts, fn)
-  local client, problem = redis.connect(opts.urls and opts.urls[1] or opts.url, { timeout = opts.timeout or 5 })
+-- What the elections are kept in: a single server, or a cluster.
+local function store_of(client, info, url, timeout)
+  if not info:find "redis_mode:cluster" then
+    return { info = info, run = function(_, fn) return fn(client) end, each = function(fn) return fn(client) end,
+      close = function() end }
+  end
+  local cluster, problem = Cluster.new { url = url, timeout = timeout }
+  if not cluster then return nil, problem end
+  return { info = info, is_cluster = true, run = function(key, fn) return cluster:run(key, fn) end,
+    each = function(fn) return cluster:each(fn) end, close = function() cluster:close() end }
+end
+
+-- Runs fn with `{ info =, is_cluster =, run(key, fn), each(fn) }`.
+local function with_store(opts, fn)
+  local url, timeout = opts.urls and opts.urls[1] or opts.url, opts.timeout or 5
+  local client, problem = redis.connect(url, { timeout = timeout })
   if not client then return nil, problem end
-  local result
-  result, problem = fn(client)
+  local info, store, result
+  info, problem = client:call "INFO"
+  if info then store, problem = store_of(client, info, url, timeout) end
+  if store then
+    result, problem = fn(store)
+    store.close()
+  end
   client:close()
   return result, problem
 end
@@ -36,29 +56,31 @@ local function each_key(client, pattern, fn)
   return true
 end
 
-local function look(client, prefix, name)
+local function look(store, prefix, name)
   local lease, epochs = Leases.keys(prefix, name)
-  local held, problem = client:call("HMGET", lease, "node", "epoch")
-  if not held then return nil, problem end
-  local left = client:call("PTTL", lease)
-  local epoch = client:call("GET", epochs)
-  return { name = name, node = held[1], epoch = tonumber(held[2] or epoch or 0),
-    expires_in = held[1] and left and left > 0 and left / 1000 or nil }
+  return store.run(lease, function(client)
+    local held, problem, code = client:call("HMGET", lease, "node", "epoch")
+    if not held then return nil, problem, code end
+    local left = client:call("PTTL", lease)
+    local epoch = client:call("GET", epochs)
+    return { name = name, node = held[1], epoch = tonumber(held[2] or epoch or 0),
+      expires_in = held[1] and left and left > 0 and left / 1000 or nil }
+  end)
 end
 
---- Elections whose keys begin with the prefix.
+--- Elections whose keys begin with the prefix, on whichever node of a cluster they are.
 -- @tparam table opts `url`, `prefix`
 -- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
 function admin.list(opts)
-  return with_client(opts, function(client)
+  return with_store(opts, function(store)
     local names, found = {}, {}
-    local scanned, problem = each_key(client, opts.prefix .. ":{*}:epoch", function(key)
-      names[key:match "{(.*)}"] = true
+    local scanned, problem = store.each(function(client)
+      return each_key(client, opts.prefix .. ":{*}:epoch", function(key) names[key:match "{(.*)}"] = true end)
     end)
     if not scanned then return nil, problem end
     for name in pairs(names) do
       local one
-      one, problem = look(client, opts.prefix, name)
+      one, problem = look(store, opts.prefix, name)
       if not one then return nil, problem end
       found[#found + 1] = one
     end
@@ -72,15 +94,15 @@ end
 -- @string name of the election
 -- @treturn table `{ node =, epoch = }`, or nil and a message
 function admin.evict(opts, name)
-  return with_client(opts, function(client)
-    local channel = opts.prefix .. ":" .. Leases.CHANNEL
-    local marked, problem = client:call("EVAL", MARK, "1", (Leases.keys(opts.prefix, name)), channel, name)
+  return with_store(opts, function(store)
+    local channel, lease = opts.prefix .. ":" .. Leases.CHANNEL, (Leases.keys(opts.prefix, name))
+    local marked, problem = store.run(lease, function(client) return client:call("EVAL", MARK, "1", lease, channel, name) end)
     if not marked then return nil, problem end
     if not marked[1] then return nil, ("nobody leads '%s'"):format(name) end
     local epoch = tonumber(marked[2])
     local ended
     ended, problem = eviction.await(name, opts.wait, function()
-      local now, why = look(client, opts.prefix, name)
+      local now, why = look(store, opts.prefix, name)
       if not now then return nil, why end
       return not now.node or now.epoch ~= epoch
     end, "the request stays until its lease ends")
@@ -93,29 +115,55 @@ local function field(info, name)
   return info:match("\n" .. name .. ":([^\r\n]*)")
 end
 
+local function replicas_of(info)
+  return tonumber(field(info, "connected_slaves")) or 0
+end
+
 local function warnings_of(info, opts)
   local warnings = {}
   local policy = field(info, "maxmemory_policy")
   if field(info, "maxmemory") ~= "0" and policy and policy:find "allkeys" then
     warnings[#warnings + 1] = ("maxmemory-policy is %s: a full server may throw leases and epochs away"):format(policy)
   end
-  if (tonumber(field(info, "connected_slaves")) or 0) > 0 and opts.min_replicas == 0 then
+  if replicas_of(info) > 0 and opts.min_replicas == 0 then
     warnings[#warnings + 1] = "replication is asynchronous: after a failover one TTL is sat out; min_replicas waits for replicas"
   end
   return warnings
 end
 
---- What the server says of itself.
+local function replica_words(info)
+  local count = replicas_of(info)
+  return ("%d replica%s"):format(count, count == 1 and "" or "s")
+end
+
+local function health_of_server(info, opts)
+  local words = ("Redis %s, %s, %s, append-only file %s"):format(field(info, "redis_version"), field(info, "role"),
+    replica_words(info), field(info, "aof_enabled") == "1" and "on" or "off")
+  return { facts = { { "Store", words } }, warnings = warnings_of(info, opts) }
+end
+
+-- What is to be said of one node is to be said of all of them.
+local function health_of_cluster(store, opts)
+  local primaries, warnings = {}, {}
+  local asked, problem = store.each(function(client, name)
+    local info, why, code = client:call "INFO"
+    if not info then return nil, why, code end
+    primaries[#primaries + 1] = ("%s (%s)"):format(name, replica_words(info))
+    warnings = #warnings > 0 and warnings or warnings_of(info, opts)
+    return true
+  end)
+  if not asked then return nil, problem end
+  return { facts = { { "Store", ("Redis %s, a cluster"):format(field(store.info, "redis_version")) },
+    { "Primaries", table.concat(primaries, ", ") } }, warnings = warnings }
+end
+
+--- What the server says of itself; of a cluster, each node that keeps slots.
 -- @tparam table opts `url`
 -- @treturn table `{ facts =, warnings = }`, or nil and a message
 function admin.health(opts)
-  return with_client(opts, function(client)
-    local info, problem = client:call "INFO"
-    if not info then return nil, problem end
-    local replicas = tonumber(field(info, "connected_slaves")) or 0
-    return { facts = { { "Store", ("Redis %s, %s, %d replica%s, append-only file %s"):format(field(info, "redis_version"),
-      field(info, "role"), replicas, replicas == 1 and "" or "s", field(info, "aof_enabled") == "1" and "on" or "off") } },
-      warnings = warnings_of(info, opts) }
+  return with_store(opts, function(store)
+    if store.is_cluster then return health_of_cluster(store, opts) end
+    return health_of_server(store.info, opts)
   end)
 end
 

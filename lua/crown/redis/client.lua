@@ -1,4 +1,4 @@
---- A client of one Redis server, or of whichever its Sentinels name.
+--- A client of one Redis server, or of whichever its Sentinels name, or of any node of a cluster.
 -- @module crown.redis.client
 
 local Connection = require "crown.redis.connection"
@@ -9,12 +9,19 @@ local sentinel = require "crown.redis.sentinel"
 local Client = {}
 Client.__index = Client
 
+-- Of several hosts another one at each try.
+local function choose(self)
+  local place = self.choose and self.choose()
+  if place then return place end
+  if self.parsed.master then return sentinel.primary(self.parsed, self.timeout) end
+  if not self.parsed.hosts then return nil end
+  self.tries = (self.tries or 0) + 1
+  return self.parsed.hosts[(self.tries - 1) % #self.parsed.hosts + 1]
+end
+
 local function open(self, link)
-  local place, problem = self.place or self.parsed.hosts and self.parsed.hosts[1]
-  if self.parsed.master then
-    place, problem = sentinel.primary(self.parsed, self.timeout)
-    if not place then return nil, problem end
-  end
+  local place, problem = choose(self)
+  if not place and not self.parsed.path then return nil, problem end
   link.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
   local connection, why = Connection.open(self.parsed, place, self.timeout, link)
   if not connection then return nil, why end
@@ -28,13 +35,14 @@ end
 --- Makes a client; it connects by itself.
 -- @string url
 -- @tparam table options `timeout`; `label` for its events, nil for none; `store`, how it is shown ("redis");
--- `setup(connection)`, run before anything else; `place`, `{ host, port }`: another server of the same cluster
+-- `setup(connection)`, run before anything else; `choose()` → `{ host, port }`, where to connect to next, or nil: where the
+-- URL leads
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)
   if not parsed then return nil, problem end
   local self = setmetatable({ parsed = parsed, timeout = options.timeout or 5, setup = options.setup,
-    place = options.place }, Client)
+    choose = options.choose }, Client)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
     store = options.store or "redis",
     timeout = self.timeout, server = redis_url.label(parsed) }
@@ -51,16 +59,26 @@ end
 -- The server is not, or not yet, one that takes writes: the next connection may lead to another.
 local ELSEWHERE = { READONLY = true, LOADING = true, MASTERDOWN = true, NOAUTH = true }
 
+local function run(self, method, ...)
+  local connection, problem, code = self:ready()
+  if not connection then return nil, problem, code end
+  local value
+  value, problem, code = connection[method](connection, self.timeout, ...)
+  if ELSEWHERE[code] then connection:close(problem) end
+  return value, problem, code
+end
+
 --- Runs a command.
 -- @param ... its words
 -- @return the answer; or nil, message, code; a null is nil alone
 function Client:call(...)
-  local connection, problem, code = self:ready()
-  if not connection then return nil, problem, code end
-  local value
-  value, problem, code = connection:call(self.timeout, ...)
-  if ELSEWHERE[code] then connection:close(problem) end
-  return value, problem, code
+  return run(self, "call", ...)
+end
+
+--- The same client for a slot of a cluster that is on its way to this node.
+-- @treturn table with `call`
+function Client:asking()
+  return { call = function(_, ...) return run(self, "call_asking", ...) end }
 end
 
 --- Ends it.

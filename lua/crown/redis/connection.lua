@@ -61,18 +61,32 @@ local function ask(self, asked, ...)
   self:send(...)
 end
 
+local function ask_after_asking(self, asked, ...)
+  ask(self, promise(), "ASKING")
+  ask(self, asked, ...)
+end
+
+local function call(self, way, timeout, ...)
+  if self.closed then return nil, self.closed, "closed" end
+  local asked = promise()
+  core.atomic(way, self, asked, ...)
+  local value, problem, code = asked:wait(timeout)
+  if code == "timeout" then self:close "no answer in the time allowed" end
+  return value, problem, code
+end
+
 --- Sends a command and waits for its answer.
 -- @number timeout seconds
 -- @param ... its words
 -- @return the answer; or nil, message, code ("timeout", "closed", or the server's word such as "NOAUTH"); a null is
 -- nil alone
 function Connection:call(timeout, ...)
-  if self.closed then return nil, self.closed, "closed" end
-  local asked = promise()
-  core.atomic(ask, self, asked, ...)
-  local value, problem, code = asked:wait(timeout)
-  if code == "timeout" then self:close "no answer in the time allowed" end
-  return value, problem, code
+  return call(self, ask, timeout, ...)
+end
+
+--- The same, with ASKING before it: for a slot that is on its way to this server.
+function Connection:call_asking(timeout, ...)
+  return call(self, ask_after_asking, timeout, ...)
 end
 
 function Connection:ping()

@@ -1,8 +1,10 @@
 --- Leases on one Redis server, for all elections of this runtime that name it: one connection for the script, one for
--- the channel. Calls that come close together go out as one call of the script.
+-- the channel. Calls that come close together go out as one call of the script. In a cluster there is a connection to each
+-- node, and each election is asked for by itself.
 -- @module crown.redis.leases
 
 local Client = require "crown.redis.client"
+local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
 local promise = require "crown.core.promise"
 local script = require "crown.redis.script"
@@ -29,26 +31,34 @@ function Leases.keys(prefix, name)
   return base .. ":lease", base .. ":epoch"
 end
 
-local function set_up(node, timeout, connection)
-  local info, problem = connection:call(timeout, "INFO")
+-- In a cluster a replica leads on to its primary; elsewhere it is no store.
+local function set_up(self, connection)
+  local info, problem = connection:call(self.timeout, "INFO")
   if not info then return nil, problem end
-  node.cluster = info:find "redis_mode:cluster" ~= nil
   if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
-  local role
-  role, problem = connection:call(timeout, "ROLE")
-  if not role then return nil, problem end
-  if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
-  node.sha, problem = connection:call(timeout, "SCRIPT", "LOAD", script)
-  return node.sha ~= nil, problem
+  if info:find "redis_mode:cluster" then
+    self.in_cluster = true
+  else
+    local role
+    role, problem = connection:call(self.timeout, "ROLE")
+    if not role then return nil, problem end
+    if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
+  end
+  self.sha, problem = connection:call(self.timeout, "SCRIPT", "LOAD", script)
+  return self.sha ~= nil, problem
 end
 
--- One server: of several there are only in a cluster.
-local function open_node(self, place)
-  local node = {}
-  local problem
-  node.client, problem = Client.new(self.url, { timeout = self.timeout, label = "redis", place = place,
-    setup = function(connection) return set_up(node, self.timeout, connection) end })
-  return node.client and node, problem
+local function options_of(self)
+  return { url = self.url, timeout = self.timeout, label = "redis",
+    setup = function(connection) return set_up(self, connection) end }
+end
+
+-- What it takes to find a cluster out is one connection to any of its nodes.
+local function in_cluster(self)
+  if self.cluster then return self.cluster end
+  self.cluster = Cluster.new(options_of(self))
+  self.home:close()
+  return self.cluster
 end
 
 --- The leases of a server; the first election that names it makes them.
@@ -60,11 +70,11 @@ function Leases.at(url, options)
   if known[key] then return known[key] end
   local self = setmetatable({ url = url, prefix = options.prefix, store = options.prefix .. ":store",
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
-    min_replicas = options.min_replicas, longest = 0, followers = {}, batches = {}, nodes = {}, slots = {} }, Leases)
+    min_replicas = options.min_replicas, longest = 0, followers = {}, batches = {} }, Leases)
   local problem
-  self.home, problem = open_node(self)
+  self.home, problem = Client.new(url, options_of(self))
   if not self.home then return nil, problem end
-  self.subscriber = Subscriber.new(url, options.timeout)
+  self.subscriber = Subscriber.new(url, options.timeout, function() return self.cluster and self.cluster:any() end)
   self.subscriber:subscribe(self.channel, function(payload) self:hear(payload) end)
   known[key] = self
   return self
@@ -91,9 +101,9 @@ function Leases:join(lease)
 end
 
 -- In a cluster every key of a call has to be in one slot, so there each election has a store of its own.
-local function words_of(self, node, op, items)
-  local store = node.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.store
-  local words = { "EVALSHA", node.sha, #items + 1, store }
+local function words_of(self, op, items)
+  local store = self.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.store
+  local words = { "EVALSHA", self.sha, #items + 1, store }
   local at = 4
   for i = 1, #items do
     local item = items[i]
@@ -111,55 +121,37 @@ local function words_of(self, node, op, items)
   return words
 end
 
--- "MOVED slot host:port": the election is kept there from now on.
-local function moved(self, name, problem)
-  local host, port = problem:match "^MOVED %d+ (.*):(%d+)$"
-  if not host then return nil, problem end
-  local where = host .. ":" .. port
-  local why
-  if not self.nodes[where] then
-    self.nodes[where], why = open_node(self, { host = host, port = tonumber(port) })
-  end
-  self.slots[name] = self.nodes[where]
-  return self.slots[name], why
-end
-
--- SCRIPT FLUSH is no reason to lose anything, and neither is a slot that has moved.
-local function evaluate(self, node, op, items)
-  local ready, problem, code = node.client:ready()
-  if not ready then return nil, problem, code end
-  local answer
-  answer, problem, code = node.client:call(unpack(words_of(self, node, op, items)))
+-- SCRIPT FLUSH is no reason to lose anything.
+local function evaluate(self, client, op, items)
+  local answer, problem, code = client:call(unpack(words_of(self, op, items)))
   if code == "NOSCRIPT" then
-    answer, problem, code = node.client:call("SCRIPT", "LOAD", script)
-    if answer then answer, problem, code = node.client:call(unpack(words_of(self, node, op, items))) end
-  end
-  if code == "MOVED" then
-    local there, why = moved(self, items[1].name, problem)
-    if not there then return nil, why, code end
-    return evaluate(self, there, op, items)
+    answer, problem, code = client:call("SCRIPT", "LOAD", script)
+    if answer then answer, problem, code = client:call(unpack(words_of(self, op, items))) end
   end
   return answer, problem, code
 end
 
 -- With min_replicas an answer counts when enough replicas have it.
-local function replicated(self, node)
+local function replicated(self, client)
   if not self.min_replicas or self.min_replicas == 0 then return true end
   local milliseconds = ("%d"):format(math.max(1, self.timeout * 500))
-  local count, problem, code = node.client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
+  local count, problem, code = client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
   if not count then return nil, problem, code end
   if count >= self.min_replicas then return true end
   return nil, ("only %d of %d replicas have it"):format(count, self.min_replicas), "store"
 end
 
-local function run_batch(self, op, items)
-  local node = self.slots[items[1].name] or self.home
-  local answers, problem, code = evaluate(self, node, op, items)
+local function ask_server(self, client, op, items)
+  local answers, problem, code = evaluate(self, client, op, items)
   if answers and op ~= "release" then
     local fine
-    fine, problem, code = replicated(self, self.slots[items[1].name] or self.home)
+    fine, problem, code = replicated(self, client)
     if not fine then answers = nil end
   end
+  return answers, problem, code
+end
+
+local function settle(self, items, answers, problem, code)
   if answers then self.longest = math.max(self.longest, answers[#items + 1]) end
   for i, item in ipairs(items) do
     if answers then
@@ -167,6 +159,24 @@ local function run_batch(self, op, items)
     else
       item.answer:resolve(nil, problem or "no answer", code)
     end
+  end
+end
+
+local function run_in_cluster(self, op, item)
+  local items = { item }
+  settle(self, items, in_cluster(self):run(Leases.keys(self.prefix, item.name), function(client)
+    return ask_server(self, client, op, items)
+  end))
+end
+
+local function run_batch(self, op, items)
+  local ready, problem, code = self.home:ready()
+  if self.in_cluster then
+    for _, item in ipairs(items) do core.detach(run_in_cluster, self, op, item) end
+  elseif ready then
+    settle(self, items, ask_server(self, self.home, op, items))
+  else
+    settle(self, items, nil, problem, code)
   end
 end
 
@@ -195,8 +205,8 @@ end
 -- @treturn table what the script answers; or nil, message, code
 function Leases:ask(op, item, timeout, window)
   item.answer = promise()
-  if self.home.cluster then
-    core.detach(run_batch, self, op, { item })
+  if self.cluster then
+    core.detach(run_in_cluster, self, op, item)
   else
     core.atomic(join_batch, self, op, item, window)
   end

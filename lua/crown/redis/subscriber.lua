@@ -23,15 +23,17 @@ end
 
 --- @string url
 -- @number timeout seconds
+-- @tparam[opt] function choose as for a client
 -- @treturn Subscriber or nil and a message
-function Subscriber.new(url, timeout)
+function Subscriber.new(url, timeout, choose)
   local self = setmetatable({ channels = {} }, Subscriber)
   local problem
-  self.client, problem = Client.new(url, { timeout = timeout, store = "redis channels", setup = function(connection)
+  local function set_up(connection)
     connection.on_message = function(message) hear(self, message) end
     for channel in pairs(self.channels) do connection:send("SUBSCRIBE", channel) end
     return true
-  end })
+  end
+  self.client, problem = Client.new(url, { timeout = timeout, store = "redis channels", choose = choose, setup = set_up })
   if not self.client then return nil, problem end
   return self
 end

@@ -1,5 +1,5 @@
 --- Redis URLs: `redis://user:password@host:port/db`, `rediss://` for TLS, `redis+unix:///path?db=1`,
--- `redis+sentinel://host:port,host:port/MASTER`.
+-- `redis+sentinel://host:port,host:port/MASTER`, `redis+cluster://host:port,host:port` and `rediss+cluster://`.
 -- @module crown.redis.url
 
 local url = require "crown.text.url"
@@ -7,6 +7,8 @@ local url = require "crown.text.url"
 local redis_url = {}
 
 local PORT, SENTINEL_PORT = 6379, 26379
+local SCHEMES = { redis = true, rediss = true, ["redis+unix"] = true, ["redis+sentinel"] = true, ["redis+cluster"] = true,
+  ["rediss+cluster"] = true }
 
 local function read_login(text, into)
   local login, rest = text:match "^(.*)@(.*)$"
@@ -21,14 +23,12 @@ end
 
 --- Takes a URL apart.
 -- @string text
--- @treturn table `{ hosts = { { host, port }… }, db, user, password, tls, path, master, ca, cert, key, … }`, or nil
+-- @treturn table `{ hosts = { { host, port }… }, db, user, password, tls, cluster, path, master, ca, cert, key, … }`, or nil
 -- and a message without any of its parts
 function redis_url.parse(text)
   local scheme, rest = text:match "^([%w+]+)://(.*)$"
-  local parsed = { tls = scheme == "rediss" }
-  if not rest or not ({ redis = true, rediss = true, ["redis+unix"] = true, ["redis+sentinel"] = true })[scheme] then
-    return nil, "a Redis URL reads redis://user:password@host:port/db"
-  end
+  if not rest or not SCHEMES[scheme] then return nil, "a Redis URL reads redis://user:password@host:port/db" end
+  local parsed = { tls = scheme:find "^rediss" ~= nil, cluster = scheme:find "+cluster" ~= nil }
   local front, query = rest:match "^([^?]*)%??(.*)$"
   url.read_query(query, parsed)
   parsed.db = tonumber(parsed.db)
@@ -42,8 +42,8 @@ function redis_url.parse(text)
   if scheme == "redis+sentinel" then
     parsed.master, tail = tail:match "^([^/]+)/?(.*)$"
     if not parsed.master then return nil, "name the master: redis+sentinel://host:port,host:port/MASTER" end
-  elseif #parsed.hosts > 1 then
-    return nil, "one host in a redis:// URL; several are for redis+sentinel://, or for urls = { … }"
+  elseif #parsed.hosts > 1 and not parsed.cluster then
+    return nil, "one host in a redis:// URL; several are for redis+sentinel://, redis+cluster://, or for urls = { … }"
   end
   if tail and tail ~= "" then parsed.db = tonumber(tail) end
   if parsed.db and (parsed.db < 0 or parsed.db % 1 ~= 0) or (tail or "") ~= "" and not parsed.db then
