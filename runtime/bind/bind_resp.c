@@ -1,6 +1,7 @@
 /* crown.core.resp: what Redis speaks, by hiredis's codec. format{ words } -> bytes; reader() -> a
  * reader: reader:feed(bytes); reader:next() -> "value", value | "error", text | nothing yet; or
- * nil, message for what is no RESP. Null is nil, at the end of an array too: its length is in `n`.
+ * nil, message for what is no RESP, or too big. Null is nil, at the end of an array too: its length
+ * is in `n`.
  */
 #include <hiredis/hiredis.h>
 #include <lauxlib.h>
@@ -12,6 +13,7 @@
 #define READER_TYPE "crown.resp_reader"
 #define WAITING_MAX (64u << 20) /* bytes of one reply */
 #define WORDS_MAX 4096
+#define ELEMENTS_MAX (1 << 20) /* of one array */
 
 struct reader {
     redisReader *reader;
@@ -41,6 +43,16 @@ static int resp_format(lua_State *L)
     return 1;
 }
 
+static redisReplyObjectFunctions reply_makers; /* hiredis's own, but for createArray */
+static void *(*create_any_array)(const redisReadTask *task, int elements);
+
+/* hiredis allots what is only promised, and looks at each place of it when it lets go: a few bytes
+ * would cost seconds. */
+static void *create_array(const redisReadTask *task, int elements)
+{
+    return elements <= ELEMENTS_MAX ? create_any_array(task, elements) : NULL;
+}
+
 static int reader_new(lua_State *L)
 {
     struct reader *reader = lua_newuserdata(L, sizeof(*reader));
@@ -50,6 +62,12 @@ static int reader_new(lua_State *L)
     reader->reader = redisReaderCreate();
     if (reader->reader == NULL)
         return luaL_error(L, "out of memory");
+    if (create_any_array == NULL) {
+        reply_makers = *reader->reader->fn;
+        create_any_array = reply_makers.createArray;
+        reply_makers.createArray = create_array;
+    }
+    reader->reader->fn = &reply_makers;
     return 1;
 }
 
@@ -100,7 +118,10 @@ static int reader_next(lua_State *L)
     void *found = NULL;
     if (redisReaderGetReply(reader->reader, &found) != REDIS_OK) {
         lua_pushnil(L);
-        lua_pushfstring(L, "not a reply of Redis: %s", reader->reader->errstr);
+        if (reader->reader->err == REDIS_ERR_OOM)
+            lua_pushliteral(L, "a reply that is too big");
+        else
+            lua_pushfstring(L, "not a reply of Redis: %s", reader->reader->errstr);
         return 2;
     }
     if (found == NULL) {

@@ -52,7 +52,7 @@ void pg_push_value(lua_State *L, const struct pg_result *result, int row, int co
     long long integer = type == POSTGRES_INTEGER ? strtoll(text, NULL, 10) : 0;
     if (type == POSTGRES_NUMBER)
         lua_pushnumber(L, strtod(text, NULL));
-    else if (type == POSTGRES_INTEGER && llabs(integer) <= INTEGER_EXACT)
+    else if (type == POSTGRES_INTEGER && integer >= -INTEGER_EXACT && integer <= INTEGER_EXACT)
         lua_pushnumber(L, (lua_Number)integer);
     else
         lua_pushlstring(L, text, size);

@@ -74,6 +74,7 @@ describe("a server that plays tricks on every client", function()
     ["floods without lines"] = "flood x",
     ["floods with numbers of RESP"] = "flood :5\\r\\n",
     ["says a length that is too large"] = "say $99999999999999\\r\\n*2147483647\\r\\n",
+    ["says that a very long array follows"] = "say *2147483647\\r\\n\nwait 0.05\nclose",
     ["nests without end"] = "flood *1\\r\\n",
     ["redirects without end"] = "say HTTP/1.1 302 X\\r\\nLocation: /\\r\\nContent-Length: 0\\r\\n\\r\\n",
     ["answers with JSON that is none of what was asked for"] =

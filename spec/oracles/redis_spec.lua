@@ -244,6 +244,17 @@ describe("what comes from a Redis server", function()
     end
   end)
 
+  it("allots no place for an array that is only promised", function()
+    local reader = resp.reader()
+    reader:feed "*1048576\r\n"
+    assert.same({ 0 }, { select("#", reader:next()) })
+    for _, text in ipairs { "*1048577\r\n", "*2147483647\r\n", "*1\r\n*1048577\r\n" } do
+      reader = resp.reader()
+      reader:feed(text)
+      assert.same({ nil, "a reply that is too big" }, { reader:next() })
+    end
+  end)
+
   it("may be anything, and does no harm", function()
     math.randomseed(7)
     local alphabet = { "*", "$", ":", "+", "-", "\r\n", "\r", "\n", "0", "1", "9", "-1", "99999999999999999999", "a", "\0" }

@@ -13,8 +13,9 @@ describe("crown.postgres", function()
 
   it("returns rows by column name, numbers and booleans as such, NULL as nil", function()
     local rows = assert(client:query("SELECT $1::int AS a, $2::text AS b, true AS c, NULL AS d, 1.5::float8 AS e, "
-      .. "9007199254740993::int8 AS f, $3::boolean AS g", 7, "x'\"%s\\", false))
-    assert.same({ a = 7, b = "x'\"%s\\", c = true, e = 1.5, f = "9007199254740993", g = false }, rows[1])
+      .. "9007199254740993::int8 AS f, $3::boolean AS g, (-9223372036854775808)::int8 AS h", 7, "x'\"%s\\", false))
+    assert.same({ a = 7, b = "x'\"%s\\", c = true, e = 1.5, f = "9007199254740993", g = false,
+      h = "-9223372036854775808" }, rows[1])
   end)
 
   it("tells how many rows a statement touched", function()

@@ -1,0 +1,167 @@
+-- crown-lua spec/fuzz/wire.lua TARGET SECONDS SEED: feeds a client, or the HTTP endpoint, what a server or a guest may say,
+-- changed at random; `make fuzz` runs it under ASan. What counts as found: the runtime dies, an error of our own code, or the
+-- loop does not come back. The same seed says the same.
+package.path = "spec/?.lua;spec/fuzz/?.lua;" .. package.path
+local crown = require "crown"
+local mutator = require "mutator"
+
+local target, seconds, seed = arg[1], tonumber(arg[2]), tonumber(arg[3])
+math.randomseed(seed)
+
+local targets = {}
+
+-- An error that the barrier caught is a defect: what is wrong has to be refused in words.
+local function check(problem, said)
+  if not tostring(problem):find "an error here" then return end
+  io.stderr:write(("%s, seed %d: %s\nafter %q\n"):format(target, seed, problem, said))
+  os.exit(1)
+end
+
+-- A server that greets each connection, and says something new once it was asked.
+local function server(greet, samples)
+  local self = {}
+  self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+    connection:set_timeout(1)
+    if not greet(connection) then return connection:close() end
+    self.said = mutator.next(samples)
+    connection:write(self.said)
+    connection:read("*s", 0.005)
+    connection:close()
+  end))
+  self.port = self.listener:port()
+  return self
+end
+
+function targets.resp()
+  local resp = require "crown.core.resp"
+  local samples = { "+OK\r\n", "-ERR no\r\n", ":12\r\n", "$5\r\nhello\r\n", "$-1\r\n", "*2\r\n$3\r\nfoo\r\n:7\r\n", "*-1\r\n",
+    "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "*2\r\n*1\r\n:1\r\n*0\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+    "%1\r\n+a\r\n:1\r\n", "~1\r\n:1\r\n", ",1.5\r\n", "#t\r\n", "(123\r\n", "_\r\n", "=5\r\ntxt:a\r\n", ">1\r\n+x\r\n" }
+  return function()
+    local text, reader = mutator.next(samples), resp.reader()
+    local cut = math.random(0, #text)
+    for _, piece in ipairs { text:sub(1, cut), text:sub(cut + 1) } do
+      reader:feed(piece)
+      while reader:next() do end
+    end
+  end
+end
+
+function targets.redis()
+  local Connection = require "crown.redis.connection"
+  local one = server(function(connection) return connection:read "*s" end,
+    { "+OK\r\n", ":1\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "-NOAUTH no\r\n", "$3\r\nabc\r\n" })
+  return function()
+    local connection = assert(Connection.open({}, { host = "127.0.0.1", port = one.port }, 1))
+    if math.random(2) == 1 then connection.on_message = function() end end
+    check(select(2, connection:call(1, "GET", "x")), one.said)
+    connection:close()
+    check(connection.closed, one.said)
+  end
+end
+
+function targets.nats()
+  local Connection = require "crown.nats.connection"
+  local function greet(connection)
+    connection:write 'INFO {"server_id":"x"}\r\n'
+    for line in function() return connection:read "*l" end do
+      if line:find "^PING" then return connection:write "PONG\r\n" end
+    end
+  end
+  local one = server(greet, { "MSG a 1 3\r\nabc\r\n", "HMSG a 1 r 12 15\r\nNATS/1.0\r\n\r\nabc\r\n", "PING\r\n", "PONG\r\n",
+    "-ERR 'Permissions Violation'\r\n", "-ERR 'x'\r\n", "+OK\r\n", "INFO {}\r\n",
+    "MSG a 1 3\r\nabc\r\nHMSG b 1 18 18\r\nNATS/1.0 503 x\r\n\r\n\r\n" })
+  local login = server(function() return true end, { 'INFO {"server_id":"x","nonce":"y","tls_required":false}\r\nPONG\r\n' })
+  return function()
+    local connection, problem = Connection.open({}, { host = "127.0.0.1", port = one.port }, 1)
+    check(problem, one.said)
+    if connection then
+      connection:subscribe("a", function() end)
+      local _, why = connection:request("a", nil, "x", 0.02)
+      check(why, one.said)
+      connection:close()
+      check(connection.closed, one.said)
+    end
+    connection, problem = Connection.open({}, { host = "127.0.0.1", port = login.port }, 0.02)
+    check(problem, login.said)
+    if connection then connection:close() end
+  end
+end
+
+function targets.etcd()
+  local barrier = require "crown.link.barrier"
+  local Client = require "crown.etcd.client"
+  local function answer(body) return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body) end
+  local one = server(function(connection) return connection:read "*s" end, {
+    answer '{"header":{"cluster_id":"1","revision":"7"},"kvs":[{"key":"YQ==","create_revision":"5","value":"Yg=="}]}',
+    answer '{"error":"x","code":14}', answer '{"result":{"created":true}}\n{"result":{"events":[{"type":"DELETE"}]}}\n',
+    "HTTP/1.1 503 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" })
+  local client = Client.new({ endpoints = { "http://127.0.0.1:" .. one.port } }, 1)
+  return function()
+    local _, problem = barrier.call(client.ask, client, "/v3/kv/range", {})
+    check(problem, one.said)
+    local over = false
+    client:watch("a", "1", function(event) over = over or event == nil end)
+    while not over do crown.sleep(0.001) end
+  end
+end
+
+-- A message of Postgres: its kind, its length, its bytes.
+local function message(kind, bytes)
+  local size = #bytes + 4
+  return kind .. string.char(math.floor(size / 16777216) % 256, math.floor(size / 65536) % 256, math.floor(size / 256) % 256,
+    size % 256) .. bytes
+end
+
+function targets.postgres()
+  local function column(name, kind)
+    return name .. "\0\0\0\0\0\0\0\0\0" .. string.char(math.floor(kind / 256), kind % 256) .. "\0\8\255\255\255\255\0\0"
+  end
+  local function row(kind, value)
+    return message("1", "") .. message("2", "") .. message("T", "\0\1" .. column("v", kind))
+      .. message("D", "\0\1\0\0\0" .. string.char(#value) .. value) .. message("C", "SELECT 1\0") .. message("Z", "I")
+  end
+  local samples = { row(16, "t"), row(20, "-9223372036854775808"), row(23, "5"), row(25, "text"), row(701, "1e5"), row(1700, "3.50"),
+    row(17, "\\x00ff"), message("E", "SERROR\0C23505\0Mno\0\0") .. message("Z", "I"), message("A", "\0\0\0\1c\0x\0"),
+    message("1", "") .. message("2", "") .. message("H", "\0\0\1\0\0"), message("S", "a\0b\0") }
+  local one = server(function(connection)
+    if not connection:read "*s" then return end
+    connection:write(message("R", "\0\0\0\0") .. message("S", "server_version\00016.0\0") .. message("K", "\0\0\0\1\0\0\0\1")
+      .. message("Z", "I"))
+    return connection:read "*s"
+  end, samples)
+  local url = ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(one.port)
+  return function()
+    local client, problem = crown.postgres.connect(url, { timeout = 1 })
+    check(problem, one.said)
+    if not client then return end
+    check(select(2, client:query "SELECT v"), one.said)
+    client:close()
+  end
+end
+
+function targets.http()
+  local port = assert(require("crown.core.http").serve("127.0.0.1", 0, require("crown.web").answer))
+  local samples = { "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\n",
+    "HEAD /leader/a%20b HTTP/1.1\r\nHost: x\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
+    "GET /api/elections/3 HTTP/1.1\r\nHost: [::1]:80\r\nOrigin: http://x\r\n\r\n",
+    "GET /?a=b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" }
+  return function()
+    local connection = assert(crown.tcp.connect("127.0.0.1", port))
+    connection:write(mutator.next(samples))
+    connection:shutdown()
+    connection:read("*a", 0.5)
+    connection:close()
+  end
+end
+
+local count, over = 0, crown.now() + seconds
+local try = assert(targets[target], "targets: resp, redis, nats, etcd, postgres, http")()
+while crown.now() < over do
+  try()
+  count = count + 1
+  if count % 1000 == 0 then crown.sleep(0) end
+end
+print(count)
+os.exit(0)
