@@ -35,5 +35,6 @@ local function measure(name, target, once, times)
   rows[#rows + 1] = { name, target, show(middle), show(least), show(most), tostring(#values) }
 end
 
-for _, group in ipairs { "start", "failover", "peers", "scale", "postgres", "redis", "stores", "registry" } do require(group)(measure) end
+local GROUPS = { "start", "failover", "peers", "scale", "web", "postgres", "redis", "stores", "registry" }
+for _, group in ipairs(GROUPS) do require(group)(measure) end
 tables.print({ "what", "target", "median", "min", "max", "n" }, rows)

@@ -58,6 +58,18 @@ static inline struct list_node *list_next(const struct list *list, const struct 
     return node->next == &list->head ? NULL : node->next;
 }
 
+/** @return the last node, or NULL. */
+static inline struct list_node *list_last(const struct list *list)
+{
+    return list_empty(list) ? NULL : list->head.previous;
+}
+
+/** @return the node before `node`, or NULL at the beginning. */
+static inline struct list_node *list_previous(const struct list *list, const struct list_node *node)
+{
+    return node->previous == &list->head ? NULL : node->previous;
+}
+
 /** Walks a list; the body must not remove the node it stands on. */
 #define list_each(node, list)                                                                      \
     for (struct list_node *node = list_first(list); node != NULL; node = list_next(list, node))

@@ -383,6 +383,8 @@ static const luaL_Reg functions[] = {
     {"abdicate", election_abdicate_by_name},
     {"counts", election_counts},
     {"latency", election_latency},
+    {"changed", status_changed},
+    {"stamp", status_stamp},
     {NULL, NULL},
 };
 

@@ -1,6 +1,6 @@
-/* crown.core.http: serve(address, port, fn) -> the port, or nil, message, code. fn(path) -> status,
- * type, body; it runs in a task for each request. The server belongs to whoever opens it, and ends
- * with that. */
+/* crown.core.http: serve(address, port, fn) -> the port, or nil, message, code. fn(path,
+ * since) -> status, type, body; `since` is that argument of the query, or nil. It runs in a task
+ * for each request. The server belongs to whoever opens it, and ends with that. */
 #include <lauxlib.h>
 
 #include "base/container.h"
@@ -46,8 +46,10 @@ static void answered(struct task *task, enum task_outcome outcome, int nresults,
 static void handle(void *context, struct http_exchange *exchange, const char *path)
 {
     struct served *served = context;
-    lua_pushstring(handle_push(&served->handle), path);
-    if (!handle_ask(&served->handle, 1, answered, exchange))
+    lua_State *L = handle_push(&served->handle);
+    lua_pushstring(L, path);
+    lua_pushstring(L, http_exchange_argument(exchange, "since")); /* nil where it is NULL */
+    if (!handle_ask(&served->handle, 2, answered, exchange))
         answer_failure(exchange, "its scope is over");
 }
 

@@ -107,6 +107,26 @@ int status_all(lua_State *L)
     return 1;
 }
 
+int status_changed(lua_State *L)
+{
+    struct page page = {.L = L, .left = INT_MAX};
+    lua_Number since = luaL_checknumber(L, 1);
+    int most = luaL_checkint(L, 2);
+    lua_newtable(L);
+    bool given = since >= 0 && since < 0x1p53; /* what a number holds exactly */
+    if (!given || most < 0 ||
+        !candidates_changed(check_host(L)->env.candidates, (uint64_t)since, (unsigned)most,
+                            add_status, &page))
+        lua_pushnil(L);
+    return 1;
+}
+
+int status_stamp(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)candidates_stamp(check_host(L)->env.candidates));
+    return 1;
+}
+
 int status_count(lua_State *L)
 {
     lua_pushinteger(L, (lua_Integer)candidates_count(check_host(L)->env.candidates));

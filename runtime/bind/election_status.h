@@ -14,6 +14,11 @@ void status_push(lua_State *L, const struct candidate *candidate);
 
 /** election.all([skip [, most]]) -> the status of each, in the order of their making. */
 int status_all(lua_State *L);
+/** election.changed(stamp, most) -> the status of each that has changed since, or nil where that
+ * cannot be told: one has ended since, or there are more than `most`. */
+int status_changed(lua_State *L);
+/** election.stamp() -> the stamp of the last change. */
+int status_stamp(lua_State *L);
 /** election.count() -> how many there are. */
 int status_count(lua_State *L);
 /** election.find(name) -> the status of one, or nothing where there is none of that name. */

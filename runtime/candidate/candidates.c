@@ -11,6 +11,9 @@
 struct candidates {
     void *by_name; /* tsearch(3) tree */
     struct list list;
+    struct list recent; /* what changed last stands last */
+    uint64_t stamp;     /* of the last change */
+    uint64_t removed;   /* of the last removal */
     unsigned count;
 };
 
@@ -22,8 +25,10 @@ static int compare(const void *a, const void *b)
 struct candidates *candidates_new(void)
 {
     struct candidates *candidates = calloc(1, sizeof(*candidates));
-    if (candidates != NULL)
+    if (candidates != NULL) {
         list_init(&candidates->list);
+        list_init(&candidates->recent);
+    }
     return candidates;
 }
 
@@ -44,6 +49,7 @@ int candidates_add(struct candidates *candidates, struct candidate *candidate,
                          candidate->name);
     list_append(&candidates->list, &candidate->link);
     candidates->count++;
+    candidates_touch(candidates, candidate);
     return 0;
 }
 
@@ -51,6 +57,8 @@ void candidates_remove(struct candidates *candidates, struct candidate *candidat
 {
     (void)tdelete(candidate, &candidates->by_name, compare); /* it is there: candidates_add */
     list_remove(&candidate->link);
+    list_remove(&candidate->recent);
+    candidates->removed = ++candidates->stamp;
     candidates->count--;
 }
 
@@ -74,4 +82,45 @@ void candidates_each(const struct candidates *candidates,
         next = list_next(&candidates->list, node);
         visit(container_of(node, struct candidate, link), context);
     }
+}
+
+void candidates_touch(struct candidates *candidates, struct candidate *candidate)
+{
+    candidate->stamp = ++candidates->stamp;
+    list_remove(&candidate->recent);
+    list_append(&candidates->recent, &candidate->recent);
+}
+
+uint64_t candidates_stamp(const struct candidates *candidates)
+{
+    return candidates->stamp;
+}
+
+/* The first that has changed since, or NULL; `count` of them. */
+static struct list_node *first_changed(const struct candidates *candidates, uint64_t since,
+                                       unsigned *count)
+{
+    struct list_node *first = NULL;
+    *count = 0;
+    for (struct list_node *node = list_last(&candidates->recent);
+         node != NULL && container_of(node, struct candidate, recent)->stamp > since;
+         node = list_previous(&candidates->recent, node)) {
+        first = node;
+        (*count)++;
+    }
+    return first;
+}
+
+bool candidates_changed(const struct candidates *candidates, uint64_t since, unsigned most,
+                        void (*visit)(struct candidate *candidate, void *context), void *context)
+{
+    unsigned count;
+    if (since < candidates->removed || since > candidates->stamp)
+        return false;
+    struct list_node *node = first_changed(candidates, since, &count);
+    if (count > most)
+        return false;
+    for (; node != NULL; node = list_next(&candidates->recent, node))
+        visit(container_of(node, struct candidate, recent), context);
+    return true;
 }

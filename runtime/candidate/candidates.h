@@ -5,6 +5,7 @@
 #define CROWN_CANDIDATE_CANDIDATES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -27,5 +28,20 @@ unsigned candidates_count(const struct candidates *candidates);
  * and no other. */
 void candidates_each(const struct candidates *candidates,
                      void (*visit)(struct candidate *candidate, void *context), void *context);
+
+/** Notes that what the status of an election shows may have changed. */
+void candidates_touch(struct candidates *candidates, struct candidate *candidate);
+
+/** @return the stamp of the last change; it only grows. */
+uint64_t candidates_stamp(const struct candidates *candidates);
+
+/**
+ * Calls `visit`, which removes none, for each election that has changed since a stamp, in the order
+ * of the changes. It costs as much as there are such.
+ * @return false where that cannot be told, since one was removed after it, or there are more than
+ * `most`: then nothing was called.
+ */
+bool candidates_changed(const struct candidates *candidates, uint64_t since, unsigned most,
+                        void (*visit)(struct candidate *candidate, void *context), void *context);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "candidate/candidates.h"
 #include "candidate/env.h"
 #include "candidate/state.h"
 #include "loop/loop.h"
@@ -42,6 +43,8 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
         next = queue.events[done];
     }
     candidate->queue = NULL;
+    if (!candidate->ended)
+        candidates_touch(candidate->env->candidates, candidate);
     if (candidate->finished)
         candidate->hands->finish(candidate);
 }

@@ -52,7 +52,9 @@ struct candidate {
     const struct candidate_hands *hands;
     struct candidate_queue *queue; /* feed.c: while a step's actions are carried out; else NULL */
     struct telemetry_source source;
-    struct list_node link; /* in the table of candidates */
+    struct list_node link;   /* in the table of candidates */
+    struct list_node recent; /* there too, in the order of the last changes */
+    uint64_t stamp;          /* of the last change */
     char *name;
     char *oracle;
     struct election election;

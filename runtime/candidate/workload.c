@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/container.h"
+#include "candidate/candidates.h"
 #include "candidate/env.h"
 #include "candidate/epoch_file.h"
 #include "candidate/signal_mode.h"
@@ -116,6 +117,7 @@ static void workload_gone(struct workload *workload, const struct wire_message *
         candidate->standing = NULL;
     else
         candidate->workload = NULL;
+    candidates_touch(candidate->env->candidates, candidate);
     scope_leave(&workload->member);
     free(workload);
     if (!standing)

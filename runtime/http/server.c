@@ -157,6 +157,12 @@ static void resume(struct http_exchange *exchange)
     microhttpd.MHD_resume_connection(exchange->connection);
 }
 
+const char *http_exchange_argument(const struct http_exchange *exchange, const char *name)
+{
+    return microhttpd.MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND,
+                                                  name);
+}
+
 void http_exchange_answer(struct http_exchange *exchange, const struct http_answer *answer)
 {
     struct http_server *server = exchange->server;

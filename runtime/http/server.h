@@ -30,6 +30,9 @@ struct http_answer {
  */
 typedef void http_handler(void *context, struct http_exchange *exchange, const char *path);
 
+/** @return an argument of the query, decoded, or NULL; valid until it is answered. */
+const char *http_exchange_argument(const struct http_exchange *exchange, const char *name);
+
 /** Answers, once. Not for an exchange of a server that is closed. */
 void http_exchange_answer(struct http_exchange *exchange, const struct http_answer *answer);
 

@@ -81,6 +81,29 @@ describe("the HTTP endpoint", function()
     assert.equal(404, get("/api/elections/x").status)
   end)
 
+  it("tells what has changed since it was last asked, and no more", function()
+    start "web"
+    local function ask(since)
+      return crown.json.decode(get("/api/elections" .. (since and "?since=" .. since or "")).body)
+    end
+    local all = ask()
+    assert.same({ 1, nil }, { #all.elections, all.delta })
+    local quiet = eventually(function() -- it has been started
+      all = ask(all.stamp)
+      return all.delta and #all.elections == 0 and all
+    end)
+    assert.same({ true, 1 }, { quiet.delta, quiet.total })
+    run { "evict", "--oracle", oracle, "--force", "--wait", "0", "web" }
+    local told = eventually(function()
+      local found = ask(quiet.stamp)
+      return found.elections[1] and found.elections[1].epoch == 2 and found
+    end)
+    assert.same({ true, "web" }, { told.delta, told.elections[1].name })
+    for _, foreign in ipairs { "", "x", "1.2.3", quiet.stamp .. "0000000", quiet.stamp .. "x", quiet.stamp:gsub("%d+$", "1e9") } do
+      assert.same({ 1 }, { #ask(foreign).elections, ask(foreign).delta }, foreign)
+    end
+  end)
+
   it("escapes names, and lets nothing from outside in", function()
     start "web"
     local page = get "/"

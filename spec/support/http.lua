@@ -3,6 +3,8 @@ local crown = require "crown"
 
 local http = {}
 
+local MOST = 2 ^ 20 -- what one read may ask for
+
 --- @tparam number port on loopback
 -- @string request method and path: "GET /metrics"
 -- @string[opt] body
@@ -20,7 +22,12 @@ function http.ask(port, request, body)
     headers[#headers + 1] = line
     length = tonumber(line:lower():match "^content%-length:%s*(%d+)") or length
   end
-  local text = length > 0 and not request:find "^HEAD" and connection:read(length) or ""
+  local parts, left = {}, request:find "^HEAD" and 0 or length
+  while left > 0 do
+    local part = assert(connection:read(math.min(left, MOST)))
+    parts[#parts + 1], left = part, left - #part
+  end
+  local text = table.concat(parts)
   connection:close()
   return { status = tonumber(status), headers = table.concat(headers, "\n"), body = text }
 end

@@ -2,6 +2,7 @@
 -- @module crown.web.history
 
 local events = require "crown.election.events"
+local json = require "crown.text.json"
 
 local history = {}
 
@@ -11,11 +12,13 @@ local WORTH_KEEPING = { "leadership.claimed", "leadership.lost", "leadership.evi
   "child.killed", "child.unkillable", "runtime.restarted" }
 
 local kept = {}
+local text -- all of it as JSON, until the next change
 
 local function keep(event)
   table.insert(kept, 1, { event = event.event, time = event.time, name = event.name, leader = event.leader,
     epoch = event.epoch, reason = event.reason or event.error })
   kept[KEPT + 1] = nil
+  text = nil
 end
 
 --- Begins to keep changes.
@@ -27,6 +30,13 @@ end
 -- @treturn table an array of `{ event, time, name, leader, epoch, reason }`
 function history.list()
   return kept
+end
+
+--- The same as JSON.
+-- @treturn string
+function history.json()
+  text = text or (#kept > 0 and json.encode(kept) or "[]")
+  return text
 end
 
 return history

@@ -7,6 +7,7 @@ local elections = require "crown.core.election"
 local history = require "crown.web.history"
 local http = require "crown.core.http"
 local json = require "crown.text.json"
+local kept = require "crown.web.kept"
 local metrics = require "crown.web.metrics"
 local page = require "crown.web.page"
 local usage = require "crown.check.usage"
@@ -16,24 +17,62 @@ local web = {}
 local TEXT, JSON, HTML = "text/plain; charset=utf-8", "application/json", "text/html; charset=utf-8"
 
 local PAGE = 500 -- elections at a time: what comes from C cannot be interrupted, and others want their turn
+local BORN = ("%d.%x."):format(core.pid, os.time()) -- begins our stamps: another runtime's say nothing here
 
--- The status of the first elections, or of all.
+local function stamp()
+  return BORN .. ("%d"):format(elections.stamp())
+end
+
+-- Calls fn with the statuses of the first elections, or of all, a page at a time.
+local function each_page(most, fn)
+  local done = 0
+  repeat
+    local some = elections.all(done, math.min(PAGE, most - done))
+    fn(some)
+    done = done + #some
+  until #some < PAGE or done == most
+end
+
 local function statuses(most)
   local list = {}
-  repeat
-    local some = elections.all(#list, math.min(PAGE, most - #list))
+  each_page(most, function(some)
     for _, one in ipairs(some) do list[#list + 1] = one end
-  until #some < PAGE or #list == most
+  end)
   return list
 end
 
-local function state(most)
-  return { node = core.node(), version = core.version, pid = core.pid, total = elections.count(), elections = statuses(most),
-    changes = history.list() }
+local function as_json(list, at, delta)
+  local head = json.encode { node = core.node(), version = core.version, pid = core.pid, total = elections.count(), stamp = at,
+    delta = delta }
+  return 200, JSON, ('%s,"elections":[%s],"changes":%s}\n'):format(head:sub(1, -2), list, history.json())
 end
 
-local function as_json(most)
-  return 200, JSON, json.line(state(most), "elections", "changes")
+-- A list without its brackets; cjson writes an empty one as an object.
+local function items(list)
+  return json.encode(list):sub(2, -2)
+end
+
+local function whole(most)
+  local at, parts = stamp(), {}
+  each_page(most, function(some)
+    if #some > 0 then parts[#parts + 1] = items(some) end
+  end)
+  return as_json(table.concat(parts, ","), at)
+end
+
+-- What has changed since a stamp of ours, or nil where that cannot be told.
+local function changed(since)
+  local number = since:sub(1, #BORN) == BORN and tonumber(since:match("^%d+$", #BORN + 1))
+  local at, list = stamp(), number and elections.changed(number, PAGE)
+  if not list then return nil end
+  return as_json(items(list), at, true)
+end
+
+local function listed(most, since)
+  local status, kind, body
+  if since then status, kind, body = changed(since) end
+  if status then return status, kind, body end
+  return kept.get("elections " .. most, function() return whole(most) end)
 end
 
 local function leader(name)
@@ -45,23 +84,31 @@ local function leader(name)
 end
 
 local pages = {
-  ["/"] = function() return 200, HTML, page.render(state(page.MOST)) end,
+  ["/"] = function()
+    return kept.get("page", function()
+      return 200, HTML, page.render { node = core.node(), version = core.version, pid = core.pid, total = elections.count(),
+        elections = statuses(page.MOST), changes = history.list() }
+    end)
+  end,
   ["/healthz"] = function() return 200, TEXT, "ok\n" end,
   ["/metrics"] = function()
-    return 200, metrics.TYPE, metrics.render(statuses(math.huge), conditions.all(), elections.counts())
+    return kept.get("metrics", function()
+      return 200, metrics.TYPE, metrics.render(statuses(math.huge), conditions.all(), elections.counts())
+    end)
   end,
-  ["/api/elections"] = function() return as_json(math.huge) end,
+  ["/api/elections"] = function(since) return listed(math.huge, since) end,
 }
 
 --- Answers a request.
 -- @string path
+-- @string[opt] since a stamp of an earlier answer: only what has changed is told
 -- @treturn number the status
 -- @treturn string the content type
 -- @treturn string the body
-function web.answer(path)
-  if pages[path] then return pages[path]() end
+function web.answer(path, since)
+  if pages[path] then return pages[path](since) end
   local most = tonumber(path:match "^/api/elections/(%d+)$")
-  if most then return as_json(most) end
+  if most then return listed(math.min(most, elections.count()), since) end
   local name = path:match "^/leader/(.+)$"
   if name then return leader(name) end
   return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME, /api/elections and /api/elections/MOST\n"

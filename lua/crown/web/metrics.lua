@@ -48,12 +48,14 @@ local function header(lines, name, kind, help)
 end
 
 local function render(lines, families, list, labels_of)
+  local labels = {}
+  for i, one in ipairs(list) do labels[i] = "{" .. labels_of(one) .. "} " end
   for _, family in ipairs(families) do
     local name, kind, help, value_of = unpack(family)
     header(lines, name, kind, help)
-    for _, one in ipairs(list) do
+    for i, one in ipairs(list) do
       local value = value_of(one)
-      if value then lines[#lines + 1] = ("%s{%s} %.17g"):format(name, labels_of(one), value) end
+      if value then lines[#lines + 1] = ("%s%s%.17g"):format(name, labels[i], value) end
     end
   end
 end

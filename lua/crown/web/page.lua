@@ -62,11 +62,21 @@ function badge(phase) {
   b.textContent = phase;
   return b;
 }
+let known = new Map(), stamp = "";
+function take(state) {
+  if (!state.delta) known = new Map();
+  for (const e of state.elections)
+    if (known.has(e.name) || known.size < 1000) known.set(e.name, { ...e, at: performance.now() / 1000 });
+  stamp = state.stamp;
+}
+function left(e, passed) {
+  return e.expires_in === undefined ? undefined : Math.max(0, e.expires_in - passed);
+}
 function show(state) {
-  const body = document.querySelector("tbody"), list = document.querySelector("ol");
-  body.replaceChildren(...state.elections.map(e => {
-    const row = document.createElement("tr");
-    [e.name, badge(e.phase), e.leader || "–", String(e.epoch), span(e.expires_in), span(e.since), e.oracle]
+  const body = document.querySelector("tbody"), list = document.querySelector("ol"), now = performance.now() / 1000;
+  body.replaceChildren(...[...known.values()].map(e => {
+    const row = document.createElement("tr"), passed = now - e.at;
+    [e.name, badge(e.phase), e.leader || "–", String(e.epoch), span(left(e, passed)), span(e.since + passed), e.oracle]
       .forEach((child, i) => cell(row, i, child));
     return row;
   }));
@@ -83,8 +93,10 @@ function show(state) {
 const live = document.querySelector("#live");
 async function follow() {
   try {
-    const answer = await fetch("api/elections/1000", { cache: "no-store" });
-    show(await answer.json());
+    const answer = await fetch("api/elections/1000" + (stamp && "?since=" + stamp), { cache: "no-store" });
+    const state = await answer.json();
+    take(state);
+    show(state);
     live.className = "on"; live.textContent = "live";
   } catch (problem) {
     live.className = "off"; live.textContent = "no answer since " + new Date().toLocaleTimeString();

@@ -23,6 +23,20 @@ static void a_list_keeps_the_order_of_appending(void **state)
     assert_null(list_next(&list, &nodes[4]));
 }
 
+static void a_list_is_walked_from_its_end_too(void **state)
+{
+    (void)state;
+    struct list list;
+    struct list_node nodes[3] = {{0}};
+    list_init(&list);
+    assert_null(list_last(&list));
+    for (unsigned i = 0; i < 3; i++)
+        list_append(&list, &nodes[i]);
+    assert_ptr_equal(list_last(&list), &nodes[2]);
+    assert_ptr_equal(list_previous(&list, &nodes[2]), &nodes[1]);
+    assert_null(list_previous(&list, &nodes[0]));
+}
+
 static void a_node_can_leave_from_anywhere_and_come_back(void **state)
 {
     (void)state;
@@ -47,6 +61,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_keeps_the_order_of_appending),
+        cmocka_unit_test(a_list_is_walked_from_its_end_too),
         cmocka_unit_test(a_node_can_leave_from_anywhere_and_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,86 @@
+-- What the status endpoint keeps: one making for all who ask.
+local crown = require "crown"
+local elections = require "crown.core.election"
+local eventually = require("crown.testing").eventually
+local kept = require "crown.web.kept"
+
+describe("an answer that is kept", function()
+  it("is made once for all who ask while it is being made, and while it lasts", function()
+    local made, told = 0, {}
+    local function make()
+      made = made + 1
+      crown.sleep(0.2)
+      return 200, "text/plain", "answer " .. made
+    end
+    for _ = 1, 5 do
+      crown.spawn(function()
+        local answer = { kept.get("many", make) }
+        told[#told + 1] = answer
+      end)
+    end
+    eventually(function() return #told == 5 end)
+    told[6] = { kept.get("many", make) }
+    for _, one in ipairs(told) do assert.same({ 200, "text/plain", "answer 1" }, one) end
+    assert.equal(1, made)
+  end)
+
+  it("is made anew when its time is up, and never older than it was worth", function()
+    local made = 0
+    local function make()
+      made = made + 1
+      return made
+    end
+    kept.get("short", make)
+    eventually(function() return kept.get("short", make) > 1 end)
+  end)
+
+  it("tells each who asked what went wrong, and is tried again", function()
+    local fails = true
+    local function make()
+      if fails then error("no luck", 0) end
+      return "luck"
+    end
+    local fine, problem = pcall(kept.get, "failing", make)
+    assert.same({ false, "no luck" }, { fine, problem })
+    fails = false
+    assert.equal("luck", kept.get("failing", make))
+  end)
+end)
+
+describe("the elections that have changed since a stamp", function()
+  local function names(list)
+    local found = {}
+    for _, one in ipairs(list) do found[#found + 1] = one.name end
+    table.sort(found)
+    return found
+  end
+
+  local function elect(name)
+    return crown.elect { name = name, oracle = { "memory", path = name, ttl = 1000 }, retry = 0.01 }
+  end
+
+  it("are those, and no others; they cannot be told once one has ended, or where they are too many", function()
+    local before = elections.stamp()
+    local one, two = elect "changed-1", elect "changed-2"
+    eventually(function() return one:is_leader() and two:is_leader() end)
+    assert.same({ "changed-1", "changed-2" }, names(elections.changed(before, 2)))
+    assert.is_nil(elections.changed(before, 1))
+    local stamp = elections.stamp()
+    assert.same({}, elections.changed(stamp, 0))
+    assert.is_nil(elections.changed(stamp + 1, 10))
+    two:abdicate()
+    eventually(function() return two:is_leader() and elections.stamp() > stamp end)
+    assert.same({ "changed-2" }, names(elections.changed(stamp, 10)))
+    stamp = elections.stamp()
+    two:stop()
+    eventually(function() return two.handle:finished() end)
+    assert.is_nil(elections.changed(stamp, 10))
+    assert.same({}, elections.changed(elections.stamp(), 10))
+    one:stop()
+    eventually(function() return one.handle:finished() end)
+  end)
+
+  it("are none for what is no stamp", function()
+    for _, what in ipairs { -1, 2 ^ 60, 1 / 0, 0 / 0 } do assert.is_nil(elections.changed(what, 10)) end
+  end)
+end)
