@@ -7,225 +7,198 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "election/state.h"
 #include "story.h"
 
-static void claim_again(struct story *story)
+static void claim_again(void)
 {
-    while (story_find(story, ELECTION_ACTION_CALL_CLAIM) == NULL)
-        story_wait(story);
+    while (story_find(ELECTION_ACTION_CALL_CLAIM) == NULL)
+        story_wait();
 }
 
 /* Leads under an epoch, and has let go of it again. */
-static void lead_once(struct story *story, uint64_t epoch)
+static void lead_once(uint64_t epoch)
 {
-    struct election_config with = story_config();
-    story_begin(story, &with);
-    story_grant(story, epoch);
-    story_feed_type(story, ELECTION_EVENT_ABDICATE);
-    story_let_go(story);
-    claim_again(story);
+    story_begin();
+    story_grant(epoch);
+    story_feed_type(ELECTION_EVENT_ABDICATE);
+    story_let_go();
+    claim_again();
 }
 
 static void a_claim_waits_for_the_lease_to_end_and_a_little_more(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_begin(&story, &with);
-    story_deny(&story, 3 * NS_PER_S, 1);
+    story_begin();
+    story_deny(3 * NS_PER_S, 1);
     assert_in_range(story.election.armed_ns - story.now, 3 * NS_PER_S + NS_PER_MS,
                     3 * NS_PER_S + 6 * NS_PER_MS);
 }
 
 static void the_store_may_say_when_to_ask_again(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_begin(&story, &with);
-    story_feed(&story, (struct election_event){
-                           .type = ELECTION_EVENT_DENIED,
-                           .denial = {.expires_ns = -1, .retry_ns = 5 * NS_PER_S, .epoch = 1}});
+    story_begin();
+    story_feed((struct election_event){
+        .type = ELECTION_EVENT_DENIED,
+        .denial = {.expires_ns = -1, .retry_ns = 5 * NS_PER_S, .epoch = 1}});
     assert_in_range(story.election.armed_ns - story.now, 5 * NS_PER_S, 5500 * NS_PER_MS);
 }
 
 static void claims_that_end_unknown_come_ever_later_up_to_a_bound(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.has_abdicate = false;
-    story_begin(&story, &with);
+    story.with.has_abdicate = false;
+    story_begin();
     for (int try = 0; try < 6; try++) {
-        int64_t pause = with.retry_ns << (try < 3 ? try : 3);
-        story_feed_type(&story, ELECTION_EVENT_UNKNOWN);
+        int64_t pause = story.with.retry_ns << (try < 3 ? try : 3);
+        story_feed_type(ELECTION_EVENT_UNKNOWN);
         int64_t failed = story.now;
-        story_wait(&story);
-        assert_non_null(story_find(&story, ELECTION_ACTION_CALL_CLAIM));
+        story_wait();
+        assert_non_null(story_find(ELECTION_ACTION_CALL_CLAIM));
         assert_in_range(story.now - failed, pause, pause + pause / 10 + 1);
     }
 }
 
 static void a_claim_that_was_answered_too_late_is_no_term(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.call_timeout_ns = 60 * NS_PER_S;
-    story_begin(&story, &with);
+    story.with.call_timeout_ns = 60 * NS_PER_S;
+    story_begin();
     story.now += STORY_TTL;
-    story_grant(&story, 1);
-    assert_false(story_told(&story, ELECTION_NOTICE_CLAIMED));
-    assert_null(story_find(&story, ELECTION_ACTION_SET_DEADLINE));
+    story_grant(1);
+    assert_false(story_told(ELECTION_NOTICE_CLAIMED));
+    assert_null(story_find(ELECTION_ACTION_SET_DEADLINE));
     assert_int_equal(election_look(&story.election).terms, 0);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
 }
 
 static void an_epoch_that_was_led_under_is_not_led_under_again(void **state)
 {
-    struct story story;
     (void)state;
-    lead_once(&story, 5);
-    story_grant(&story, 5);
-    assert_true(story_told(&story, ELECTION_NOTICE_AMNESIA));
+    lead_once(5);
+    story_grant(5);
+    assert_true(story_told(ELECTION_NOTICE_AMNESIA));
     assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
 }
 
 static void an_older_epoch_than_ones_own_is_not_believed(void **state)
 {
-    struct story story;
     (void)state;
-    lead_once(&story, 5);
-    story_grant(&story, 4);
-    assert_true(story_told(&story, ELECTION_NOTICE_AMNESIA));
+    lead_once(5);
+    story_grant(4);
+    assert_true(story_told(ELECTION_NOTICE_AMNESIA));
 }
 
 static void a_store_may_forget_again(void **state)
 {
-    struct story story;
     (void)state;
-    lead_once(&story, 5);
-    story_grant(&story, 1); /* it forgot */
-    story_feed_type(&story, ELECTION_EVENT_RELEASED);
-    claim_again(&story);
-    story_grant(&story, 2); /* its new life */
+    lead_once(5);
+    story_grant(1); /* it forgot */
+    story_feed_type(ELECTION_EVENT_RELEASED);
+    claim_again();
+    story_grant(2); /* its new life */
     assert_int_equal(election_look(&story.election).phase, ELECTION_LEADING);
-    story_feed_type(&story, ELECTION_EVENT_ABDICATE);
-    story_let_go(&story);
-    claim_again(&story);
-    story_grant(&story, 1); /* and again */
-    assert_true(story_told(&story, ELECTION_NOTICE_AMNESIA));
+    story_feed_type(ELECTION_EVENT_ABDICATE);
+    story_let_go();
+    claim_again();
+    story_grant(1); /* and again */
+    assert_true(story_told(ELECTION_NOTICE_AMNESIA));
 }
 
 static void a_store_that_says_it_forgot_is_believed_afterwards(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_begin(&story, &with);
-    story_deny(&story, NS_PER_S, 9);
-    story_wait(&story);
-    story_feed(&story,
-               (struct election_event){.type = ELECTION_EVENT_DENIED,
+    story_begin();
+    story_deny(NS_PER_S, 9);
+    story_wait();
+    story_feed((struct election_event){.type = ELECTION_EVENT_DENIED,
                                        .denial = {.expires_ns = STORY_TTL, .amnesia = true}});
-    assert_true(story_told(&story, ELECTION_NOTICE_AMNESIA));
-    claim_again(&story);
-    story_grant(&story, 1);
+    assert_true(story_told(ELECTION_NOTICE_AMNESIA));
+    claim_again();
+    story_grant(1);
     assert_int_equal(election_look(&story.election).phase, ELECTION_LEADING);
 }
 
 static void an_oracle_without_epochs_gets_ones_own_count(void **state)
 {
-    struct story story;
     (void)state;
-    lead_once(&story, 0);
+    lead_once(0);
     assert_int_equal(election_look(&story.election).epoch, 1);
-    story_grant(&story, 0);
+    story_grant(0);
     assert_int_equal(election_look(&story.election).epoch, 2);
 }
 
 static void an_answer_to_an_earlier_call_is_no_answer(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_begin(&story, &with);
+    story_begin();
     uint32_t late = story.election.call.attempt;
-    story_wait(&story); /* no answer: given up, and released */
-    story_feed_type(&story, ELECTION_EVENT_RELEASED);
-    claim_again(&story);
-    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_GRANTED,
-                                               .attempt = late,
-                                               .grant = {STORY_TTL / 3, STORY_TTL, 1}});
+    story_wait(); /* no answer: given up, and released */
+    story_feed_type(ELECTION_EVENT_RELEASED);
+    claim_again();
+    story_feed((struct election_event){
+        .type = ELECTION_EVENT_GRANTED, .attempt = late, .grant = {STORY_TTL / 3, STORY_TTL, 1}});
     assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
-    assert_null(story_find(&story, ELECTION_ACTION_SET_DEADLINE));
-    story_deny(&story, NS_PER_S, 2); /* the answer to the claim in flight still counts */
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
+    assert_null(story_find(ELECTION_ACTION_SET_DEADLINE));
+    story_deny(NS_PER_S, 2); /* the answer to the claim in flight still counts */
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
 }
 
 static void what_may_have_been_granted_is_released_before_a_claim_that_is_due(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_begin(&story, &with);
+    story_begin();
     uint32_t late = story.election.call.attempt;
-    story_wait(&story);
-    story_feed_type(&story, ELECTION_EVENT_RELEASED);
+    story_wait();
+    story_feed_type(ELECTION_EVENT_RELEASED);
     story.now = story.election.armed_ns; /* the next claim is due now */
-    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_GRANTED,
-                                               .attempt = late,
-                                               .grant = {STORY_TTL / 3, STORY_TTL, 1}});
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
-    assert_null(story_find(&story, ELECTION_ACTION_CALL_CLAIM));
+    story_feed((struct election_event){
+        .type = ELECTION_EVENT_GRANTED, .attempt = late, .grant = {STORY_TTL / 3, STORY_TTL, 1}});
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
+    assert_null(story_find(ELECTION_ACTION_CALL_CLAIM));
 }
 
 static void a_claim_under_way_at_the_end_is_given_up_and_released(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_begin(&story, &with);
-    story_feed_type(&story, ELECTION_EVENT_STOP);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CANCEL_CALL));
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
-    assert_null(story_find(&story, ELECTION_ACTION_FINISH));
-    story_feed_type(&story, ELECTION_EVENT_RELEASED);
-    assert_non_null(story_find(&story, ELECTION_ACTION_FINISH));
+    story_begin();
+    story_feed_type(ELECTION_EVENT_STOP);
+    assert_non_null(story_find(ELECTION_ACTION_CANCEL_CALL));
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
+    assert_null(story_find(ELECTION_ACTION_FINISH));
+    story_feed_type(ELECTION_EVENT_RELEASED);
+    assert_non_null(story_find(ELECTION_ACTION_FINISH));
 }
 
 static void the_followers_child_is_waited_for_at_the_end(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.has_follower_child = true;
-    story_begin(&story, &with);
-    story_deny(&story, STORY_TTL, 1);
-    story_feed_type(&story, ELECTION_EVENT_STOP);
-    assert_non_null(story_find(&story, ELECTION_ACTION_STOP_CHILD));
-    assert_null(story_find(&story, ELECTION_ACTION_FINISH));
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
-    assert_non_null(story_find(&story, ELECTION_ACTION_FINISH));
+    story.with.has_follower_child = true;
+    story_begin();
+    story_deny(STORY_TTL, 1);
+    story_feed_type(ELECTION_EVENT_STOP);
+    assert_non_null(story_find(ELECTION_ACTION_STOP_CHILD));
+    assert_null(story_find(ELECTION_ACTION_FINISH));
+    story_feed_type(ELECTION_EVENT_CHILD_GONE);
+    assert_non_null(story_find(ELECTION_ACTION_FINISH));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_claim_waits_for_the_lease_to_end_and_a_little_more),
-        cmocka_unit_test(the_store_may_say_when_to_ask_again),
-        cmocka_unit_test(claims_that_end_unknown_come_ever_later_up_to_a_bound),
-        cmocka_unit_test(a_claim_that_was_answered_too_late_is_no_term),
-        cmocka_unit_test(an_epoch_that_was_led_under_is_not_led_under_again),
-        cmocka_unit_test(an_older_epoch_than_ones_own_is_not_believed),
-        cmocka_unit_test(a_store_may_forget_again),
-        cmocka_unit_test(a_store_that_says_it_forgot_is_believed_afterwards),
-        cmocka_unit_test(an_oracle_without_epochs_gets_ones_own_count),
-        cmocka_unit_test(an_answer_to_an_earlier_call_is_no_answer),
-        cmocka_unit_test(what_may_have_been_granted_is_released_before_a_claim_that_is_due),
-        cmocka_unit_test(a_claim_under_way_at_the_end_is_given_up_and_released),
-        cmocka_unit_test(the_followers_child_is_waited_for_at_the_end),
+        STORY_TEST(a_claim_waits_for_the_lease_to_end_and_a_little_more),
+        STORY_TEST(the_store_may_say_when_to_ask_again),
+        STORY_TEST(claims_that_end_unknown_come_ever_later_up_to_a_bound),
+        STORY_TEST(a_claim_that_was_answered_too_late_is_no_term),
+        STORY_TEST(an_epoch_that_was_led_under_is_not_led_under_again),
+        STORY_TEST(an_older_epoch_than_ones_own_is_not_believed),
+        STORY_TEST(a_store_may_forget_again),
+        STORY_TEST(a_store_that_says_it_forgot_is_believed_afterwards),
+        STORY_TEST(an_oracle_without_epochs_gets_ones_own_count),
+        STORY_TEST(an_answer_to_an_earlier_call_is_no_answer),
+        STORY_TEST(what_may_have_been_granted_is_released_before_a_claim_that_is_due),
+        STORY_TEST(a_claim_under_way_at_the_end_is_given_up_and_released),
+        STORY_TEST(the_followers_child_is_waited_for_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

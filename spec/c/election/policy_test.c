@@ -9,163 +9,148 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "election/state.h"
 #include "story.h"
 
-static enum election_phase phase_of(const struct story *story)
+static enum election_phase phase_of(void)
 {
-    return election_look(&story->election).phase;
+    return election_look(&story.election).phase;
 }
 
-static void child_ends(struct story *story, bool failed)
+static void child_ends(bool failed)
 {
-    story_feed(story, (struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
-                                              .child = {.failed = failed}});
+    story_feed(
+        (struct election_event){.type = ELECTION_EVENT_CHILD_GONE, .child = {.failed = failed}});
 }
 
-static void lead_with_policy(struct story *story, enum election_restart policy)
+static void lead_with_policy(enum election_restart policy)
 {
-    struct election_config with = story_config();
-    with.restart = policy;
-    story_lead(story, &with);
+    story.with.restart = policy;
+    story_lead();
 }
 
 static void a_pause_after_the_grant_holds_the_child_back(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.cool_down_ns = NS_PER_S;
-    story_begin(&story, &with);
-    story_grant(&story, 1);
+    story.with.cool_down_ns = NS_PER_S;
+    story_begin();
+    story_grant(1);
     int64_t granted = story.now;
-    assert_int_equal(phase_of(&story), ELECTION_COOLING);
-    assert_non_null(story_find(&story, ELECTION_ACTION_SET_DEADLINE));
-    assert_null(story_find(&story, ELECTION_ACTION_START_CHILD));
+    assert_int_equal(phase_of(), ELECTION_COOLING);
+    assert_non_null(story_find(ELECTION_ACTION_SET_DEADLINE));
+    assert_null(story_find(ELECTION_ACTION_START_CHILD));
     assert_false(election_look(&story.election).acting);
-    story_wait(&story);
+    story_wait();
     assert_int_equal(story.now - granted, NS_PER_S);
-    assert_int_equal(phase_of(&story), ELECTION_LEADING);
-    assert_non_null(story_find(&story, ELECTION_ACTION_START_CHILD));
-    assert_non_null(story_find(&story, ELECTION_ACTION_RUN_WON));
+    assert_int_equal(phase_of(), ELECTION_LEADING);
+    assert_non_null(story_find(ELECTION_ACTION_START_CHILD));
+    assert_non_null(story_find(ELECTION_ACTION_RUN_WON));
 }
 
 static void a_term_that_is_lost_in_the_pause_never_acts(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.cool_down_ns = 5 * NS_PER_S; /* the first refresh comes before */
-    story_begin(&story, &with);
-    story_grant(&story, 1);
-    story_wait(&story);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_REFRESH));
-    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
-                                               .denial = {.expires_ns = STORY_TTL, .epoch = 2}});
-    assert_null(story_find(&story, ELECTION_ACTION_RUN_WON));
-    assert_null(story_find(&story, ELECTION_ACTION_RUN_LOST));
-    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+    story.with.cool_down_ns = 5 * NS_PER_S; /* the first refresh comes before */
+    story_begin();
+    story_grant(1);
+    story_wait();
+    assert_non_null(story_find(ELECTION_ACTION_CALL_REFRESH));
+    story_feed((struct election_event){.type = ELECTION_EVENT_DENIED,
+                                       .denial = {.expires_ns = STORY_TTL, .epoch = 2}});
+    assert_null(story_find(ELECTION_ACTION_RUN_WON));
+    assert_null(story_find(ELECTION_ACTION_RUN_LOST));
+    assert_int_equal(phase_of(), ELECTION_FOLLOWING);
 }
 
 static void who_does_not_watch_the_leader_claims_when_told(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.monitor_leader = false;
-    story_begin(&story, &with);
-    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
-                                               .denial = {.expires_ns = 3 * NS_PER_S}});
+    story.with.monitor_leader = false;
+    story_begin();
+    story_feed((struct election_event){.type = ELECTION_EVENT_DENIED,
+                                       .denial = {.expires_ns = 3 * NS_PER_S}});
     assert_int_equal(story.election.armed_ns, TIME_NEVER);
-    story_feed_type(&story, ELECTION_EVENT_MESSAGE);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_INFO));
-    story_grant(&story, 1);
-    assert_int_equal(phase_of(&story), ELECTION_LEADING);
+    story_feed_type(ELECTION_EVENT_MESSAGE);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_INFO));
+    story_grant(1);
+    assert_int_equal(phase_of(), ELECTION_LEADING);
 }
 
 static void a_permanent_child_is_restarted_after_success_too(void **state)
 {
-    struct story story;
     (void)state;
-    lead_with_policy(&story, ELECTION_RESTART_PERMANENT);
-    child_ends(&story, false);
-    story_wait(&story);
-    assert_non_null(story_find(&story, ELECTION_ACTION_START_CHILD));
+    lead_with_policy(ELECTION_RESTART_PERMANENT);
+    child_ends(false);
+    story_wait();
+    assert_non_null(story_find(ELECTION_ACTION_START_CHILD));
 }
 
 static void a_transient_child_is_restarted_only_when_it_failed(void **state)
 {
-    struct story story;
     (void)state;
-    lead_with_policy(&story, ELECTION_RESTART_TRANSIENT);
-    child_ends(&story, true);
-    story_wait(&story);
-    assert_non_null(story_find(&story, ELECTION_ACTION_START_CHILD));
-    child_ends(&story, false);
-    assert_int_equal(phase_of(&story), ELECTION_LEADING); /* its work is done */
+    lead_with_policy(ELECTION_RESTART_TRANSIENT);
+    child_ends(true);
+    story_wait();
+    assert_non_null(story_find(ELECTION_ACTION_START_CHILD));
+    child_ends(false);
+    assert_int_equal(phase_of(), ELECTION_LEADING); /* its work is done */
     assert_int_equal(story.election.child.start_at_ns, TIME_NEVER);
 }
 
 static void a_temporary_childs_failure_ends_the_term(void **state)
 {
-    struct story story;
     (void)state;
-    lead_with_policy(&story, ELECTION_RESTART_TEMPORARY);
-    child_ends(&story, false);
-    assert_int_equal(phase_of(&story), ELECTION_LEADING);
-    lead_with_policy(&story, ELECTION_RESTART_TEMPORARY);
-    child_ends(&story, true);
+    lead_with_policy(ELECTION_RESTART_TEMPORARY);
+    child_ends(false);
+    assert_int_equal(phase_of(), ELECTION_LEADING);
+    lead_with_policy(ELECTION_RESTART_TEMPORARY);
+    child_ends(true);
     assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
 }
 
 static void a_child_that_cannot_be_started_is_not_tried_again(void **state)
 {
-    struct story story;
     (void)state;
-    lead_with_policy(&story, ELECTION_RESTART_PERMANENT);
-    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
-                                               .child = {.failed = true, .unstartable = true}});
+    lead_with_policy(ELECTION_RESTART_PERMANENT);
+    story_feed((struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
+                                       .child = {.failed = true, .unstartable = true}});
     assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
 }
 
 static void an_election_for_one_child_ends_with_it(void **state)
 {
-    struct story story;
     (void)state;
-    lead_with_policy(&story, ELECTION_RESTART_FINISH);
-    child_ends(&story, false);
+    lead_with_policy(ELECTION_RESTART_FINISH);
+    child_ends(false);
     assert_true(election_look(&story.election).ending);
-    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
-    story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
-    assert_non_null(story_find(&story, ELECTION_ACTION_CALL_ABDICATE));
-    story_feed_type(&story, ELECTION_EVENT_RELEASED);
-    assert_non_null(story_find(&story, ELECTION_ACTION_FINISH));
+    story_feed_type(ELECTION_EVENT_TERM_GONE);
+    story_feed_type(ELECTION_EVENT_LOST_DONE);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
+    story_feed_type(ELECTION_EVENT_RELEASED);
+    assert_non_null(story_find(ELECTION_ACTION_FINISH));
 }
 
 /* The lease is lost, and the child is told to go; whether it did decides what follows. */
-static void lose(struct story *story, bool kept)
+static void lose(bool kept)
 {
-    story_wait(story);
-    story_feed(story, (struct election_event){.type = ELECTION_EVENT_DENIED,
-                                              .denial = {.expires_ns = STORY_TTL, .epoch = 2}});
-    assert_non_null(story_find(story, ELECTION_ACTION_STOP_CHILD));
-    story_feed(story,
-               (struct election_event){.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = kept}});
-    story_feed_type(story, ELECTION_EVENT_TERM_GONE);
-    story_feed_type(story, ELECTION_EVENT_LOST_DONE);
+    story_wait();
+    story_feed((struct election_event){.type = ELECTION_EVENT_DENIED,
+                                       .denial = {.expires_ns = STORY_TTL, .epoch = 2}});
+    assert_non_null(story_find(ELECTION_ACTION_STOP_CHILD));
+    story_feed((struct election_event){.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = kept}});
+    story_feed_type(ELECTION_EVENT_TERM_GONE);
+    story_feed_type(ELECTION_EVENT_LOST_DONE);
 }
 
 static void an_election_for_one_child_goes_on_when_only_the_term_has_ended(void **state)
 {
-    struct story story;
     (void)state;
-    lead_with_policy(&story, ELECTION_RESTART_FINISH);
-    lose(&story, true);
-    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+    lead_with_policy(ELECTION_RESTART_FINISH);
+    lose(true);
+    assert_int_equal(phase_of(), ELECTION_FOLLOWING);
     assert_false(election_look(&story.election).ending);
-    lead_with_policy(&story, ELECTION_RESTART_FINISH);
-    lose(&story, false);
-    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
+    lead_with_policy(ELECTION_RESTART_FINISH);
+    lose(false);
+    assert_int_equal(phase_of(), ELECTION_FOLLOWING);
     assert_false(election_look(&story.election).ending);
 }
 
@@ -175,10 +160,9 @@ static void a_child_that_its_keeper_stopped_has_not_ended_by_itself(void **state
 {
     (void)state;
     for (int policy = ELECTION_RESTART_PERMANENT; policy <= ELECTION_RESTART_FINISH; policy++) {
-        struct story story;
-        lead_with_policy(&story, (enum election_restart)policy);
+        lead_with_policy((enum election_restart)policy);
         story.now = story.election.stop_at_ns;
-        child_ends(&story, true);
+        child_ends(true);
         assert_false(election_look(&story.election).ending);
         assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_EXPIRED);
         assert_int_equal(story.election.child.restarts, 0);
@@ -187,59 +171,55 @@ static void a_child_that_its_keeper_stopped_has_not_ended_by_itself(void **state
 
 static void who_has_let_go_lets_the_others_hear_of_it_first(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    story_lead(&story, &with);
-    story_feed_type(&story, ELECTION_EVENT_ABDICATE);
-    story_feed_type(&story, ELECTION_EVENT_CHILD_GONE);
-    story_feed_type(&story, ELECTION_EVENT_TERM_GONE);
-    story_feed_type(&story, ELECTION_EVENT_LOST_DONE);
-    story_feed_type(&story, ELECTION_EVENT_RELEASED);
+    story_lead();
+    story_feed_type(ELECTION_EVENT_ABDICATE);
+    story_feed_type(ELECTION_EVENT_CHILD_GONE);
+    story_feed_type(ELECTION_EVENT_TERM_GONE);
+    story_feed_type(ELECTION_EVENT_LOST_DONE);
+    story_feed_type(ELECTION_EVENT_RELEASED);
     int64_t let_go = story.now;
     /* Its own release comes back to it as news. */
-    story_feed_type(&story, ELECTION_EVENT_MESSAGE);
-    assert_null(story_find(&story, ELECTION_ACTION_CALL_INFO));
-    assert_null(story_find(&story, ELECTION_ACTION_CALL_CLAIM));
-    story_wait(&story);
+    story_feed_type(ELECTION_EVENT_MESSAGE);
+    assert_null(story_find(ELECTION_ACTION_CALL_INFO));
+    assert_null(story_find(ELECTION_ACTION_CALL_CLAIM));
+    story_wait();
     assert_true(story.now > let_go);
-    assert_true(story_find(&story, ELECTION_ACTION_CALL_INFO) != NULL ||
-                story_find(&story, ELECTION_ACTION_CALL_CLAIM) != NULL);
+    assert_true(story_find(ELECTION_ACTION_CALL_INFO) != NULL ||
+                story_find(ELECTION_ACTION_CALL_CLAIM) != NULL);
 }
 
 static void a_followers_child_that_fails_is_tried_again_later(void **state)
 {
-    struct story story;
-    struct election_config with = story_config();
     (void)state;
-    with.has_follower_child = true;
-    with.restart_max = 0;
-    story_begin(&story, &with);
-    story_feed(&story, (struct election_event){.type = ELECTION_EVENT_DENIED,
-                                               .denial = {.expires_ns = 100 * STORY_TTL}});
-    child_ends(&story, true);
+    story.with.has_follower_child = true;
+    story.with.restart_max = 0;
+    story_begin();
+    story_feed((struct election_event){.type = ELECTION_EVENT_DENIED,
+                                       .denial = {.expires_ns = 100 * STORY_TTL}});
+    child_ends(true);
     int64_t ended = story.now;
-    assert_int_equal(phase_of(&story), ELECTION_FOLLOWING);
-    story_wait(&story);
-    assert_int_equal(story.now - ended, with.restart_within_ns);
-    assert_int_equal(story_find(&story, ELECTION_ACTION_START_CHILD)->role, ELECTION_ROLE_FOLLOWER);
+    assert_int_equal(phase_of(), ELECTION_FOLLOWING);
+    story_wait();
+    assert_int_equal(story.now - ended, story.with.restart_within_ns);
+    assert_int_equal(story_find(ELECTION_ACTION_START_CHILD)->role, ELECTION_ROLE_FOLLOWER);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pause_after_the_grant_holds_the_child_back),
-        cmocka_unit_test(a_term_that_is_lost_in_the_pause_never_acts),
-        cmocka_unit_test(who_does_not_watch_the_leader_claims_when_told),
-        cmocka_unit_test(a_permanent_child_is_restarted_after_success_too),
-        cmocka_unit_test(a_transient_child_is_restarted_only_when_it_failed),
-        cmocka_unit_test(a_temporary_childs_failure_ends_the_term),
-        cmocka_unit_test(a_child_that_cannot_be_started_is_not_tried_again),
-        cmocka_unit_test(an_election_for_one_child_ends_with_it),
-        cmocka_unit_test(an_election_for_one_child_goes_on_when_only_the_term_has_ended),
-        cmocka_unit_test(a_child_that_its_keeper_stopped_has_not_ended_by_itself),
-        cmocka_unit_test(who_has_let_go_lets_the_others_hear_of_it_first),
-        cmocka_unit_test(a_followers_child_that_fails_is_tried_again_later),
+        STORY_TEST(a_pause_after_the_grant_holds_the_child_back),
+        STORY_TEST(a_term_that_is_lost_in_the_pause_never_acts),
+        STORY_TEST(who_does_not_watch_the_leader_claims_when_told),
+        STORY_TEST(a_permanent_child_is_restarted_after_success_too),
+        STORY_TEST(a_transient_child_is_restarted_only_when_it_failed),
+        STORY_TEST(a_temporary_childs_failure_ends_the_term),
+        STORY_TEST(a_child_that_cannot_be_started_is_not_tried_again),
+        STORY_TEST(an_election_for_one_child_ends_with_it),
+        STORY_TEST(an_election_for_one_child_goes_on_when_only_the_term_has_ended),
+        STORY_TEST(a_child_that_its_keeper_stopped_has_not_ended_by_itself),
+        STORY_TEST(who_has_let_go_lets_the_others_hear_of_it_first),
+        STORY_TEST(a_followers_child_that_fails_is_tried_again_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

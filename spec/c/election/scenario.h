@@ -4,7 +4,7 @@
  * it changes.
  *
  *   # A comment.
- *   with child=yes call_timeout=2s     first of all; what is not said is as in story_config
+ *   with child=yes call_timeout=2s     first of all; what is not said is as in scenario_config
  *   start                              an event; answers are to the call in flight
  *       call_claim #1 until=+5s        a decision, instants relative to now
  *   +100ms granted ttl=10s refresh=3s epoch=1

@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "election/state.h"
-#include "story.h"
+#include "scenario.h"
 
 static struct election_config config(void)
 {
-    struct election_config with = story_config();
+    struct election_config with = scenario_config();
     with.has_follower_child = true;
     with.restart_max = 3;
     return with;
