@@ -56,10 +56,17 @@ static void fill(void)
     assert_int_equal(fcntl(ends[1], F_SETFL, flags), 0);
 }
 
-static void open_pipe(void)
+static void redirect_to_pipe(void)
 {
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    redirect();
+}
+
+static void redirect_to_full_pipe(void)
+{
+    redirect_to_pipe();
+    fill();
 }
 
 /* @return all that can be read now. */
@@ -74,11 +81,18 @@ static const char *read_all(void)
     return text;
 }
 
+/* The reader has come back. */
+static void assert_takes_a_line_again(void)
+{
+    (void)read_all();
+    assert_true(sink_write("again\n", 6));
+    assert_string_equal(read_all(), "again\n");
+}
+
 static void a_line_is_written_whole(void **state)
 {
     (void)state;
-    open_pipe();
-    redirect();
+    redirect_to_pipe();
     assert_true(sink_write("one\n", 4));
     assert_true(sink_write("two\n", 4));
     assert_string_equal(read_all(), "one\ntwo\n");
@@ -87,13 +101,9 @@ static void a_line_is_written_whole(void **state)
 static void a_full_pipe_takes_nothing_and_holds_up_nobody(void **state)
 {
     (void)state;
-    open_pipe();
-    redirect();
-    fill();
+    redirect_to_full_pipe();
     assert_false(sink_write("lost\n", 5));
-    (void)read_all();
-    assert_true(sink_write("again\n", 6));
-    assert_string_equal(read_all(), "again\n");
+    assert_takes_a_line_again();
     /* The flags of the file are others' too. */
     assert_int_equal(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
 }
@@ -103,9 +113,7 @@ static void what_a_pipe_has_no_room_for_comes_before_the_next_line(void **state)
     (void)state;
     char line[SINK_LINE_MOST];
     char page[PAGE];
-    open_pipe();
-    redirect();
-    fill();
+    redirect_to_full_pipe();
     assert_int_equal(read(ends[0], page, sizeof(page)), sizeof(page)); /* room for half a line */
     (void)memset(line, 'a', sizeof(line));
     line[sizeof(line) - 1] = '\n';
@@ -128,9 +136,7 @@ static void a_full_socket_holds_up_nobody(void **state)
     redirect();
     fill();
     assert_false(sink_write("lost\n", 5));
-    (void)read_all();
-    assert_true(sink_write("again\n", 6));
-    assert_string_equal(read_all(), "again\n");
+    assert_takes_a_line_again();
 }
 
 static void another_file_is_noticed(void **state)
@@ -140,8 +146,7 @@ static void another_file_is_noticed(void **state)
     assert_int_equal(pipe(first), 0);
     assert_int_equal(dup2(first[1], STDERR_FILENO), STDERR_FILENO);
     assert_true(sink_write("there\n", 6));
-    open_pipe();
-    redirect();
+    redirect_to_pipe();
     assert_true(sink_write("here\n", 5));
     assert_string_equal(read_all(), "here\n");
     assert_int_equal(close(first[0]) | close(first[1]), 0);
@@ -166,9 +171,7 @@ static int write_as_nobody(void)
 static void another_user_s_full_pipe_holds_up_nobody(void **state)
 {
     (void)state;
-    open_pipe();
-    redirect();
-    fill();
+    redirect_to_full_pipe();
     assert_int_equal(write_as_nobody(), 0);
     (void)read_all();
     assert_int_equal(write_as_nobody(), 1);
@@ -178,9 +181,7 @@ static void another_user_s_full_pipe_holds_up_nobody(void **state)
 static void lines_that_were_lost_are_counted_by_the_next(void **state)
 {
     (void)state;
-    open_pipe();
-    redirect();
-    fill();
+    redirect_to_full_pipe();
     for (int i = 0; i < 3; i++)
         log_warn("lost");
     (void)read_all();

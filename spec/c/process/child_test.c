@@ -431,8 +431,6 @@ static void a_namespaced_child_is_asked_and_killed_too(void **state)
     (void)stage_until_message(WIRE_GONE);
 }
 
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
-
 int main(int argc, char **argv)
 {
     stage_main(argc, argv);

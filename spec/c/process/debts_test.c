@@ -92,11 +92,6 @@ static void restore_stderr(void)
     assert_int_equal(close(saved_stderr), 0);
 }
 
-static bool twice_run(void)
-{
-    return stage.board->runs >= 2;
-}
-
 static void a_supervisor_that_cannot_say_it_kills_all_the_same(void **state)
 {
     (void)state;
@@ -107,14 +102,12 @@ static void a_supervisor_that_cannot_say_it_kills_all_the_same(void **state)
     restore_stderr();
     stage_until_ticking(0);
     stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_until(twice_run);
+    stage_until_runs(2);
     stage_kill(stage.supervisor, SIGTERM);
     stage_wait_supervisor();
     assert_int_equal(WEXITSTATUS(stage.status), 5);
     assert_int_equal(close(stuck_pipe), 0);
 }
-
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 
 int main(int argc, char **argv)
 {

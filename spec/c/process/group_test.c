@@ -88,8 +88,6 @@ static void whatever_ends_a_keeper_its_end_is_told(void **state)
     stage_until(keeper_is_gone);
 }
 
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
-
 int main(int argc, char **argv)
 {
     stage_main(argc, argv);

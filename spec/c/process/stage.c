@@ -219,6 +219,27 @@ void stage_until_ticking(unsigned daemons)
     stage_until(ticking);
 }
 
+void stage_start_armed(int64_t silence_ns)
+{
+    stage.board->arm = true;
+    stage.board->silence_ns = silence_ns;
+    stage_start();
+    stage_until_ticking(0);
+}
+
+static int wanted_runs;
+
+static bool so_many_runs(void)
+{
+    return stage.board->runs >= wanted_runs;
+}
+
+void stage_until_runs(int runs)
+{
+    wanted_runs = runs;
+    stage_until(so_many_runs);
+}
+
 void stage_until_gone(void)
 {
     assert_true(stage.count[TICK_CHILD] > 0);

@@ -131,9 +131,13 @@ void stage_main(int argc, char **argv);
 /** cmocka's set-up and teardown; the teardown kills whatever is left and fails if something was. */
 int stage_open(void **state);
 int stage_close(void **state);
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 
 /** Forks the supervisor. */
 void stage_start(void);
+/** The same, with a runtime that is to be replaced when it dies, or is silent for so long (0: for
+ * however long); until its child ticks. */
+void stage_start_armed(int64_t silence_ns);
 /** The same as process 1 of a PID namespace. */
 void stage_start_as_init(void);
 
@@ -141,6 +145,8 @@ void stage_start_as_init(void);
 void stage_until(bool (*done)(void));
 /** Until the child, and `daemons` daemons of it, tick. */
 void stage_until_ticking(unsigned daemons);
+/** Until so many runtimes have started. */
+void stage_until_runs(int runs);
 /** Until no process of the child's tree is left. */
 void stage_until_gone(void);
 /** Until the supervisor has ended: stage.status. */

@@ -44,16 +44,11 @@ static pid_t hold_at_fork(pid_t pid)
 
 static pid_t held_keeper;
 
-static bool runtime_is_there(void)
-{
-    return stage.board->runs > 0;
-}
-
 pid_t stage_start_and_hold_keeper(void)
 {
     stage.board->later = true;
     stage_start();
-    stage_until(runtime_is_there);
+    stage_until_runs(1);
     assert_int_equal(ptrace(PTRACE_SEIZE, stage.supervisor, NULL, FORKS), 0);
     stage.board->order = ORDER_START; /* not stage_order, which would reap what we wait for */
     held_keeper = hold_at_fork(stage.supervisor);

@@ -14,29 +14,13 @@
  */
 #define SILENCE (2 * NS_PER_S)
 
-static int wanted_runs;
-
-static bool so_many_runs(void)
-{
-    return stage.board->runs >= wanted_runs;
-}
-
-static void until_runs(int runs)
-{
-    wanted_runs = runs;
-    stage_until(so_many_runs);
-}
-
 static void a_silent_runtime_is_replaced_under_the_same_token(void **state)
 {
     (void)state;
-    stage.board->arm = true;
-    stage.board->silence_ns = SILENCE;
-    stage_start();
-    stage_until_ticking(0);
+    stage_start_armed(SILENCE);
     pid_t first = stage_pid("crown-runtime");
     stage_order(ORDER_HANG, NULL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_int_equal(strlen(stage.board->token[0]), 32);
     assert_string_equal(stage.board->token[0], stage.board->token[1]);
     assert_int_equal(stage.board->restarts, 1);
@@ -46,12 +30,9 @@ static void a_silent_runtime_is_replaced_under_the_same_token(void **state)
 static void a_stopped_runtime_is_replaced(void **state)
 {
     (void)state;
-    stage.board->arm = true;
-    stage.board->silence_ns = SILENCE;
-    stage_start();
-    stage_until_ticking(0);
+    stage_start_armed(SILENCE);
     stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    until_runs(2);
+    stage_until_runs(2);
 }
 
 static void a_runtime_that_was_not_armed_may_be_silent(void **state)
@@ -66,30 +47,38 @@ static void a_runtime_that_was_not_armed_may_be_silent(void **state)
     assert_int_equal(stage.board->runs, 1);
 }
 
-static void a_killed_runtime_is_replaced_after_its_tree_is_gone(void **state)
+static void start_armed_with_daemons(void)
 {
-    (void)state;
-    stage.board->arm = true;
     stage.board->mode = "daemons";
-    stage_start();
+    stage_start_armed(0);
     stage_until_ticking(3);
-    stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
-    /* The second child's daemons are three others: of the first three none ticks on. */
+}
+
+/* The second child's daemons are three others: of the first three none ticks on. */
+static void assert_replaced_with_its_tree(void)
+{
+    stage_until_runs(2);
     stage_until_ticking(6);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(kill(stage.daemon_pids[i], 0), -1);
 }
 
+static void a_killed_runtime_is_replaced_after_its_tree_is_gone(void **state)
+{
+    (void)state;
+    start_armed_with_daemons();
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    assert_replaced_with_its_tree();
+}
+
 static void what_a_runtime_has_forked_dies_with_it(void **state)
 {
     (void)state;
-    stage.board->arm = stage.board->forks = true;
-    stage_start();
-    stage_until_ticking(0);
+    stage.board->forks = true;
+    stage_start_armed(0);
     pid_t stray = stage_pid("stray");
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_int_equal(kill(stray, 0), -1);
     /* So does what the second one has forked, or will have: a kill would leave it to this test. */
     stage_kill(stage.supervisor, SIGTERM);
@@ -99,29 +88,22 @@ static void what_a_runtime_has_forked_dies_with_it(void **state)
 static void a_stopped_keeper_does_not_hold_up_the_next_runtime(void **state)
 {
     (void)state;
-    stage.board->arm = true;
-    stage.board->mode = "daemons";
-    stage_start();
-    stage_until_ticking(3);
+    start_armed_with_daemons();
     stage_kill(stage_pid("crown-keeper"), SIGSTOP); /* and no deadline that would end it */
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
-    stage_until_ticking(6);
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(kill(stage.daemon_pids[i], 0), -1);
+    assert_replaced_with_its_tree();
 }
 
 static void runtimes_are_replaced_again_and_again(void **state)
 {
     (void)state;
-    stage.board->arm = true;
-    stage_start();
+    stage_start_armed(0);
     for (int runs = 1; runs <= 4; runs++) {
-        until_runs(runs);
+        stage_until_runs(runs);
         stage_until_ticking(0);
         stage_kill(stage_pid("crown-runtime"), SIGKILL);
     }
-    until_runs(5);
+    stage_until_runs(5);
     assert_int_equal(stage.board->restarts, 4);
 }
 
@@ -139,10 +121,7 @@ static void a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_
 static void a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s(void **state)
 {
     (void)state;
-    stage.board->arm = true;
-    stage.board->mode = "daemons";
-    stage_start();
-    stage_until_ticking(3);
+    start_armed_with_daemons();
     stage_kill(stage.supervisor, SIGTERM);
     stage_wait_supervisor();
     assert_int_equal(WEXITSTATUS(stage.status), 5);
@@ -154,10 +133,7 @@ static void a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s(voi
 static void two_interrupts_end_even_a_runtime_that_hangs(void **state)
 {
     (void)state;
-    stage.board->arm = true;
-    stage.board->silence_ns = 3600 * NS_PER_S;
-    stage_start();
-    stage_until_ticking(0);
+    stage_start_armed(3600 * NS_PER_S);
     stage_order(ORDER_HANG, NULL);
     stage_kill(stage.supervisor, SIGINT);
     stage_until_ticking(0); /* the first one only asks; the second must not melt into it */
@@ -205,27 +181,34 @@ a_supervisor_without_standard_streams_keeps_its_own_descriptors_from_the_child(v
 
 /* As process 1 of a PID namespace. */
 
-static void as_init_a_killed_keeper_takes_its_tree_along_before_it_is_said(void **state)
+static void start_daemons_as_init(void)
 {
-    (void)state;
     stage.board->mode = "daemons";
     stage_start_as_init();
     stage_until_ticking(3);
-    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+}
+
+static void assert_told_and_gone(void)
+{
     (void)stage_until_message(WIRE_KEEPER_FAILED);
     stage_until_gone();
+}
+
+static void as_init_a_killed_keeper_takes_its_tree_along_before_it_is_said(void **state)
+{
+    (void)state;
+    start_daemons_as_init();
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    assert_told_and_gone();
 }
 
 static void as_init_a_killed_keeper_takes_a_stopped_warden_s_tree_along(void **state)
 {
     (void)state;
-    stage.board->mode = "daemons";
-    stage_start_as_init();
-    stage_until_ticking(3);
+    start_daemons_as_init();
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
     stage_kill(stage_pid("crown-keeper"), SIGKILL);
-    (void)stage_until_message(WIRE_KEEPER_FAILED);
-    stage_until_gone();
+    assert_told_and_gone();
 }
 
 static void as_init_a_runtime_is_replaced_and_a_signal_ends_all(void **state)
@@ -235,7 +218,7 @@ static void as_init_a_runtime_is_replaced_and_a_signal_ends_all(void **state)
     stage_start_as_init();
     stage_until_ticking(0);
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
+    stage_until_runs(2);
     stage_until_ticking(0);
     stage_kill(stage.supervisor, SIGTERM);
     stage_wait_supervisor();
@@ -246,18 +229,13 @@ static void as_init_a_runtime_is_replaced_and_a_signal_ends_all(void **state)
 static void as_init_the_supervisor_leaves_strangers_alone(void **state)
 {
     (void)state;
-    stage.board->mode = "daemons";
     stage.board->stranger = true;
-    stage_start_as_init();
-    stage_until_ticking(3);
+    start_daemons_as_init();
     pid_t stranger = stage_pid("stranger");
     stage_kill(stage_pid("crown-keeper"), SIGKILL);
-    (void)stage_until_message(WIRE_KEEPER_FAILED);
-    stage_until_gone();
+    assert_told_and_gone();
     assert_int_equal(stage_pid("stranger"), stranger);
 }
-
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 
 int main(int argc, char **argv)
 {

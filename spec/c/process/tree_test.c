@@ -29,6 +29,13 @@ static void start_daemons_with_deadline(void)
     stage_until_ticking(DAEMONS);
 }
 
+/* Neither the runtime nor the supervisor helps. */
+static void leave_alone(void)
+{
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGSTOP);
+}
+
 static void assert_gone_in_time(void)
 {
     stage_until_gone();
@@ -40,8 +47,7 @@ static void a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping(voi
 {
     (void)state;
     start_daemons_with_deadline();
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
+    leave_alone();
     assert_gone_in_time();
 }
 
@@ -77,8 +83,7 @@ a_stopped_keeper_leaves_the_deadline_to_the_warden_with_nobody_else_helping(void
     (void)state;
     start_daemons_with_deadline();
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
+    leave_alone();
     assert_gone_in_time();
 }
 
@@ -109,8 +114,7 @@ static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(
     stage_until_ticking(0);
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
+    leave_alone();
     stage_until_gone();
     assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
 }
@@ -137,8 +141,7 @@ static void a_child_does_not_outlive_a_deadline_that_was_moved_on(void **state)
     stage_until(child_was_signalled); /* so the warden has heard what came before */
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
+    leave_alone();
     stage_until_gone();
     assert_true(stage.last_ns[TICK_CHILD] <= moved.deadline_ns);
 }
@@ -284,8 +287,7 @@ static void a_namespaced_tree_ends_before_its_deadline_with_nobody_helping(void 
 {
     (void)state;
     start_namespaced();
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
+    leave_alone();
     assert_gone_in_time();
 }
 
@@ -293,8 +295,7 @@ static void a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervis
 {
     (void)state;
     start_namespaced();
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
+    leave_alone();
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     assert_gone_in_time();
@@ -363,8 +364,6 @@ static void a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refuse
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     assert_gone_in_time();
 }
-
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 
 int main(int argc, char **argv)
 {

@@ -14,43 +14,22 @@
 #define SHORT (STAGE_WORK_NS * 5 / 2)
 #define HOGS 4
 
-static int wanted_runs;
-
-static bool so_many_runs(void)
-{
-    return stage.board->runs >= wanted_runs;
-}
-
-static void until_runs(int runs)
-{
-    wanted_runs = runs;
-    stage_until(so_many_runs);
-}
-
-static void start(int64_t silence_ns)
-{
-    stage.board->arm = true;
-    stage.board->silence_ns = silence_ns;
-    stage_start();
-    stage_until_ticking(0);
-}
-
 static void a_runtime_that_spins_is_replaced_and_the_next_one_hears_why(void **state)
 {
     (void)state;
     stage.board->answers = true;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     stage_order(ORDER_SPIN, NULL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_string_equal(stage_until_message(WIRE_HELD)->text, "on the stage");
 }
 
 static void a_runtime_that_does_not_answer_is_replaced(void **state)
 {
     (void)state;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     stage_order(ORDER_SPIN, NULL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_string_equal(stage_until_message(WIRE_HELD)->text, "no answer");
 }
 
@@ -58,18 +37,18 @@ static void a_stopped_runtime_is_replaced_and_named(void **state)
 {
     (void)state;
     stage.board->answers = true;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    until_runs(2);
+    stage_until_runs(2);
     assert_string_equal(stage_until_message(WIRE_HELD)->text, "stopped by a signal");
 }
 
 static void a_runtime_that_dies_otherwise_was_held_by_nothing(void **state)
 {
     (void)state;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_null(stage_message(WIRE_HELD));
 }
 
@@ -98,7 +77,7 @@ static void a_runtime_that_gets_little_processor_time_is_not_silent(void **state
 {
     (void)state;
     pid_t hogs[HOGS];
-    start(SHORT);
+    stage_start_armed(SHORT);
     share_processor(stage_pid("crown-runtime"));
     start_hogs(hogs);
     int64_t began_ns = clock_monotonic_ns();
@@ -115,7 +94,7 @@ static void a_runtime_that_beats_in_time_lives_however_slowly(void **state)
 {
     (void)state;
     stage.board->slow = true;
-    start(STAGE_SLOW_NS * 4 / 3);
+    stage_start_armed(STAGE_SLOW_NS * 4 / 3);
     int64_t until_ns = clock_monotonic_ns() + 5 * STAGE_SLOW_NS;
     while (clock_monotonic_ns() < until_ns)
         stage_until_ticking(0);
@@ -133,30 +112,30 @@ static void a_runtime_that_goes_on_at_the_last_moment_is_spared(void **state)
 {
     (void)state;
     stage.board->answers = true;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     stage_order(ORDER_NAP, NULL);
     until_it_ticked(300); /* of 5 ms each, at least: it has been asked by now */
     assert_int_equal(stage.board->runs, 1);
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_null(stage_message(WIRE_HELD)); /* it died of something else */
 }
 
 static void what_was_said_unasked_is_not_passed_on(void **state)
 {
     (void)state;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     stage_order(ORDER_SAY, NULL);
     until_it_ticked(5);
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    until_runs(2);
+    stage_until_runs(2);
     assert_null(stage_message(WIRE_HELD));
 }
 
 static void a_supervisor_that_was_held_up_blames_nobody(void **state)
 {
     (void)state;
-    start(SILENCE);
+    stage_start_armed(SILENCE);
     pid_t runtime = stage_pid("crown-runtime");
     stage_kill(stage.supervisor, SIGSTOP);
     stage_kill(runtime, SIGSTOP);
@@ -183,8 +162,6 @@ static void a_runtime_that_ends_itself_too_slowly_is_ended(void **state)
     stage_wait_supervisor();
     stage_until_gone();
 }
-
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 
 int main(int argc, char **argv)
 {
