@@ -133,9 +133,9 @@ local function check_timing(where, spec, module, oracle_options)
   if module.timing then ttl, refresh = module.timing(oracle_options) end
   ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
   refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
-  local text, problem = elections.explain(spec, ttl or 0, refresh or math.huge)
-  if not text then usage.error("%s: %s", where, problem) end
-  return text, ttl
+  local text, timing = elections.explain(spec, ttl or 0, refresh or math.huge)
+  if not text then usage.error("%s: %s", where, timing) end
+  return { text = text, seconds = timing }, ttl
 end
 
 local function oracle_options_for(self, given)
@@ -169,7 +169,8 @@ local function elect(given)
   local opts = oracle_options_for(self, oracle_options)
   local timing, ttl = check_timing(where, self.options, module, opts)
   self.most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
-  if settings.checking then self.timing = timing end
+  if settings.checking then self.timing, self.oracle_options = timing, opts end
+  settings.ttl_of[checked.name] = ttl
   self.state = oracle.init(where, word, module, opts)
   declared[checked.name] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end

@@ -302,9 +302,12 @@ function Etcd.list(opts)
     local found, seen = {}, {}
     for _, kv in ipairs(answer.kvs or {}) do
       local name = base64.decode(kv.key):sub(#prefix + 1):match "^(.*)/%x+$"
-      if name and not seen[name] and kv.lease then
-        seen[name] = true
-        found[#found + 1] = { name = name, node = base64.decode(kv.value or ""), epoch = tonumber(kv.create_revision) }
+      if name and kv.lease then
+        local node = base64.decode(kv.value or "")
+        local one = seen[name] or { name = name, node = node, epoch = tonumber(kv.create_revision), candidates = {} }
+        if not seen[name] then found[#found + 1] = one end
+        seen[name] = one
+        table.insert(one.candidates, node)
       end
     end
     table.sort(found, function(a, b) return a.name < b.name end)

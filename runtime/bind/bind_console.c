@@ -7,8 +7,9 @@
 #include "bind/bind.h"
 
 #define COLUMNS_DEFAULT 80
+#define ROWS_DEFAULT 24
 
-/* columns(fd) -> how wide the terminal is; nothing when it is none. */
+/* columns(fd) -> how wide the terminal is, and how high; nothing when it is none. */
 static int console_columns(lua_State *L)
 {
     int fd = luaL_checkint(L, 1);
@@ -17,7 +18,8 @@ static int console_columns(lua_State *L)
         return 0;
     bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     lua_pushinteger(L, known ? size.ws_col : COLUMNS_DEFAULT);
-    return 1;
+    lua_pushinteger(L, known && size.ws_row > 0 ? size.ws_row : ROWS_DEFAULT);
+    return 2;
 }
 
 /* filter(pattern, list) -> the strings of the list that a POSIX extended regular expression finds;

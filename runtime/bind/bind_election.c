@@ -9,6 +9,7 @@
 #include "bind/bind.h"
 #include "bind/child_options.h"
 #include "bind/election_status.h"
+#include "bind/election_timing.h"
 #include "bind/fields.h"
 #include "candidate/candidate.h"
 #include "host/host.h"
@@ -17,20 +18,6 @@
 #define ELECTION_TYPE "crown.election"
 #define CALL_TIMEOUT_DEFAULT 10.0
 #define LOST_TIMEOUT_DEFAULT 30.0
-
-static int64_t time_field(lua_State *L, int index, const char *key, double otherwise)
-{
-    return clock_ns_from_seconds(number_field(L, index, key, otherwise));
-}
-
-static bool table_field(lua_State *L, int index, const char *key)
-{
-    lua_getfield(L, index, key);
-    if (lua_type(L, -1) == LUA_TTABLE)
-        return true;
-    lua_pop(L, 1);
-    return false;
-}
 
 static enum election_restart restart_policy(const char *word)
 {
@@ -63,29 +50,9 @@ static void read_restart(lua_State *L, int index, struct election_config *config
     lua_pop(L, 1);
 }
 
-static bool field_is(lua_State *L, int index, const char *table, const char *key, const char *word)
-{
-    bool same = false;
-    if (table_field(L, index, table)) {
-        lua_getfield(L, -1, key);
-        const char *text = lua_tostring(L, -1);
-        same = text != NULL && strcmp(text, word) == 0;
-        lua_pop(L, 2);
-    }
-    return same;
-}
-
-static void read_timing(lua_State *L, int index, struct election_timing *timing)
-{
-    timing->lease_ns = time_field(L, index, "lease", 0);
-    timing->stop_timeout_ns = time_field(L, index, "stop_timeout", 0);
-    timing->real_time = check_host(L)->real_time;
-    timing->namespaced = field_is(L, index, "child", "isolation", "pidns");
-}
-
 static void read_config(lua_State *L, int index, struct election_config *config)
 {
-    read_timing(L, index, &config->timing);
+    election_timing_read(L, index, &config->timing);
     config->claim_delay_ns = time_field(L, index, "claim_delay", 0);
     config->retry_ns = time_field(L, index, "retry", 1);
     config->cool_down_ns = time_field(L, index, "cool_down", 0);
@@ -238,38 +205,6 @@ static int election_counts(lua_State *L)
     return 1;
 }
 
-static void push_series(lua_State *L, const struct latency_series *series)
-{
-    lua_createtable(L, LATENCY_BOUNDS + 1, 3);
-    for (int i = 0; i <= LATENCY_BOUNDS; i++) {
-        lua_pushnumber(L, (lua_Number)series->counts[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_pushstring(L, series->function);
-    lua_setfield(L, -2, "function");
-    lua_pushnumber(L, series->seconds);
-    lua_setfield(L, -2, "seconds");
-}
-
-/* election.latency() -> bounds in seconds, and a table for each oracle function that was called:
- * `function`, `seconds` in all, and how many calls fell below each bound, the last one above all.
- */
-static int election_latency(lua_State *L)
-{
-    const struct latency *latency = telemetry_latency(check_host(L)->env.telemetry);
-    lua_createtable(L, LATENCY_BOUNDS, 0);
-    for (int i = 0; i < LATENCY_BOUNDS; i++) {
-        lua_pushnumber(L, latency_bounds[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_newtable(L);
-    for (int i = 0; i < LATENCY_FUNCTIONS && latency->series[i].function != NULL; i++) {
-        push_series(L, &latency->series[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 2;
-}
-
 static int election_is_leader(lua_State *L)
 {
     struct candidate_status status;
@@ -343,25 +278,6 @@ static int election_emit(lua_State *L)
     return 1;
 }
 
-/* election.explain(options, ttl, refresh) -> text, or nil, message where the timing could overlap.
- */
-static int election_explain(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    struct election_timing timing = {0};
-    read_timing(L, 1, &timing);
-    int64_t ttl_ns = clock_ns_from_seconds(luaL_optnumber(L, 2, 0));
-    int64_t refresh_ns = clock_ns_from_seconds(luaL_optnumber(L, 3, INFINITY));
-    struct election_schedule schedule;
-    struct crown_error err = {0};
-    if (timing_schedule(&timing, ttl_ns, refresh_ns, &schedule, &err) < 0)
-        return push_error(L, &err);
-    char text[1024];
-    (void)timing_explain(&schedule, text, sizeof(text));
-    lua_pushstring(L, text);
-    return 1;
-}
-
 static const luaL_Reg methods[] = {
     {"start", election_start},         {"stop", election_stop},
     {"abdicate", election_abdicate},   {"send", election_send},
@@ -382,7 +298,7 @@ static const luaL_Reg functions[] = {
     {"count", status_count},
     {"abdicate", election_abdicate_by_name},
     {"counts", election_counts},
-    {"latency", election_latency},
+    {"latency", status_latency},
     {"changed", status_changed},
     {"stamp", status_stamp},
     {NULL, NULL},

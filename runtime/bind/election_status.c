@@ -142,3 +142,32 @@ int status_find(lua_State *L)
     status_push(L, candidate);
     return 1;
 }
+
+static void push_series(lua_State *L, const struct latency_series *series)
+{
+    lua_createtable(L, LATENCY_BOUNDS + 1, 3);
+    for (int i = 0; i <= LATENCY_BOUNDS; i++) {
+        lua_pushnumber(L, (lua_Number)series->counts[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushstring(L, series->function);
+    lua_setfield(L, -2, "function");
+    lua_pushnumber(L, series->seconds);
+    lua_setfield(L, -2, "seconds");
+}
+
+int status_latency(lua_State *L)
+{
+    const struct latency *latency = telemetry_latency(check_host(L)->env.telemetry);
+    lua_createtable(L, LATENCY_BOUNDS, 0);
+    for (int i = 0; i < LATENCY_BOUNDS; i++) {
+        lua_pushnumber(L, latency_bounds[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_newtable(L);
+    for (int i = 0; i < LATENCY_FUNCTIONS && latency->series[i].function != NULL; i++) {
+        push_series(L, &latency->series[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 2;
+}

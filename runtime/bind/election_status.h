@@ -9,7 +9,8 @@
 #include "candidate/candidate.h"
 
 /** Pushes a table: name, oracle, phase, state, leader, epoch, expires_in, next_claim_in, since,
- * terms, acting, child, child_lives_on. */
+ * terms, acting; child, child_lives_on, child_unfenced; child_code or child_signal of the leader's
+ * last command; answered, away, failure of the store. */
 void status_push(lua_State *L, const struct candidate *candidate);
 
 /** election.all([skip [, most]]) -> the status of each, in the order of their making. */
@@ -23,5 +24,10 @@ int status_stamp(lua_State *L);
 int status_count(lua_State *L);
 /** election.find(name) -> the status of one, or nothing where there is none of that name. */
 int status_find(lua_State *L);
+
+/** election.latency() -> bounds in seconds, and a table for each oracle function that was called:
+ * `function`, `seconds` in all, and how many calls fell below each bound, the last one above all.
+ */
+int status_latency(lua_State *L);
 
 #endif

@@ -1,6 +1,8 @@
 #include "bind/fields.h"
 
 #include <lauxlib.h>
+
+#include "base/clock.h"
 #include <string.h>
 
 const char *text_field(lua_State *L, int index, const char *key)
@@ -28,4 +30,18 @@ bool flag_field(lua_State *L, int index, const char *key)
     bool flag = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return flag;
+}
+
+int64_t time_field(lua_State *L, int index, const char *key, double otherwise)
+{
+    return clock_ns_from_seconds(number_field(L, index, key, otherwise));
+}
+
+bool table_field(lua_State *L, int index, const char *key)
+{
+    lua_getfield(L, index, key);
+    if (lua_type(L, -1) == LUA_TTABLE)
+        return true;
+    lua_pop(L, 1);
+    return false;
 }

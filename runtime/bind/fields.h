@@ -6,6 +6,7 @@
 
 #include <lua.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /** @return the text, which lives as long as the table does; NULL where there is none. */
 const char *text_field(lua_State *L, int index, const char *key);
@@ -13,5 +14,9 @@ const char *text_field(lua_State *L, int index, const char *key);
 double number_field(lua_State *L, int index, const char *key, double otherwise);
 /** @return whether the field is neither false nor nil. */
 bool flag_field(lua_State *L, int index, const char *key);
+/** @return the seconds as nanoseconds, or `otherwise`, which is in seconds too. */
+int64_t time_field(lua_State *L, int index, const char *key, double otherwise);
+/** @return whether the field is a table, which is pushed then. */
+bool table_field(lua_State *L, int index, const char *key);
 
 #endif

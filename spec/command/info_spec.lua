@@ -135,6 +135,17 @@ describe("info and evict", function()
     assert.matches("no regular expression", result.stderr)
   end)
 
+  it("shows who else takes part where the store knows it, and in which order they come", function()
+    local url = ORACLES.etcd()
+    leads(lead(url, "shared", "ann"))
+    lead(url, "shared", "ben")
+    eventually(function()
+      assert.same({ "ann", "ben" }, elections(url)[1].candidates)
+      return true
+    end, 20)
+    assert.matches("Expires in%s+Candidates\nshared%s+ann%s+%d+%s+%S.-ann, ben\n", run({ "info", "--oracle", url }).stdout)
+  end)
+
   describe("on a terminal", function()
     it("draw lines, by the locale, and fit the width", function()
       local url = "file:" .. tempdir()

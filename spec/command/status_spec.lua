@@ -6,6 +6,7 @@ local program = require "support.program"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local Terminal = require "support.terminal"
 
 describe("on this host", function()
   local dir, started
@@ -144,9 +145,61 @@ describe("on this host", function()
     assert.equal("status\n", complete("crown-lua", "st"))
     assert.equal("--restart\n", complete("crown-lua", "run", "--res"))
     assert.equal("permanent\n", complete("crown-lua", "run", "--restart", "p"))
+    assert.matches("etcd: etcds: .*redis:", complete("crown-lua", "info", "--oracle", "''"))
+    assert.equal("etcd: etcds:\n", complete("crown-lua", "info", "--oracle", "et"))
     assert.matches("__fish_seen_subcommand_from evict' %-l force", run({ "completion", "fish" }).stdout)
     assert.matches("^#compdef crown%-lua", run({ "completion", "zsh" }).stdout)
     assert.equal(2, run({ "completion", "csh" }).code)
+  end)
+
+  it("shells complete the names of elections, of those that run and of those that have", function()
+    local one = start "nightly-report"
+    start "other"
+    local function complete(...)
+      local words = { ... }
+      local result = crown.exec({ "bash", "-c", ([[source <(%s completion bash); COMP_WORDS=(%s %s); COMP_CWORD=%d
+        _crown_lua; echo "${COMPREPLY[@]}"]]):format(program, program, table.concat(words, " "), #words) },
+        { env = { CROWN_DIRECTORY = dir } })
+      return result.stdout
+    end
+    for _, verb in ipairs { "evict", "abdicate", "status", "history", "run" } do
+      assert.equal("nightly-report\n", complete(verb, "ni"))
+    end
+    one:signal "TERM"
+    one:wait(20)
+    assert.equal("nightly-report\n", complete("history", "ni"))
+    assert.equal("nightly-report\nother\n", call("completion", "names").stdout)
+  end)
+
+  it("status shows what is asked for, in the order that is asked for", function()
+    for _, name in ipairs { "b-one", "a-two", "c-three" } do start(name) end
+    assert.equal("a-two b-one c-three", table.concat({ call("status").stdout:match "\n(%S+)[^\n]+\n(%S+)[^\n]+\n(%S+)" }, " "))
+    assert.equal("c-three a-two b-one",
+      table.concat({ call("status", "--sort", "since").stdout:match "\n(%S+)[^\n]+\n(%S+)[^\n]+\n(%S+)" }, " "))
+    local found = crown.json.decode(call("status", "^[ab]-", "--json").stdout)
+    local names = {}
+    for _, runtime in ipairs(found.runtimes) do
+      for _, one in ipairs(runtime.elections) do names[#names + 1] = one.name end
+    end
+    table.sort(names)
+    assert.same({ "a-two", "b-one" }, names)
+    assert.matches("is no regular expression", call("status", "(").stderr)
+    assert.matches("is not one of name, phase", call("status", "--sort", "size").stderr)
+  end)
+
+  it("status says that a store gives no answer, and that nobody is known to lead there", function()
+    local one = Candidate.start { args = { "run", "--quiet", "--oracle", "redis://127.0.0.1:1", "x", "true" }, node = "one",
+      log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = one
+    eventually(function()
+      assert.matches("x%s+following%s+%? no answer%s+0 .-redis: never reached, tried for [%d.]+ %w+", call("status").stdout)
+      return true
+    end, 20)
+    assert.matches("refused", elections().x.failure)
+    local terminal = Terminal.start { args = { "status" }, columns = 40, env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = terminal
+    terminal:shows "1 whose store gives no answer"
+    terminal:shows "no answer"
   end)
 
   it("every command has a manual page of what --help says", function()

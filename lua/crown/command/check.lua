@@ -2,21 +2,33 @@
 -- @module crown.command.check
 
 local app = require "crown.command.app"
+local cli = require "crown.command.cli"
 local core = require "crown.core"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
 local oracle = require "crown.election.contract"
+local run = require "crown.command.run"
 local settings = require "crown.election.settings"
+local store = require "crown.command.store"
+local store_check = require "crown.command.store_check"
 local usage = require "crown.check.usage"
 
 local check = {
   summary = "load an app and validate it; campaign for nothing",
-  usage = "crown-lua check [OPTIONS] APP.lua [ARG...]",
-  options = { { name = "json", help = "for programs" } },
+  usage = "crown-lua check [OPTIONS] APP.lua [ARG...]\n  crown-lua check [OPTIONS] run [OPTIONS OF run] NAME COMMAND [ARG...]",
+  nested = "run",
+  options = {
+    { name = "json", help = "for programs" },
+    { name = "store", help = "ask the store too: is it there, may this candidate take part" },
+  },
   help = [[
 Prints for each election its timing (TTL, refresh, stop_timeout, margin, deadline), the
 worst case of a failover, and why no two leaders can overlap. Timing that could overlap is
-refused with the sum shown. Exit code 2 when anything is wrong.]],
+refused with the sum shown. With `run` it checks what would follow `crown-lua`.
+
+--store connects to the store, as a candidate would, and shows its settings and what this
+candidate lacks to take part; it claims nothing and changes nothing. Exit code 2 when
+anything is wrong, 3 when the store gives no answer.]],
 }
 
 local function indent(text)
@@ -52,37 +64,81 @@ local function describe(election)
   local spec = election.options
   local child = spec.child and table.concat(spec.child.argv, " ") or "none"
   local text = ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
-    core.redact(child), election.timing)
+    core.redact(child), election.timing.text)
   for _, warning in ipairs(warnings_of(election)) do text = text .. "\nwarning        " .. warning end
   return text
 end
 
---- The verb.
-function check.run(options, words, argv)
-  if not words[1] then usage.error("check: name an app: %s", check.usage) end
+local function declare_app(words, argv)
   local at
   for i = 1, #argv do
     if argv[i] == words[1] then at = i end
   end
-  settings.checking = true
   app.run(at)
   if #settings.declared == 0 then
     usage.error("check: %s declares no election before it waits or ends: see crown.elect", words[1])
   end
-  for _, election in ipairs(settings.declared) do check_programs(election) end
-  if options.json then
-    local list = {}
-    for _, election in ipairs(settings.declared) do
-      list[#list + 1] = { name = election.name, oracle = election.options.oracle, timing = election.timing,
-        warnings = warnings_of(election) }
-    end
-    print(json.encode(list, "warnings"))
-    return 0
+end
+
+local function declare_run(options, words)
+  local command = require "crown.command"
+  run.name = "run"
+  local given, rest = cli.parse_verb(words, 2, command.common, run, options)
+  command.apply(given)
+  run.declare(given, rest)
+end
+
+local function ask_store(election)
+  local module, opts = election.module, election.oracle_options
+  return election.state ~= oracle.IGNORE and store_check.ask(module, opts) or nil
+end
+
+local function for_programs(elections)
+  local list = {}
+  for i, election in ipairs(elections) do
+    list[i] = { name = election.name, oracle = election.options.oracle, timing = election.timing.seconds,
+      explanation = election.timing.text, warnings = warnings_of(election), store = election.asked }
   end
-  for _, election in ipairs(settings.declared) do io.write(indent(describe(election)), "\n") end
-  print(("%s: %d election%s, nothing wrong"):format(words[1], #settings.declared,
-    #settings.declared == 1 and "" or "s"))
-  return 0
+  return json.line(list, "warnings", "facts", "problems")
+end
+
+local function for_people(elections, what)
+  for _, election in ipairs(elections) do
+    io.write(indent(describe(election)), "\n")
+    if election.asked then io.write(indent(store_check.text(election.asked)), "\n") end
+  end
+  return ("%s: %d election%s"):format(what, #elections, #elections == 1 and "" or "s")
+end
+
+-- 0 nothing wrong, 2 something is, 3 a store gave no answer.
+local function judge(elections)
+  local code = 0
+  for _, election in ipairs(elections) do
+    local asked = election.asked
+    if asked and not asked.reached then return store.UNREACHABLE end
+    if asked and #asked.problems > 0 then code = 2 end
+  end
+  return code
+end
+
+--- The verb.
+function check.run(options, words, argv)
+  if not words[1] then usage.error("check: name an app, or `run` and what follows it: %s", check.usage) end
+  settings.checking = true
+  if words[1] == check.nested then declare_run(options, words) else declare_app(words, argv) end
+  local elections = settings.declared
+  for _, election in ipairs(elections) do
+    check_programs(election)
+    if options.store then election.asked = ask_store(election) end
+  end
+  local code = judge(elections)
+  if options.json then
+    io.write(for_programs(elections))
+    return code
+  end
+  local summary = for_people(elections, words[1])
+  print(summary .. (code == 0 and ", nothing wrong" or code == 2 and ", not as it should be" or ", a store gives no answer"))
+  return code
 end
 
 return check

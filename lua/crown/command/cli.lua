@@ -86,8 +86,8 @@ end
 -- @tparam table argv the words
 -- @number at where to begin
 -- @tparam table common options of every verb
--- @tparam table verb its `name`, `options`, `most_words` it takes, and `command_at`: which word is the first of a command of
--- the user's, whose options are its own
+-- @tparam table verb its `name`, `options`, `most_words` it takes; `command_at`: which word is the first of a command of
+-- the user's, whose options are its own; `nested`: a first word from which on everything is another verb's
 -- @tparam table given what stood before the verb
 -- @treturn table the options by name
 -- @treturn table the other words
@@ -95,7 +95,10 @@ function cli.parse_verb(argv, at, common, verb, given)
   local options, words, known = {}, {}, by_name(common, verb.options or {})
   for name, value in pairs(given) do options[name] = value end
   while argv[at] do
-    if argv[at] == "--" or #words + 1 == verb.command_at and argv[at]:sub(1, 1) ~= "-" then
+    if #words == 0 and argv[at] == verb.nested then
+      for i = at, #argv do words[#words + 1] = argv[i] end
+      break
+    elseif argv[at] == "--" or #words + 1 == verb.command_at and argv[at]:sub(1, 1) ~= "-" then
       if argv[at] ~= "--" then at = at - 1 end
       for i = at + 1, #argv do words[#words + 1] = argv[i] end
       break

@@ -1,18 +1,22 @@
 --- Shell completion, made of the same tables that help shows.
 -- @module crown.command.completion
 
+local control = require "crown.control"
+local journal = require "crown.election.journal"
+local url = require "crown.text.url"
 local usage = require "crown.check.usage"
 
 local completion = {
   summary = "print a completion script for bash, zsh or fish",
-  usage = "crown-lua completion bash|zsh|fish",
+  usage = "crown-lua completion bash|zsh|fish|names",
   most_words = 1,
   help = [[
   bash   source <(crown-lua completion bash)
   zsh    crown-lua completion zsh > "${fpath[1]}/_crown-lua"
   fish   crown-lua completion fish > ~/.config/fish/completions/crown-lua.fish
 
-`make install` puts all three where the shells look.]],
+`make install` puts all three where the shells look. `names` prints what they complete: the
+elections of your runtimes on this host, and those in its history.]],
 }
 
 local function verbs()
@@ -28,6 +32,18 @@ local function words(list, format)
   local out = {}
   for _, option in ipairs(list or {}) do out[#out + 1] = format(option) end
   return table.concat(out, " ")
+end
+
+-- Verbs whose word is the name of an election.
+local NAMED = { "evict", "abdicate", "status", "info", "history", "run" }
+
+local is_named = {}
+for _, name in ipairs(NAMED) do is_named[name] = true end
+
+local function schemes()
+  local list = {}
+  for i, scheme in ipairs(url.schemes()) do list[i] = scheme .. ":" end
+  return table.concat(list, " ")
 end
 
 local function dashed(option)
@@ -49,6 +65,23 @@ end
 
 local shells = {}
 
+function shells.names()
+  local seen, names = {}, {}
+  local function add(name)
+    if type(name) == "string" and not seen[name] then
+      seen[name], names[#names + 1] = true, name .. "\n"
+    end
+  end
+  for _, runtime in ipairs(control.ask_all { ask = "status" }) do
+    for _, one in ipairs(runtime.elections or {}) do add(one.name) end
+  end
+  for _, place in ipairs(control.places()) do
+    for _, entry in ipairs(journal.read(place)) do add(entry.name) end
+  end
+  table.sort(names)
+  return table.concat(names)
+end
+
 function shells.bash()
   local list, common = verbs()
   local lists, cases = { common }, {}
@@ -65,10 +98,13 @@ function shells.bash()
 # Completion of crown-lua for bash.
 _crown_lua() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb="" options="" i
+  # A colon ends a word of readline's: redis:// is three of them.
+  if [[ $word == : || $word == // ]]; then return; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case " @VERBS@ " in *" ${COMP_WORDS[i]} "*) verb=${COMP_WORDS[i]}; break ;; esac
   done
   case $before in
+    --oracle) COMPREPLY=($(compgen -W "@SCHEMES@" -- "$word")); compopt -o nospace 2> /dev/null; return ;;
 @VALUES@
   esac
   case $verb in
@@ -82,13 +118,16 @@ _crown_lua() {
     COMPREPLY=($(compgen -W "debug info warn error" -- "$word"))
   elif [[ $verb == completion ]]; then
     COMPREPLY=($(compgen -W "bash zsh fish" -- "$word"))
+  elif [[ " @NAMED@ " == *" $verb "* ]] && ! [[ $verb == run && $before != run && $before != --* ]]; then
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" completion names 2> /dev/null)" -- "$word"))
   else
     COMPREPLY=($(compgen -f -- "$word"))
   fi
 }
 complete -o filenames -F _crown_lua crown-lua
 ]=]):gsub("@(%u+)@", { VERBS = words(list, function(verb) return verb.name end), COMMON = words(common, dashed),
-    CASES = table.concat(cases, "\n"), VALUES = table.concat(values, "\n") })
+    CASES = table.concat(cases, "\n"), VALUES = table.concat(values, "\n"), SCHEMES = schemes(),
+    NAMED = table.concat(NAMED, " ") })
 end
 
 local function quoted(text)
@@ -98,7 +137,8 @@ end
 local function zsh_option(option)
   local value = ""
   if option.value then
-    value = option.values and (":%s:(%s)"):format(option.value:lower(), table.concat(option.values, " "))
+    local values = option.values and table.concat(option.values, " ") or option.name == "oracle" and schemes():gsub(":", "\\:")
+    value = values and (":%s:(%s)"):format(option.value:lower(), values)
       or (":%s:_files"):format(option.value:lower())
   end
   return ("'--%s%s[%s]%s'"):format(option.name, option.value and "=" or "", quoted(option.help), value)
@@ -109,8 +149,9 @@ function shells.zsh()
   local names, cases = {}, {}
   for _, verb in ipairs(list) do
     names[#names + 1] = ("'%s:%s'"):format(verb.name, quoted(verb.module.summary))
-    cases[#cases + 1] = ("    %s) _arguments $common %s '*:: :_files' ;;"):format(verb.name,
-      words(verb.module.options, zsh_option))
+    local names = is_named[verb.name] and "'2:election:($(crown-lua completion names 2> /dev/null))' " or ""
+    cases[#cases + 1] = ("    %s) _arguments $common %s %s'*:: :_files' ;;"):format(verb.name,
+      words(verb.module.options, zsh_option), names)
   end
   return ([=[
 #compdef crown-lua
@@ -135,6 +176,8 @@ local function fish_option(option, condition)
   local take = ""
   if option.values then
     take = (" -x -a '%s'"):format(table.concat(option.values, " "))
+  elseif option.name == "oracle" then
+    take = (" -x -a '%s'"):format(schemes())
   elseif option.value then
     take = " -r"
   end
@@ -149,6 +192,10 @@ function shells.fish()
   for _, verb in ipairs(list) do
     lines[#lines + 1] = ("complete -c crown-lua -n __fish_use_subcommand -a %s -d '%s'"):format(verb.name,
       (verb.module.summary:gsub("'", "\\'")))
+    if is_named[verb.name] then
+      lines[#lines + 1] = ("complete -c crown-lua -n '__fish_seen_subcommand_from %s' -f -a '(crown-lua completion names)'")
+        :format(verb.name)
+    end
     for _, option in ipairs(verb.module.options or {}) do
       lines[#lines + 1] = fish_option(option, (" -n '__fish_seen_subcommand_from %s'"):format(verb.name))
     end

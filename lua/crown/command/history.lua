@@ -97,7 +97,7 @@ function history.run(options, words)
   else
     local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
     if not name then table.insert(heading, 2, "Election") end
-    io.write(tables.text(heading, rows_of(terms, name), console.columns(1)))
+    io.write(tables.text(heading, rows_of(terms, name), (console.columns(1))))
   end
   return #terms > 0 and 0 or 1
 end

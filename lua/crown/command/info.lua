@@ -4,18 +4,19 @@
 local console = require "crown.core.console"
 local core = require "crown.core"
 local json = require "crown.text.json"
+local listing = require "crown.command.listing"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
-local usage = require "crown.check.usage"
 local watch = require "crown.command.watch"
 
 local info = {
   summary = "elections known to the oracle, their leaders, epochs, time left",
-  usage = "crown-lua info [OPTIONS] [REGEX] [--json]",
+  usage = "crown-lua info [OPTIONS] [REGEX] [--sort COLUMN] [--json]",
   most_words = 1,
   options = {
     { name = "json", help = "for programs" },
+    listing.option("name", "leader", "epoch", "expires"),
     { name = "watch", help = "show it again every second, in place" },
   },
   help = [[
@@ -31,19 +32,6 @@ local SHORT, LONG = 1, 300 -- seconds of a TTL that is worth a warning
 local function seconds(value)
   if value == nil then return "-" end
   return ("%.1f s"):format(value)
-end
-
-local function matching(found, pattern)
-  if not pattern then return found end
-  local names, kept, wanted = {}, {}, {}
-  for i, election in ipairs(found) do names[i] = election.name end
-  local matched, problem = console.filter(pattern, names)
-  if not matched then usage.error("info: %s", problem) end
-  for _, name in ipairs(matched) do wanted[name] = true end
-  for _, election in ipairs(found) do
-    if wanted[election.name] then kept[#kept + 1] = election end
-  end
-  return kept
 end
 
 -- What the store says of itself, where it does; and what is to be said of the options.
@@ -69,12 +57,15 @@ local function for_people(word, opts, found, health)
   for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], printable(tostring(fact[2]))) end
   text[#text + 1] = ("%-11s%d"):format("Elections", #found)
   for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. printable(warning) end
-  local rows = {}
+  local rows, with_candidates = {}, false
+  for _, election in ipairs(found) do with_candidates = with_candidates or election.candidates ~= nil end
+  local heading = { "Election", "Leader", "Epoch", "Expires in", with_candidates and "Candidates" or nil }
   for i, election in ipairs(found) do
     rows[i] = { election.name, election.node or "-", ("%d"):format(election.epoch or 0), seconds(election.expires_in) }
+    if with_candidates then rows[i][5] = table.concat(election.candidates or {}, ", ") end
   end
   return table.concat(text, "\n") .. "\n\n"
-    .. tables.text({ "Election", "Leader", "Epoch", "Expires in" }, rows, console.columns(1))
+    .. tables.text(heading, rows, (console.columns(1)))
 end
 
 local function for_programs(word, found, health)
@@ -92,7 +83,7 @@ function info.run(options, words)
     local health
     if found then health, problem = health_of(module, opts) end
     if not health then return nil, store.unreachable("info", problem) end
-    found = matching(found, words[1])
+    found = listing.sort(listing.matching("info", found, words[1]), options.sort)
     return options.json and for_programs(word, found, health) or for_people(word, opts, found, health)
   end
   if options.watch then return watch(make) end

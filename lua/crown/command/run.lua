@@ -94,7 +94,13 @@ local function give_up_when_not_leader(election, seconds)
   end
 end
 
-local function declare(options, words)
+--- Checks the options and declares the election.
+-- @tparam table options of the command line
+-- @tparam table words NAME, and the words of COMMAND
+-- @treturn Election
+-- @raise a usage error
+function run.declare(options, words)
+  check(options, words)
   return elect {
     name = words[1],
     stop_timeout = options["stop-timeout"],
@@ -112,8 +118,7 @@ end
 
 --- The verb.
 function run.run(options, words)
-  check(options, words)
-  local election = declare(options, words)
+  local election = run.declare(options, words)
   if options.once or options.wait then give_up_when_not_leader(election, options.wait) end
   if not options.quiet and not options.once then progress(election) end
 end

@@ -4,21 +4,25 @@
 local console = require "crown.core.console"
 local control = require "crown.control"
 local json = require "crown.text.json"
+local listing = require "crown.command.listing"
 local tables = require "crown.command.tables"
 local watch = require "crown.command.watch"
+local words_for = require "crown.command.words"
 
 local status = {
   summary = "the elections of your runtimes on this host",
-  usage = "crown-lua status [--stores] [--json] [--watch]",
-  most_words = 0,
+  usage = "crown-lua status [REGEX] [--sort COLUMN] [--stores] [--json] [--watch]",
+  most_words = 1,
   options = {
     { name = "stores", help = "their connections to stores instead" },
     { name = "json", help = "for programs" },
+    listing.option("name", "phase", "leader", "epoch", "expires", "since"),
     { name = "watch", help = "show it again every second, in place" },
   },
   help = [[
-Asks each runtime of this user by its socket in $CROWN_DIRECTORY (for root
-/var/lib/crown-lua, else ~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none.
+REGEX is a POSIX extended regular expression that election names must match. Asks each runtime
+of this user by its socket in $CROWN_DIRECTORY (for root /var/lib/crown-lua, else
+~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none.
 
 With --stores: each connection's state (resolving, dialling, connecting, handshaking, logging in, open, proven, broken) and for
 how long, when its server answered last, how often it was lost, and the last error.]],
@@ -27,26 +31,68 @@ how long, when its server answered last, how often it was lost, and the last err
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
 local STORES_HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Last error", "Runtime" }
 
+-- What a narrow terminal does without, the first first.
+local SPARE = { "Runtime", "Oracle", "Since", "Child", "Epoch" }
+
 local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
 end
 
 local function child_of(one)
-  if not one.child then return "-" end
-  return ("%d%s"):format(one.child, one.child_lives_on and " lives on" or "")
+  if one.child then
+    return ("%d%s"):format(one.child, one.child_unfenced and " unfenced" or one.child_lives_on and " lives on" or "")
+  end
+  if one.child_signal then return ("killed by %d"):format(one.child_signal) end
+  return one.child_code and ("ended with %d"):format(one.child_code) or "-"
 end
 
-local function rows_of(runtimes)
-  local rows = {}
+-- The oracle, and for how long its store has not answered.
+local function store_of(one)
+  if not one.away then return one.oracle end
+  return ("%s: %s %s"):format(one.oracle, one.answered and "away for" or "never reached, tried for", words_for.span(one.away))
+end
+
+local function row_of(one)
+  local leader = one.leader or one.away and "? no answer" or "-"
+  return { one.name, one.phase, leader, ("%d"):format(one.epoch), seconds(one.expires_in),
+    one.since and words_for.span(one.since) or "-", child_of(one), store_of(one), ("%d"):format(one.runtime) }
+end
+
+-- The elections of all runtimes, each with its runtime's pid; and those runtimes that gave no answer.
+local function gather(runtimes)
+  local elections, silent = {}, {}
   for _, runtime in ipairs(runtimes) do
-    local pid = ("%d"):format(runtime.pid)
-    if runtime.error then rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", pid } end
+    if runtime.error then silent[#silent + 1] = runtime.pid end
     for _, one in ipairs(runtime.elections or {}) do
-      rows[#rows + 1] = { one.name, one.phase, one.leader or "-", ("%d"):format(one.epoch), seconds(one.expires_in),
-        seconds(one.since), child_of(one), one.oracle, pid }
+      one.runtime = runtime.pid
+      elections[#elections + 1] = one
     end
   end
-  return rows
+  return elections, silent
+end
+
+-- A line that says at a glance whether anything is wrong.
+local function summary(elections)
+  local led, away, unfenced = 0, 0, 0
+  for _, one in ipairs(elections) do
+    if one.phase == "leading" then led = led + 1 end
+    if one.away then away = away + 1 end
+    if one.child_unfenced then unfenced = unfenced + 1 end
+  end
+  local text = ("%d election%s, %d led here"):format(#elections, #elections == 1 and "" or "s", led)
+  if away > 0 then text = text .. ("; %d whose store gives no answer"):format(away) end
+  if unfenced > 0 then text = text .. ("; %d with a command that works on without leading"):format(unfenced) end
+  return text .. "\n"
+end
+
+local function for_people(runtimes, pattern, column)
+  local elections, silent = gather(runtimes)
+  elections = listing.sort(listing.matching("status", elections, pattern), column)
+  local rows = {}
+  for i, one in ipairs(elections) do rows[i] = row_of(one) end
+  for _, pid in ipairs(silent) do rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", ("%d"):format(pid) } end
+  local columns = console.columns(1)
+  return (columns and summary(elections) or "") .. tables.text(HEADING, rows, columns, SPARE)
 end
 
 local function store_rows_of(runtimes)
@@ -62,22 +108,29 @@ local function store_rows_of(runtimes)
   return rows
 end
 
-local VIEWS = {
-  elections = { ask = "status", heading = HEADING, rows = rows_of },
-  stores = { ask = "stores", heading = STORES_HEADING, rows = store_rows_of },
-}
+local function stores_for_people(runtimes)
+  return tables.text(STORES_HEADING, store_rows_of(runtimes), (console.columns(1)))
+end
+
+local function for_programs(runtimes, list, pattern, column)
+  for _, runtime in ipairs(runtimes) do
+    if runtime.elections then
+      runtime.elections = listing.sort(listing.matching("status", runtime.elections, pattern), column)
+    end
+  end
+  return json.line({ runtimes = runtimes }, "runtimes", list)
+end
 
 --- The verb.
-function status.run(options)
+function status.run(options, words)
   local count = 0
   local list = options.stores and "stores" or "elections"
-  local view = VIEWS[list]
   local function make()
-    local runtimes = control.ask_all { ask = view.ask }
+    local runtimes = control.ask_all { ask = options.stores and "stores" or "status" }
     count = #runtimes
-    if options.json then return json.line({ runtimes = runtimes }, "runtimes", list) end
+    if options.json then return for_programs(runtimes, list, words[1], options.sort) end
     if count == 0 then return "no runtime of yours runs here\n" end
-    return tables.text(view.heading, view.rows(runtimes), console.columns(1))
+    return (options.stores and stores_for_people or for_people)(runtimes, words[1], options.sort)
   end
   if options.watch then return watch(make) end
   io.write((make()))

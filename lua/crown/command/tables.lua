@@ -1,7 +1,6 @@
 --- Tables for people: lines by the locale, as wide as the terminal allows; plain columns where there is none.
 -- @module crown.command.tables
 
-local console = require "crown.core.console"
 local printable = require "crown.text.printable"
 
 local tables = {}
@@ -44,10 +43,15 @@ local function measure(heading, rows)
   return widths
 end
 
--- Takes from the widest column until the table fits. @return whether anything was taken
-local function fit(widths, room)
+local function sum_of(widths)
   local sum = 1
   for _, wide in ipairs(widths) do sum = sum + wide + 3 end
+  return sum
+end
+
+-- Takes from the widest column until the table fits. @return whether anything was taken
+local function fit(widths, room)
+  local sum = sum_of(widths)
   local cut = sum > room
   while sum > room do
     local widest = 1
@@ -87,16 +91,41 @@ local function plain(heading, rows)
   return table.concat(text, "\n") .. "\n"
 end
 
+local function without(cells, column)
+  local kept = {}
+  for i, cell in ipairs(cells) do
+    if i ~= column then kept[#kept + 1] = cell end
+  end
+  return kept
+end
+
+-- Leaves out columns, the most dispensable first, while the table is wider than the terminal.
+local function leave_out(heading, rows, room, spare)
+  for _, name in ipairs(spare or {}) do
+    if sum_of(measure(heading, rows)) <= room then break end
+    for column, title in ipairs(heading) do
+      if title == name then
+        heading = without(heading, column)
+        for i, row in ipairs(rows) do rows[i] = without(row, column) end
+        break
+      end
+    end
+  end
+  return heading
+end
+
 --- Lays out a table with a heading: with lines and as wide as the terminal where there is one, else plain columns.
 -- @tparam table heading the columns' names
 -- @tparam table rows arrays of strings; control characters in them are made visible
 -- @tparam[opt] number columns of the terminal; nil: none
+-- @tparam[opt] table spare headings of columns that a narrow terminal does without, the first ones first
 -- @treturn string the text
-function tables.text(heading, rows, columns)
+function tables.text(heading, rows, columns, spare)
   for _, row in ipairs(rows) do
     for i, cell in ipairs(row) do row[i] = printable(cell) end
   end
   if not columns then return plain(heading, rows) end
+  heading = leave_out(heading, rows, columns, spare)
   local widths, lines = measure(heading, rows), charset()
   if fit(widths, columns) then
     heading = shortened(heading, widths, lines)
@@ -106,13 +135,6 @@ function tables.text(heading, rows, columns)
   for _, row in ipairs(rows) do text[#text + 1] = row_text(row, widths, lines) end
   text[#text + 1] = rule(widths, lines, 7, 8, 9)
   return table.concat(text, "\n") .. "\n"
-end
-
---- Prints a table to standard output.
--- @tparam table heading the columns' names
--- @tparam table rows arrays of strings
-function tables.print(heading, rows)
-  io.write(tables.text(heading, rows, console.columns(1)))
 end
 
 return tables

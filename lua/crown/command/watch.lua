@@ -6,6 +6,15 @@ local core = require "crown.core"
 
 local EVERY = 1 -- seconds
 
+-- As many lines as fit, so that the top stays where it is; the last says how many are left out.
+local function fitted(text)
+  local _, most = console.columns(1)
+  local lines = {}
+  for line in text:gmatch "[^\n]*\n" do lines[#lines + 1] = line end
+  if #lines < most then return text end
+  return table.concat(lines, "", 1, most - 2) .. ("… and %d more lines: name a REGEX, or --sort\n"):format(#lines - most + 2)
+end
+
 --- Shows a text every second, in place on a terminal, one after the other elsewhere; ends with the first
 -- failure, or with its reader.
 -- @tparam function make → the text, or nil and an exit code
@@ -17,7 +26,7 @@ local function watch(make)
     if not text then return code end
     if console.columns(1) then io.write "\27[H" end
     -- Each line's rest is cleared, then all below: nothing flickers.
-    io.write(console.columns(1) and text:gsub("\n", "\27[K\n") .. "\27[J" or text)
+    io.write(console.columns(1) and fitted(text):gsub("\n", "\27[K\n") .. "\27[J" or text)
     if not io.flush() then return 0 end -- nobody reads any more
     core.sleep(EVERY)
   end

@@ -7,6 +7,7 @@ local settings = {
   oracle = given and given ~= "" and given or "file:", -- of elections that name none
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
+  ttl_of = {},      -- by election, where its oracle's options tell it
   declared = {},    -- every election, in order, while checking
 }
 

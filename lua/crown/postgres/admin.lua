@@ -73,6 +73,30 @@ function admin.health(opts, named)
   end)
 end
 
+local RIGHTS = [[
+SELECT current_user::text AS who, to_regclass($1) IS NOT NULL AS there, pg_is_in_recovery() AS standby,
+  current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
+  to_regclass($1) IS NULL OR (has_table_privilege(to_regclass($1), 'SELECT') AND has_table_privilege(to_regclass($1), 'INSERT')
+    AND has_table_privilege(to_regclass($1), 'UPDATE')) AS may_write]]
+
+--- What a candidate lacks, for `check --store`.
+-- @tparam table opts `url`, `timeout`
+-- @string named the oracle's table
+-- @treturn table an array of texts, or nil and a message
+function admin.rights(opts, named)
+  return with_client(opts, function(client)
+    local rows, problem = client:query(RIGHTS, named)
+    if not rows then return nil, problem end
+    local row, lacks = rows[1], {}
+    if row.standby then lacks[1] = "the server is a standby: it takes no writes" end
+    if not row.there and not row.may_create then
+      lacks[#lacks + 1] = ("there is no table %s, and %s may not create it: see the oracle's page"):format(named, row.who)
+    end
+    if not row.may_write then lacks[#lacks + 1] = ("%s may not SELECT, INSERT and UPDATE %s"):format(row.who, named) end
+    return lacks
+  end)
+end
+
 local function one(client, sql, name)
   local rows, problem = client:query(sql, name)
   if not rows then return nil, problem end
@@ -118,6 +142,7 @@ function admin.serve(oracle, what)
   function oracle.list(opts) return admin.list(options(opts), what.list) end
   function oracle.evict(opts, name) return admin.evict(options(opts), name, what.evict) end
   function oracle.health(opts) return admin.health(options(opts), what.table) end
+  function oracle.rights(opts) return admin.rights(options(opts), what.table) end
   return oracle
 end
 

@@ -59,6 +59,12 @@ function url.is(text)
   return text:match "^%a[%w+.-]*:" ~= nil
 end
 
+--- The schemes that oracles have.
+-- @treturn table an array, in order
+function url.schemes()
+  return usage.names(SCHEMES)
+end
+
 --- Takes a URL apart.
 -- @string text the URL
 -- @treturn string the oracle's module name
@@ -68,9 +74,7 @@ function url.parse(text)
   local scheme, rest = text:match "^(%a[%w+.-]*):(.*)$"
   local name = scheme and SCHEMES[scheme:lower()]
   if not name then
-    local known = {}
-    for one in pairs(SCHEMES) do known[#known + 1] = one end
-    table.sort(known)
+    local known = url.schemes()
     usage.error("oracle URL: no oracle has the scheme '%s'%s; there are %s", tostring(scheme),
       usage.suggest(tostring(scheme), known), table.concat(known, ", "))
   end

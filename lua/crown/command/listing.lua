@@ -1,0 +1,53 @@
+--- What `info` and `status` share: which elections are shown, and in which order.
+-- @module crown.command.listing
+
+local console = require "crown.core.console"
+local usage = require "crown.check.usage"
+
+local listing = {}
+
+--- What elections may be sorted by, and the field that it stands for.
+local FIELDS = { name = "name", phase = "phase", leader = "leader", epoch = "epoch", expires = "expires_in", since = "since" }
+
+--- The option `--sort` of a verb.
+-- @param ... what it can be sorted by
+-- @treturn table the option
+function listing.option(...)
+  return { name = "sort", value = "COLUMN", values = { ... }, help = ("by %s"):format(table.concat({ ... }, ", ")) }
+end
+
+--- The elections whose names a regular expression finds.
+-- @string verb for messages
+-- @tparam table elections
+-- @tparam[opt] string pattern a POSIX extended regular expression
+-- @treturn table
+-- @raise a usage error where the pattern is none
+function listing.matching(verb, elections, pattern)
+  if not pattern then return elections end
+  local names, kept, wanted = {}, {}, {}
+  for i, election in ipairs(elections) do names[i] = election.name end
+  local matched, problem = console.filter(pattern, names)
+  if not matched then usage.error("%s: %s", verb, problem) end
+  for _, name in ipairs(matched) do wanted[name] = true end
+  for _, election in ipairs(elections) do
+    if wanted[election.name] then kept[#kept + 1] = election end
+  end
+  return kept
+end
+
+--- Sorts elections; those that lack the field come last, and equals by name.
+-- @tparam table elections sorted in place
+-- @tparam[opt="name"] string column
+-- @treturn table the same
+function listing.sort(elections, column)
+  local field = FIELDS[column or "name"]
+  table.sort(elections, function(a, b)
+    local x, y = a[field], b[field]
+    if x == y then return (a.name or "") < (b.name or "") end
+    if x == nil or y == nil then return y == nil end
+    return x < y
+  end)
+  return elections
+end
+
+return listing

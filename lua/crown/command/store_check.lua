@@ -1,0 +1,58 @@
+--- `crown-lua check --store`: asks the store of an election what a candidate will need of it, without claiming.
+-- @module crown.command.store_check
+
+local core = require "crown.core"
+local printable = require "crown.text.printable"
+
+local store_check = {}
+
+local function ask(module, fn, opts)
+  if not module[fn] then return {} end
+  local answer, problem = module[fn](opts)
+  if answer == nil then return nil, tostring(problem or "no answer") end
+  return answer
+end
+
+--- Asks the store.
+-- @tparam table module of the oracle
+-- @tparam table opts its options
+-- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `reached = false` where it gave no
+-- answer
+function store_check.ask(module, opts)
+  local found = { facts = {}, warnings = {}, problems = {}, reached = true }
+  local function fails(problem)
+    found.reached = false
+    found.problems[1] = core.redact(problem)
+    return found
+  end
+  if not (module.health or module.list or module.rights) then
+    found.warnings[1] = "this oracle has no way to be asked without claiming"
+    return found
+  end
+  local health, problem = ask(module, "health", opts)
+  if not health then return fails(problem) end
+  found.facts, found.warnings = health.facts or {}, health.warnings or {}
+  local listed
+  listed, problem = ask(module, "list", opts)
+  if not listed then return fails(problem) end
+  local rights
+  rights, problem = ask(module, "rights", opts)
+  if not rights then return fails(problem) end
+  found.problems = rights
+  return found
+end
+
+--- The same, as lines for people.
+-- @tparam table found of store_check.ask
+-- @treturn string
+function store_check.text(found)
+  local lines = {}
+  local function line(word, text) lines[#lines + 1] = ("%-15s%s"):format(word, printable(tostring(text))) end
+  for _, fact in ipairs(found.facts) do line(fact[1]:lower(), fact[2]) end
+  for _, warning in ipairs(found.warnings) do line("warning", warning) end
+  for _, problem in ipairs(found.problems) do line("PROBLEM", problem) end
+  if found.reached and #found.problems == 0 then line("answer", "the store answers, and lets this candidate take part") end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return store_check

@@ -1,0 +1,69 @@
+-- crown-lua check: an app or a `run`, its timing, and its store.
+local crown = require "crown"
+local Postgres = require "support.postgres"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+describe("crown-lua check", function()
+  local function app(text)
+    return write_file(tempdir() .. "/app.lua", 'require("crown").elect ' .. text)
+  end
+
+  it("gives timing as numbers, beside the explanation", function()
+    local path = app [[{ name = "c", oracle = { "memory", ttl = 10 }, stop_timeout = 2 }]]
+    local found = crown.json.decode(run({ "check", "--json", path }).stdout)[1]
+    assert.same({ "c", "memory", 10, 2 }, { found.name, found.oracle, found.timing.ttl, found.timing.stop_timeout })
+    local timing = found.timing
+    assert.is_true(timing.stop_at < timing.kill_at and timing.kill_at < timing.deadline and timing.deadline < timing.ttl)
+    assert.matches("no overlap", found.explanation)
+  end)
+
+  it("checks what would follow `crown-lua run`, its own options among it", function()
+    local fine = run { "check", "run", "--oracle", "memory:", "--ttl", "8", "--stop-timeout", "1", "x", "sh", "-c", "exit 1" }
+    assert.equal(0, fine.code, fine.stderr)
+    assert.matches("child%s+sh %-c exit 1\n.*TTL%s+8 s.*stop_timeout%s+1 s", fine.stdout)
+    for problem, words in pairs {
+      ["belongs to %-%-signal"] = { "--fence", "x", "true" },
+      ["no program 'no%-such'"] = { "x", "no-such" },
+      ["name a command for 'x'"] = { "x" },
+      ["did you mean '%-%-restart'"] = { "--restrat", "permanent", "x", "true" },
+      ["could overlap"] = { "--oracle", "memory:", "--ttl", "2", "--stop-timeout", "2", "x", "true" },
+    } do
+      local result = run { "check", "run", unpack(words) }
+      assert.equal(2, result.code)
+      assert.matches(problem, result.stderr)
+    end
+  end)
+
+  describe("with --store", function()
+    it("says that a store gives no answer, with exit code 3", function()
+      local result = run { "check", "--store", "--oracle", "redis://127.0.0.1:1", "run", "x", "true" }
+      assert.equal(3, result.code)
+      assert.matches("PROBLEM%s+connect to 127.0.0.1:1: Connection refused", result.stdout)
+      assert.matches("a store gives no answer", result.stdout)
+    end)
+
+    it("claims nothing", function()
+      local place = tempdir()
+      local result = run { "check", "--store", "--oracle", "file:" .. place, "run", "x", "true" }
+      assert.equal(0, result.code, result.stderr)
+      assert.matches("the store answers, and lets this candidate take part", result.stdout)
+      assert.same({}, crown.json.decode(run({ "info", "--oracle", "file:" .. place, "--json" }).stdout).elections)
+    end)
+
+    it("says what rights a user lacks, and shows settings that are dangerous", function()
+      local server = Postgres.start()
+      finally(function() server:destroy() end)
+      server:sql "CREATE ROLE stranger LOGIN"
+      local result = run { "check", "--store", "--oracle", server:url_for "stranger", "run", "x", "true" }
+      assert.equal(2, result.code, result.stdout .. result.stderr)
+      assert.matches("PROBLEM%s+there is no table .-, and stranger may not create it", result.stdout)
+      local fine = crown.json.decode(run({ "check", "--json", "--store", "--oracle", server.url, "run", "x", "true" }).stdout)[1].store
+      assert.same({}, fine.problems)
+      assert.is_true(fine.reached)
+      assert.equal("Store", fine.facts[1][1])
+      assert.same({}, crown.json.decode(run({ "info", "--oracle", server.url, "--json" }).stdout).elections)
+    end)
+  end)
+end)
