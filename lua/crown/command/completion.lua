@@ -144,12 +144,14 @@ local function zsh_option(option)
   return ("'--%s%s[%s]%s'"):format(option.name, option.value and "=" or "", quoted(option.help), value)
 end
 
+local NAMES = "'2:election:($(crown-lua completion names 2> /dev/null))' "
+
 function shells.zsh()
   local list, common = verbs()
   local names, cases = {}, {}
   for _, verb in ipairs(list) do
     names[#names + 1] = ("'%s:%s'"):format(verb.name, quoted(verb.module.summary))
-    local names = is_named[verb.name] and "'2:election:($(crown-lua completion names 2> /dev/null))' " or ""
+    local names = is_named[verb.name] and NAMES or ""
     cases[#cases + 1] = ("    %s) _arguments $common %s %s'*:: :_files' ;;"):format(verb.name,
       words(verb.module.options, zsh_option), names)
   end
