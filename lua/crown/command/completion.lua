@@ -151,9 +151,8 @@ function shells.zsh()
   local names, cases = {}, {}
   for _, verb in ipairs(list) do
     names[#names + 1] = ("'%s:%s'"):format(verb.name, quoted(verb.module.summary))
-    local names = is_named[verb.name] and NAMES or ""
     cases[#cases + 1] = ("    %s) _arguments $common %s %s'*:: :_files' ;;"):format(verb.name,
-      words(verb.module.options, zsh_option), names)
+      words(verb.module.options, zsh_option), is_named[verb.name] and NAMES or "")
   end
   return ([=[
 #compdef crown-lua
