@@ -59,19 +59,20 @@ end
 
 function verbs.close(connection) connection:close() end
 
-local function play(self, connection)
-  self.count = self.count + 1
-  self.open[connection] = true
-  local script = self.scripts[math.min(self.count, #self.scripts)]
+local function play(self, connection, script)
   for line in script:gmatch "[^\n]+" do
     local verb, text = line:match "^%s*(%a+) ?(.*)$"
-    if verb and not verbs[verb](connection, text) then
-      connection:close()
-      self.open[connection] = nil
-      return
-    end
+    if verb and not verbs[verb](connection, text) then return end
   end
   while self.open[connection] and connection:read("*s", 60) do end
+end
+
+local function serve(self, connection)
+  self.count = self.count + 1
+  self.open[connection] = true
+  play(self, connection, self.scripts[math.min(self.count, #self.scripts)])
+  connection:close()
+  self.open[connection] = nil
 end
 
 --- Starts one.
@@ -79,7 +80,7 @@ end
 -- @treturn Hostile with `port` and `count`, of the connections so far
 function Hostile.start(...)
   local self = setmetatable({ scripts = { ... }, count = 0, open = {} }, Hostile)
-  self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection) play(self, connection) end))
+  self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection) serve(self, connection) end))
   self.port = self.listener:port()
   return self
 end

@@ -1,0 +1,79 @@
+-- Connections that come and go leave nothing behind: neither descriptors nor memory. RECONNECTS= more of them.
+local crown = require "crown"
+local program = require "support.program"
+local tempdir = require "support.tempdir"
+
+local COUNT = tonumber(os.getenv "RECONNECTS") or 600
+
+-- Both ends in one process: prints how much memory it has, in KiB, and how many descriptors, after a third and at the end.
+local APP = [[
+package.path = "spec/?.lua;" .. package.path
+local crown = require "crown"
+local Hostile = require "support.hostile"
+local what, count = arg[1], tonumber(arg[2])
+local barrier = require "crown.link.barrier"
+
+local function used()
+  collectgarbage() collectgarbage()
+  local kib = tonumber(io.open("/proc/self/status"):read("*a"):match "VmRSS:%s+(%d+)")
+  return kib, #require("crown.core.files").list "/proc/self/fd"
+end
+
+local OK = "HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}"
+local ways = {
+  redis = { "hear PING\nsay +PONG\\r\\n\nhear GET\nclose", function(place)
+    local connection = require("crown.redis.connection").open({}, place, 5)
+    connection:call(5, "PING")
+    connection:call(5, "GET")
+    connection:close()
+  end },
+  nats = { "say INFO {}\\r\\n\nhear PING\nsay PONG\\r\\n\nhear PUB\nclose", function(place)
+    local connection = require("crown.nats.connection").open({}, place, 5)
+    connection:request("a", nil, "x", 5)
+    connection:close()
+  end },
+  etcd = { "hear POST\nsay " .. OK, function(place)
+    place.client = place.client or require("crown.etcd.client").new({ endpoints = { "http://127.0.0.1:" .. place.port } }, 5)
+    assert(place.client:ask("/v3/kv/range", {}))
+  end },
+  watch = { "hear POST\nsay HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nnull\\n\\r\\n\nclose", function(place)
+    place.client = place.client or require("crown.etcd.client").new({ endpoints = { "http://127.0.0.1:" .. place.port } }, 5)
+    local over
+    place.client:watch("a", "1", function() over = true end)
+    while not over do crown.sleep(0.001) end
+  end },
+  postgres = { "wait 0.001\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nwait 0.01\nclose", function(place)
+    local client = crown.postgres.connect(("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(place.port))
+    if client then client:query "SELECT 1" client:close() end
+  end },
+  refused = { "", function()
+    crown.tcp.connect("127.0.0.1", 1)
+  end },
+}
+local server = Hostile.start(ways[what][1])
+local place = { host = "127.0.0.1", port = server.port }
+for i = 1, count do
+  local _, problem = barrier.call(ways[what][2], place)
+  if problem then print(problem) os.exit(1) end
+  if i == math.floor(count / 3) or i == count then print(i, used()) end
+end
+os.exit(0)
+]]
+
+describe("connections that come and go", function()
+  for _, what in ipairs { "redis", "nats", "etcd", "watch", "postgres", "refused" } do
+    it("leave nothing behind: " .. what, function()
+      local path = tempdir() .. "/app.lua"
+      local file = assert(io.open(path, "w"))
+      file:write(APP)
+      file:close()
+      local result = assert(crown.exec({ program, path, what, tostring(COUNT) }, { timeout = 600 }))
+      local readings = {}
+      for kib, fds in result.stdout:gmatch "%d+\t(%d+)\t(%d+)" do readings[#readings + 1] = { tonumber(kib), tonumber(fds) } end
+      assert.equal(2, #readings, result.stdout .. result.stderr)
+      if os.getenv "RECONNECTS" then print(what, result.stdout) end
+      assert.is_true(readings[2][1] < readings[1][1] + 3000, result.stdout)
+      assert.is_true(readings[2][2] < readings[1][2] + 10, result.stdout)
+    end)
+  end
+end)
