@@ -1,6 +1,7 @@
 -- The links between members: who may talk, and what becomes of those who talk nonsense.
 local authority = require "support.authority"
 local base64 = require "crown.text.base64"
+local conditions = require "crown.link.conditions"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"
@@ -64,6 +65,52 @@ describe("a link between members", function()
     end
     return count
   end
+
+  it("is dialled with pauses that grow, where it dies as soon as it is up", function()
+    local count = 0
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
+      count = count + 1
+      stream:set_timeout(5)
+      handshake.accept(stream, who "b", 5, function() end)
+      stream:close()
+    end))
+    local a = side "a"
+    a.links:set_peers { ["r@b"] = "127.0.0.1:" .. listener:port() }
+    eventually(function() return count > 2 end, 20)
+    crown.sleep(2)
+    listener:close()
+    assert.is_true(count < 15, count .. " connections") -- without growing pauses there are a hundred
+  end)
+
+  it("is dialled anew whatever a stranger answers", function()
+    local answers = { {}, { error = {} }, { id = 5, proof = 5 }, { nonce = {}, proof = {}, id = {} }, { ok = true }, { 1, 2, 3 } }
+    local count = 0
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
+      count = count + 1
+      stream:write(frames.encode(answers[(count - 1) % #answers + 1]))
+      stream:read("*s", 5)
+      stream:close()
+    end))
+    local a = side "a"
+    a.links:set_peers { ["r@b"] = "127.0.0.1:" .. listener:port() }
+    eventually(function() return count > #answers end, 30)
+    listener:close()
+  end)
+
+  it("shows its condition, for as long as it is wanted", function()
+    local a, b = side "a", side "b"
+    local function shown()
+      for _, one in ipairs(conditions.all()) do
+        if one.server == "r@b " .. b.address then return one end
+      end
+    end
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return shown().state == "proven" and shown().answered < 1 end, 20)
+    b.links:close()
+    eventually(function() return shown().error and shown().state ~= "proven" end, 20)
+    a.links:set_peers {}
+    eventually(function() return not shown() end, 20)
+  end)
 
   it("carries messages in order, and answers back", function()
     local a, b = side "a", side "b"

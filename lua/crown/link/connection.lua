@@ -10,6 +10,7 @@
 local barrier = require "crown.link.barrier"
 local core = require "crown.core"
 local Outbox = require "crown.link.outbox"
+local promise = require "crown.core.promise"
 local tcp = require "crown.core.tcp"
 
 local Connection = {}
@@ -40,7 +41,7 @@ function Connection.dial(class, host, port, options)
   if not stream then return nil, problem, code end
   if link then link:logging_in() end
   stream:set_timeout(options.timeout)
-  local self = setmetatable({ stream = stream, timeout = options.timeout }, class)
+  local self = setmetatable({ stream = stream, timeout = options.timeout, over = promise() }, class)
   self.outbox = Outbox.new(stream, function(why) self:close(why) end)
   return self
 end
@@ -51,6 +52,7 @@ function Connection:close(reason)
   if self.closed then return end
   self.closed = reason or "closed"
   self.stream:close()
+  self.over:resolve(true)
   self:give_up(self.closed)
   if self.on_close then self.on_close(self.closed) end
 end
@@ -81,11 +83,11 @@ end
 local function watch(self)
   local most = math.max(PING_LEAST, math.min(PING_MOST, 2 * self.timeout))
   while not self.closed do
-    core.sleep(math.max(0.01, self.heard + most - core.now()))
+    self.over:wait(math.max(0.01, self.heard + most - core.now()))
     local asked = core.now()
     if not self.closed and asked - self.heard >= most then
       self:ping()
-      core.sleep(self.timeout)
+      self.over:wait(self.timeout)
       if self.heard < asked then self:close "no answer to a ping" end
     end
   end

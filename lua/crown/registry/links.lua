@@ -3,6 +3,8 @@
 -- further; who talks nonsense is cut, and told of once.
 -- @module crown.registry.links
 
+local barrier = require "crown.link.barrier"
+local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elector = require "crown.registry.elector"
 local frames = require "crown.registry.frames"
@@ -18,6 +20,7 @@ Links.__index = Links
 local HANDSHAKE = 3                     -- seconds for each of its steps
 local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
 local FIRST_PAUSE, MOST_PAUSE = 0.02, 1 -- seconds between dials
+local SETTLED = 2                       -- seconds of life that prove a link
 local IN_A_ROW = 32                     -- frames that are read before the loop gets its turn
 local BYTES_IN_A_ROW = 65536            -- or bytes, if that is sooner
 local PATIENCE = 10                     -- seconds for the rest of a frame, and until some of what is sent is taken
@@ -101,6 +104,7 @@ local function read_answers(self, link)
   while true do
     local message, problem, code = read()
     if not message then return problem, code end
+    link.peer.heard = core.now()
     if message.kind ~= "pong" then
       local fine
       fine, problem = self.answered(link.id, message)
@@ -109,14 +113,31 @@ local function read_answers(self, link)
   end
 end
 
+-- A member that we have, or want, a link to.
+local Peer = {}
+Peer.__index = Peer
+
+function Peer:enter(state, problem)
+  self.state, self.since, self.problem = state, core.now(), problem
+end
+
+--- How its link is: see crown.link.conditions.
+function Peer:condition()
+  local state = self.state
+  if state == "open" and core.now() - self.since >= SETTLED then state = "proven" end
+  return { store = "registry", server = self.id .. " " .. self.address, state = state, since = self.since, heard = self.heard,
+    reconnects = self.reconnects, problem = state ~= "proven" and self.problem or nil }
+end
+
 local function dial_once(self, peer)
   local host, port = url.address(peer.address)
   if not host then return nil, ("'%s' is no address"):format(peer.address) end
   local stream, problem, code = tcp.connect(host, port, { timeout = HANDSHAKE, tls = self.tls })
   if not stream then return nil, problem, code end
   stream:set_timeout(HANDSHAKE)
+  peer:enter("logging in", peer.problem)
   local fine
-  fine, problem, code = handshake.dial(stream, self.who, peer.id, HANDSHAKE)
+  fine, problem, code = barrier.call(handshake.dial, stream, self.who, peer.id, HANDSHAKE)
   if not fine then
     stream:close()
     return nil, problem, code
@@ -125,14 +146,17 @@ local function dial_once(self, peer)
 end
 
 local function hold(self, peer, stream)
-  local link = { id = peer.id, stream = stream, outbox = outbox(self, peer.id, stream) }
+  local link = { id = peer.id, peer = peer, stream = stream, outbox = outbox(self, peer.id, stream) }
   peer.link, self.up_links[peer.id], self.told[peer.id] = link, link, nil
   core.detach(ping, self, link)
+  peer:enter("open", peer.problem)
   self.up(peer.id)
   local fine, problem, code = pcall(read_answers, self, link)
   link.closed = true
   stream:close()
   peer.link, self.up_links[peer.id] = nil, nil
+  peer.reconnects = peer.reconnects + 1
+  peer:enter("broken", tostring(problem))
   if not fine or code == "nonsense" then tell(self, peer.id, problem) end
   self.down(peer.id)
 end
@@ -140,14 +164,17 @@ end
 local function dial(self, peer)
   local pause = FIRST_PAUSE
   while not peer.over and not self.closed do
+    peer:enter("connecting", peer.problem)
     local stream, problem, code = dial_once(self, peer)
     if stream and not peer.over and not self.closed then
-      pause = FIRST_PAUSE
+      local up = core.now()
       hold(self, peer, stream)
+      if core.now() - up >= SETTLED then pause = FIRST_PAUSE end -- else it is like a dial that failed
     elseif stream then
       stream:close()
-    elseif code == "denied" or code == "nonsense" then
-      tell(self, peer.id, problem)
+    else
+      peer:enter("broken", problem)
+      if code == "denied" or code == "nonsense" then tell(self, peer.id, problem) end
     end
     core.sleep(pause * (0.5 + math.random() / 2))
     pause = math.min(pause * 2, MOST_PAUSE)
@@ -156,6 +183,7 @@ end
 
 local function let_go(self, peer)
   peer.over = true
+  conditions.remove(peer)
   if peer.link then peer.link.stream:close() end
   if self.peers[peer.id] == peer then self.peers[peer.id] = nil end
 end
@@ -184,8 +212,10 @@ function Links:set_peers(peers)
   end
   for id, address in pairs(peers) do
     if not self.peers[id] then
-      local peer = { id = id, address = address }
+      local peer = setmetatable({ id = id, address = address, reconnects = 0 }, Peer)
+      peer:enter "connecting"
       self.peers[id] = peer
+      conditions.add(peer)
       core.detach(dial, self, peer)
     end
   end
