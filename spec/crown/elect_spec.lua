@@ -79,9 +79,9 @@ describe("crown.elect", function()
   end)
 
   it("leads, tells won with a term, and tells lost with the reason, once each, at shutdown too (R10)", function()
-    local calls = {}
+    local calls, last_term = {}, nil
     local election = elect { oracle = "memory:" .. unique(), handlers = {
-      won = function(term) calls[#calls + 1] = ("won %d %s"):format(term.epoch, tostring(term:valid())) end,
+      won = function(term) last_term, calls[#calls + 1] = term, ("won %d %s"):format(term.epoch, tostring(term:valid())) end,
       lost = function(reason) calls[#calls + 1] = "lost " .. reason end,
     } }
     testing.eventually(function() return #calls == 1 end)
@@ -91,6 +91,7 @@ describe("crown.elect", function()
     testing.eventually(function() return election.handle:finished() end)
     assert.same({ "won 1 true", "lost shutdown" }, calls)
     assert.is_false(election:is_leader())
+    assert.same({ false, 0 }, { last_term:valid(), last_term:remaining() })
   end)
 
   it("gives handlers their state first when they have an init", function()

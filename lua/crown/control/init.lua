@@ -71,7 +71,7 @@ local function sweep(dir)
   end
 end
 
--- The file goes with the Lua state; a runtime that was killed leaves it to whoever looks next.
+-- The file goes with the Lua state; a runtime that was killed leaves it to the sweep of the next one.
 local function remove_at_end(path)
   local guard = newproxy(true)
   getmetatable(guard).__gc = function() os.remove(path) end
@@ -139,7 +139,8 @@ local function ask_whole(path, request)
   return reply, problem
 end
 
--- Adds the answers of the runtimes that have their sockets in a directory.
+-- Adds the answers of the runtimes that have their sockets in a directory. What one that was killed has left there is no
+-- runtime; the next one that opens its own socket sweeps it away.
 local function ask_in(dir, request, found)
   for _, name in ipairs(files.list(dir) or {}) do
     local pid = tonumber(name:match "^runtime%-(%d+)%.sock$")
@@ -150,8 +151,6 @@ local function ask_in(dir, request, found)
         found[#found + 1] = reply
       elseif files.kind("/proc/" .. pid) then
         found[#found + 1] = { pid = pid, error = problem }
-      else
-        os.remove(path_of(pid, dir)) -- of a runtime that was killed
       end
     end
   end

@@ -2,21 +2,15 @@
 -- the same holder, and both would lead.
 -- @module crown.oracle.candidate
 
+local crypto = require "crown.core.crypto"
+
 local candidate = {}
 
 local taken = {}
 
-local FNV_BASIS, FNV_PRIME = 2166136261, 16777619
-
--- FNV-1a, 32 bits, in halves so that no product leaves what a number holds exactly.
-local function hash(text)
-  local sum = FNV_BASIS
-  for i = 1, #text do
-    sum = bit.bxor(sum, text:byte(i)) % 2 ^ 32
-    local high, low = math.floor(sum / 65536), sum % 65536
-    sum = ((high * FNV_PRIME) % 65536 * 65536 + low * FNV_PRIME) % 2 ^ 32
-  end
-  return ("%08x"):format(sum)
+-- Of any length, and of any bytes, to few that every store takes.
+local function digest(text)
+  return (crypto.hmac_sha256("candidate", text):sub(1, 4):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
 end
 
 --- Enters an election as a candidate for a lock.
@@ -32,7 +26,7 @@ function candidate.enter(store, lock, opts)
     return nil, ("election '%s' of this runtime is on the lock '%s' already: each needs one of its own"):format(other, lock)
   end
   taken[key] = opts.crown_name
-  return ("%s-%s"):format(opts.token, hash(opts.crown_name))
+  return ("%s-%s"):format(opts.token, digest(opts.crown_name))
 end
 
 return candidate

@@ -1,6 +1,7 @@
 --- How the oracles on a store read their options.
 -- @module crown.oracle.options
 
+local elections = require "crown.core.election"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
 
@@ -46,11 +47,11 @@ function store_options.timing(opts, default)
   return ttl, tonumber(opts.refresh) or ttl / 3
 end
 
--- The most that the core waits for the first refresh of a lease, with the defaults of runtime/election/timing.c: half of
--- what is left until the leader has to stop.
+-- The most that the core waits for the first refresh of a lease, where the user gives no timing: half of what is left
+-- until the leader has to stop.
 local function patience(ttl, delay)
-  local margin, lead, stop = ttl / 100 + math.min(0.25, ttl / 8), math.min(0.2, ttl / 10), math.min(5, ttl / 4)
-  local left = ttl - margin - lead - stop - delay
+  local fits, timing = elections.explain({}, ttl, delay)
+  local left = fits and timing.stop_at - delay or 0
   return math.max(left / 2, math.min(left, 1))
 end
 

@@ -3,6 +3,26 @@
 -- page that has the statements, where it is not docs/oracle-postgres.md.
 -- @module crown.postgres.parts
 
+-- A trigger that refuses what would take rows away.
+-- @string name of the trigger and its function
+-- @string table
+-- @string events what it refuses, as CREATE TRIGGER has it
+-- @string message why
+-- @string[opt] hint what to do instead
+local function refusal(name, table, events, message, hint)
+  return ([[
+CREATE OR REPLACE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql AS $refuse$
+BEGIN
+  RAISE EXCEPTION '%s'%s;
+END $refuse$;
+IF NOT EXISTS (SELECT FROM pg_trigger
+    WHERE tgrelid = '%s'::regclass AND tgname = '%s') THEN
+  CREATE TRIGGER %s BEFORE %s ON %s
+    FOR EACH STATEMENT EXECUTE FUNCTION %s();
+END IF;
+]]):format(name, message, hint and ("\n    USING HINT = '%s'"):format(hint) or "", table, name, name, events, table, name)
+end
+
 local parts = {
   lease = {
     table = "crown_lease_v1",
@@ -35,17 +55,8 @@ IF NOT EXISTS (SELECT FROM pg_trigger
   CREATE TRIGGER crown_lease_v1_keep BEFORE DELETE ON crown_lease_v1
     FOR EACH ROW EXECUTE FUNCTION crown_lease_v1_keep();
 END IF;
-CREATE OR REPLACE FUNCTION crown_lease_v1_stay() RETURNS trigger LANGUAGE plpgsql AS $stay$
-BEGIN
-  RAISE EXCEPTION 'crown_lease_v1 says who leads: it is not truncated'
-    USING HINT = 'crown-lua evict asks a leader to go. A row that is deleted asks its leader to go.';
-END $stay$;
-IF NOT EXISTS (SELECT FROM pg_trigger
-    WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_stay') THEN
-  CREATE TRIGGER crown_lease_v1_stay BEFORE TRUNCATE ON crown_lease_v1
-    FOR EACH STATEMENT EXECUTE FUNCTION crown_lease_v1_stay();
-END IF;
-]],
+]] .. refusal("crown_lease_v1_stay", "crown_lease_v1", "TRUNCATE", "crown_lease_v1 says who leads: it is not truncated",
+      "crown-lua evict asks a leader to go. A row that is deleted asks its leader to go."),
   },
   advisory = {
     table = "crown_advisory_v1",
@@ -63,16 +74,8 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   killed BIGINT NOT NULL,
   evicted BOOLEAN NOT NULL DEFAULT FALSE
 );
-CREATE OR REPLACE FUNCTION crown_advisory_v1_stay() RETURNS trigger LANGUAGE plpgsql AS $stay$
-BEGIN
-  RAISE EXCEPTION 'crown_advisory_v1 says until when a leader acts: its rows are not deleted';
-END $stay$;
-IF NOT EXISTS (SELECT FROM pg_trigger
-    WHERE tgrelid = 'crown_advisory_v1'::regclass AND tgname = 'crown_advisory_v1_stay') THEN
-  CREATE TRIGGER crown_advisory_v1_stay BEFORE DELETE OR TRUNCATE ON crown_advisory_v1
-    FOR EACH STATEMENT EXECUTE FUNCTION crown_advisory_v1_stay();
-END IF;
-]],
+]] .. refusal("crown_advisory_v1_stay", "crown_advisory_v1", "DELETE OR TRUNCATE",
+      "crown_advisory_v1 says until when a leader acts: its rows are not deleted"),
   },
   registry = {
     table = "crown_registry_v1",
@@ -102,17 +105,9 @@ CREATE TABLE IF NOT EXISTS crown_registry_queue_v1 (
   message JSONB NOT NULL,
   PRIMARY KEY (registry, number)
 );
-CREATE OR REPLACE FUNCTION crown_registry_v1_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
-BEGIN
-  RAISE EXCEPTION 'crown_registry_v1 keeps the epochs: its rows are not deleted'
-    USING HINT = 'A registry that nobody uses any more can be removed with the trigger disabled.';
-END $keep$;
-IF NOT EXISTS (SELECT FROM pg_trigger
-    WHERE tgrelid = 'crown_registry_v1'::regclass AND tgname = 'crown_registry_v1_keep') THEN
-  CREATE TRIGGER crown_registry_v1_keep BEFORE DELETE OR TRUNCATE ON crown_registry_v1
-    FOR EACH STATEMENT EXECUTE FUNCTION crown_registry_v1_keep();
-END IF;
-]],
+]] .. refusal("crown_registry_v1_keep", "crown_registry_v1", "DELETE OR TRUNCATE",
+      "crown_registry_v1 keeps the epochs: its rows are not deleted",
+      "A registry that nobody uses any more can be removed with the trigger disabled."),
   },
 }
 

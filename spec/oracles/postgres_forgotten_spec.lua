@@ -1,0 +1,239 @@
+-- What a Postgres server may have forgotten is sat out: tables made anew, older files, other servers in its place.
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.postgres_lease"
+local Pgbouncer = require "support.pgbouncer"
+local Player = require "support.oracle_candidate"
+local Postgres = require "support.postgres"
+local run = require "support.run"
+
+describe("a store that may have forgotten (R12)", function()
+  local server, name, epoch
+
+  local function candidate(node)
+    return Player.new(lease, { name = name, node = node, url = server.url, ttl = 2 })
+  end
+
+  -- A lease that runs, and a follower who knows the store as it was.
+  local function prepare(ttl)
+    server = Postgres.start()
+    name = "r11"
+    local one = Player.new(lease, { name = name, node = "one", url = server.url, ttl = ttl or 2 })
+    epoch = one:claim()[4]
+    return one
+  end
+
+  -- In a process of its own: it knows nothing of what was.
+  local function newcomer(url)
+    local dir = require("support.tempdir")()
+    local file = assert(io.open(dir .. "/app.lua", "w"))
+    file:write [[
+local Pgbouncer = require "support.pgbouncer"
+local started = crown.now()
+crown.on("oracle.amnesia", function() io.write "amnesia " end)
+crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }, retry = 0.1,
+  handlers = { won = function(term) print(crown.now() - started, term.epoch) os.exit(0) end } }]]
+    file:close()
+    local result = run { dir .. "/app.lua", url or server.url }
+    local amnesia, waited, won = result.stdout:match "^(%a* ?)(%S+)\t(%d+)"
+    return amnesia == "amnesia ", tonumber(waited), tonumber(won)
+  end
+
+  after_each(function() server:destroy() end)
+
+  it("sits out the longest TTL when the table was made anew, and goes on with a higher epoch", function()
+    local one = prepare()
+    server:sql "DROP TABLE crown_lease_v1"
+    local amnesia, waited, won = newcomer()
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 1.9)
+    assert.is_true(won > epoch)
+    assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  it("tells a leader whose row is gone, and holds it back too", function()
+    local one = prepare()
+    server:sql "ALTER TABLE crown_lease_v1 DISABLE TRIGGER ALL"
+    server:sql "DELETE FROM crown_lease_v1"
+    local verdict = one:refresh()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("sits out the longest TTL in use, not only its own", function()
+    prepare()
+    server:sql "UPDATE crown_store_v1 SET identity = 'elsewhere', longest_ttl = 60 WHERE part = 'lease'"
+    local verdict = Player.new(lease, { name = name, url = server.url .. "?application_name=other", ttl = 2 }):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 50)
+  end)
+
+  it("sits it out when what the store knew of itself is gone", function()
+    prepare()
+    server:sql "DROP TABLE crown_store_v1"
+    local another = Player.new(lease, { name = "another", url = server.url .. "?application_name=other", ttl = 2 })
+    local verdict = another:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    eventually(function() verdict = another:claim() return verdict[1] == "granted" end)
+    assert.is_true(verdict[4] > 1000)
+  end)
+
+  it("has what it confirmed on its disk, whatever the server's setting is", function()
+    server = Postgres.start { config = "synchronous_commit = off\nwal_writer_delay = 10s" }
+    name = "durable"
+    assert.equal("granted", candidate("one"):claim()[1])
+    server:down "immediate"
+    server:up()
+    assert.matches("^one#", server:sql("SELECT holder FROM crown_lease_v1 WHERE lock_name = $1", name)[1].holder)
+  end)
+
+  it("refuses to be truncated, and sits it out where that was done all the same", function()
+    local one, two = prepare(6), candidate "two"
+    assert.equal("denied", two:claim()[1])
+    local done, problem = pcall(server.sql, server, "TRUNCATE crown_lease_v1")
+    assert.is_false(done)
+    assert.matches("not truncated", problem)
+    assert.equal("granted", one:refresh()[1])
+    server:sql "ALTER TABLE crown_lease_v1 DISABLE TRIGGER ALL"
+    server:sql "TRUNCATE crown_lease_v1"
+    local verdict = two:claim() -- on the connection that it had
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    assert.is_true(verdict[2] > 1)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
+    assert.is_true(verdict[4] > epoch)
+  end)
+
+  it("sits it out when the table was dropped and restored beneath its connection", function()
+    local two = (prepare() and candidate "two")
+    assert.equal("denied", two:claim()[1])
+    server:sql "CREATE TABLE kept AS SELECT * FROM crown_lease_v1"
+    server:sql "DROP TABLE crown_lease_v1"
+    server:sql "CREATE TABLE crown_lease_v1 (LIKE kept)"
+    server:sql "ALTER TABLE crown_lease_v1 ADD PRIMARY KEY (lock_name), OWNER TO crown"
+    local verdict = two:claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("sits it out when a pooler puts a promoted replica in its server's place (R12)", function()
+    local one = prepare(6)
+    local replica = server:replica()
+    local pooler = Pgbouncer.start(server)
+    local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 6 })
+    assert.equal("granted", one:refresh()[1])
+    assert.equal("denied", two:claim()[1])
+    replica:promote()
+    replica:sql("UPDATE crown_lease_v1 SET expires_at = clock_timestamp()") -- as where the last refresh had not come yet
+    pooler:lead_to(replica)
+    local verdict
+    eventually(function()
+      assert.equal("granted", one:refresh()[1])
+      verdict = two:claim()
+      return verdict[1] ~= "denied" or verdict[5]
+    end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
+    assert.is_true(verdict[4] > epoch + 1000)
+    pooler:destroy()
+    replica:destroy()
+  end)
+
+  it("is sat out longer for a longer TTL that is heard of later", function()
+    prepare()
+    server:sql "UPDATE crown_store_v1 SET identity = 'elsewhere', longest_ttl = 0.5 WHERE part = 'lease'"
+    local short = Player.new(lease, { name = "short", url = server.url .. "?application_name=short", ttl = 0.5 })
+    assert.is_true(short:claim()[5])
+    eventually(function() return short:claim()[1] == "granted" end)
+    local verdict = Player.new(lease, { name = "long", url = server.url .. "?application_name=long", ttl = 20 }):claim()
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+    assert.is_true(verdict[2] > 10)
+  end)
+
+  it("sits it out on a promoted replica, also when the lease had not reached it", function()
+    prepare()
+    local replica = server:replica()
+    local first = epoch
+    candidate("one"):abdicate()
+    server:down "immediate"
+    replica:promote()
+    local amnesia, waited, won = newcomer(replica.url)
+    replica:destroy()
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 1.9)
+    assert.is_true(won > first + 1000)
+  end)
+
+  it("sits it out when a backup was put back, as one sees who was there before", function()
+    local one = prepare()
+    server:down()
+    local restore = server:backup()
+    server:up()
+    eventually(function() return one:claim()[1] == "granted" end)
+    for _ = 1, 3 do one:claim() end
+    server:down()
+    restore()
+    server:up()
+    local verdict
+    eventually(function()
+      verdict = one:claim()
+      return verdict[1] ~= "unknown"
+    end)
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[5])
+  end)
+
+  it("sits it out when a backup was put back though no epoch was given since, by the log that the refreshes were in", function()
+    local one = prepare(30)
+    server:down()
+    local restore = server:backup()
+    server:up()
+    eventually(function() return one:refresh()[1] == "granted" end)
+    local admin = server:admin()
+    assert(admin:query "SELECT pg_switch_wal()") -- far ahead of what a restart writes
+    admin:close()
+    assert.equal("granted", one:refresh()[1])
+    server:down()
+    restore()
+    server:up()
+    local two, verdict = candidate "two", nil
+    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
+  it("never gives an epoch twice, though one backup is put back twice", function()
+    local one = prepare()
+    server:down()
+    local restore, given = server:backup(), {}
+    for _ = 1, 3 do
+      server:up()
+      local verdict
+      eventually(function()
+        verdict = one:claim()
+        return verdict[1] == "granted"
+      end, 10)
+      assert.is_nil(given[verdict[4]])
+      given[verdict[4]] = true
+      assert.is_true(verdict[4] >= math.max(0, unpack(given.all or {})))
+      given.all = { verdict[4], unpack(given.all or {}) }
+      one:abdicate()
+      server:down()
+      restore()
+    end
+    server:up()
+  end)
+
+  it("refuses a table that a crash would empty", function()
+    prepare()
+    server:sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"
+    server:down "immediate"
+    server:up()
+    local verdict
+    local two = candidate "two"
+    eventually(function()
+      verdict = two:claim()
+      return verdict[1] == "unknown" and verdict[2]:find "UNLOGGED"
+    end)
+    assert.matches("ALTER TABLE crown_lease_v1 SET LOGGED", verdict[2])
+  end)
+end)
