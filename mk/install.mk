@@ -3,13 +3,14 @@ MAN := $(DESTDIR)$(PREFIX)/share/man
 DOC := $(DESTDIR)$(PREFIX)/share/doc/crown-lua
 COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crown-lua \
   $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crown-lua $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crown-lua.fish
-UNIT := $(DESTDIR)$(PREFIX)/lib/systemd/system/crown-lua@.service
+UNITS := $(patsubst %,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,crown-lua@.service crown-run@.service)
+MONITORING := $(DESTDIR)$(PREFIX)/share/crown-lua/monitoring
 VERBS = $(shell ./$(PROGRAM) completion fish | sed -n 's/.*__fish_use_subcommand -a \([a-z-]*\) .*/\1/p')
 
 .PHONY: install
-install: all ## install to PREFIX (/usr/local): program, manual pages, completions, systemd unit
+install: all ## install to PREFIX (/usr/local): program, manual pages, completions, systemd units, monitoring
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/crown-lua
-	install -d $(DOC)/examples $(DOC)/docs $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(UNIT))
+	install -d $(DOC)/examples $(DOC)/docs $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(firstword $(UNITS))) $(MONITORING) $(DESTDIR)/etc/crown-lua
 	install -m 644 README.md CONTRIBUTING.md LICENSE $(DOC)
 	cp -r docs/. $(DOC)/docs
 	cp -r lua/examples/. $(DOC)/examples
@@ -19,8 +20,9 @@ install: all ## install to PREFIX (/usr/local): program, manual pages, completio
 	./$(PROGRAM) completion bash > $(word 1,$(COMPLETIONS))
 	./$(PROGRAM) completion zsh > $(word 2,$(COMPLETIONS))
 	./$(PROGRAM) completion fish > $(word 3,$(COMPLETIONS))
-	sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/crown-lua@.service > $(UNIT)
+	for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/$${unit##*/} > $$unit || exit 1; done
+	install -m 644 tools/monitoring/* $(MONITORING)
 
 .PHONY: uninstall
 uninstall: ## take away what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/bin/crown-lua $(DOC) $(MAN)/man1/crown-lua*.1 $(MAN)/man3/crown-lua.3 $(COMPLETIONS) $(UNIT)
+	rm -rf $(DESTDIR)$(PREFIX)/bin/crown-lua $(DOC) $(MAN)/man1/crown-lua*.1 $(MAN)/man3/crown-lua.3 $(COMPLETIONS) $(UNITS) $(dir $(MONITORING))

@@ -1,6 +1,7 @@
 /* crown.core.http: serve(address, port, fn) -> the port, or nil, message, code. fn(path,
- * since) -> status, type, body; `since` is that argument of the query, or nil. It runs in a task
- * for each request. The server belongs to whoever opens it, and ends with that. */
+ * since, store) -> status, type, body; `since` and `store` are those arguments of the query, or
+ * nil. It runs in a task for each request. The server belongs to whoever opens it, and ends with
+ * that. */
 #include <lauxlib.h>
 
 #include "base/container.h"
@@ -49,7 +50,8 @@ static void handle(void *context, struct http_exchange *exchange, const char *pa
     lua_State *L = handle_push(&served->handle);
     lua_pushstring(L, path);
     lua_pushstring(L, http_exchange_argument(exchange, "since")); /* nil where it is NULL */
-    if (!handle_ask(&served->handle, 2, answered, exchange))
+    lua_pushstring(L, http_exchange_argument(exchange, "store"));
+    if (!handle_ask(&served->handle, 3, answered, exchange))
         answer_failure(exchange, "its scope is over");
 }
 

@@ -55,6 +55,52 @@ describe("the HTTP endpoint", function()
     eventually(function() return value "crown_store_up" == 0 and value "crown_store_reconnects_total" == 1 end, 30)
   end)
 
+  it("tells Prometheus how long oracles took, what happened to each election, and whether its store answers", function()
+    start "web"
+    local body = get("/metrics").body
+    assert.matches('crown_oracle_call_seconds_bucket{function="claim",le="%+Inf"} (%d+)\n', body)
+    local buckets = 0
+    for count in body:gmatch 'crown_oracle_call_seconds_bucket{function="claim",le="[^"]+"} (%d+)\n' do
+      assert.is_true(tonumber(count) >= buckets)
+      buckets = tonumber(count)
+    end
+    assert.equal(buckets, tonumber(body:match 'crown_oracle_call_seconds_count{function="claim"} (%d+)'))
+    assert.matches('crown_election_events_total{election="web",event="leadership.claimed"} 1\n', body)
+    assert.matches('crown_election_store_reachable{election="web",oracle="file"} 1\n', body)
+    assert.matches('crown_unfenced{election="web",oracle="file"} 0\n', body)
+    assert.matches('crown_runtime_restarts_total{node="node<1>"} 0\n', body)
+    assert.matches('crown_build_info{version="[^"]+",lua="LuaJIT [^"]+"} 1\n', body)
+    if os.execute "command -v promtool > /dev/null" == 0 then
+      local result = crown.exec({ "promtool", "check", "metrics" }, { stdin = body })
+      assert.equal(0, result.code, result.stdout .. result.stderr)
+    end
+  end)
+
+  it("counts a command that works on without leading, until it leads again", function()
+    oracle = "file:" .. tempdir()
+    one = Candidate.start { args = { "--log-level", "info", "run", "--oracle", oracle, "--http", "127.0.0.1:0", "--signal", "web",
+      "sleep", "60" }, node = "one", log = tempdir() .. "/log" }
+    port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end, 20)
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    local other = Candidate.start { args = { "run", "--oracle", oracle, "web", "sleep", "60" }, node = "two",
+      log = tempdir() .. "/log" }
+    finally(function() other:destroy() end)
+    other:follows()
+    run { "evict", "--oracle", oracle, "--force", "web" }
+    eventually(function() return get("/metrics").body:find('crown_unfenced{election="web",oracle="file"} 1\n', 1, true) end, 20)
+    other:signal "TERM"
+    eventually(function() return get("/metrics").body:find('crown_unfenced{election="web",oracle="file"} 0\n', 1, true) end, 20)
+  end)
+
+  it("is not well with ?store=1 when the store has been away for longer than a lease", function()
+    one = Candidate.start { args = { "--log-level", "info", "run", "--quiet", "--oracle", "redis://127.0.0.1:1?ttl=1.5", "--http",
+      "127.0.0.1:0", "web", "sleep", "60" }, node = "one", log = tempdir() .. "/log" }
+    port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end, 20)
+    eventually(function() return get("/healthz?store=1").status == 503 end, 20)
+    assert.matches("^'web': its store has given no answer for %d+ s: %S", get("/healthz?store=1").body)
+    assert.equal(200, get("/healthz").status)
+  end)
+
   it("answers for one election with 200 or 503, and for none of ours with 404", function()
     start "web"
     assert.equal(200, get("/healthz").status)

@@ -10,12 +10,14 @@ local json = require "crown.text.json"
 local kept = require "crown.web.kept"
 local metrics = require "crown.web.metrics"
 local page = require "crown.web.page"
+local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
 local web = {}
 
 local TEXT, JSON, HTML = "text/plain; charset=utf-8", "application/json", "text/html; charset=utf-8"
 
+local TTL_UNKNOWN = 30 -- seconds, of an oracle that does not tell its TTL
 local PAGE = 500 -- elections at a time: what comes from C cannot be interrupted, and others want their turn
 local BORN = ("%d.%x."):format(core.pid, os.time()) -- begins our stamps: another runtime's say nothing here
 
@@ -83,6 +85,21 @@ local function leader(name)
     epoch = one.epoch }
 end
 
+-- With ?store=1 a runtime whose store has been away for longer than a lease lasts is not well: it cannot lead.
+local function health(store)
+  if store ~= "1" then return 200, TEXT, "ok\n" end
+  local problem = kept.get("health", function()
+    for _, one in ipairs(statuses(math.huge)) do
+      if one.away and one.away > (settings.ttl_of[one.name] or TTL_UNKNOWN) then
+        return ("'%s': its store has given no answer for %.0f s: %s\n"):format(one.name, one.away,
+          core.redact(one.failure or "no reason is known"))
+      end
+    end
+    return false
+  end)
+  return problem and 503 or 200, TEXT, problem or "ok\n"
+end
+
 local pages = {
   ["/"] = function()
     return kept.get("page", function()
@@ -90,10 +107,12 @@ local pages = {
         elections = statuses(page.MOST), changes = history.list() }
     end)
   end,
-  ["/healthz"] = function() return 200, TEXT, "ok\n" end,
+  ["/healthz"] = function(_, store) return health(store) end,
   ["/metrics"] = function()
     return kept.get("metrics", function()
-      return 200, metrics.TYPE, metrics.render(statuses(math.huge), conditions.all(), elections.counts())
+      local bounds, latency = elections.latency()
+      return 200, metrics.TYPE, metrics.render { elections = statuses(math.huge), connections = conditions.all(), bounds = bounds,
+        latency = latency, counts = elections.counts(), by_election = history.counts(), restarts = history.restarts() }
     end)
   end,
   ["/api/elections"] = function(since) return listed(math.huge, since) end,
@@ -102,11 +121,12 @@ local pages = {
 --- Answers a request.
 -- @string path
 -- @string[opt] since a stamp of an earlier answer: only what has changed is told
+-- @string[opt] store "1": /healthz looks at the stores too
 -- @treturn number the status
 -- @treturn string the content type
 -- @treturn string the body
-function web.answer(path, since)
-  if pages[path] then return pages[path](since) end
+function web.answer(path, since, store)
+  if pages[path] then return pages[path](since, store) end
   local most = tonumber(path:match "^/api/elections/(%d+)$")
   if most then return listed(math.min(most, elections.count()), since) end
   local name = path:match "^/leader/(.+)$"

@@ -20,6 +20,15 @@ local FAMILIES = {
     return one.expires_in
   end },
   { "crown_phase_seconds", "gauge", "how long the candidate has been in its phase", function(one) return one.since end },
+  { "crown_election_store_reachable", "gauge", "0 while the election's store gives no answer", function(one)
+    return one.away and 0 or 1
+  end },
+  { "crown_election_store_answer_seconds", "gauge", "how long ago the election's store answered last", function(one)
+    return one.answered
+  end },
+  { "crown_unfenced", "gauge", "1 while a command works on without leading, and nothing tells it to stop", function(one)
+    return one.child_unfenced and 1 or 0
+  end },
   { "crown_terms_total", "counter", "terms that this candidate has won", function(one) return one.terms end },
 }
 
@@ -60,24 +69,60 @@ local function render(lines, families, list, labels_of)
   end
 end
 
+-- A histogram adds up: each bound counts all that was shorter.
+local function render_latency(lines, bounds, series)
+  local name = "crown_oracle_call_seconds"
+  header(lines, name, "histogram", "how long calls of oracles took")
+  for _, one in ipairs(series) do
+    local sum = 0
+    for i = 1, #bounds + 1 do
+      sum = sum + one[i]
+      lines[#lines + 1] = ('%s_bucket{function="%s",le="%s"} %d'):format(name, one["function"],
+        bounds[i] and ("%g"):format(bounds[i]) or "+Inf", sum)
+    end
+    lines[#lines + 1] = ('%s_sum{function="%s"} %.17g'):format(name, one["function"], one.seconds)
+    lines[#lines + 1] = ('%s_count{function="%s"} %d'):format(name, one["function"], sum)
+  end
+end
+
+local function names_of(set)
+  local names = {}
+  for name in pairs(set) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local function render_events(lines, counts, by_election)
+  header(lines, "crown_events_total", "counter", "events since the start of the runtime")
+  for _, event in ipairs(names_of(counts)) do
+    lines[#lines + 1] = ('crown_events_total{event="%s"} %d'):format(label(event), counts[event])
+  end
+  header(lines, "crown_election_events_total", "counter", "events of each election, of the first thousand")
+  for _, name in ipairs(names_of(by_election)) do
+    for _, event in ipairs(names_of(by_election[name])) do
+      lines[#lines + 1] = ('crown_election_events_total{election="%s",event="%s"} %d'):format(label(name), label(event),
+        by_election[name][event])
+    end
+  end
+end
+
 --- Renders all metrics.
--- @tparam table elections as crown.core.election.all() gives them
--- @tparam table connections as crown.link.conditions.all() gives them
--- @tparam table counts how often each event happened
+-- @tparam table found `elections` as crown.core.election.all() gives them, `connections` as crown.link.conditions.all() gives
+-- them, `counts` and `by_election`: how often each event happened; `bounds` and `latency` of crown.core.election.latency;
+-- `restarts` of the runtime
 -- @treturn string
-function metrics.render(elections, connections, counts)
+function metrics.render(found)
   local lines = {}
   header(lines, "crown_info", "gauge", "the runtime, by its labels")
   lines[#lines + 1] = ('crown_info{node="%s",version="%s"} 1'):format(label(core.node()), label(core.version))
-  render(lines, FAMILIES, elections, election_labels)
-  render(lines, CONNECTIONS, connections, connection_labels)
-  header(lines, "crown_events_total", "counter", "events since the start of the runtime")
-  local names = {}
-  for event in pairs(counts) do names[#names + 1] = event end
-  table.sort(names)
-  for _, event in ipairs(names) do
-    lines[#lines + 1] = ('crown_events_total{event="%s"} %d'):format(label(event), counts[event])
-  end
+  header(lines, "crown_build_info", "gauge", "what was built, by its labels")
+  lines[#lines + 1] = ('crown_build_info{version="%s",lua="%s"} 1'):format(label(core.version), label(jit.version))
+  header(lines, "crown_runtime_restarts_total", "counter", "how often the supervisor has restarted the runtime")
+  lines[#lines + 1] = ('crown_runtime_restarts_total{node="%s"} %d'):format(label(core.node()), found.restarts)
+  render(lines, FAMILIES, found.elections, election_labels)
+  render(lines, CONNECTIONS, found.connections, connection_labels)
+  render_latency(lines, found.bounds, found.latency)
+  render_events(lines, found.counts, found.by_election)
   return table.concat(lines, "\n") .. "\n"
 end
 
