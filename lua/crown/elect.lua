@@ -4,6 +4,7 @@
 local child = require "crown.election.child"
 local control = require "crown.control"
 local core = require "crown.core"
+local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
 local journal = require "crown.election.journal"
 local handlers = require "crown.election.handlers"
@@ -90,7 +91,7 @@ local function check_children(where, checked, spec)
   if checked.child then
     spec.child, spec.restart, stop_timeout = child.check(where .. ": child", checked.child)
     if spec.child.signalled then
-      spec.child.epoch_file = control.epoch_file(checked.name)
+      spec.child.epoch_file = control.epoch_file(checked.name, checked.node)
       spec.child.env.CROWN_EPOCH_FILE = spec.child.epoch_file
     end
   end
@@ -108,6 +109,7 @@ end
 local function make_spec(where, checked, word, module, prepared)
   local spec = {
     name = checked.name,
+    node = checked.node,
     oracle = word,
     claim_delay = checked.claim_delay,
     retry = checked.retry,
@@ -138,13 +140,20 @@ local function check_timing(where, spec, module, oracle_options)
   return { text = text, seconds = timing }, ttl
 end
 
-local function oracle_options_for(self, given)
+-- What several candidates of one election in this runtime are told apart by; the same from one runtime to the next.
+local function token_of(node)
+  return node and ("%s-%s"):format(core.token, crypto.hmac_sha256("node", node):sub(1, 8):gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end)) or core.token
+end
+
+local function oracle_options_for(self, given, node)
   local opts = {}
   for key, value in pairs(given) do opts[key] = value end
   opts.given = given -- also what is overridden here
   opts.crown_name = self.name
-  opts.node = core.node()
-  opts.token = core.token
+  opts.node = node or core.node()
+  opts.token = token_of(node)
   opts.ttl = opts.ttl or settings.ttl
   opts.send = function(message) return self:send(message) end
   opts.leading = function() return self:is_leader() end
@@ -161,18 +170,22 @@ local function elect(given)
   local name = type(given) == "table" and type(given.name) == "string" and given.name or "?"
   local where = ("elect '%s'"):format(name)
   local checked = schema.check(where, given, options.election)
-  if declared[checked.name] then usage.error("%s: name: there is already an election of this name", where) end
+  local candidate = ("%s\n%s"):format(checked.name, checked.node or core.node())
+  if declared[candidate] then
+    usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
+      .. "its own: node = 'w2'", where)
+  end
   local module, oracle_options, word = oracle.find(where, checked.oracle or settings.oracle)
   local self = setmetatable({ name = checked.name, module = module }, Election)
-  self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = core.node() })
+  self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
   self.options = make_spec(where, checked, word, module, self.handlers)
-  local opts = oracle_options_for(self, oracle_options)
+  local opts = oracle_options_for(self, oracle_options, checked.node)
   local timing, ttl = check_timing(where, self.options, module, opts)
   self.most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
   if settings.checking then self.timing, self.oracle_options = timing, opts end
   settings.ttl_of[checked.name] = ttl
   self.state = oracle.init(where, word, module, opts)
-  declared[checked.name] = self
+  declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end
   if self.state == oracle.IGNORE then return self end
   local handle, problem = elections.new(self)

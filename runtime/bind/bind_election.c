@@ -104,6 +104,8 @@ static int election_new(lua_State *L)
     config.name = luaL_checkstring(L, 3);
     lua_getfield(L, 2, "oracle");
     config.oracle = luaL_checkstring(L, 4);
+    lua_getfield(L, 2, "node");
+    config.node = luaL_optstring(L, 5, NULL);
     read_config(L, 2, &config.election);
     config.has_won = flag_field(L, 2, "has_won");
     config.has_lost = flag_field(L, 2, "has_lost");
@@ -187,9 +189,12 @@ static int election_abdicate_by_name(lua_State *L)
 {
     struct candidate *candidate =
         candidates_find(check_host(L)->env.candidates, luaL_checkstring(L, 1));
-    if (candidate != NULL)
-        candidate_abdicate(candidate);
     lua_pushboolean(L, candidate != NULL);
+    while (candidate != NULL) {
+        struct candidate *next = candidates_next(candidate); /* this one may end by it */
+        candidate_abdicate(candidate);
+        candidate = next;
+    }
     return 1;
 }
 

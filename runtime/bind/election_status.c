@@ -49,6 +49,8 @@ void status_push(lua_State *L, const struct candidate *candidate)
     lua_createtable(L, 0, 12);
     lua_pushstring(L, candidate_name(candidate));
     lua_setfield(L, -2, "name");
+    lua_pushstring(L, candidate_node(candidate));
+    lua_setfield(L, -2, "node");
     lua_pushstring(L, candidate_oracle(candidate));
     lua_setfield(L, -2, "oracle");
     lua_pushstring(L, candidate_phase_name(status.view.phase));
@@ -135,11 +137,18 @@ int status_count(lua_State *L)
 
 int status_find(lua_State *L)
 {
-    const struct candidate *candidate =
+    const struct candidate *first =
         candidates_find(check_host(L)->env.candidates, luaL_checkstring(L, 1));
-    if (candidate == NULL)
+    if (first == NULL)
         return 0;
-    status_push(L, candidate);
+    const struct candidate *shown = first;
+    for (const struct candidate *one = first; one != NULL; one = candidates_next(one)) {
+        struct candidate_status status;
+        candidate_status(one, &status);
+        if (status.view.phase == ELECTION_LEADING)
+            shown = one;
+    }
+    status_push(L, shown);
     return 1;
 }
 

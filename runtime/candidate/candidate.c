@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <lauxlib.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,11 +108,11 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         break;
     case ELECTION_ACTION_RUN_WON:
         /* Until `lost` begins: a runtime that dies before owes it to its successor. */
-        journal_set(candidate->env->journal, candidate->name, action->epoch);
+        journal_set(candidate->env->journal, candidate->key, action->epoch);
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
-        journal_set(candidate->env->journal, candidate->name, 0);
+        journal_set(candidate->env->journal, candidate->key, 0);
         term_run_lost(candidate, action);
         break;
     case ELECTION_ACTION_CLOSE_LOST:
@@ -180,6 +181,7 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
     candidate_status(candidate, &status);
     *subject = (struct telemetry_subject){
         .name = candidate->name,
+        .node = candidate->own_node,
         .phase = candidate_phase_name(status.view.phase),
         .oracle = candidate->oracle,
         .leader = status.leader,
@@ -188,6 +190,15 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
 }
 
 static const struct scope_owner scope_owner = {.empty = all_gone};
+
+/* A name has no newline. @return NULL when memory is out. */
+static char *key_of(const struct candidate_config *config)
+{
+    char *key = NULL;
+    if (config->node == NULL)
+        return strdup(config->name);
+    return asprintf(&key, "%s\n%s", config->name, config->node) < 0 ? NULL : key;
+}
 
 struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
                                 const struct candidate_config *config, struct crown_error *err)
@@ -199,12 +210,15 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
         candidate->name = strdup(config->name);
+        candidate->key = key_of(config);
+        candidate->own_node = config->node != NULL ? strdup(config->node) : NULL;
         candidate->oracle = strdup(config->oracle);
     } else {
         child_options_free(config->child);
         child_options_free(config->follower_child);
     }
-    if (candidate == NULL || candidate->name == NULL || candidate->oracle == NULL) {
+    if (candidate == NULL || candidate->name == NULL || candidate->oracle == NULL ||
+        candidate->key == NULL || (config->node != NULL && candidate->own_node == NULL)) {
         error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
         goto fail;
     }
@@ -255,6 +269,8 @@ void candidate_free(struct candidate *candidate)
     free(candidate->told.leader);
     free(candidate->failure);
     free(candidate->oracle);
+    free(candidate->own_node);
+    free(candidate->key);
     free(candidate->name);
     free(candidate);
 }
@@ -262,7 +278,7 @@ void candidate_free(struct candidate *candidate)
 /* @return whether a runtime before this one led the election and died before its `lost` began. */
 static bool report_dead_runtime(const struct candidate *candidate)
 {
-    uint64_t epoch = journal_get(candidate->env->journal, candidate->name);
+    uint64_t epoch = journal_get(candidate->env->journal, candidate->key);
     if (epoch == 0)
         return false;
     const struct log_field fields[] = {

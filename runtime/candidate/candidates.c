@@ -7,6 +7,7 @@
 
 #include "base/container.h"
 #include "candidate/state.h"
+#include "candidate/status.h"
 
 struct candidates {
     void *by_name; /* tsearch(3) tree */
@@ -38,15 +39,30 @@ void candidates_free(struct candidates *candidates)
     free(candidates);
 }
 
+/* In the chain of the candidates of one election; NULL: there is none as this node. */
+static struct candidate *as_node(struct candidate *first, const char *node)
+{
+    struct candidate *one = first;
+    while (one != NULL && strcmp(candidate_node(one), node) != 0)
+        one = one->twin;
+    return one;
+}
+
 int candidates_add(struct candidates *candidates, struct candidate *candidate,
                    struct crown_error *err)
 {
     struct candidate **found = tsearch(candidate, &candidates->by_name, compare);
     if (found == NULL)
         return error_set(err, ERROR_MEMORY, "elect '%s': out of memory", candidate->name);
-    if (*found != candidate)
-        return error_set(err, ERROR_USAGE, "name: there is already an election '%s' here",
+    if (*found != candidate && as_node(*found, candidate_node(candidate)) != NULL)
+        return error_set(err, ERROR_USAGE,
+                         "name: there is already an election '%s' here; several candidates of one "
+                         "need a node of their own each: node = \"w2\"",
                          candidate->name);
+    if (*found != candidate) { /* behind the first, which the tree holds */
+        candidate->twin = (*found)->twin;
+        (*found)->twin = candidate;
+    }
     list_append(&candidates->list, &candidate->link);
     candidates->count++;
     candidates_touch(candidates, candidate);
@@ -55,7 +71,17 @@ int candidates_add(struct candidates *candidates, struct candidate *candidate,
 
 void candidates_remove(struct candidates *candidates, struct candidate *candidate)
 {
-    (void)tdelete(candidate, &candidates->by_name, compare); /* it is there: candidates_add */
+    struct candidate **found = tfind(candidate, &candidates->by_name, compare);
+    if (*found != candidate) {
+        struct candidate *before = *found;
+        while (before->twin != candidate)
+            before = before->twin;
+        before->twin = candidate->twin;
+    } else if (candidate->twin != NULL) {
+        *found = candidate->twin; /* of the same name, so it stands in the same place */
+    } else {
+        (void)tdelete(candidate, &candidates->by_name, compare); /* it is there: candidates_add */
+    }
     list_remove(&candidate->link);
     list_remove(&candidate->recent);
     candidates->removed = ++candidates->stamp;
@@ -67,6 +93,11 @@ struct candidate *candidates_find(const struct candidates *candidates, const cha
     const struct candidate key = {.name = (char *)name};
     struct candidate **found = tfind(&key, &candidates->by_name, compare);
     return found != NULL ? *found : NULL;
+}
+
+struct candidate *candidates_next(const struct candidate *candidate)
+{
+    return candidate->twin;
 }
 
 unsigned candidates_count(const struct candidates *candidates)

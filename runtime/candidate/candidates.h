@@ -1,5 +1,5 @@
 /**
- * The elections of this runtime, by name.
+ * The elections of this runtime, by name; of one election, each candidate by its node.
  */
 #ifndef CROWN_CANDIDATE_CANDIDATES_H
 #define CROWN_CANDIDATE_CANDIDATES_H
@@ -17,11 +17,13 @@ struct candidates *candidates_new(void);
 /** Frees the table, which must be empty. */
 void candidates_free(struct candidates *candidates);
 
-/** @return 0, or -1 with ERROR_USAGE where the name is taken. */
+/** @return 0, or -1 with ERROR_USAGE where the election has a candidate of this node. */
 int candidates_add(struct candidates *candidates, struct candidate *candidate,
                    struct crown_error *err);
 void candidates_remove(struct candidates *candidates, struct candidate *candidate);
+/** @return one of the candidates of an election, or NULL; candidates_next leads to the others. */
 struct candidate *candidates_find(const struct candidates *candidates, const char *name);
+struct candidate *candidates_next(const struct candidate *candidate);
 unsigned candidates_count(const struct candidates *candidates);
 
 /** Calls `visit` for each election in the order of their making; it may remove the one it is given,

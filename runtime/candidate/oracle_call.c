@@ -9,6 +9,7 @@
 #include "candidate/outage.h"
 #include "candidate/perform.h"
 #include "candidate/state.h"
+#include "candidate/status.h"
 #include "lua/vm.h"
 
 static const char *const call_names[] = {
@@ -48,7 +49,7 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.epoch = epoch_at(L, first + 3);
     candidate->hold_fd =
         lua_type(L, first + 4) == LUA_TNUMBER ? (int)lua_tonumber(L, first + 4) : -1;
-    leader_remember(candidate, candidate->env->node, event->grant.epoch, -1);
+    leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
 
 /* denied, expires_in, node, epoch, amnesia, retry_in: six values from index `first`. */

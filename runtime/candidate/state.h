@@ -56,6 +56,9 @@ struct candidate {
     struct list_node recent; /* there too, in the order of the last changes */
     uint64_t stamp;          /* of the last change */
     char *name;
+    char *own_node;         /* NULL: the runtime's */
+    char *key;              /* what it is known by in the journal: name, and a node of its own */
+    struct candidate *twin; /* another candidate of the same election here: candidates.c */
     char *oracle;
     struct election election;
     struct loop_deadline timer;

@@ -15,6 +15,11 @@ const char *candidate_name(const struct candidate *candidate)
     return candidate->name;
 }
 
+const char *candidate_node(const struct candidate *candidate)
+{
+    return candidate->own_node != NULL ? candidate->own_node : candidate->env->node;
+}
+
 const char *candidate_oracle(const struct candidate *candidate)
 {
     return candidate->oracle;
@@ -24,7 +29,7 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
 {
     status->view = election_look(&candidate->election);
     bool holding = status->view.phase == ELECTION_LEADING || status->view.phase == ELECTION_COOLING;
-    status->leader = holding ? candidate->env->node : candidate->leader;
+    status->leader = holding ? candidate_node(candidate) : candidate->leader;
     status->leader_epoch = holding ? status->view.epoch : candidate->leader_epoch;
     status->expires_at_ns = holding ? status->view.deadline_ns : candidate->leader_expires_ns;
     const struct workload *workload =

@@ -34,6 +34,8 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
 /** @return whether the election has ended, and with it all that it had started. */
 bool candidate_finished(const struct candidate *candidate);
 const char *candidate_name(const struct candidate *candidate);
+/** The node as which it takes part. */
+const char *candidate_node(const struct candidate *candidate);
 const char *candidate_oracle(const struct candidate *candidate);
 
 /** @return the word users see: init, following, leading or finishing; cooling and stepping are

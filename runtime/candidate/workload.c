@@ -15,6 +15,7 @@
 #include "candidate/epoch_file.h"
 #include "candidate/signal_mode.h"
 #include "candidate/state.h"
+#include "candidate/status.h"
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_EXECUTABLE 126
@@ -178,7 +179,7 @@ static char **make_environment(struct candidate *candidate, const struct child_o
 {
     char election[160], node[300], role_text[32], epoch_text[48];
     (void)snprintf(election, sizeof(election), "CROWN_ELECTION=%s", candidate->name);
-    (void)snprintf(node, sizeof(node), "CROWN_NODE=%s", candidate->env->node);
+    (void)snprintf(node, sizeof(node), "CROWN_NODE=%s", candidate_node(candidate));
     (void)snprintf(role_text, sizeof(role_text), "CROWN_ROLE=%s", role_name(role));
     (void)snprintf(epoch_text, sizeof(epoch_text), "CROWN_EPOCH=%" PRIu64, epoch);
     const char *const extra[] = {election, node, role_text, epoch_text, NULL};

@@ -61,7 +61,7 @@ static unsigned common_fields(const struct telemetry *telemetry,
         source->describe(source, &subject);
     if (subject.name != NULL)
         fields[count++] = log_string("name", subject.name);
-    fields[count++] = log_string("node", telemetry->node);
+    fields[count++] = log_string("node", subject.node != NULL ? subject.node : telemetry->node);
     if (subject.phase != NULL)
         fields[count++] = log_string("phase", subject.phase);
     if (subject.oracle != NULL)

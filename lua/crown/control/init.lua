@@ -58,9 +58,11 @@ end
 
 --- Where a command that lives from term to term reads its epoch (CROWN_EPOCH_FILE).
 -- @string name of the election
+-- @string[opt] node of the candidate, where it has one of its own
 -- @treturn string the path
-function control.epoch_file(name)
-  return ("%s/epoch-%d-%s"):format(directory(), core.pid, name)
+function control.epoch_file(name, node)
+  local own = node and "@" .. node:gsub("[^%w._-]", function(byte) return ("%%%02x"):format(byte:byte()) end) or ""
+  return ("%s/epoch-%d-%s%s"):format(directory(), core.pid, name, own)
 end
 
 -- What runtimes that were killed have left behind.

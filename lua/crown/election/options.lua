@@ -53,6 +53,7 @@ end
 options.election = {
   name = { type = "string", required = "every election has a name", match = options.NAME_PATTERN,
     match_words = "letters, digits, '.', '_' and '-' only", check = check_name },
+  node = { type = "string", check = options.node_problem },
   oracle = { type = { "string", "table" } },
   child = { type = { "table" } },
   follower_child = { type = { "table" } },
