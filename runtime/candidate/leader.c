@@ -28,7 +28,7 @@ void leader_remember(struct candidate *candidate, const char *node, uint64_t epo
 
 void leader_forget_own(struct candidate *candidate)
 {
-    if (same(candidate->leader, candidate->env->node))
+    if (same(candidate->leader, candidate_node(candidate)))
         leader_remember(candidate, NULL, candidate->leader_epoch, -1);
 }
 
