@@ -9,7 +9,7 @@ test_objects = $(foreach f,$(call allowed,$(call layer,$(1))),$(patsubst %.c,$(B
   $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(wildcard spec/c/$(call layer,$(1))/*.c)))
 C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 .SECONDEXPANSION:
-$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD)/embedded.o $$(call test_objects,$$*)
+$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD)/spec/support/slept.o $(BUILD)/embedded.o $$(call test_objects,$$*)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/ticker: $(BUILD)/spec/support/ticker.o

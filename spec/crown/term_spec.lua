@@ -143,6 +143,23 @@ describe("a term", function()
     assert.is_nil(results.late)
   end)
 
+  it("ends a task that has ended it at its next wait, also one that is told politely", function()
+    local went_on, others = false, 0
+    local election
+    election = elect { won = function()
+      local task
+      task = crown.spawn(function()
+        task:cancel()
+        election:abdicate()
+        crown.sleep(0.001)
+        went_on = true
+      end)
+      crown.sleep(60)
+    end, lost = function() others = others + 1 end }
+    eventually(function() return others > 1 end) -- terms
+    assert.is_false(went_on)
+  end)
+
   it("ends what lost has left behind", function()
     local beats, returned = 0, false
     local election = elect { lost = function()

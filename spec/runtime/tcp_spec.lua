@@ -126,6 +126,7 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
     assert.equal("closed", select(3, connection:write "x"))
     eventually(answer)
     assert.equal("closed", answer())
+    assert.equal("closed", select(3, connection:read("*l", 20))) -- nor does a later one wait
   end)
 
   it("refuses a port that is none, and a host that C would cut short", function()
@@ -175,6 +176,19 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
       connection = assert(crown.tcp.connect("localhost", tls_port(), { tls = { ca = dir .. "/ca.pem" } }))
       connection:write "secret\n"
       assert.equal("secret", connection:read())
+    end)
+
+    it("hangs up at once when nobody waits for it to open any more", function()
+      local closed
+      local port = serve(function(peer) -- it never answers
+        peer:read("*a", 60)
+        closed = true
+      end)
+      collectgarbage "stop" -- which would close what nobody has
+      assert.equal("timeout", select(3, crown.tcp.connect("127.0.0.1", port, { tls = true, timeout = 0.1 })))
+      local fine, problem = pcall(eventually, function() return closed end, 20)
+      collectgarbage "restart"
+      assert.is_true(fine, problem)
     end)
 
     it("refuses a certificate of an unknown authority", function()

@@ -61,7 +61,7 @@ int lone_close(void **state)
     return 0;
 }
 
-static void hear_start(void)
+void lone_hear_start(void)
 {
     struct wire_message message;
     int fds[WIRE_MAX_FDS];
@@ -85,7 +85,7 @@ void lone_start(enum election_role role, int64_t stop_ns, int64_t kill_ns, int64
     if (role == ELECTION_ROLE_LEADER)
         term_begin(&lone.candidate, action.epoch);
     workload_start(&lone.candidate, &action);
-    hear_start();
+    lone_hear_start();
 }
 
 struct wire_message lone_hear(void)

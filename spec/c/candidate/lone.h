@@ -37,6 +37,9 @@ int lone_close(void **state);
  * lone.spec. The leader before had epoch 6. */
 void lone_start(enum election_role role, int64_t stop_ns, int64_t kill_ns, int64_t deadline_ns);
 
+/** Hears of a command that was started: lone.spec. */
+void lone_hear_start(void);
+
 /** @return the next message to the command's keeper; there has to be one. */
 struct wire_message lone_hear(void);
 

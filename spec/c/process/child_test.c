@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -396,6 +397,42 @@ static void a_child_is_asked_before_its_lease_ends_with_nobody_helping(void **st
     assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
 }
 
+static void a_host_that_has_slept_changes_no_instant(void **state)
+{
+    (void)state;
+    stage_sleep_before();
+    stage_set_deadlines(800 * NS_PER_MS, 1600 * NS_PER_MS, 3600 * NS_PER_S);
+    start_stubborn();
+    until_signal(SIGTERM);
+    stage_until_gone();
+    (void)stage_until_message(WIRE_KILLED);
+}
+
+static int64_t processor_time_of(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec used;
+    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &used), 0);
+    return used.tv_sec * NS_PER_S + used.tv_nsec;
+}
+
+/* At real-time priority nobody else would have a turn. */
+static void a_keeper_sleeps_until_there_is_something_to_do(void **state)
+{
+    (void)state;
+    stage_set_deadlines(3600 * NS_PER_S, 3600 * NS_PER_S, 3600 * NS_PER_S);
+    stage_start();
+    stage_until_ticking(0);
+    pid_t keeper = stage_pid("crown-keeper");
+    int64_t from_ns = clock_monotonic_ns();
+    int64_t used_ns = processor_time_of(keeper);
+    for (int i = 0; i < 50; i++)
+        stage_until_ticking(0);
+    used_ns = processor_time_of(keeper) - used_ns;
+    assert_true(used_ns * 20 < clock_monotonic_ns() - from_ns);
+}
+
 static void an_escalating_stop_interrupts_first_and_terminates_then(void **state)
 {
     (void)state;
@@ -456,6 +493,8 @@ int main(int argc, char **argv)
         STAGE_TEST(what_a_warden_said_last_is_heard_when_it_is_dead_already),
         STAGE_TEST(a_stopped_child_follows_its_stop_signal),
         STAGE_TEST(a_child_is_asked_before_its_lease_ends_with_nobody_helping),
+        STAGE_TEST(a_host_that_has_slept_changes_no_instant),
+        STAGE_TEST(a_keeper_sleeps_until_there_is_something_to_do),
         STAGE_TEST(an_escalating_stop_interrupts_first_and_terminates_then),
         STAGE_TEST(a_signal_reaches_the_child_and_stops_nothing),
         STAGE_TEST(a_namespaced_child_is_asked_and_killed_too),

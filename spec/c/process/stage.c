@@ -17,10 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../support/slept.h"
 #include "process/rounds.h"
 #include "process/supervisor.h"
 #include "process/title.h"
 
+#define SLEPT_S 3600
 #define PATIENCE_NS (30 * NS_PER_S) /* far more than anything here takes */
 
 struct stage stage;
@@ -63,6 +65,8 @@ static void play_supervisor(void)
             (void)pause();
     }
     if (stage.board->own_group && setpgid(0, 0) < 0)
+        _exit(9);
+    if (stage.board->slept_s > 0 && !slept_for(stage.board->slept_s))
         _exit(9);
     if (stage.board->niceness > 0 && setpriority(PRIO_PROCESS, 0, stage.board->niceness) < 0)
         _exit(9);
@@ -317,9 +321,19 @@ void stage_kill(pid_t pid, int signal)
     assert_int_equal(kill(pid, signal), 0);
 }
 
+void stage_sleep_before(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(!slept_for(SLEPT_S));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    stage.board->slept_s = status == 0 ? SLEPT_S : 0;
+}
+
 void stage_set_deadlines(int64_t stop_ns, int64_t kill_ns, int64_t deadline_ns)
 {
-    int64_t now = clock_boottime_ns();
+    int64_t now = clock_boottime_ns() + stage.board->slept_s * NS_PER_S;
     stage.board->spec.stop_at_ns = clock_add_ns(now, stop_ns);
     stage.board->spec.kill_at_ns = clock_add_ns(now, kill_ns);
     stage.board->spec.deadline_ns = clock_add_ns(now, deadline_ns);

@@ -50,6 +50,7 @@ enum order {
     ORDER_SAY,   /* what it does, though nobody has asked */
     ORDER_WORK,  /* as long as STAGE_WORK_NS of processor time take, without a heartbeat */
     ORDER_CLOSE, /* the line to the keeper */
+    ORDER_DISARM,
 };
 
 /* What the child in mode "world" found around it. */
@@ -88,6 +89,7 @@ struct stage_board {
     int processes;       /* how many that user may have; 0: any number */
     bool own_group;      /* the supervisor leads a process group */
     int niceness;        /* that the supervisor is started with */
+    int64_t slept_s;     /* how long its host has slept; 0 where that cannot be pretended */
     bool crash;          /* the runtime ends itself before it says ARM */
     bool stranger; /* a process that is none of ours is the supervisor's child from the start */
     int64_t silence_ns, end_silence_ns; /* armed; and when it is asked to end, not armed */
@@ -182,6 +184,9 @@ void stage_let_keeper_go(void);
 
 /** Until the child in mode "world" has looked around. */
 void stage_world(struct stage_world *world);
+
+/** From now on the host has slept for an hour. Where that cannot be pretended, it has not. */
+void stage_sleep_before(void);
 
 /** Deadlines from now on: the child's stop, its SIGKILL and its dead-man's instant. */
 void stage_set_deadlines(int64_t stop_ns, int64_t kill_ns, int64_t deadline_ns);

@@ -118,6 +118,9 @@ static void obey(void)
     case ORDER_WORK:
         work();
         break;
+    case ORDER_DISARM:
+        (void)link_arm(line, false, 0, NULL);
+        break;
     case ORDER_CLOSE:
         keeper_link_close(keeper);
         break;

@@ -47,6 +47,18 @@ static void a_runtime_that_was_not_armed_may_be_silent(void **state)
     assert_int_equal(stage.board->runs, 1);
 }
 
+static void a_runtime_that_is_armed_no_more_may_be_silent(void **state)
+{
+    (void)state;
+    stage_start_armed(SILENCE);
+    stage_order(ORDER_DISARM, NULL);
+    stage_order(ORDER_HANG, NULL);
+    int64_t until_ns = clock_monotonic_ns() + SILENCE * 3 / 2;
+    while (clock_monotonic_ns() < until_ns)
+        stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+}
+
 static void start_armed_with_daemons(void)
 {
     stage.board->mode = "daemons";
@@ -244,6 +256,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_silent_runtime_is_replaced_under_the_same_token),
         STAGE_TEST(a_stopped_runtime_is_replaced),
         STAGE_TEST(a_runtime_that_was_not_armed_may_be_silent),
+        STAGE_TEST(a_runtime_that_is_armed_no_more_may_be_silent),
         STAGE_TEST(a_killed_runtime_is_replaced_after_its_tree_is_gone),
         STAGE_TEST(what_a_runtime_has_forked_dies_with_it),
         STAGE_TEST(a_stopped_keeper_does_not_hold_up_the_next_runtime),

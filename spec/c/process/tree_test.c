@@ -119,6 +119,13 @@ static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(
     assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
 }
 
+static void a_host_that_has_slept_changes_no_deadline(void **state)
+{
+    (void)state;
+    stage_sleep_before();
+    a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(state);
+}
+
 static bool child_was_signalled(void)
 {
     return stage.last_signal == SIGUSR1;
@@ -376,6 +383,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_warden_does_not_keep_the_tree_past_its_deadline),
         STAGE_TEST(a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline),
         STAGE_TEST(a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped),
+        STAGE_TEST(a_host_that_has_slept_changes_no_deadline),
         STAGE_TEST(a_child_does_not_outlive_a_deadline_that_was_moved_on),
         STAGE_TEST(a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so),
         STAGE_TEST(a_killed_keeper_takes_a_stopped_warden_s_tree_along),
