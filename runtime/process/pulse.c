@@ -1,12 +1,9 @@
 #include "process/pulse.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "process/process_stat.h"
 
 #define FIRST_LOOK 2 /* half of the limit after a beat: beats come more often than that */
 #define LOOKS 8      /* then an eighth of it each time */
@@ -19,21 +16,6 @@ static int64_t processor_time(pid_t pid)
     if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
         return 0;
     return (int64_t)used.tv_sec * NS_PER_S + used.tv_nsec;
-}
-
-/* @return as ps(1) shows it: R runs or waits for a processor, S sleeps, D for a disk, T stopped. */
-static char state_of(pid_t pid)
-{
-    char path[64];
-    char text[128];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        (void)close(fd); /* read only */
-    text[size > 0 ? size : 0] = '\0';
-    const char *after = strrchr(text, ')'); /* the name may hold anything */
-    return after != NULL && after[1] == ' ' ? after[2] : '?';
 }
 
 static void count_from(struct pulse *pulse, int64_t now_ns, int64_t parts)
@@ -73,7 +55,7 @@ bool pulse_look(struct pulse *pulse)
     int64_t now_ns = clock_monotonic_ns();
     if (now_ns < pulse->next_ns)
         return false;
-    char state = state_of(pulse->pid);
+    char state = process_stat(pulse->pid).state;
     pulse->running = state == 'R';
     pulse->stopped = state == 'T' || state == 't';
     /* Who looks so late was held up itself, and perhaps all of the host was. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/process_stat.h"
 
 /* How often we look, not a guess at how long it takes: a child's death is noticed at once. */
 #define PAUSE_FIRST_NS (500 * NS_PER_US)
@@ -39,22 +40,6 @@ static bool is_itself(const struct rounds_process *process)
            errno != ESRCH;
 }
 
-/* @return its parent; 0 when it is gone. */
-static pid_t parent_of(pid_t pid)
-{
-    char path[64];
-    char text[512];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        (void)close(fd); /* read only */
-    text[size > 0 ? size : 0] = '\0';
-    /* "PID (NAME) STATE PPID": the name may hold anything, brackets too. */
-    const char *after = strrchr(text, ')');
-    return after != NULL && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
-}
-
 static void visit(struct round *round, const struct rounds_process *parent);
 
 /* The list is a moment old: who was on it may be gone, and its number another's, who must not be
@@ -64,7 +49,7 @@ static void kill_child(struct round *round, const struct rounds_process *parent,
     const struct rounds_process child = {.pid = pid, .pidfd = pidfd_open(pid, 0)};
     if (child.pidfd < 0 && errno == ESRCH)
         return;
-    pid_t above = parent_of(pid);
+    pid_t above = process_stat(pid).parent;
     if (above == getpid() || (above == parent->pid && is_itself(parent))) {
         /* Parents first: a dead parent forks no more, and its children come to us, the subreaper.
          */

@@ -1,0 +1,24 @@
+#include "process/process_stat.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct process_stat process_stat(pid_t pid)
+{
+    char path[64];
+    char text[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        (void)close(fd); /* read only */
+    text[size > 0 ? size : 0] = '\0';
+    /* "PID (NAME) STATE PPID": the name may hold anything, brackets too. */
+    const char *after = strrchr(text, ')');
+    if (after == NULL || strlen(after) <= 4)
+        return (struct process_stat){.state = '?'};
+    return (struct process_stat){.state = after[2], .parent = (pid_t)strtol(after + 4, NULL, 10)};
+}

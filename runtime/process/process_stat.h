@@ -1,0 +1,18 @@
+/**
+ * What /proc says of a process: /proc/PID/stat, see proc(5).
+ */
+#ifndef CROWN_PROCESS_PROCESS_STAT_H
+#define CROWN_PROCESS_PROCESS_STAT_H
+
+#include <sys/types.h>
+
+struct process_stat {
+    char state;   /* as ps(1) shows it: R runs or waits for a processor, S sleeps, D for a disk, T
+                     stopped; '?' when it is gone */
+    pid_t parent; /* 0 when it is gone */
+};
+
+/** Allocates nothing. @return what is known; of one that is gone, or hidden, nothing. */
+struct process_stat process_stat(pid_t pid);
+
+#endif
