@@ -1,15 +1,14 @@
 #include "base/log.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/redact.h"
 #include "base/sink.h"
 
 #define LINE_MAX_BYTES SINK_LINE_MOST
@@ -138,7 +137,7 @@ static void append_text(struct line *line, const char *text)
 static void copy_redacted(char copy[LINE_MAX_BYTES], const char *text)
 {
     (void)snprintf(copy, LINE_MAX_BYTES, "%s", text); /* more than a line holds is cut anyway */
-    log_redact(copy);
+    redact(copy);
 }
 
 /* @return how many bytes a control character at `text` takes, 0 when there is none: what a terminal
@@ -378,65 +377,3 @@ LOG_PRINTF(log_debug, LOG_DEBUG)
 LOG_PRINTF(log_info, LOG_INFO)
 LOG_PRINTF(log_warn, LOG_WARN)
 LOG_PRINTF(log_error, LOG_ERROR)
-
-/* Replaces `length` bytes at `from` by "***", or by fewer stars where there is less room. */
-static char *blot(char *from, size_t length)
-{
-    size_t stars = length < 3 ? length : 3;
-    memset(from, '*', stars);
-    memmove(from + stars, from + length, strlen(from + length) + 1);
-    return from + stars;
-}
-
-/* Whether a lone word before the '@' is a user: elsewhere it is a password, as in redis://, or a
- * token, as in nats://, or may be. */
-static bool names_users(const char *text, const char *scheme_end)
-{
-    static const char *const schemes[] = {
-        "http",     "https",      "etcd",    "etcds",
-        "postgres", "postgresql", "advisory"}; /* postgres+advisory */
-    const char *scheme = scheme_end;
-    while (scheme > text && isalnum((unsigned char)scheme[-1]))
-        scheme--;
-    size_t length = (size_t)(scheme_end - scheme);
-    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-        if (strlen(schemes[i]) == length && strncasecmp(schemes[i], scheme, length) == 0)
-            return true;
-    return false;
-}
-
-static void redact_urls(char *text)
-{
-    char *at = text;
-    while ((at = strstr(at, "://")) != NULL) {
-        at += 3;
-        char *end = at + strcspn(at, "/?# \t\n");
-        /* The last '@' ends the user part: a password may hold others. */
-        char *host = end;
-        while (host > at && *host != '@')
-            host--;
-        char *colon = memchr(at, ':', (size_t)(host - at));
-        if (*host == '@' && colon != NULL)
-            at = blot(colon + 1, (size_t)(host - colon - 1));
-        else if (*host == '@' && !names_users(text, at - 3))
-            at = blot(at, (size_t)(host - at));
-    }
-}
-
-void log_redact(char *text)
-{
-    static const char *const keys[] = {"password=", "secret=", "token="};
-    redact_urls(text);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        char *at = text;
-        while ((at = strcasestr(at, keys[i])) != NULL) {
-            at += strlen(keys[i]);
-            if (*at == '"' || *at == '\'') {
-                const char quote[] = {*at++, '\0'};
-                at = blot(at, strcspn(at, quote));
-            } else {
-                at = blot(at, strcspn(at, "& \t\n\"',;"));
-            }
-        }
-    }
-}

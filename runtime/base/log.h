@@ -72,11 +72,4 @@ void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/**
- * Blots out passwords, in place: the secret of `scheme://user:secret@host`, the token of
- * `nats://token@host` unless the scheme is one that has a user there, and the values of
- * `password=`, `secret=` and `token=`. The text never grows.
- */
-void log_redact(char *text);
-
 #endif

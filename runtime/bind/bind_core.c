@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "bind/bind.h"
 #include "bind/guarded_processes.h"
 #include "bind/handle.h"
@@ -195,7 +196,7 @@ static int core_redact(lua_State *L)
     char *text = strdup(luaL_checkstring(L, 1));
     if (text == NULL)
         return luaL_error(L, "out of memory");
-    log_redact(text);
+    redact(text);
     lua_pushstring(L, text);
     free(text);
     return 1;

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/container.h"
-#include "base/log.h"
+#include "base/redact.h"
 #include "http/curl.h"
 #include "http/hosts.h"
 #include "http/transfers.h"
@@ -61,7 +61,7 @@ static void finished(struct transfer *transfer, CURLcode result)
     else if (result != CURLE_OK)
         (void)error_set(&err, result == CURLE_OPERATION_TIMEDOUT ? ERROR_TIMEOUT : ERROR_CLOSED,
                         "%s: %s", url != NULL ? url : "http", curl.curl_easy_strerror(result));
-    log_redact(err.message);
+    redact(err.message);
     finish(request, &err);
 }
 

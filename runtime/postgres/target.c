@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/address.h"
-#include "base/log.h"
+#include "base/redact.h"
 
 /* A value that no sslmode has: libpq takes in all options, then stops at it, before any network.
  * That is the one way to learn which servers the environment and the service file name. */
@@ -21,7 +21,7 @@ int postgres_error(const char *message, enum error_code code, struct crown_error
     size_t length = strcspn(message, "\n");
     (void)error_set(err, code, "%.*s", (int)length, message);
     if (err != NULL)
-        log_redact(err->message);
+        redact(err->message);
     return -1;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "base/log.h"
+#include "base/redact.h"
 
 char **title_take_arguments(int argc, char **argv, char **envp)
 {
@@ -28,7 +28,7 @@ void title_line(const char *text)
 {
     char clean[512];
     (void)snprintf(clean, sizeof(clean), "%s", text);
-    log_redact(clean);
+    redact(clean);
     /* "-": without the program's own name in front (setproctitle(3bsd)). */
     setproctitle("-%s", clean);
 }

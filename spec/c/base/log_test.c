@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/redact.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -253,7 +254,7 @@ static void secrets_are_blotted_out(void **state)
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         char text[100];
         (void)strcpy(text, pairs[i][0]);
-        log_redact(text);
+        redact(text);
         assert_string_equal(text, pairs[i][1]);
     }
 }

@@ -19,6 +19,7 @@ static pid_t stopped_child(const char *name)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where an assertion fails */
         (void)prctl(PR_SET_NAME, name);
         (void)raise(SIGSTOP);
         _exit(0);

@@ -1,0 +1,69 @@
+#include "base/redact.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+/* Replaces `length` bytes at `from` by "***", or by fewer stars where there is less room. */
+static char *blot(char *from, size_t length)
+{
+    size_t stars = length < 3 ? length : 3;
+    memset(from, '*', stars);
+    memmove(from + stars, from + length, strlen(from + length) + 1);
+    return from + stars;
+}
+
+/* Whether a lone word before the '@' is a user: elsewhere it is a password, as in redis://, or a
+ * token, as in nats://, or may be. */
+static bool names_users(const char *text, const char *scheme_end)
+{
+    static const char *const schemes[] = {
+        "http",     "https",      "etcd",    "etcds",
+        "postgres", "postgresql", "advisory"}; /* postgres+advisory */
+    const char *scheme = scheme_end;
+    while (scheme > text && isalnum((unsigned char)scheme[-1]))
+        scheme--;
+    size_t length = (size_t)(scheme_end - scheme);
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        if (strlen(schemes[i]) == length && strncasecmp(schemes[i], scheme, length) == 0)
+            return true;
+    return false;
+}
+
+static void redact_urls(char *text)
+{
+    char *at = text;
+    while ((at = strstr(at, "://")) != NULL) {
+        at += 3;
+        char *end = at + strcspn(at, "/?# \t\n");
+        /* The last '@' ends the user part: a password may hold others. */
+        char *host = end;
+        while (host > at && *host != '@')
+            host--;
+        char *colon = memchr(at, ':', (size_t)(host - at));
+        if (*host == '@' && colon != NULL)
+            at = blot(colon + 1, (size_t)(host - colon - 1));
+        else if (*host == '@' && !names_users(text, at - 3))
+            at = blot(at, (size_t)(host - at));
+    }
+}
+
+void redact(char *text)
+{
+    static const char *const keys[] = {"password=", "secret=", "token="};
+    redact_urls(text);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        char *at = text;
+        while ((at = strcasestr(at, keys[i])) != NULL) {
+            at += strlen(keys[i]);
+            if (*at == '"' || *at == '\'') {
+                const char quote[] = {*at++, '\0'};
+                at = blot(at, strcspn(at, quote));
+            } else {
+                at = blot(at, strcspn(at, "& \t\n\"',;"));
+            }
+        }
+    }
+}
