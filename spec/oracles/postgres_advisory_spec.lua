@@ -44,6 +44,45 @@ describe("the advisory lock oracle on Postgres", function()
     assert.equal("granted", one:refresh()[1])
   end)
 
+  -- What only the statement itself can see to: the lock is lost, or the store is doubted, between a look and the win.
+  it("enters nobody as the leader who has not the lock, nor while the store is sat out (R12)", function()
+    local one, two = candidate "one", candidate "two"
+    assert.equal("granted", one:claim()[1])
+    local session = two.state.session
+    assert.is_nil((session:win(assert(session:ready()))))
+    assert.equal("granted", one:refresh()[1])
+    one:abdicate()
+    server:sql "UPDATE crown_store_v1 SET trusted_at = clock_timestamp() + interval '1 h' WHERE part = 'advisory'"
+    local generation = assert(session:ready())
+    assert.is_true(session:try(generation))
+    local epoch = session:win(generation)
+    server:sql "UPDATE crown_store_v1 SET trusted_at = clock_timestamp() WHERE part = 'advisory'"
+    assert.is_nil(epoch)
+    assert.is_number(session:win(generation))
+  end)
+
+  it("takes back only the promise of the term that it releases", function()
+    local one = candidate("one", { ttl = 30 })
+    local epoch = one:claim()[4]
+    one.state.session:release(epoch - 1)
+    local left = server:sql("SELECT extract(epoch FROM acting_until - clock_timestamp())::float8 AS left FROM crown_advisory_v1 "
+      .. "WHERE lock_name = $1", name)[1].left
+    assert.is_true(left > 10)
+  end)
+
+  it("keeps no lock that it was given with an answer that was lost", function()
+    local one, two = candidate "one", candidate "two"
+    local session = one.state.session
+    local generation, lock_call = assert(session:ready()), session.lock_call
+    function session.lock_call(...)
+      assert.is_true(lock_call(...)[1].got)
+      return nil, "no answer in the time allowed", "timeout"
+    end
+    assert.is_nil((session:try(generation)))
+    session.lock_call = nil
+    eventually(function() return two:claim()[1] == "granted" end)
+  end)
+
   it("uses the first 64 bits of the MD5 of the name as its key", function()
     candidate("one"):claim()
     local key = server:sql("SELECT left(md5($1), 16) AS hex", name)[1].hex
