@@ -126,6 +126,10 @@ local function make_spec(where, checked, word, module, prepared)
     has_campaign = prepared.functions.campaign ~= nil,
   }
   check_children(where, checked, spec)
+  if module.hands_over and spec.child and spec.child.uid then
+    usage.error("%s: child: user: with the oracle '%s' the child holds %s, which another user must not have: take a lease",
+      where, word, module.hands_over)
+  end
   return spec
 end
 

@@ -14,6 +14,9 @@ local store_options = require "crown.oracle.options"
 local Advisory = {}
 Advisory.__index = Advisory
 
+--- What a leader's child holds, so that it may not run as another user.
+Advisory.hands_over = "the open session of the database"
+
 local DEFAULT_CHECK = 5
 
 local function check_key(key)

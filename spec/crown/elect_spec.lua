@@ -55,6 +55,8 @@ describe("crown.elect", function()
         restart = { policy = "always" } } }, "policy must be one of" },
       { "a user that is not there", { name = "x", oracle = "memory:", child = { command = { "true" }, user = "nobody-at-all" } },
         "no user 'nobody%-at%-all'" },
+      { "a child of another user that would hold a session of the database", { name = "x", oracle = "postgres+advisory://h/d",
+        child = { command = { "true" }, user = 65534 } }, "the open session of the database, which another user must not have" },
       { "a handler that is no function", { name = "x", oracle = "memory:", handlers = { won = 1 } }, "handlers.won must be a function" },
       { "a handler that is misspelt", { name = "x", oracle = "memory:", handlers = { wonn = print } }, "did you mean 'won'" },
       { "timing that could overlap, with the sum (R2)", { name = "x", oracle = { "memory", ttl = 2 }, stop_timeout = 2 },

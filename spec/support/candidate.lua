@@ -4,9 +4,9 @@ local eventually = require "crown.testing.eventually"
 local ffi = require "ffi"
 local program = require "support.program"
 local read_file = require "crown.text.read_file"
+local signals = require "support.signals"
 
 ffi.cdef [[
-int kill(int pid, int signal);
 int fork(void); int setpgid(int pid, int group); int execve(const char *path, char *const argv[], char *const envp[]);
 int waitpid(int pid, int *status, int options); int open(const char *path, int flags, int mode); int dup2(int from, int to);
 void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request, ...);
@@ -17,7 +17,6 @@ Candidate.__index = Candidate
 
 local REJECTED = "leadership.rejected" -- which a follower's log tells, whatever its level
 local WNOHANG = 1
-local SIGNALS = { KILL = 9, STOP = 19, CONT = 18, TERM = 15, INT = 2, HUP = 1 }
 local O_RDWR, O_CREATE_APPEND = 2, 2 + 64 + 1024
 local TIOCSCTTY = 0x540E
 
@@ -115,25 +114,25 @@ function Candidate:hurt(signal, ...)
   end
   assert(#pids > 0, "nobody to hurt")
   local at = crown.now()
-  for _, pid in ipairs(pids) do ffi.C.kill(pid, SIGNALS[signal]) end
+  signals.send_all(pids, signal)
   return at
 end
 
 --- Sends a signal to the supervisor, as a user does.
 function Candidate:signal(signal)
   local at = crown.now()
-  ffi.C.kill(self.pid, SIGNALS[signal])
+  signals.send(self.pid, signal)
   return at
 end
 
 --- Sends a signal to its whole process group, as a terminal does.
 function Candidate:signal_group(signal)
-  ffi.C.kill(-self.pid, SIGNALS[signal])
+  signals.send(-self.pid, signal)
 end
 
 --- Sends a signal to the process that was started, whatever it is.
 function Candidate:hurt_self(signal)
-  ffi.C.kill(self.pid, SIGNALS[signal])
+  signals.send(self.pid, signal)
 end
 
 -- A thread on another core goes on until it has noticed.
@@ -145,6 +144,17 @@ local function is_stopped(pid)
     if state ~= "T" then return false end
   end
   return true
+end
+
+--- Pids of a process and of all that it has started.
+-- @number pid
+-- @treturn table parents first
+function Candidate.tree(pid)
+  local found = { pid }
+  for _, child in ipairs(children_of(pid)) do
+    for _, one in ipairs(Candidate.tree(child)) do found[#found + 1] = one end
+  end
+  return found
 end
 
 --- Stops the process that was started, and waits until none of its threads runs.
@@ -174,13 +184,13 @@ end
 function Candidate:destroy()
   if self.code then return end
   for _, kind in ipairs { "runtime", "keeper", "warden", "child" } do
-    for _, pid in ipairs(self:pids(kind)) do ffi.C.kill(pid, SIGNALS.CONT) end
+    signals.send_all(self:pids(kind), "CONT")
   end
-  ffi.C.kill(self.pid, SIGNALS.CONT)
-  ffi.C.kill(self.pid, SIGNALS.TERM)
+  signals.send(self.pid, "CONT")
+  signals.send(self.pid, "TERM")
   local fine = pcall(self.wait, self, 5)
   if not fine then
-    ffi.C.kill(self.pid, SIGNALS.KILL)
+    signals.send(self.pid, "KILL")
     self:wait(5)
   end
 end

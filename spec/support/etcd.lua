@@ -8,25 +8,48 @@ local tempdir = require "support.tempdir"
 local Etcd = {}
 Etcd.__index = Etcd
 
+local function new(authority, more)
+  local self = setmetatable({ dir = tempdir(), port = port.free(), peer = "http://127.0.0.1:" .. port.free(), authority = authority,
+    more = more or {} }, Etcd)
+  self.endpoint = "127.0.0.1:" .. self.port
+  self.client = (authority and "https://" or "http://") .. self.endpoint
+  self.url = (authority and "etcds://" or "etcd://") .. self.endpoint
+  return self
+end
+
 --- Starts a server.
 -- @string[opt] authority the directory of support.authority: then it speaks TLS
 -- @tparam[opt] table more words for its command line
 function Etcd.start(authority, more)
-  local self = setmetatable({ dir = tempdir(), port = port.free(), peer_port = port.free(), authority = authority,
-    more = more or {} }, Etcd)
-  self.endpoint = "127.0.0.1:" .. self.port
-  self.url = (authority and "etcds://" or "etcd://") .. self.endpoint
+  local self = new(authority, more)
+  self.members = "default=" .. self.peer
   self:up()
   return self
 end
 
---- Starts the process, with the data of before.
-function Etcd:up()
-  local client = (self.authority and "https://" or "http://") .. self.endpoint
-  local peer = "http://127.0.0.1:" .. self.peer_port
+--- Starts servers that are one cluster.
+-- @number count
+-- @treturn table of servers
+function Etcd.cluster(count)
+  local servers, members = {}, {}
+  for i = 1, count do
+    servers[i] = new(nil, { "--name", "e" .. i, "--heartbeat-interval", "50", "--election-timeout", "500" })
+    members[i] = ("e%d=%s"):format(i, servers[i].peer)
+  end
+  for _, one in ipairs(servers) do
+    one.members = table.concat(members, ",")
+    one:launch()
+  end
+  for _, one in ipairs(servers) do one:await() end
+  return servers
+end
+
+--- Starts the process, with the data of before, without waiting for it: of a cluster one server alone does not answer.
+function Etcd:launch()
+  local client, peer = self.client, self.peer
   local args = {
     "--data-dir", self.dir .. "/data", "--listen-client-urls", client, "--advertise-client-urls", client,
-    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" .. peer,
+    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", self.members,
     "--log-level", "error", "--unsafe-no-fsync" }
   if self.authority then
     for _, word in ipairs { "--cert-file", self.authority .. "/s.crt", "--key-file", self.authority .. "/s.key" } do
@@ -35,10 +58,20 @@ function Etcd:up()
   end
   for _, word in ipairs(self.more) do args[#args + 1] = word end
   self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = args }
+end
+
+--- Waits until it answers.
+function Etcd:await()
   eventually(function()
-    local answer = crown.http.request { url = client .. "/health", timeout = 1, insecure = true }
+    local answer = crown.http.request { url = self.client .. "/health", timeout = 1, insecure = true }
     return answer and answer.body:find '"true"'
-  end, 20)
+  end, 30)
+end
+
+--- Starts the process, with the data of before.
+function Etcd:up()
+  self:launch()
+  self:await()
 end
 
 --- Ends the process, as in a crash.

@@ -12,12 +12,23 @@ Nats.__index = Nats
 function Nats.start(options)
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options or {} }, Nats)
   self.url = ("nats://127.0.0.1:%d"):format(self.port)
-  local file = assert(io.open(self.dir .. "/config", "w"))
-  file:write(("listen: 127.0.0.1:%d\njetstream { store_dir: %s/data }\n%s\n"):format(self.port, self.dir,
-    self.options.config or ""))
-  file:close()
+  self:write ""
   self:up()
   return self
+end
+
+function Nats:write(more)
+  local file = assert(io.open(self.dir .. "/config", "w"))
+  file:write(("listen: 127.0.0.1:%d\njetstream { store_dir: %s/data }\n%s\n%s\n"):format(self.port, self.dir,
+    self.options.config or "", more))
+  file:close()
+end
+
+--- Has it read its configuration again, with more lines; its clients stay, where they may.
+-- @string more
+function Nats:configure(more)
+  self:write(more)
+  self.process:signal "HUP"
 end
 
 --- Starts servers that are one cluster.

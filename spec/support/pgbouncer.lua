@@ -19,6 +19,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 1
 max_client_conn = 100
+server_login_retry = 1
 logfile =
 pidfile =
 ]]
@@ -28,15 +29,20 @@ function Pgbouncer.start(server)
   local self = setmetatable({ port = port.free(), dir = tempdir() }, Pgbouncer)
   self:write(server)
   assert(crown.exec { "/bin/chmod", "755", self.dir })
+  self.url = ("postgres://crown@127.0.0.1:%d/crown"):format(self.port)
+  self:up()
+  return self
+end
+
+--- Starts the process.
+function Pgbouncer:up()
   self.process = Candidate.start { program = "/usr/sbin/pgbouncer", node = "pgbouncer", log = self.dir .. "/log",
     args = { "-u", "postgres", self.dir .. "/config.ini" } }
-  self.url = ("postgres://crown@127.0.0.1:%d/crown"):format(self.port)
   eventually(function()
     local client = crown.postgres.connect(self.url)
     if client then client:close() end
     return client
-  end, 10)
-  return self
+  end, 20)
 end
 
 function Pgbouncer:write(server)
@@ -52,9 +58,12 @@ function Pgbouncer:lead_to(server)
   self.process:signal "HUP"
 end
 
-function Pgbouncer:destroy()
+--- Ends the process, as in a crash.
+function Pgbouncer:down()
   self.process:signal "KILL"
   self.process:wait(5)
 end
+
+Pgbouncer.destroy = Pgbouncer.down
 
 return Pgbouncer

@@ -4,6 +4,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local ffi = require "ffi"
 local port = require "support.port"
+local signals = require "support.signals"
 local tempdir = require "support.tempdir"
 
 ffi.cdef "unsigned geteuid(void);"
@@ -11,8 +12,9 @@ ffi.cdef "unsigned geteuid(void);"
 local Postgres = {}
 Postgres.__index = Postgres
 
--- Postgres refuses to run as root.
-local AS_USER = ffi.C.geteuid() == 0 and { "/usr/sbin/runuser", "-u", "postgres", "--" } or {}
+-- Postgres refuses to run as root. setpriv becomes what it starts, and leaves no process between.
+local AS_USER = ffi.C.geteuid() == 0
+  and { "/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--" } or {}
 
 local function bin(name)
   for version = 30, 12, -1 do
@@ -96,6 +98,10 @@ function Postgres:down(mode)
   run(bin "pg_ctl", "-D", self.data, "-m", mode or "fast", "-w", "stop")
   self.process:wait(20)
 end
+
+--- Stops every process of the server, or lets them go on.
+function Postgres:freeze() signals.send_all(Candidate.tree(self.process.pid), "STOP") end
+function Postgres:thaw() signals.send_all(Candidate.tree(self.process.pid), "CONT") end
 
 --- A client of the superuser's, for the spec's own statements.
 function Postgres:admin(database)

@@ -2,15 +2,13 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local ffi = require "ffi"
 local port = require "support.port"
 local read_file = require "crown.text.read_file"
+local signals = require "support.signals"
 local tempdir = require "support.tempdir"
 
 local Proxy = {}
 Proxy.__index = Proxy
-
-local STOP, CONT, KILL = 19, 18, 9
 
 --- Starts a proxy to a loopback port.
 function Proxy.start(target)
@@ -26,13 +24,13 @@ function Proxy.start(target)
 end
 
 -- The proxy and the processes that it has forked for its connections are one process group.
-function Proxy:signal(number)
-  ffi.C.kill(-self.process.pid, number)
+function Proxy:signal(name)
+  signals.send(-self.process.pid, name)
 end
 
 function Proxy:freeze()
   local at = crown.now()
-  self:signal(STOP)
+  self:signal "STOP"
   return at
 end
 
@@ -40,17 +38,17 @@ end
 function Proxy:freeze_connections()
   local pid = self.process.pid
   for child in read_file(("/proc/%d/task/%d/children"):format(pid, pid)):gmatch "%d+" do
-    ffi.C.kill(tonumber(child), STOP)
+    signals.send(tonumber(child), "STOP")
   end
   return crown.now()
 end
 
 function Proxy:thaw()
-  self:signal(CONT)
+  self:signal "CONT"
 end
 
 function Proxy:destroy()
-  self:signal(KILL)
+  self:signal "KILL"
   self.process:wait(5)
 end
 

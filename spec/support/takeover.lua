@@ -82,7 +82,7 @@ return function(title, store)
 
     it("leaves no overlap when the leader is cut off with a reset, and the way stays closed", function()
       local url = through_proxy()
-      local term = fails_over(function() proxy:signal(9) end, url)
+      local term = fails_over(function() proxy:signal "KILL" end, url)
       assert.equal("two", term.node)
     end)
 

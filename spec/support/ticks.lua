@@ -1,14 +1,10 @@
 --- Reads the ticks of children (spec/support/ticker.c): who led when, and whether two led at once.
 local eventually = require "crown.testing.eventually"
-local ffi = require "ffi"
 local files = require "crown.core.files"
 local read_file = require "crown.text.read_file"
-
-ffi.cdef "int kill(int pid, int signal);"
+local signals = require "support.signals"
 
 local ticks = {}
-
-local SIGKILL = 9
 
 -- So many ticks of a new child are waited for before anybody says that the old one is silent.
 local SETTLED = 20
@@ -202,7 +198,7 @@ end
 --- The last look, when all candidates have ended: raises what is wrong, or what ticks on, which is killed then.
 function ticks.finish(path)
   local alive = ticks.alive(path)
-  for _, pid in ipairs(alive) do ffi.C.kill(pid, SIGKILL) end
+  signals.send_all(alive, "KILL")
   if #alive > 0 then error(("%d processes tick on when all candidates have ended"):format(#alive), 2) end
   ticks.verify(path)
 end

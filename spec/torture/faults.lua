@@ -1,5 +1,7 @@
 --- What can happen to a candidate or to its way to the store. A fault begins, lasts, and ends: `begin(world, who, random)`
 -- returns what ends it, or nothing where that is its end. `weight`: how often it is drawn.
+local signals = require "support.signals"
+
 local KINDS = { "supervise", "runtime", "keeper", "warden" }
 
 local faults = {}
@@ -39,9 +41,9 @@ faults.stop = { weight = 4, begin = function(world, who, random)
   for _, kind in ipairs(kinds) do
     for _, pid in ipairs(member:pids(kind)) do stopped[#stopped + 1] = pid end
   end
-  world.signal(stopped, "STOP")
+  signals.send_all(stopped, "STOP")
   return function()
-    world.signal(stopped, "CONT")
+    signals.send_all(stopped, "CONT")
     world:start_again(who)
   end
 end }
@@ -54,7 +56,7 @@ end }
 
 faults.kill_child = { weight = 2, begin = function(world, who)
   world:say("kill the child of %s", who.node)
-  world.signal(who.member:pids "child", "KILL")
+  signals.send_all(who.member:pids "child", "KILL")
 end }
 
 faults.clock = { weight = 1, begin = function(world, who, random)

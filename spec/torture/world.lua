@@ -2,30 +2,22 @@
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local faults = require "torture.faults"
-local ffi = require "ffi"
 local judge = require "torture.judge"
 local new_random = require "torture.random"
+local signals = require "support.signals"
 local ticks = require "support.ticks"
 local Way = require "torture.way"
 local WrongClock = require "support.wrong_clock"
 
-ffi.cdef "int kill(int pid, int signal);"
-
 local World = {}
 World.__index = World
 
-local SIGNALS = { KILL = 9, STOP = 19, CONT = 18 }
 local NODES = { "ann", "ben", "cat" }
 local FIRST_TICK = 40 -- seconds until somebody leads on a fresh store
 local SETTLED = 20    -- ticks of the last leader, before the run is judged
 
 --- How many candidates there are.
 World.CANDIDATES = #NODES
-
---- Sends a signal to processes that may be gone.
-function World.signal(pids, name)
-  for _, pid in ipairs(pids) do ffi.C.kill(pid, SIGNALS[name]) end
-end
 
 --- Makes one; the candidates are started.
 -- @tparam table store of torture.stores
@@ -128,7 +120,7 @@ function World:destroy()
   end
   self.cluster:destroy()
   local alive = ticks.alive(self.cluster.ticks)
-  World.signal(alive, "KILL")
+  signals.send_all(alive, "KILL")
   return #alive > 0 and { ("%d processes tick on when all candidates have ended"):format(#alive) } or {}
 end
 

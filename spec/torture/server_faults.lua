@@ -1,0 +1,68 @@
+--- What can happen to a store, whatever store it is. A fault begins, lasts, and ends: `begin(world, random)` returns what
+-- ends it, or nothing where that is its end.
+local server_faults = {}
+
+--- Of a server process: it crashes and comes back with what it has, or it is frozen.
+-- @tparam table hands `down()`, `up()`, `freeze()`, `thaw()`
+-- @treturn table the faults
+function server_faults.of(hands)
+  return {
+    restart = { weight = 2, begin = function(world)
+      world:say "the store crashes"
+      hands.down()
+      return hands.up
+    end },
+    freeze = { weight = 2, begin = function(world)
+      world:say "the store freezes"
+      hands.freeze()
+      return hands.thaw
+    end },
+  }
+end
+
+--- The same, of whichever server `pick` names when it happens.
+-- @tparam function pick `pick(random)` returns a server with `down`, `up`, `freeze`, `thaw`
+-- @treturn table the faults
+function server_faults.of_one(pick)
+  return {
+    restart = { weight = 2, begin = function(world, random)
+      local server = pick(random)
+      world:say("a server of the store crashes: port %d", server.port)
+      server:down()
+      return function() server:up() end
+    end },
+    freeze = { weight = 2, begin = function(world, random)
+      local server = pick(random)
+      world:say("a server of the store freezes: port %d", server.port)
+      server:freeze()
+      return function() server:thaw() end
+    end },
+  }
+end
+
+--- Whoever leads is asked to go.
+-- @tparam table store with `url()`
+function server_faults.evict(store)
+  return { weight = 2, begin = function(world)
+    world:say "evict"
+    world:command { "evict", "--force", "--wait", "1", "--oracle", store.url(), "spec" }
+  end }
+end
+
+--- The store comes back without anything, also without its epochs: its page says so.
+-- @tparam table server with `down`, `wipe`, `up`
+-- @tparam[opt] function ready called when it is up again
+function server_faults.wipe(server, ready)
+  return { weight = 1, begin = function(world)
+    world:say "the store comes back without data"
+    world.anew = true
+    server:down()
+    server:wipe()
+    return function()
+      server:up()
+      if ready then ready() end
+    end
+  end }
+end
+
+return server_faults

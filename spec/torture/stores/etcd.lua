@@ -1,0 +1,45 @@
+--- etcd: one server, with users; three servers.
+local Etcd = require "support.etcd"
+local server_faults = require "torture.server_faults"
+
+local etcd = {}
+
+local TTL = 2
+local COST = 4 * TTL + 4
+local LOGIN = "root:secret"
+
+function etcd.single()
+  local server = Etcd.start()
+  local function secure()
+    server:ctl("user", "add", LOGIN)
+    server:ctl("user", "grant-role", "root", "root")
+    server:ctl("auth", "enable")
+  end
+  secure()
+  local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
+  function store.url(number) return ("etcd://%s@127.0.0.1:%d"):format(LOGIN, number or server.port) end
+  store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
+    freeze = function() server:freeze() end, thaw = function() server:thaw() end }
+  store.faults.wipe = server_faults.wipe(server, secure)
+  store.faults.users = { weight = 1, begin = function(world)
+    world:say "a user is added"
+    server:ctl("--user", LOGIN, "user", "add", ("user%.0f:x"):format(os.clock() * 1e6))
+  end }
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+function etcd.three()
+  local servers = Etcd.cluster(3)
+  local hosts = {}
+  for i, one in ipairs(servers) do hosts[i] = one.endpoint end
+  local store = { ttl = TTL, cost = COST + 4, server = { destroy = function()
+    for _, one in ipairs(servers) do one:destroy() end
+  end } }
+  function store.url() return "etcd://" .. table.concat(hosts, ",") end
+  store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+return etcd

@@ -1,0 +1,40 @@
+--- NATS: one server; three servers with a bucket that all of them keep.
+local Nats = require "support.nats"
+local server_faults = require "torture.server_faults"
+
+local nats = {}
+
+local TTL = 3
+local COST = 4 * TTL + 4
+local CHANGE_OF_LEADER = 8 -- seconds in which a stream has none, beside what every fault costs
+
+-- Epochs are revisions: they begin anew with a bucket (docs/oracle-nats.md), so none is made anew here.
+function nats.single()
+  local server = Nats.start()
+  local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
+  function store.url(number) return ("nats://127.0.0.1:%d/SPEC"):format(number or server.port) end
+  store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
+    freeze = function() server:freeze() end, thaw = function() server:thaw() end }
+  store.faults.users = { weight = 1, begin = function(world)
+    world:say "logins are asked for"
+    server:configure "authorization { user: joe, password: secret }"
+    return function() server:configure "" end
+  end }
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+function nats.three()
+  local servers = Nats.cluster(3)
+  local hosts = {}
+  for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
+  local store = { ttl = TTL, cost = COST + CHANGE_OF_LEADER, server = { destroy = function()
+    for _, one in ipairs(servers) do one:destroy() end
+  end } }
+  function store.url() return ("nats://%s/SPEC?replicas=3"):format(table.concat(hosts, ",")) end
+  store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+return nats

@@ -1,0 +1,99 @@
+--- Postgres: the lease and the advisory lock, a standby that is promoted, and the lease behind a connection pooler.
+local Pgbouncer = require "support.pgbouncer"
+local Postgres = require "support.postgres"
+local server_faults = require "torture.server_faults"
+
+local postgres = {}
+
+local TTL = 2
+local COST = 4 * TTL + 4
+
+-- A server that another one may take the place of: `hands.server` is the one that counts.
+local function faults_of(hands)
+  local faults = server_faults.of { down = function() hands.server:down "immediate" end, up = function() hands.server:up() end,
+    freeze = function() hands.server:freeze() end, thaw = function() hands.server:thaw() end }
+  faults.sessions = { weight = 2, begin = function(world)
+    world:say "the store ends all sessions"
+    hands.server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
+  end }
+  -- It lacks what was written while it was cut off.
+  faults.failover = { weight = 1, begin = function(world)
+    world:say "a standby falls behind"
+    local standby = hands.server:replica()
+    standby:freeze()
+    return function()
+      world:say "fail over to it"
+      hands.server:down "immediate"
+      standby:thaw()
+      standby:promote()
+      hands.server = standby
+      if hands.moved then hands.moved(standby) end
+    end
+  end }
+  -- Files that are copied back keep their timeline: where nobody knows better, epochs are given again, as the pages say.
+  faults.older_data = { weight = 1, begin = function(world)
+    world:say "the store comes back with older data"
+    world.anew = true
+    hands.server:down "fast"
+    local restore = hands.server:backup()
+    hands.server:up()
+    return function()
+      hands.server:down "immediate"
+      restore()
+      hands.server:up()
+    end
+  end }
+  faults.truncate = { weight = 1, begin = function(world)
+    world:say "truncate and empty the tables, as far as that is allowed"
+    for _, name in ipairs { "crown_lease_v1", "crown_advisory_v1" } do
+      pcall(hands.server.sql, hands.server, "TRUNCATE " .. name)
+      pcall(hands.server.sql, hands.server, "DELETE FROM " .. name)
+    end
+  end }
+  faults.users = { weight = 1, begin = function(world)
+    world:say "the user may not log in"
+    hands.server:sql "ALTER ROLE crown NOLOGIN"
+    hands.server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
+    return function() hands.server:sql "ALTER ROLE crown LOGIN" end
+  end }
+  return faults
+end
+
+local function direct(scheme)
+  local hands = { server = Postgres.start() }
+  local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
+  function store.port() return hands.server.port end
+  function store.url(number) return ("%s://crown@127.0.0.1:%d/crown"):format(scheme, number or hands.server.port) end
+  store.faults = faults_of(hands)
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+function postgres.lease() return direct "postgres" end
+
+function postgres.advisory() return direct "postgres+advisory" end
+
+function postgres.bouncer()
+  local hands = { server = Postgres.start() }
+  local bouncer = Pgbouncer.start(hands.server)
+  function hands.moved(server) bouncer:lead_to(server) end
+  local store = { ttl = TTL, cost = COST + 3, port = function() return bouncer.port end, server = { destroy = function()
+    bouncer:destroy()
+    hands.server:destroy()
+  end } }
+  function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown"):format(number or bouncer.port) end
+  store.faults = faults_of(hands)
+  store.faults.evict = server_faults.evict(store)
+  store.faults.reload = { weight = 2, begin = function(world)
+    world:say "the pooler reads its configuration again"
+    bouncer:lead_to(hands.server)
+  end }
+  store.faults.pooler = { weight = 2, begin = function(world)
+    world:say "the pooler crashes"
+    bouncer:down()
+    return function() bouncer:up() end
+  end }
+  return store
+end
+
+return postgres

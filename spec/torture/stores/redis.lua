@@ -1,0 +1,104 @@
+--- Redis: one server; a primary with a replica and its Sentinels; a cluster of six.
+local eventually = require("crown.testing").eventually
+local Redis = require "support.redis"
+local RedisCluster = require "support.redis_cluster"
+local server_faults = require "torture.server_faults"
+
+local redis = {}
+
+local TTL = 2
+local FAILOVER = 6 -- seconds that a failover takes at most, beside what every fault costs
+local COST = 4 * TTL + 2
+local KEY = "crown:{spec}:lease"
+
+local function flush(pick)
+  return { weight = 1, begin = function(world)
+    world:say "FLUSHALL"
+    pick():call "FLUSHALL"
+  end }
+end
+
+-- New connections are refused for a while, and those that there are end: somebody changed the password.
+local function users(server)
+  return { weight = 1, begin = function(world)
+    world:say "the password is changed"
+    server:call("CONFIG", "SET", "requirepass", "other")
+    server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    return function() server:call("CONFIG", "SET", "requirepass", "") end
+  end }
+end
+
+function redis.single()
+  local server = Redis.start()
+  local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
+  function store.url(number) return ("redis://127.0.0.1:%d"):format(number or server.port) end
+  store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
+    freeze = function() server:freeze() end, thaw = function() server:thaw() end }
+  store.faults.flush = flush(function() return server end)
+  store.faults.users = users(server)
+  store.faults.sessions = { weight = 1, begin = function(world)
+    world:say "the store ends all sessions"
+    server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+  end }
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+local SENTINEL = "sentinel monitor mine 127.0.0.1 %d 2\nsentinel down-after-milliseconds mine 500\n"
+  .. "sentinel failover-timeout mine 2000\n"
+
+-- Two servers, of which the Sentinels make one the primary; a server that comes back is made a replica by them.
+function redis.sentinel()
+  local servers, sentinels, hosts = { Redis.start() }, {}, {}
+  servers[2] = Redis.start { config = ("replicaof 127.0.0.1 %d\n"):format(servers[1].port) }
+  eventually(function() return servers[1]:call("INFO", "replication"):find "state=online" end, 30)
+  for i = 1, 3 do
+    sentinels[i] = Redis.start { sentinel = true, config = SENTINEL:format(servers[1].port) }
+    hosts[i] = "127.0.0.1:" .. sentinels[i].port
+  end
+  eventually(function() return sentinels[1]:call("SENTINEL", "ckquorum", "mine") end, 30)
+  eventually(function() return #sentinels[1]:call("SENTINEL", "replicas", "mine") == 1 end, 30)
+  local function primary()
+    local place = sentinels[1]:call("SENTINEL", "get-master-addr-by-name", "mine")
+    return tonumber(place[2]) == servers[1].port and servers[1] or servers[2]
+  end
+  local all = { unpack(servers) }
+  for _, one in ipairs(sentinels) do all[#all + 1] = one end
+  local store = { ttl = TTL, cost = COST + FAILOVER, server = { destroy = function()
+    for _, one in ipairs(all) do one:destroy() end
+  end } }
+  function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine" end
+  store.faults = server_faults.of_one(primary)
+  store.faults.flush = flush(primary)
+  store.faults.failover = { weight = 2, begin = function(world)
+    world:say "a Sentinel fails over"
+    sentinels[2]:call("SENTINEL", "failover", "mine")
+  end }
+  store.faults.sentinel = { weight = 1, begin = function(world, random)
+    local one = sentinels[1 + random(2)]
+    world:say("Sentinel %d crashes", one.port)
+    one:down()
+    return function() one:up() end
+  end }
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+function redis.cluster()
+  local cluster = RedisCluster.start()
+  local function keeper() return (cluster:keeper(KEY)) end
+  local store = { ttl = TTL, cost = COST + FAILOVER, server = cluster }
+  function store.url() return cluster:seeds() end
+  store.faults = server_faults.of_one(keeper)
+  store.faults.any_restart = server_faults.of_one(function(random) return cluster.servers[random(#cluster.servers)] end).restart
+  store.faults.flush = flush(keeper)
+  store.faults.failover = { weight = 2, begin = function(world)
+    local server, replica = cluster:keeper(KEY)
+    world:say("port %d hands its slots over to %s", server.port, replica and replica.port or "nobody")
+    if replica then replica:call("CLUSTER", "FAILOVER") end
+  end }
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+return redis
