@@ -40,6 +40,16 @@ static bool is_itself(const struct rounds_process *process)
            errno != ESRCH;
 }
 
+/* Whether it is a child of this process. Asked of the kernel: /proc may hide it (hidepid of
+ * proc(5)), and who loses its parent comes to us in the end. */
+static bool is_ours(const struct rounds_process *process)
+{
+    siginfo_t info;
+    bool stands = process->pidfd >= 0;
+    return waitid(stands ? P_PIDFD : P_PID, (id_t)(stands ? process->pidfd : process->pid), &info,
+                  WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
 static void visit(struct round *round, const struct rounds_process *parent);
 
 /* The list is a moment old: who was on it may be gone, and its number another's, who must not be
@@ -49,8 +59,7 @@ static void kill_child(struct round *round, const struct rounds_process *parent,
     const struct rounds_process child = {.pid = pid, .pidfd = pidfd_open(pid, 0)};
     if (child.pidfd < 0 && errno == ESRCH)
         return;
-    pid_t above = process_stat(pid).parent;
-    if (above == getpid() || (above == parent->pid && is_itself(parent))) {
+    if (is_ours(&child) || (process_stat(pid).parent == parent->pid && is_itself(parent))) {
         /* Parents first: a dead parent forks no more, and its children come to us, the subreaper.
          */
         if (send_kill(&child) < 0 && errno != ESRCH)

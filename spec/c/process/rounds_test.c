@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -253,6 +254,45 @@ static void whichever_of_its_threads_has_forked_it(void **state)
     assert_killed_below_root(fork_nobody_in_a_thread);
 }
 
+/* A killer to whom /proc shows nobody that it may not trace (hidepid=2 of proc(5)), and below it
+ * one that lets nobody trace it, as agents that keep secrets do. @return 0 where it killed both
+ * that one and what it had forked; 9 where it cannot be tried. */
+static int kill_hidden(void)
+{
+    int first = -1;
+    int second = -1;
+    pid_t below = 0;
+    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("proc", "/proc", "proc", 0, "hidepid=2") < 0)
+        return 9;
+    if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0)
+        return 2; /* the group root sees all */
+    become_nobody();
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+        return 2;
+    pid_t hidden = fork_pair(&below);
+    if ((first = pidfd_open(hidden, 0)) < 0 || (second = pidfd_open(below, 0)) < 0)
+        return 3;
+    if (rounds_kill_once().pid != 0 || !ends(first))
+        return 4;
+    return rounds_kill_once().pid == 0 && ends(second) ? 0 : 5;
+}
+
+static void who_is_hidden_from_the_killer_is_killed(void **state)
+{
+    (void)state;
+    int status = 0;
+    if (getuid() != 0)
+        skip(); /* no other /proc without rights */
+    pid_t killer = fork();
+    if (killer == 0)
+        _exit(kill_hidden());
+    assert_int_equal(waitpid(killer, &status, 0), killer);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 9)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 /* @return whether the next process will have this number. */
 static bool give_number(pid_t number)
 {
@@ -318,6 +358,7 @@ static int run_all(void)
         TEST(who_has_come_to_the_killer_is_killed),
         TEST(who_is_below_one_that_may_not_be_killed_is_killed),
         TEST(whichever_of_its_threads_has_forked_it),
+        TEST(who_is_hidden_from_the_killer_is_killed),
         TEST(who_has_the_number_of_one_that_is_gone_is_spared_with_all_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
