@@ -35,6 +35,6 @@ local function measure(name, target, once, times)
   rows[#rows + 1] = { name, target, show(middle), show(least), show(most), tostring(#values) }
 end
 
-local GROUPS = { "start", "failover", "peers", "scale", "web", "postgres", "redis", "stores", "registry" }
+local GROUPS = { "start", "failover", "peers", "scale", "web", "postgres", "redis", "many", "stores", "registry" }
 for _, group in ipairs(GROUPS) do require(group)(measure) end
 tables.print({ "what", "target", "median", "min", "max", "n" }, rows)

@@ -128,7 +128,8 @@ end)
 
 --- Runs an app with many elections; it writes what it knows about itself to the file that is its first argument.
 -- @tparam table options `app` source, `args` behind the file, `settle` and `watch` in seconds, `meter` (function, optional)
--- @treturn table `{ pss = MB, cpu = % of a core, metered = % of what meter counts in seconds, text = what the app wrote }`
+-- @treturn table `{ pss = MB, descriptors = count, cpu = % of a core, metered = % of what meter counts in seconds,
+-- text = what the app wrote }`
 function probe.many(options)
   local dir = tempdir()
   local file = assert(io.open(dir .. "/app.lua", "w"))
@@ -145,8 +146,9 @@ function probe.many(options)
   cpu, metered = probe.cpu_seconds(pid) - cpu, meter() - metered
   eventually(function() return read(dir .. "/out") ~= "" end, 60)
   local pss = tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)") / 1024
+  local descriptors = select(2, crown.exec({ "ls", ("/proc/%d/fd"):format(pid) }).stdout:gsub("\n", ""))
   member:destroy()
-  return { pss = pss, cpu = cpu / seconds * 100, metered = metered / seconds * 100, text = read(dir .. "/out") }
+  return { pss = pss, descriptors = descriptors, cpu = cpu / seconds * 100, metered = metered / seconds * 100, text = read(dir .. "/out") }
 end
 
 return probe

@@ -115,9 +115,60 @@ describe("an oracle on a compare-and-swap store", function()
     two:claim()
     store.records = {}
     assert.is_true(two:claim()[2] > 20)
+    assert.equal(20, record_of(store).ttl)
     local other = candidate(store, "three", { ttl = 40 })
     assert.is_true(other:claim()[2] > 40)
     assert.equal(40, record_of(store).ttl)
+  end)
+
+  it("never writes the same text twice: some stores make the version of it", function()
+    local store = table_store()
+    candidate(store):claim()
+    local text = store.records["cas-" .. serial].text
+    store.records = {}
+    candidate(store):claim()
+    assert.are_not.equal(text, store.records["cas-" .. serial].text)
+  end)
+
+  it("ends with one doubt where candidates remember different things", function()
+    local store = table_store()
+    local one, two = candidate(store), candidate(store, "two")
+    local function hold(epoch, number)
+      store.records["cas-" .. serial] = { version = -number,
+        text = crown.json.encode { epoch = epoch, serial = number, ttl = 9, token = "t", claim = 1, node = "n" } }
+    end
+    hold(9, 10)
+    one:claim()
+    hold(1, 30)
+    two:claim()
+    hold(1, 5)
+    for _ = 1, 2 do
+      one:claim()
+      two:claim()
+    end
+    assert.same({ 9, true }, { record_of(store).epoch, record_of(store).doubted })
+    local writes = store.writes
+    one:claim()
+    two:claim()
+    assert.equal(writes, store.writes)
+  end)
+
+  it("does not take an old reading for a store that forgot", function()
+    local stale = false
+    local store
+    store = table_store { read = function(self)
+      local one = store.records[self.name]
+      if not one or stale then return false end
+      return one.text, one.version
+    end }
+    local one = candidate(store)
+    local epoch = win(one)[4]
+    stale = true
+    one.state.version = -1
+    assert.equal("unknown", one:refresh()[1])
+    stale = false
+    local verdict = one:refresh()
+    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
   end)
 
   it("takes a claim without an answer back, so that a late one fails", function()

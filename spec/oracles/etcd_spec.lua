@@ -1,5 +1,7 @@
 local authority = require "support.authority"
+local base64 = require "crown.text.base64"
 local Candidate = require "support.candidate"
+local contract = require "crown.election.contract"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local etcd = require "crown.oracles.etcd"
@@ -50,12 +52,10 @@ describe("the oracle on etcd", function()
     one:claim()
     two:claim()
     three:claim()
-    eventually(function() return two.state.watches[1] and two.state.watches[1].stream end)
-    eventually(function() return three.state.watches[1] and three.state.watches[1].stream end)
     one:abdicate()
-    eventually(function() return two:message() == "freed" end)
+    eventually(function() return two:message() == "look" end)
     assert.is_nil(three:message())
-    assert.equal("granted", two:call("handle_info", "freed")[1])
+    assert.equal("granted", two:call("handle_info", "look")[1])
   end)
 
   it("is the same election as that of etcdctl elect", function()
@@ -77,17 +77,19 @@ describe("the oracle on etcd", function()
   it("steps down at once when somebody deletes its key", function()
     local one = candidate "one"
     one:claim()
-    eventually(function() return one.state.watches[1] and one.state.watches[1].stream end)
     server:ctl("del", "--prefix", "e-" .. serial .. "/")
-    eventually(function() return one:message() == "check" end)
-    assert.equal("denied", one:call("handle_info", "check")[1])
+    eventually(function() return one:message() == "look" end)
+    assert.equal("denied", one:call("handle_info", "look")[1])
   end)
 
   it("keeps a follower's place for as long as it waits", function()
     local one, two = candidate("one", { ttl = 1 }), candidate("two", { ttl = 1 })
     one:claim()
     two:claim()
-    local key = two.state.key
+    local function second()
+      return server:ctl("get", "--prefix", "--keys-only", "--sort-by=CREATE", "e-" .. serial .. "/"):match "\n(e%-%S+)"
+    end
+    local key = second()
     -- Until a lease of the same time, which nobody keeps alive, is over.
     local lease = assert(server:ctl("lease", "grant", "1"):match "lease (%x+) granted")
     server:ctl("put", "--lease=" .. lease, "unkept-" .. serial, "here")
@@ -95,7 +97,7 @@ describe("the oracle on etcd", function()
       assert.equal("granted", one:refresh()[1])
       return server:ctl("get", "unkept-" .. serial) == ""
     end, 20)
-    assert.equal(key, two.state.key)
+    assert.equal(key, second())
     assert.equal("denied", two:claim()[1])
   end)
 
@@ -103,42 +105,46 @@ describe("the oracle on etcd", function()
     local one, two = candidate("one", { ttl = 10 }), candidate("two", { ttl = 10, refresh = 0.2 })
     one:claim()
     two:claim()
-    server:ctl("lease", "revoke", two.state.key:match "%x+$")
-    eventually(function() return two:message() == "again" end)
-    assert.equal("denied", two:call("handle_info", "again")[1])
+    server:ctl("lease", "revoke", two.state.session.hex)
+    eventually(function() return two:message() == "look" end, 20)
+    eventually(function() return two:call("handle_info", "look")[1] == "denied" end, 20)
     one:abdicate()
-    eventually(function() return two:call("handle_info", "freed")[1] == "granted" end)
+    eventually(function() return two:call("handle_info", "look")[1] == "granted" end, 20)
   end)
 
   it("does not lead by a lease that has just run out, though its key was still seen", function()
     local one = candidate "one"
-    local ask = one.state.client.ask
-    one.state.client.ask = function(self, path, body)
+    local client = one.state.session.client
+    local ask = client.ask
+    client.ask = function(self, path, body)
       if path == "/v3/lease/keepalive" then return { ID = body.ID } end -- as etcd answers for a lease that is gone
       return ask(self, path, body)
     end
     assert.equal("unknown", one:claim()[1])
-    one.state.client.ask = nil
+    client.ask = nil
   end)
 
   it("takes the place away that a runtime of its own has left in the queue", function()
-    local token = "same-" .. serial
-    assert.equal("granted", candidate("one", { token = token }):claim()[1])
-    assert.equal("denied", candidate("two"):claim()[1])
-    local again = candidate("one", { token = token })
-    assert.equal("denied", again:claim()[1])
-    assert.equal("two", again:claim()[3])
+    local one, two = candidate "one", candidate "two"
+    local session = one.state.session
+    local left = session.digits .. "000000001"
+    assert(session.client:ask("/v3/lease/grant", { TTL = "60", ID = left }))
+    assert(session.client:ask("/v3/kv/put", { key = base64.encode(("e-%d/abc"):format(serial)), value = "", lease = left }))
+    assert.equal("denied", two:claim()[1])
+    eventually(function() return one:claim()[3] == "two" end, 20)
   end)
 
   it("takes back what a claim without an answer has made: the lease's number is ours", function()
     local one = candidate "one"
-    local ask = one.state.client.ask
-    one.state.client.ask = function(self, path, body)
-      if path == "/v3/kv/range" then return nil, "cut off", "closed" end
-      return ask(self, path, body)
+    local client = one.state.session.client
+    local ask = client.ask
+    client.ask = function(self, path, body)
+      local answer, problem, code = ask(self, path, body)
+      if path == "/v3/kv/txn" and body.success[1].request_txn.success[1].request_put then return nil, "cut off", "closed" end
+      return answer, problem, code
     end
     assert.equal("unknown", one:claim()[1])
-    one.state.client.ask = nil
+    client.ask = nil
     one:abdicate()
     assert.equal("granted", candidate("two"):claim()[1])
   end)
@@ -149,13 +155,134 @@ describe("the oracle on etcd", function()
     local info = crown.json.decode(run({ "info", "--oracle", server.url, "--json", "^e-" .. serial .. "$" }).stdout)
     assert.same({ "one", epoch }, { info.elections[1].node, info.elections[1].epoch })
     crown.spawn(function()
-      eventually(function() return one:message() == "check" end, 10)
-      assert.equal("evicted", one:call("handle_info", "check")[1])
+      eventually(function() return one:message() == "look" end, 10)
+      assert.equal("evicted", one:call("handle_info", "look")[1])
       one:abdicate()
     end)
     local result = run { "evict", "--oracle", server.url, "--force", "--wait", "3", "e-" .. serial }
     assert.equal(0, result.code, result.stderr)
     assert.matches("evicted one from", result.stdout)
+  end)
+
+  describe("with many elections in one runtime", function()
+    local many
+
+    -- Elections of one runtime: they have one token.
+    local function elect(name, options)
+      local given = { crown_name = name, node = "one", token = "many-" .. serial, url = server.url .. "/many" .. serial, ttl = 3 }
+      for key, value in pairs(options or {}) do given[key] = value end
+      local one = { messages = {} }
+      given.given = given
+      given.send = function(message) one.messages[#one.messages + 1] = message return true end
+      one.state = assert(etcd.init(given))
+      function one:call(fn, ...) return { contract.verdict(fn, etcd[fn](self.state, ...)) } end
+      many[#many + 1] = one
+      return one
+    end
+
+    local function keys_of(name)
+      return select(2, server:ctl("get", "--prefix", "--keys-only", ("many%d/%s/"):format(serial, name)):gsub("many", ""))
+    end
+
+    before_each(function() many = {} end)
+    after_each(function()
+      for _, one in ipairs(many) do etcd.abdicate(one.state) end
+    end)
+
+    it("has one lease for all of them", function()
+      local before = select(2, server:ctl("lease", "list"):gsub("\n%x+", ""))
+      local led = 0
+      for i = 1, 250 do
+        local one = elect("e" .. i)
+        crown.spawn(function() if one:call("claim")[1] == "granted" then led = led + 1 end end)
+      end
+      eventually(function() return led == 250 end, 30)
+      assert.equal(before + 1, (select(2, server:ctl("lease", "list"):gsub("\n%x+", ""))))
+      local refreshed = 0
+      for _, one in ipairs(many) do
+        crown.spawn(function() if one:call("refresh")[1] == "granted" then refreshed = refreshed + 1 end end)
+      end
+      eventually(function() return refreshed == 250 end, 30)
+    end)
+
+    it("frees an election that nobody refreshes, although the others keep the lease alive", function()
+      local stuck, lively = elect "stuck", elect "lively"
+      assert.equal("granted", stuck:call("claim")[1])
+      assert.equal("granted", lively:call("claim")[1])
+      eventually(function()
+        assert.equal("granted", lively:call("refresh")[1])
+        crown.sleep(0.2)
+        return keys_of "stuck" == 0
+      end, 30)
+      assert.equal("denied", stuck:call("refresh")[1])
+      assert.equal(1, keys_of "lively")
+    end)
+
+    it("deletes a key that a claim has made too late", function()
+      local one = elect "late"
+      elect("lively"):call "claim"
+      local batch = one.state.session.batch
+      local ask, late = batch.ask, nil
+      batch.ask = function(self, ops, wanted)
+        if not ops[1].request_put then return ask(self, ops, wanted) end
+        assert.is_true(wanted())
+        late = ops
+        return nil, "cut off", "closed"
+      end
+      assert.equal("unknown", one:call("claim")[1])
+      batch.ask = nil
+      etcd.abdicate(one.state)
+      assert(batch:ask(late))
+      assert.equal(1, keys_of "late")
+      eventually(function()
+        many[2]:call "refresh"
+        crown.sleep(0.2)
+        return keys_of "late" == 0
+      end, 30)
+    end)
+
+    it("puts no key for a claim that was given up before it was sent", function()
+      local one = elect "given-up"
+      elect("lively"):call "claim"
+      local batch = one.state.session.batch
+      local ask = batch.ask
+      local given_up
+      batch.ask = function(self, ops, wanted)
+        if ops[1].request_put then
+          etcd.abdicate(one.state)
+          given_up = true
+        end
+        return ask(self, ops, wanted)
+      end
+      crown.spawn(function() one:call "claim" end)
+      eventually(function() return given_up end)
+      batch.ask = nil
+      many[2]:call "refresh"
+      assert.equal(0, keys_of "given-up")
+    end)
+
+    it("takes a new place, and a higher epoch, after each term", function()
+      local one = elect "again"
+      elect("lively"):call "claim"
+      local last = 0
+      for _ = 1, 3 do
+        local epoch = one:call("claim")[4]
+        assert.is_true(epoch > last)
+        last = epoch
+        server:ctl("del", "--prefix", ("many%d/again/"):format(serial))
+        eventually(function() return one:call("refresh")[1] == "denied" end)
+      end
+    end)
+
+    it("goes on when the watch breaks off", function()
+      local one, two = elect "watched", elect("watched", { token = "other-" .. serial, node = "two" })
+      one:call "claim"
+      assert.equal("denied", two:call("claim")[1])
+      two.state.session.watch.stream:close()
+      etcd.abdicate(one.state)
+      eventually(function() return two.messages[1] == "look" end, 20)
+      assert.equal("granted", two:call("handle_info", "look")[1])
+    end)
   end)
 
   it("tries another endpoint when one does not answer", function()
@@ -198,7 +325,7 @@ describe("the oracle on etcd", function()
     server:ctl("auth", "enable")
     local one = candidate("one", { url = "etcd://root:secret@" .. server.endpoint })
     local claimed = one:claim()
-    one.state.client.token = "not.valid"
+    one.state.session.client.token = "not.valid"
     local refreshed = one:refresh()
     local refused = candidate("two"):claim()
     local wrong = candidate("three", { url = "etcd://root:wrong@" .. server.endpoint }):claim()
@@ -255,7 +382,7 @@ describe("an etcd server", function()
     one:wipe()
     one.more = { "--initial-cluster-token", "another" }
     one:up()
-    for _ = 1, leader.state.trust.at do one:ctl("put", "something", "new") end
+    for _ = 1, leader.state.session.trust.at do one:ctl("put", "something", "new") end
     local verdict = leader:claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
   end)

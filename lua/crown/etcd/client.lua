@@ -3,8 +3,6 @@
 -- @module crown.etcd.client
 
 local Asked = require "crown.link.asked"
-local barrier = require "crown.link.barrier"
-local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local http = require "crown.http"
 local url = require "crown.text.url"
@@ -46,13 +44,14 @@ function Client.new(parsed, timeout)
   local members = {}
   for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", (endpoint:gsub("^%w+://", ""))) end
   return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
-    members = members, watches = {} }, Client)
+    members = members }, Client)
 end
 
 local function options_of(self, path, body)
   local parsed = self.parsed
-  return { url = parsed.endpoints[self.at] .. path, method = "POST", body = core.json.encode(body), timeout = self.timeout,
-    headers = { Authorization = self.token }, ca = parsed.ca, cert = parsed.cert, key = parsed.key, most = MOST }
+  return { url = parsed.endpoints[self.at] .. path, method = "POST", body = body and core.json.encode(body),
+    timeout = self.timeout, headers = { Authorization = self.token }, ca = parsed.ca, cert = parsed.cert, key = parsed.key,
+    most = MOST }
 end
 
 local function read(answer)
@@ -94,14 +93,12 @@ local function ask_one(self, path, body)
   return found, problem, code
 end
 
--- What is watched on the endpoint that is left might never be told: whoever watches asks anew, of the next one.
+-- What is watched on the endpoint that is left might never be told: whoever watches opens a watch anew, at the next one.
 local function leave(self, endpoint)
   local following = endpoint % #self.parsed.endpoints + 1
   if self.at ~= endpoint or following == endpoint then return end
   self.at = following
-  for watch in pairs(self.watches) do
-    if watch.endpoint == endpoint and watch.stream then watch.stream:close() end
-  end
+  if self.watched and self.watched.endpoint == endpoint then self.watched.stream:close() end
 end
 
 --- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too; one that has
@@ -122,45 +119,28 @@ function Client:ask(path, body)
   return nil, problem, code
 end
 
--- Until the answer ends, or is none.
-local function read_events(watch, fn)
-  while not watch.cancelled do
-    local line = watch.stream:line(1e9)
-    local result = line and core.json.decode(line).result
-    if not result or result.canceled then return end
-    for _, event in ipairs(result.events or {}) do
-      if not watch.cancelled then fn(event.type or "PUT") end
-    end
+--- Opens a watch over several ranges, on one connection. It ends with the endpoint, and when another one is opened.
+-- @tparam table creates what etcd calls create requests
+-- @treturn stream of crown.http, a line of JSON each; or nil and a message
+function Client:open_watch(creates)
+  local fine, problem = authenticate(self)
+  if not fine then return nil, problem end
+  local lines, endpoint = {}, self.at
+  for i, one in ipairs(creates) do lines[i] = core.json.encode { create_request = one } end
+  local options = options_of(self, "/v3/watch")
+  options.body, options.timeout, options.silence = table.concat(lines, "\n"), nil, self.timeout
+  local stream
+  stream, problem = http.stream(options)
+  if not stream then
+    leave(self, endpoint)
+    return nil, problem
   end
-end
-
---- Watches a key. Each event is told in order; the end of the watch, whyever, is told once, as `fn(nil)`.
--- @string key
--- @tparam string revision to begin with, as text
--- @tparam function fn called with "PUT" or "DELETE"
--- @treturn table a watch with `:cancel()`
-function Client:watch(key, revision, fn)
-  local watch = { endpoint = self.at }
-  self.watches[watch] = true
-  function watch.cancel()
-    watch.cancelled = true
-    self.watches[watch] = nil
-    if watch.stream then watch.stream:close() end
+  if self.at ~= endpoint then -- left meanwhile
+    stream:close()
+    return nil, "the endpoint was left"
   end
-  local function over()
-    self.watches[watch] = nil
-    if watch.stream then watch.stream:close() end
-    if not watch.cancelled then fn(nil) end
-  end
-  core.detach(function()
-    local options = options_of(self, "/v3/watch", { create_request = { key = base64.encode(key), start_revision = revision } })
-    options.timeout, options.silence = nil, self.timeout
-    watch.stream = authenticate(self) and http.stream(options)
-    if self.at ~= watch.endpoint then return over() end -- left meanwhile
-    if watch.stream then barrier.call(read_events, watch, fn) end
-    over()
-  end)
-  return watch
+  self.watched = { endpoint = endpoint, stream = stream }
+  return stream
 end
 
 return Client

@@ -7,19 +7,30 @@ local ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 local VALUES = {}
 for i = 1, 64 do VALUES[ALPHABET:byte(i)] = i - 1 end
 
+-- What twelve bits read, two characters.
+local PAIRS = {}
+for i = 0, 4095 do
+  local high, low = math.floor(i / 64) + 1, i % 64 + 1
+  PAIRS[i] = ALPHABET:sub(high, high) .. ALPHABET:sub(low, low)
+end
+
 --- Encodes bytes.
 -- @string bytes
 -- @treturn string
 function base64.encode(bytes)
-  local out = {}
-  for i = 1, #bytes, 3 do
+  local out, at = {}, 0
+  for i = 1, #bytes - 2, 3 do
     local a, b, c = bytes:byte(i, i + 2)
-    local bits = a * 65536 + (b or 0) * 256 + (c or 0)
-    for at = 0, 3 do
-      local index = math.floor(bits / 64 ^ (3 - at)) % 64 + 1
-      local padding = at == 2 and not b or at == 3 and not c
-      out[#out + 1] = padding and "=" or ALPHABET:sub(index, index)
-    end
+    local high = a * 16 + (b - b % 16) / 16
+    out[at + 1], out[at + 2] = PAIRS[high], PAIRS[b % 16 * 256 + c]
+    at = at + 2
+  end
+  local rest = #bytes % 3
+  if rest == 1 then
+    out[at + 1] = PAIRS[bytes:byte(-1) * 16] .. "=="
+  elseif rest == 2 then
+    local a, b = bytes:byte(-2, -1)
+    out[at + 1] = PAIRS[a * 16 + (b - b % 16) / 16] .. PAIRS[b % 16 * 256]:sub(1, 1) .. "="
   end
   return table.concat(out)
 end

@@ -1,0 +1,41 @@
+--- Keys, ranges and numbers as etcd's gateway has them.
+-- @module crown.etcd.keys
+
+local base64 = require "crown.text.base64"
+
+local keys = {}
+
+--- The range of all keys that begin with a text.
+-- @string text
+-- @treturn table `key` and `range_end`, encoded
+function keys.range(text)
+  return { key = base64.encode(text), range_end = base64.encode(text:sub(1, -2) .. string.char(text:byte(-1) + 1)) }
+end
+
+--- The keys of an election: those of its candidates, and the wish that the leader go.
+-- @string base the election's name below the prefix
+-- @treturn table a range, encoded
+function keys.election(base)
+  return { key = base64.encode(base .. "."), range_end = base64.encode(base .. "0") } -- "." and "/", which "0" follows
+end
+
+--- Decimal text to hexadecimal, without loss: a lease's number is more than a Lua number holds.
+-- @string decimal
+-- @treturn string
+function keys.hex(decimal)
+  local digits = {}
+  for digit in decimal:gmatch "%d" do digits[#digits + 1] = tonumber(digit) end
+  local hex = ""
+  while #digits > 0 do
+    local rest, quotient = 0, {}
+    for _, digit in ipairs(digits) do
+      local value = rest * 10 + digit
+      rest = value % 16
+      if #quotient > 0 or value >= 16 then quotient[#quotient + 1] = math.floor(value / 16) end
+    end
+    hex, digits = ("0123456789abcdef"):sub(rest + 1, rest + 1) .. hex, quotient
+  end
+  return hex
+end
+
+return keys

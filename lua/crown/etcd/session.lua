@@ -1,0 +1,253 @@
+--- What the elections of one runtime in one place of etcd share: a lease, a watch, and the questions that keep both. Each
+-- election has keys of its own, bound to the lease, one for each time that it queues: what comes late never touches a later
+-- one. That the lease lives says nothing of an election: a key whose election does not refresh it goes as if it had a lease
+-- of its own, and so does a key that no election knows.
+-- @module crown.etcd.session
+
+local base64 = require "crown.text.base64"
+local Batch = require "crown.etcd.batch"
+local core = require "crown.core"
+local keys = require "crown.etcd.keys"
+local Shared = require "crown.link.shared"
+local Watch = require "crown.etcd.watch"
+
+local Session = {}
+Session.__index = Session
+
+local CLAIM_WINDOW = 0.002  -- seconds in which those gather who want the lease kept: a claim is in a hurry,
+local REFRESH_WINDOW = 0.5  -- a refresh has time, the more the longer the lease
+local REFRESH_PART = 1 / 60 -- of the TTL
+
+local known = {}
+
+-- --- places: what an election has in the queue, `{ key =, encoded =, base =, send =, since =, leading =, sent =, gone =,
+-- asked = }`
+
+-- What the numbers of these leases begin with, also from one runtime of a candidate to the next.
+local function own_digits(key)
+  local sum = 7
+  for i = 1, #key do sum = (sum * 31 + key:byte(i)) % 2147483647 end
+  return ("%d"):format(sum + 1)
+end
+
+local function is_ours(self, lease)
+  return tostring(lease):match("^" .. self.digits .. "%d%d%d%d%d%d%d%d%d$") ~= nil
+end
+
+-- Chosen here, so that it can be revoked also when its answer never came. 62 bits, more than a number holds: text.
+local function new_lease(self)
+  return self.digits .. ("%09d"):format(math.random(0, 999999999))
+end
+
+local function lose(place)
+  if place.gone then return end
+  place.gone = true
+  place.send "look"
+end
+
+-- The lease has ended, or what kept it is not believed: no key counts any more.
+local function finish(self)
+  local places = self.places
+  self.lease, self.places, self.ahead, self.orphans = nil, {}, {}, {}
+  for _, place in pairs(places) do lose(place) end
+end
+
+-- What no election has any use for is deleted until it is gone.
+local function delete_orphans(self)
+  for encoded in pairs(self.orphans) do
+    core.detach(function()
+      if self.batch:ask { { request_delete_range = { key = encoded } } } then self.orphans[encoded] = nil end
+    end)
+  end
+end
+
+-- Compares the keys that the lease holds with those that there should be: the watch tells of what is deleted, but not of what
+-- a claim that came late has made.
+local function compare(self, asked_at)
+  self.compared = asked_at
+  local answer = self.client:ask("/v3/lease/timetolive", { ID = self.lease, keys = true })
+  if not answer then return end
+  local found = {}
+  for _, encoded in ipairs(answer.keys or {}) do
+    found[encoded] = true
+    if not self.places[encoded] then self.orphans[encoded] = true end
+  end
+  for encoded, place in pairs(self.places) do
+    if place.since and place.since < asked_at and not found[encoded] then lose(place) end
+  end
+end
+
+-- A leader that has not refreshed for a whole lease has given up long since: its key goes as a lease of its own would.
+local function drop_overdue(self)
+  local now = core.now()
+  for _, place in pairs(self.places) do
+    if place.leading and place.sent + self.ttl < now then
+      self:leave(place)
+      lose(place)
+    end
+  end
+end
+
+-- The lease first, then a question that a majority answers, so that it was no deposed leader that kept it.
+local function keep(self)
+  local lease, known_at = self.lease, self.trust.at
+  if not lease then return nil, "there is no lease", "store" end
+  local answer, problem, code = self.client:ask("/v3/lease/keepalive", { ID = lease })
+  if not answer then return nil, problem, code end
+  if tonumber(answer.TTL or 0) <= 0 then
+    if self.lease == lease then finish(self) end
+    return true
+  end
+  answer, problem, code = self.client:ask("/v3/kv/range", { key = self.home, keys_only = true })
+  if not answer then return nil, problem, code end
+  if not self:believes(answer.header, known_at) then finish(self) end
+  self.kept = core.now()
+  return true
+end
+
+-- Who follows needs the lease as well: its key is its place in the queue.
+local function look_after(self)
+  while next(self.places) do
+    core.sleep(self.delay)
+    if self.lease and core.now() - (self.kept or 0) > self.delay * 0.9 then self.refreshes:ask() end
+    if self.lease then
+      drop_overdue(self)
+      if core.now() - (self.compared or 0) > self.ttl then compare(self, core.now()) end
+      delete_orphans(self)
+    end
+  end
+  self.looking = false
+end
+
+local function open(self)
+  if self.lease then return true end
+  local lease = new_lease(self)
+  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl), ID = lease })
+  if not answer then return nil, problem, code end
+  self.lease, self.hex = lease, keys.hex(lease)
+  return true
+end
+
+-- --- messages
+
+local function heard(self, what, encoded, value)
+  local place = self.places[encoded]
+  if what == "DELETE" then
+    if place then lose(place) end
+    local behind = self.ahead[encoded]
+    self.ahead[encoded] = nil
+    if behind then
+      behind.ahead = nil
+      behind.send "look"
+    end
+  else
+    local leader = value and self.places[value] -- a mark: its value is the leader's key
+    if leader and leader.leading then
+      leader.asked = true
+      leader.send "look"
+    end
+  end
+end
+
+local function missed(self)
+  for _, place in pairs(self.places) do
+    place.asked = place.leading
+    place.ahead = nil
+    place.send "look"
+  end
+  self.ahead = {}
+end
+
+--- The session of a runtime in a place of etcd; the first election there makes it.
+-- @string key what names runtime and place
+-- @tparam function make called for that one → `client`, `ttl`, `delay`, `timeout` in seconds, `trust`, `prefix` ("" for none)
+-- @treturn Session
+function Session.of(key, make)
+  if known[key] then return known[key] end
+  local options = make()
+  local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, digits = own_digits(key),
+    trust = options.trust, prefix = options.prefix, batch = Batch.new(options.client), count = 0,
+    places = {}, ahead = {}, orphans = {} }, Session)
+  self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil
+  self.watch = Watch.new { client = options.client, timeout = options.timeout,
+    on_event = function(...) heard(self, ...) end, on_missed = function() missed(self) end }
+  self.openings = Shared.new(function() return open(self) end, CLAIM_WINDOW)
+  self.claims = Shared.new(function() return keep(self) end, CLAIM_WINDOW)
+  self.refreshes = Shared.new(function() return keep(self) end, math.min(REFRESH_WINDOW, self.ttl * REFRESH_PART))
+  known[key] = self
+  return self
+end
+
+--- A revision that went back, or another cluster: the store was made anew, and has forgotten who leads.
+-- @tparam table header of an answer
+-- @number known_at `trust.at` when it was asked
+-- @treturn boolean whether it is believed
+function Session:believes(header, known_at)
+  return self.trust:saw { identity = header.cluster_id, at = tonumber(header.revision) or 0, known = known_at }
+end
+
+local function range_of(self, base)
+  return self.all or keys.election(base)
+end
+
+--- Queues for an election: chooses the key. Nothing is written yet.
+-- @string base the election's name
+-- @tparam function send called with "look" when there is something to look at
+-- @treturn table the place; or nil, message, code
+function Session:queue(base, send)
+  local fine, problem, code = self.openings:ask()
+  if fine then fine, problem, code = self.watch:over(range_of(self, base)) end
+  if not fine then return nil, problem, code end
+  if not self.lease then return nil, "the lease has just ended", "store" end
+  self.count = self.count + 1
+  local key = ("%s/%s%x"):format(base, self.hex, self.count)
+  local place = { key = key, encoded = base64.encode(key), base = base, send = send, lease = self.lease }
+  self.places[place.encoded] = place
+  self.home = self.home or base64.encode(base .. ".evict")
+  if not self.looking then
+    self.looking = true
+    core.detach(look_after, self)
+  end
+  return place
+end
+
+--- Waits for the key right before a place to go.
+-- @tparam table place
+-- @tparam string encoded that key
+-- @number revision at which it was there
+-- @treturn boolean false: it may be gone already
+function Session:wait_for(place, encoded, revision)
+  if self.watch:heard(range_of(self, place.base)) > revision then return false end
+  place.ahead, self.ahead[encoded] = encoded, place
+  return true
+end
+
+--- Leaves the queue.
+-- @tparam table place
+function Session:leave(place)
+  place.leading = false
+  if place.ahead then self.ahead[place.ahead] = nil end
+  place.left = true
+  if self.places[place.encoded] ~= place then return end
+  self.places[place.encoded] = nil
+  if next(self.places) then
+    if not place.written then return end
+    self.orphans[place.encoded] = true
+    if self.batch:ask { { request_delete_range = { key = place.encoded } } } then self.orphans[place.encoded] = nil end
+    return
+  end
+  local lease = self.lease -- with the last one all goes, also what comes late
+  finish(self)
+  if lease then self.client:ask("/v3/lease/revoke", { ID = lease }) end
+end
+
+--- Ends the session of a runtime of this candidate that died: nothing of its trees is left, or this one would not run.
+-- @tparam string lease of a key in the queue
+-- @treturn boolean whether it was such a one
+function Session:revokes(lease)
+  if lease == self.lease or not is_ours(self, lease) then return false end
+  self.client:ask("/v3/lease/revoke", { ID = lease })
+  return true
+end
+
+return Session

@@ -1,0 +1,138 @@
+--- One watch on etcd for many elections: over everything below a prefix, or, where there is none, over the keys of each of
+-- them; one connection either way. It goes on where it broke off.
+-- @module crown.etcd.watch
+
+local barrier = require "crown.link.barrier"
+local core = require "crown.core"
+local promise = require "crown.core.promise"
+local Shared = require "crown.link.shared"
+
+local Watch = {}
+Watch.__index = Watch
+
+local WINDOW = 0.01 -- seconds in which ranges gather that are watched from then on
+local FIRST_PAUSE, MOST_PAUSE = 0.05, 2
+local FOREVER = 1e9
+
+-- One answer: that a range is watched, that it is not any more, or what happened to keys. @return whether to read on
+local function hear(self, result)
+  local range = self.ranges[tonumber(result.watch_id or 0)]
+  if not range then return true end
+  if result.canceled then
+    range.from = nil -- what is between is lost: compacted
+    self.on_missed()
+    return false
+  end
+  range.from = tonumber(result.header.revision) + 1
+  range.created = range.created or result.created
+  for _, event in ipairs(result.events or {}) do self.on_event(event.type or "PUT", event.kv.key, event.kv.value) end
+  return true
+end
+
+local function is_created(self)
+  for _, range in ipairs(self.ranges) do
+    if not range.created then return false end
+  end
+  return true
+end
+
+local function read(self, stream)
+  while self.stream == stream do
+    local line = stream:line(FOREVER)
+    local result = line and core.json.decode(line).result
+    if not result or not hear(self, result) then return end
+    if not self.whole and is_created(self) then
+      self.whole, self.pause = true, FIRST_PAUSE
+      for _, waiting in ipairs(self.waiting) do waiting:resolve(true) end
+      self.waiting = {}
+    end
+  end
+end
+
+local function creates(self)
+  local list = {}
+  self.opened = #self.ranges
+  for i, range in ipairs(self.ranges) do
+    range.created = false
+    list[i] = { key = range.key, range_end = range.range_end, watch_id = ("%d"):format(i),
+      start_revision = range.from and ("%.0f"):format(range.from) }
+  end
+  return list
+end
+
+local function run(self)
+  while self.running do
+    self.whole = false
+    local stream, problem = self.client:open_watch(creates(self))
+    self.stream = stream
+    if stream then
+      problem = select(2, barrier.call(read, self, stream))
+      stream:close()
+    end
+    self.problem = problem
+    if self.again then
+      self.again = false
+    elseif self.running then
+      core.sleep(self.pause * (0.5 + math.random() / 2))
+      self.pause = math.min(self.pause * 2, MOST_PAUSE)
+    end
+  end
+end
+
+-- Where ranges came meanwhile the stream is opened anew, with all of them.
+local function open(self)
+  if self.whole and #self.ranges == self.opened then return true end
+  local one = promise()
+  self.waiting[#self.waiting + 1] = one
+  if not self.running then
+    self.running = true
+    core.detach(run, self)
+  elseif #self.ranges ~= self.opened and self.stream then
+    self.again = true
+    self.stream:close()
+  end
+  local fine, problem, code = one:wait(self.timeout)
+  return fine, not fine and (self.problem or problem) or nil, code
+end
+
+--- Makes one; nothing is asked yet.
+-- @tparam table options `client`; `timeout` seconds; `on_event(what, key, value)`: "PUT" or "DELETE", key and value encoded;
+-- `on_missed()`: some may have been missed. Neither may wait
+-- @treturn Watch
+function Watch.new(options)
+  local self = setmetatable({ client = options.client, timeout = options.timeout, on_event = options.on_event,
+    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, pause = FIRST_PAUSE }, Watch)
+  self.openings = Shared.new(function() return open(self) end, WINDOW)
+  return self
+end
+
+--- Sees to it that a range is watched.
+-- @tparam table range `key` and `range_end`, encoded
+-- @treturn boolean true when it is; or nil, message, code
+function Watch:over(range)
+  local known = self.known[range.key]
+  if not known then
+    known = { key = range.key, range_end = range.range_end }
+    self.known[range.key] = known
+    self.ranges[#self.ranges + 1] = known
+  elseif known.created then
+    return true
+  end
+  return self.openings:ask(self.timeout + WINDOW)
+end
+
+--- How far it has come with a range: what happened up to there has been told.
+-- @tparam table range
+-- @treturn number the revision
+function Watch:heard(range)
+  local known = self.known[range.key]
+  return known and known.from and known.from - 1 or 0
+end
+
+--- Ends it.
+function Watch:close()
+  self.running = false
+  if self.stream then self.stream:close() end
+end
+
+return Watch
