@@ -202,7 +202,7 @@ describe("the HTTP endpoint", function()
       assert.matches("web%s+leading%s+node<1>%s+1", text())
       browser:run "window.stays = true"
       run { "evict", "--oracle", oracle, "--force", "web" }
-      eventually(function() return text():find "leadership: lost · web · leader node<1> · epoch 1 · evicted" end)
+      eventually(function() return text():find "web · leadership: lost · leader node<1> · epoch 1 · evicted" end)
       eventually(function() return text():find "web%s+leading%s+node<1>%s+2" end)
       assert.is_true(browser:run "return window.stays")
       assert.equal("rgb(26, 127, 55)", browser:run "return getComputedStyle(document.querySelector('.badge')).color")
@@ -225,6 +225,28 @@ describe("the HTTP endpoint", function()
         .every(one => one.name.startsWith(location.origin))]])
     end)
 
+    it("filters, and says in its title how many are led", function()
+      start "web"
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return browser:run "return document.title" == "1 of 1 led here – node<1>" end, 20)
+      local function rows(wanted)
+        return browser:run(([[const f = document.querySelector("#filter"); f.value = "%s";
+          f.dispatchEvent(new Event("input")); return document.querySelectorAll("tbody tr").length]]):format(wanted))
+      end
+      assert.same({ 1, 0, 1 }, { rows "WE", rows "other", rows "" })
+    end)
+
+    it("alarms in words and colour when a store is away", function()
+      one = Candidate.start { args = { "--log-level", "info", "run", "--quiet", "--oracle", "redis://127.0.0.1:1", "--http",
+        "127.0.0.1:0", "web", "sleep", "60" }, node = "one", log = tempdir() .. "/log" }
+      port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end, 20)
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return text():find "web: the store gives no answer" end, 20)
+      assert.equal("bad", browser:run "return document.querySelector('#alarms li').className")
+      assert.equal("⚠ 0 of 1 led here – one", browser:run "return document.title")
+      assert.matches("redis: no answer for", text())
+    end)
+
     it("fits a phone", function()
       start "web"
       local phone = Browser.start { "--window-size=390,800" }
@@ -238,7 +260,7 @@ describe("the HTTP endpoint", function()
 
   it("is a plain table where no script runs", function()
     start "web"
-    assert.matches('<td data%-label="Election">web</td><td data%-label="State"><span class="badge leading">leading</span></td>',
-      get("/").body)
+    assert.matches('<td data%-label="Election" class="name">web</td>.-<span class="badge leading">leading</span></td>', get("/").body)
+    assert.matches('<li class="good">All is well: 1 of 1 led here.</li>', get("/").body)
   end)
 end)

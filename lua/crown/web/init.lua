@@ -4,6 +4,7 @@
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
+local glance = require "crown.web.glance"
 local history = require "crown.web.history"
 local http = require "crown.core.http"
 local json = require "crown.text.json"
@@ -43,9 +44,16 @@ local function statuses(most)
   return list
 end
 
+local function seen_at_a_glance()
+  return kept.get("glance", function()
+    return glance.look(function(fn) each_page(math.huge, fn) end, history.list(), os.time())
+  end)
+end
+
 local function as_json(list, at, delta)
-  local head = json.encode { node = core.node(), version = core.version, pid = core.pid, total = elections.count(), stamp = at,
-    delta = delta }
+  local seen = seen_at_a_glance()
+  local head = json.encode({ node = core.node(), version = core.version, pid = core.pid, total = elections.count(), stamp = at,
+    delta = delta, led = seen.led, alarms = seen.alarms }, "alarms")
   return 200, JSON, ('%s,"elections":[%s],"changes":%s}\n'):format(head:sub(1, -2), list, history.json())
 end
 
@@ -103,8 +111,9 @@ end
 local pages = {
   ["/"] = function()
     return kept.get("page", function()
+      local seen = seen_at_a_glance()
       return 200, HTML, page.render { node = core.node(), version = core.version, pid = core.pid, total = elections.count(),
-        elections = statuses(page.MOST), changes = history.list() }
+        elections = statuses(page.MOST), changes = history.list(), led = seen.led, alarms = seen.alarms }
     end)
   end,
   ["/healthz"] = function(_, store) return health(store) end,

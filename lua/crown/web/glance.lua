@@ -1,0 +1,68 @@
+--- What somebody has to know at a glance: how many elections are led here, and what is wrong.
+-- @module crown.web.glance
+
+local glance = {}
+
+local CRASHES, WITHIN = 3, 300 -- so many ends of a command by itself, in so many seconds, are a loop
+
+local function new()
+  return { led = 0, away = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {} }
+end
+
+local function look(found, one)
+  if one.phase == "leading" and one.acting then found.led = found.led + 1 end
+  if one.away then table.insert(found.away, one.name) end
+  if one.child_unfenced then table.insert(found.unfenced, one.name) end
+end
+
+-- The changes are the newest first: what was said last of an election is what holds.
+local function look_at_changes(found, changes, now)
+  local crashes, decided = {}, {}
+  for _, change in ipairs(changes) do
+    local name, event = change.name, change.event
+    if name and event == "child.exited" and now - change.time < WITHIN then
+      crashes[name] = (crashes[name] or 0) + 1
+      if crashes[name] == CRASHES then table.insert(found.looping, name) end
+    end
+    if name and not decided[name] and event:match "^leadership%." then decided[name] = true end
+    if name and not decided[name] and event == "oracle.amnesia" then
+      decided[name] = true
+      table.insert(found.doubted, name)
+    end
+    if name and event == "child.unkillable" and now - change.time < WITHIN then table.insert(found.unkillable, name) end
+  end
+end
+
+local function names_of(list)
+  table.sort(list)
+  local text = table.concat(list, ", ", 1, math.min(#list, 3))
+  return #list > 3 and ("%s and %d more"):format(text, #list - 3) or text
+end
+
+local SAID = {
+  { "unfenced", "bad", "a command works on without leading" },
+  { "unkillable", "bad", "a process may not be killed, so the lease is kept" },
+  { "away", "bad", "the store gives no answer" },
+  { "looping", "bad", "the command keeps ending by itself" },
+  { "doubted", "warn", "the store may have forgotten who leads: nobody claims for a while" },
+}
+
+--- Looks at all elections.
+-- @tparam function each_page calls a function with pages of statuses, as crown.core.election.all() gives them
+-- @tparam table changes of crown.web.history.list
+-- @number now the wall clock
+-- @treturn table `{ led =, alarms = { { level = "bad" or "warn", text = } … } }`
+function glance.look(each_page, changes, now)
+  local found, alarms = new(), {}
+  each_page(function(some)
+    for _, one in ipairs(some) do look(found, one) end
+  end)
+  look_at_changes(found, changes, now)
+  for _, said in ipairs(SAID) do
+    local list = found[said[1]]
+    if #list > 0 then alarms[#alarms + 1] = { level = said[2], text = ("%s: %s"):format(names_of(list), said[3]) } end
+  end
+  return { led = found.led, alarms = alarms }
+end
+
+return glance

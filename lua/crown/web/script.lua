@@ -1,0 +1,103 @@
+--- What keeps the status page up to date: it follows /api/elections and draws what has changed.
+-- @module crown.web.script
+
+return [[
+"use strict";
+const labels = @LABELS@, kinds = @KINDS@;
+const $ = selector => document.querySelector(selector);
+function span(s) {
+  if (s === undefined || s === null) return "–";
+  if (s < 10) return s.toFixed(1) + " s";
+  if (s < 60) return Math.floor(s) + " s";
+  if (s < 3600) return Math.floor(s / 60) + " min " + Math.floor(s % 60) + " s";
+  if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min";
+  return Math.floor(s / 86400) + " d " + Math.floor(s % 86400 / 3600) + " h";
+}
+function moment(date) {
+  const two = n => String(n).padStart(2, "0");
+  return date.getFullYear() + "-" + two(date.getMonth() + 1) + "-" + two(date.getDate()) + " " + two(date.getHours()) + ":"
+    + two(date.getMinutes()) + ":" + two(date.getSeconds());
+}
+function element(tag, text, name) {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  made.append(text);
+  return made;
+}
+function lease(e, passed) {
+  if (e.expires_in !== undefined) return "ends in " + span(Math.max(0, e.expires_in - passed));
+  if (e.phase === "leading" || e.next_claim_in === undefined) return "–";
+  return "next claim in " + span(Math.max(0, e.next_claim_in - passed));
+}
+function child(e) {
+  const besides = e.child_unfenced ? ", works on without leading" : e.child_lives_on ? ", lives on" : "";
+  if (e.child !== undefined) return "pid " + e.child + besides;
+  if (e.child_signal !== undefined) return "killed by signal " + e.child_signal;
+  return e.child_code === undefined ? "–" : "ended with " + e.child_code;
+}
+function store(e, passed) {
+  return e.away === undefined ? e.oracle : e.oracle + ": no answer for " + span(e.away + passed);
+}
+function change(c) {
+  const how = c.signal !== undefined ? "by signal " + c.signal : c.code !== undefined ? "with " + c.code : undefined;
+  return [c.event.replace(".", ": ").replace("_", " "), c.leader && "leader " + c.leader, c.epoch && "epoch " + c.epoch, how,
+    c.reason].filter(Boolean).join(" · ");
+}
+let known = new Map(), stamp = "", last = null;
+function take(state) {
+  if (!state.delta) known = new Map();
+  for (const e of state.elections)
+    if (known.has(e.name) || known.size < 1000) known.set(e.name, { ...e, at: performance.now() / 1000 });
+  stamp = state.stamp;
+  last = state;
+}
+function row(e, latest, now) {
+  const tr = document.createElement("tr"), passed = now - e.at, c = latest.get(e.name);
+  const cells = [e.name, element("span", e.phase, "badge " + e.phase), e.leader || "–", String(e.epoch), lease(e, passed),
+    span(e.since + passed), child(e), store(e, passed), c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
+  cells.forEach((cell, i) => {
+    const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && e.away !== undefined;
+    const td = element("td", cell, kinds[i] + (bad ? " bad" : cell === "–" ? " none" : kinds[i] === "command" && e.child ? " running" : ""));
+    td.dataset.label = labels[i];
+    tr.append(td);
+    if (i === 1) tr.append(element("td", "", "break"));
+  });
+  return tr;
+}
+function matches(e, wanted) {
+  return [e.name, e.phase, e.leader, e.oracle].some(text => text && text.toLowerCase().includes(wanted));
+}
+function show() {
+  const now = performance.now() / 1000, wanted = $("#filter").value.trim().toLowerCase(), latest = new Map();
+  for (const c of last.changes) if (c.name && !latest.has(c.name)) latest.set(c.name, c);
+  const shown = [...known.values()].filter(e => !wanted || matches(e, wanted));
+  $("tbody").replaceChildren(...shown.map(e => row(e, latest, now)));
+  $("ol").replaceChildren(...last.changes.filter(c => !wanted || (c.name || "").toLowerCase().includes(wanted)).map(c => {
+    const item = element("li", element("time", moment(new Date(c.time * 1000))), c.event.split(".")[1]);
+    item.append((c.name ? c.name + " · " : "") + change(c));
+    return item;
+  }));
+  $("#empty").hidden = last.changes.length > 0;
+  const led = last.led + " of " + last.total + " led here";
+  document.title = (last.alarms.length ? "⚠ " : "") + led + " – " + last.node;
+  $("#alarms").replaceChildren(...(last.alarms.length ? last.alarms.map(a => element("li", a.text, a.level))
+    : [element("li", "All is well: " + led + ".", "good")]));
+}
+const live = $("#live");
+$("#filter").addEventListener("input", () => last && show());
+$("#filter").hidden = false;
+async function follow() {
+  try {
+    const answer = await fetch("api/elections/1000" + (stamp && "?since=" + stamp), { cache: "no-store" });
+    take(await answer.json());
+    show();
+    live.className = "on"; live.textContent = "live";
+  } catch (problem) {
+    if (live.className !== "off") live.textContent = "no answer since " + moment(new Date());
+    live.className = "off";
+    return setTimeout(follow, 2000);
+  }
+  setTimeout(follow, document.hidden ? 5000 : 1000);
+}
+follow();
+]]
