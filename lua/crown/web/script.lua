@@ -57,7 +57,8 @@ function row(e, latest, now) {
     span(e.since + passed), child(e), store(e, passed), c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
   cells.forEach((cell, i) => {
     const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && e.away !== undefined;
-    const td = element("td", cell, kinds[i] + (bad ? " bad" : cell === "–" ? " none" : kinds[i] === "command" && e.child ? " running" : ""));
+    const running = kinds[i] === "command" && e.child;
+    const td = element("td", cell, kinds[i] + (bad ? " bad" : cell === "–" ? " none" : running ? " running" : ""));
     td.dataset.label = labels[i];
     tr.append(td);
     if (i === 1) tr.append(element("td", "", "break"));
