@@ -35,17 +35,42 @@ describe("the README", function()
     one:destroy()
   end)
 
-  it("has an oracle that elects when pasted", function()
-    local dir = tempdir()
-    write_file(dir .. "/my_oracle.lua", blocks("lua")[2])
-    write_file(dir .. "/leader", "two\n")
-    write_file(dir .. "/app.lua", ([[require("crown").elect { name = "x", oracle = { "my_oracle", file = "%s/leader" },
-      handlers = { won = function() print "won" end, lost = function(reason) print(reason) end } }]]):format(dir))
-    local two = Candidate.start { args = { dir .. "/app.lua" }, node = "two", log = dir .. "/log" }
-    eventually(function() return two:output():find "won" end, 10)
-    write_file(dir .. "/leader", "one\n")
-    eventually(function() return two:output():find "denied" end, 10)
-    two:destroy()
+  describe("has an oracle", function()
+    local server, dir
+    setup(function()
+      server, dir = Postgres.start(), tempdir()
+      local owner = assert(crown.postgres.connect(server.url))
+      assert(owner:query(blocks("lua")[2]:match "%-%- (CREATE TABLE [^\n]+)"))
+      owner:close()
+      write_file(dir .. "/my_oracle.lua", blocks("lua")[2])
+    end)
+    teardown(function() server:destroy() end)
+
+    it("that keeps the contract when pasted", function()
+      write_file(dir .. "/conformance_spec.lua", ([[
+        package.path = "%s/?.lua;" .. package.path
+        require("crown.testing").conformance("my_oracle", function()
+          return { module = require "my_oracle", options = { url = "%s", ttl = 1 }, expires = true, numbered = true }
+        end)]]):format(dir, server.url))
+      local result = run({ "/usr/bin/busted", "--ignore-lua", dir .. "/conformance_spec.lua" }, { timeout = 120 })
+      assert.equal(0, result.code, result.stdout .. result.stderr)
+      assert.matches("[1-9]%d* successes", result.stdout)
+    end)
+
+    it("that elects one of two", function()
+      write_file(dir .. "/app.lua", ([[require("crown").elect { name = "x", oracle = { "my_oracle", url = "%s", ttl = 2 },
+        handlers = { won = function(term) print("won in epoch " .. term.epoch) end, lost = print } }]]):format(server.url))
+      local one = Candidate.start { args = { dir .. "/app.lua" }, node = "one", log = dir .. "/one" }
+      finally(function() one:destroy() end)
+      eventually(function() return one:output():find "won in epoch" end, 30)
+      local two = Candidate.start { args = { dir .. "/app.lua" }, node = "two", log = dir .. "/two" }
+      two:follows(30)
+      one:signal "TERM"
+      eventually(function() return two:output():find "won in epoch" end, 30)
+      local first, second = one:output():match "won in epoch (%d+)", two:output():match "won in epoch (%d+)"
+      two:destroy()
+      assert.is_true(tonumber(second) > tonumber(first))
+    end)
   end)
 
   it("has a registry that finds a name when pasted", function()
