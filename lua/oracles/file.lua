@@ -10,6 +10,7 @@ local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
 local read_file = require "crown.text.read_file"
+local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
 local watch_file = require "crown.core.watch_file"
 
@@ -20,6 +21,10 @@ local OLD_CHECK = 0.1 -- seconds between looks whether a lock file that was take
 local SLOW_CHECK = 5 -- seconds between claims, should an event ever be missed
 -- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
+
+-- What the lock's files are called; nobody gets out of the directory by it.
+local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "letters, digits, '.', '_' and '-' only" }
+local RULES = { dir = { type = "string" }, lock = NAME }
 
 local function directory_of(opts)
   local dir = opts.dir or opts.path
@@ -36,10 +41,11 @@ local function decode(text)
 end
 
 function File.init(opts)
+  local checked = store_options.own("file", opts, RULES)
   local dir = directory_of(opts)
   local fit, problem = lockfile.directory(dir)
   if not fit then return nil, problem end
-  local base = dir .. "/" .. opts.crown_name
+  local base = dir .. "/" .. (checked.lock or opts.crown_name)
   local self = setmetatable({ dir = dir, base = base, node = opts.node, token = opts.token,
     name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0 }, File)
   return self
@@ -219,6 +225,7 @@ end
 -- @string name of the election
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function File.evict(opts, name)
+  if not name:match(NAME.match) then usage.error("the file oracle: '%s' is no name: %s", name, NAME.match_words) end
   local base = directory_of(opts) .. "/" .. name
   local before = decode(read_file(base .. ".json"))
   if not lockfile.held(base .. ".lock") then return nil, ("nobody leads '%s'"):format(name) end

@@ -3,13 +3,21 @@
 -- @module crown.oracles.memory
 
 local core = require "crown.core"
+local store_options = require "crown.oracle.options"
 
 local Memory = {}
 Memory.__index = Memory
 
 local spaces = {}
 
+local RULES = {
+  ttl = { type = "number", above = 0, most = 31536000 },
+  refresh = { type = "number", above = 0, most = 31536000 },
+  lock = { type = "string" },
+}
+
 function Memory.init(opts)
+  store_options.own("memory", opts, RULES)
   local space = opts.path or ""
   spaces[space] = spaces[space] or {}
   local ttl = opts.ttl or 30

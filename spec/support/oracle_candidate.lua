@@ -15,9 +15,9 @@ function Player.new(module, options)
   serial = serial + 1
   local self = setmetatable({ module = module, messages = {}, events = {} }, Player)
   local opts = { crown_name = options.name, node = options.node or "node", token = ("%s-%d"):format(core.token, serial),
-    given = options }
+    given = {} }
   for key, value in pairs(options) do
-    if key ~= "name" and key ~= "node" then opts[key] = value end
+    if key ~= "name" and key ~= "node" then opts[key], opts.given[key] = value, value end
   end
   opts.send = function(message) self.messages[#self.messages + 1] = message return true end
   opts.emit = function(event, fields) self.events[#self.events + 1] = { event = event, fields = fields } end

@@ -3,7 +3,6 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
-local options = require "crown.election.options"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local usage = require "crown.check.usage"
@@ -57,7 +56,7 @@ end
 function evict.run(opts, words)
   local name = words[1]
   if not name then usage.error("evict: name an election: %s", evict.usage) end
-  if not name:match(options.NAME_PATTERN) then usage.error("evict: '%s' is no election's name", name) end
+  if name == "" or name ~= printable(name) then usage.error("evict: '%s' is no election's name", printable(name)) end
   local ask, oracle_options, _, module = store.find("evict", "evict")
   if not opts.force and not agreed(name) then return 1 end
   oracle_options.wait = opts.wait

@@ -37,6 +37,20 @@ function store_options.check(word, opts, rules, clients)
   return checked
 end
 
+--- Checks what the user gives an oracle that has no URL of a store.
+-- @string word the oracle's, for messages
+-- @tparam table opts as init gets them
+-- @tparam table rules the oracle's schema
+-- @treturn table the options, checked
+-- @raise a usage error that names the option
+function store_options.own(word, opts, rules)
+  local own = {}
+  for key, value in pairs(opts.given or {}) do
+    if not store_options.GIVEN[key] and key ~= "url" then own[key] = value end -- the URL has been read
+  end
+  return schema.check(("oracle '%s'"):format(word), own, rules)
+end
+
 --- TTL and refresh delay of a lease: a third of the TTL where none is given.
 -- @tparam table opts `ttl` or `duration`, `refresh`
 -- @number default TTL in seconds
