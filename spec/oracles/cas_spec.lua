@@ -2,6 +2,7 @@ local cas = require "crown.oracle.cas"
 local crown = require "crown"
 local elections = require "support.oracle_candidate"
 local eventually = require("crown.testing").eventually
+local record = require "crown.oracle.record"
 local testing = require "crown.testing"
 
 local TTL = 0.5
@@ -217,6 +218,43 @@ describe("an oracle on a compare-and-swap store", function()
     local verdict = two:claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
     assert.equal("denied", one:refresh()[1])
+  end)
+
+  it("goes on with the higher epoch of a store that went back, and gave more since", function()
+    local store = table_store()
+    local one = candidate(store)
+    win(one)
+    for _ = 1, 5 do one:refresh() end
+    local text = crown.json.encode { epoch = 1000, serial = 1, ttl = TTL, nonce = "another's" }
+    store.records["cas-" .. serial] = { text = text, version = "another's" }
+    assert.equal("denied", one:refresh()[1])
+    assert.same({ true, 1000 }, { record_of(store).doubted, record_of(store).epoch })
+    assert.is_true(win(one)[4] > 1000)
+  end)
+
+  it("counts a reading that cannot be written over for an old one, and no loss", function()
+    local old, store
+    store = table_store { read = function(self)
+      local one = old or store.records[self.name]
+      if not one then return false end
+      return one.text, one.version
+    end }
+    local one = candidate(store)
+    win(one)
+    old = store.records["cas-" .. serial]
+    assert.equal("granted", one:refresh()[1])
+    assert.equal("unknown", one:call("handle_info", "changed")[1])
+    old = nil
+    assert.equal("granted", one:refresh()[1])
+  end)
+
+  it("writes no text twice, of which a store may make its versions", function()
+    local texts, count = {}, 0
+    for _, token in ipairs { "a", "b" } do
+      for number = 1, 2 do texts[record.text(record.empty(1, TTL), 1, token, number)] = true end
+    end
+    for _ in pairs(texts) do count = count + 1 end
+    assert.equal(4, count)
   end)
 
   it("looks again when it is told that the record has changed", function()
