@@ -1,5 +1,6 @@
 -- What the leader's half and a member do in an order of things that hardly ever comes about: pure, each effect by hand.
 local Authority = require "crown.registry.authority"
+local candidate = require "crown.registry.candidate"
 local elector = require "crown.registry.elector"
 local Member = require "crown.registry.member"
 local Replica = require "crown.registry.replica"
@@ -42,6 +43,12 @@ describe("a leader at the beginning of its term", function()
       assert.equal(answer == "yes", told.result.ok)
     end)
   end
+
+  it("does not count what a follower held in another term", function()
+    ask { node = "b" }
+    term:held("r@b", EPOCH - 1, 100)
+    assert.same({}, commits)
+  end)
 
   it("answers at once when they are committed, and nothing has changed", function()
     term:held("r@b", EPOCH, 0)
@@ -258,6 +265,22 @@ describe("a member", function()
     assert.same({}, told)
     member.own.writes:answered(next(member.own.writes.waiting), { ok = true })
     assert.same({ { true } }, told)
+  end)
+
+  it("does not join again once it leaves", function()
+    local member = start()
+    asked[2].done(view(1, { [member.id] = { token = "ta", runtime = "x", address = "a:1", expires_at = 100 }, [other] = b }))
+    candidate.abdicate(member, true, ignore)
+    local count = #asked
+    assert.equal("member_down", asked[count].args.messages[1].kind)
+    asked[count].done(2)
+    member:see(view(2, { [other] = b }))
+    clock = 4
+    beat()
+    member:ensure()
+    for i = count + 1, #asked do
+      assert.is_true(asked[i].op ~= "enqueue" or asked[i].args.messages[1].kind ~= "join")
+    end
   end)
 
   it("dials nobody before it has joined, and learns from what is stored why it was refused", function()

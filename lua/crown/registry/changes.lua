@@ -54,7 +54,7 @@ local function compare(self, walk)
   for i = place, stop + 1, -1 do
     local name, value, known = walk.rows:at(i)
     local its, other = state_of(walk.other:get(name))
-    if known.gone or value ~= its or known.owner ~= other then add(self, name) end
+    if value ~= its or known.owner ~= other then add(self, name) end
   end
   walk.place = stop
   return stop == 0

@@ -1,0 +1,43 @@
+-- A member's copy of the names: what it takes, and in which order only.
+local Replica = require "crown.registry.replica"
+
+local function put(name) return { "+", name, "r@a", "t", "1" } end
+
+describe("a copy of the names", function()
+  local copy
+
+  before_each(function()
+    copy = Replica.new()
+    assert.is_true(copy:resume(1, { epoch = 0, seq = 0 }))
+  end)
+
+  it("follows a stream only where that goes on", function()
+    assert.is_true(copy:follow(1, 1, { put "a", put "b" }))
+    for _, one in ipairs { { 1, 1 }, { 1, 2 }, { 1, 4 }, { 2, 3 }, { 2, 1 } } do -- again, half again, a gap, another term
+      assert.is_false(copy:follow(one[1], one[2], { put "c" }))
+    end
+    assert.is_nil(copy:find "c")
+    assert.same({ epoch = 1, seq = 2 }, copy.at)
+    assert.is_true(copy:follow(1, 3, { put "c" }))
+    assert.equal("1", copy:find "c")
+  end)
+
+  local function part(number, changes)
+    local one = { part = number, epoch = 1, seq = 5, last = number == 3, names = { { "n" .. number, "r@a", "t", "1" } } }
+    for key, value in pairs(changes or {}) do one[key] = value end
+    return one
+  end
+
+  it("is gathered from parts without a gap, of one origin", function()
+    for _, wrong in ipairs { part(3), part(1 + 3), part(2, { epoch = 2 }), part(2, { seq = 6 }) } do
+      assert.is_false(copy:gather(part(1), "r@b"))
+      assert.is_nil(copy:gather(wrong, "r@b"))
+      assert.is_nil(copy:gather(part(2), "r@b")) -- it begins anew
+    end
+    assert.is_false(copy:gather(part(1), "r@b"))
+    assert.is_nil(copy:gather(part(2), "r@c"))
+    for number = 1, 3 do assert.equal(number == 3, copy:gather(part(number), "r@b")) end
+    copy:adopt()
+    assert.same({ 3, { epoch = 1, seq = 5 } }, { copy.count, copy.at })
+  end)
+end)
