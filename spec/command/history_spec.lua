@@ -63,6 +63,15 @@ describe("crown-lua history", function()
     assert.matches("nobody lead 'neither'", history("neither").stderr:gsub("anybody", "nobody"))
   end)
 
+  it("says what it may not read", function()
+    assert(os.execute("mkdir " .. place .. "/history") == 0)
+    assert.equal(1, history().code)
+    write_file(place .. "/file", "")
+    local result = run({ "history" }, { env = { CROWN_DIRECTORY = place .. "/file" } })
+    assert.equal(1, result.code)
+    assert.matches("Not a directory", result.stderr)
+  end)
+
   it("keeps two megabytes at most", function()
     write_file(place .. "/history", ("x"):rep(1000000))
     start "one"

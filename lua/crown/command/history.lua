@@ -5,6 +5,7 @@ local console = require "crown.core.console"
 local control = require "crown.control"
 local journal = require "crown.election.journal"
 local json = require "crown.text.json"
+local printable = require "crown.text.printable"
 local tables = require "crown.command.tables"
 local words_for = require "crown.command.words"
 
@@ -58,7 +59,9 @@ end
 local function read()
   local entries = {}
   for _, place in ipairs(control.places()) do
-    for _, entry in ipairs(journal.read(place)) do entries[#entries + 1] = entry end
+    local found, problem = journal.read(place)
+    if problem then io.stderr:write(("crown-lua: history: %s\n"):format(printable(problem))) end
+    for _, entry in ipairs(found) do entries[#entries + 1] = entry end
   end
   for i, entry in ipairs(entries) do entry.order = i end
   table.sort(entries, function(a, b)

@@ -12,6 +12,7 @@ local journal = {}
 
 local NAME = "/history"
 local MOST = 1e6 -- bytes; what is older is kept once
+local NO_SUCH_FILE = 2 -- ENOENT
 local PAUSE = 0.1 -- seconds in which lines are gathered
 
 local path
@@ -54,17 +55,19 @@ end
 --- What was kept, the oldest first.
 -- @string place the directory: this user's, or another
 -- @treturn table an array of `{ event, time, name, node, leader, epoch, reason }`
+-- @treturn string why a file that may be there could not be read, or nil
 function journal.read(place)
-  local found = {}
+  local found, problem = {}, nil
   for _, file in ipairs { place .. NAME .. ".1", place .. NAME } do
-    local opened = io.open(file, "r")
+    local opened, why, code = io.open(file, "r")
+    if not opened and code ~= NO_SUCH_FILE then problem = why end
     for line in opened and opened:lines() or function() end do
       local fine, entry = pcall(core.json.decode, line)
       if fine and type(entry) == "table" and entry.event and tonumber(entry.time) then found[#found + 1] = entry end
     end
     if opened then opened:close() end
   end
-  return found
+  return found, problem
 end
 
 return journal
