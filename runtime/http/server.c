@@ -26,6 +26,7 @@ struct http_server {
     http_handler *handler;
     void *context;
     unsigned port;
+    unsigned connections;  /* after the last run */
     struct list exchanges; /* that wait for an answer */
     struct loop_job resumed;
 };
@@ -183,9 +184,22 @@ static void arm(struct http_server *server)
         loop_at_cancel(server->loop, &server->timer);
 }
 
+static unsigned count_connections(struct http_server *server)
+{
+    const union MHD_DaemonInfo *found =
+        microhttpd.MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return found != NULL ? found->num_connections : 0;
+}
+
+/* Where it could accept no more, the library listens again at the run after one of its connections
+ * has gone. */
 static void run(struct http_server *server)
 {
     (void)microhttpd.MHD_run(server->daemon); /* what fails, fails for one connection */
+    unsigned before = server->connections;
+    server->connections = count_connections(server);
+    if (server->connections < before)
+        loop_post(server->loop, &server->resumed);
     arm(server);
 }
 

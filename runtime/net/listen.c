@@ -6,12 +6,17 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/container.h"
 
 #define BACKLOG 128
+#define PAUSE_NS (100 * NS_PER_MS) /* while there are no descriptors, or no memory */
 
 struct listener {
+    struct loop *loop;
+    int fd;
     struct loop_watch watch;
+    struct loop_deadline pause;
     listener_accepted *accepted;
     void *context;
     unsigned port;
@@ -22,9 +27,20 @@ static void listener_ready(struct loop_watch *watch, unsigned events)
     struct listener *listener = container_of(watch, struct listener, watch);
     (void)events;
     /* One a turn: the others wait in the kernel, and the callee may close us. */
-    int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0)
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
         listener->accepted(listener->context, fd);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        /* It stays readable: to look again at once would spin. */
+        loop_unwatch(watch);
+        loop_at(listener->loop, &listener->pause, clock_add_ns(loop_now(listener->loop), PAUSE_NS));
+    }
+}
+
+static void pause_over(struct loop_deadline *pause)
+{
+    struct listener *listener = container_of(pause, struct listener, pause);
+    loop_watch(listener->loop, &listener->watch, listener->fd, LOOP_READ);
 }
 
 static int open_socket(const char *host, unsigned port, unsigned *bound, struct crown_error *err)
@@ -56,15 +72,17 @@ struct listener *listener_open(struct loop *loop, const char *host, unsigned por
         (void)error_set(err, ERROR_MEMORY, "listen on %s: out of memory", host);
         return NULL;
     }
-    int fd = open_socket(host, port, &listener->port, err);
-    if (fd < 0) {
+    listener->fd = open_socket(host, port, &listener->port, err);
+    if (listener->fd < 0) {
         free(listener);
         return NULL;
     }
+    listener->loop = loop;
     listener->accepted = accepted;
     listener->context = context;
     listener->watch.ready = listener_ready;
-    loop_watch(loop, &listener->watch, fd, LOOP_READ);
+    listener->pause.fire = pause_over;
+    loop_watch(loop, &listener->watch, listener->fd, LOOP_READ);
     return listener;
 }
 
@@ -77,8 +95,8 @@ void listener_close(struct listener *listener)
 {
     if (listener == NULL)
         return;
-    int fd = listener->watch.fd;
     loop_unwatch(&listener->watch);
-    (void)close(fd); /* nothing was written */
+    loop_at_cancel(listener->loop, &listener->pause);
+    (void)close(listener->fd); /* nothing was written */
     free(listener);
 }

@@ -1,7 +1,10 @@
 -- The HTTP endpoint's server, as strangers use it.
+local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
 local server = require "crown.core.http"
+local tempdir = require "support.tempdir"
 
 describe("the HTTP server", function()
   local port = assert(server.serve(nil, 0, function(path) return 200, "text/plain", "you asked for " .. path end))
@@ -41,6 +44,29 @@ describe("the HTTP server", function()
     end
     connection:close()
     assert.equal("closed", ended)
+  end)
+
+  it("answers again after there were no descriptors left for those who came", function()
+    local dir = tempdir()
+    local file = assert(io.open(dir .. "/app.lua", "w"))
+    file:write [[
+local crown = require "crown"
+print("PORT " .. require("crown.core.http").serve(nil, 0, function() return 200, "text/plain", "well" end))
+crown.elect { name = "x", oracle = { "memory" }, handlers = { won = function() end } } -- the program runs on
+]]
+    file:close()
+    local app = Candidate.start { program = "/bin/sh", node = "app", log = dir .. "/log",
+      args = { "-c", ("ulimit -n 40; exec %s %s/app.lua"):format(program, dir) } }
+    finally(function() app:destroy() end)
+    local there = eventually(function() return tonumber(app:output():match "PORT (%d+)") end, 20)
+    local open = {}
+    for i = 1, 31 do open[i] = assert(crown.tcp.connect("127.0.0.1", there)) end
+    crown.sleep(0.5) -- they are accepted, until there are no more descriptors
+    for _, connection in ipairs(open) do connection:close() end
+    eventually(function()
+      local answer = crown.http.request { url = ("http://127.0.0.1:%d/"):format(there), timeout = 1 }
+      return answer and answer.status == 200
+    end, 30)
   end)
 
   it("leaves others their turn when one address connects too often", function()

@@ -1,5 +1,6 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local program = require "support.program"
 local tempdir = require "support.tempdir"
 
 describe("crown.tcp", function()
@@ -53,6 +54,30 @@ describe("crown.tcp", function()
     connection = assert(crown.tcp.connect("localhost", serve(echo)))
     connection:write "hello\n"
     assert.equal("hello", connection:read())
+  end)
+
+  it("waits, and does not spin, while there is no descriptor for who connects", function()
+    local path = tempdir() .. "/app.lua"
+    local file = assert(io.open(path, "w"))
+    file:write [[
+local crown = require "crown"
+local held = {}
+local listener = crown.tcp.listen("127.0.0.1", 0, function(peer) peer:write "here" peer:close() end)
+repeat
+  local one = io.open "/dev/null"
+  held[#held + 1] = one
+until not one
+table.remove(held):close()
+local client = crown.tcp.connect("127.0.0.1", listener:port()) -- has the last one
+local before = os.clock()
+crown.sleep(2)
+print(os.clock() - before < 0.15 and "idle" or "busy")
+for _, one in ipairs(held) do one:close() end
+print(client:read(4))
+listener:close()]]
+    file:close()
+    local result = crown.exec({ "/bin/sh", "-c", ("ulimit -n 40; exec %s %s"):format(program, path) }, { timeout = 60 })
+    assert.equal("idle\nhere\n", result.stdout, result.stderr)
   end)
 
   it("stays in step after a read that timed out", function()
