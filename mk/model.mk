@@ -4,7 +4,7 @@ MODEL := spec/model/registry.pml
 # Membership and leadership from an empty registry on; names in one that runs.
 MODEL_members := -DEMPTY -DWRITES=0 -DEPOCHS=3 -DTOKENS=4 -DFAULTS=1
 MODEL_names := -DWRITES=1 -DQUEUE=1 -DEPOCHS=3 -DTOKENS=4 -DFAULTS=1
-MODEL_RULES := COPY FENCE DOWN BASE
+MODEL_RULES := COPY FENCE DOWN BASE LET_GO LATE
 
 # $(1): a name, $(2): the bounds; leaves the report in build/model/NAME/report
 define check_model

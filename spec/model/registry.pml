@@ -46,6 +46,8 @@ chan stream[N] = [1] of { byte, byte, byte };  /* to a follower: epoch, seq, nam
 bool linked[9];   /* [from * N + to] */
 bool store[N];    /* whether it reaches the store */
 bool slow[N];     /* whether its heartbeats may come too late all the same */
+byte let_go[N];   /* the epoch in which it has begun to let go: it does not act in that one again */
+byte late_node = NONE, late_token, late_epoch, late_seq; /* a commit that was given up, and is done at some time */
 byte tokens, faults, writes;
 byte acknowledged;   /* writes that were, and that somebody who lives still holds */
 byte granted_to[EPOCHS + 1];  /* which join token acted in an epoch */
@@ -66,7 +68,16 @@ byte granted_to[EPOCHS + 1];  /* which join token acted in an epoch */
 #define BEHIND(i, o) (o != i && LINK(i, o) && !(stream[o] ?? [eval(authority[i]), eval(at_seq[i]), _]) && !(at_epoch[o] == authority[i] && at_seq[o] == at_seq[i]))
 #define FOLLOWS(i, o) (o != i && LINK(o, i) && at_epoch[o] == authority[i])
 #define LOST_BY_ALL (!HAS_ALL(0) && !HAS_ALL(1) && !HAS_ALL(2))
+#ifdef BREAK_LET_GO /* a member that takes over what it has just given up */
 #define CHOSEN(i) (store[i] && LEADS(i) && assumed < epoch)
+#else
+#define CHOSEN(i) (store[i] && LEADS(i) && assumed < epoch && let_go[i] != epoch)
+#endif
+#ifdef BREAK_LATE /* a late commit takes back what was committed since */
+#define LATER(seq) seq
+#else
+#define LATER(seq) (committed_epoch == late_epoch && committed > seq -> committed : seq)
+#endif
 #ifdef BREAK_FENCE /* a leader that does not look at the row */
 #define CONFIRMS(i) true
 #else
@@ -127,7 +138,7 @@ inline begin_acting(i) {
 
 inline forget(i) { /* the process is gone, and all that it had */
   token[i] = 0; granted[i] = false; acting[i] = false; authority[i] = 0; ready[i] = 0;
-  at_epoch[i] = 0; at_seq[i] = 0; holds[i] = 0; held[i] = 0;
+  at_epoch[i] = 0; at_seq[i] = 0; holds[i] = 0; held[i] = 0; let_go[i] = 0;
   acknowledged = acknowledged & (holds[0] | holds[1] | holds[2])   /* what nobody holds any more is lost, whatever one does */
 }
 
@@ -164,7 +175,9 @@ proctype Node(byte i) {
 
   /* letting go */
   :: d_step { acting[i] && store[i] && len(queue) < QUEUE ->
-       acting[i] = false; granted[i] = false; authority[i] = 0; ready[i] = 0; queue ! abdicate(i, epoch) }
+       acting[i] = false; granted[i] = false; authority[i] = 0; ready[i] = 0; let_go[i] = epoch; queue ! abdicate(i, epoch) }
+  :: d_step { CHOSEN(i) && len(queue) < QUEUE -> /* it cannot come by the names */
+       ready[i] = 0; let_go[i] = epoch; queue ! abdicate(i, epoch) }
 
   /* what it sees of the row: epochs rise, and an older authority ends */
   :: d_step { store[i] && promised[i] < epoch -> promised[i] = epoch;
@@ -250,6 +263,17 @@ proctype Node(byte i) {
   :: d_step { acting[i] && authority[i] != 0 && at_seq[i] == 0 && (holds[i] & acknowledged) != holds[i] ->
        acknowledged = acknowledged | holds[i] }
 #endif
+
+  /* a commit that the store does after it was given up, whatever has come since */
+  :: d_step { faults < FAULTS && late_node == NONE && authority[i] != 0 && CONFIRMS(i) && held[i] < at_seq[i] ->
+       faults++; late_node = i; late_token = token[i]; late_epoch = authority[i]; late_seq = held[i] }
+  :: d_step { late_node == i ->
+       if
+       :: leader == i && leader_token == late_token && epoch == late_epoch ->
+          committed = LATER(late_seq); committed_epoch = late_epoch
+       :: else -> skip
+       fi;
+       late_node = NONE; late_token = 0; late_epoch = 0; late_seq = 0 }
 
   /* what goes wrong */
   :: d_step { faults < FAULTS && token[i] != 0 -> faults++; forget(i) }

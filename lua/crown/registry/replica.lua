@@ -12,7 +12,7 @@ local Replica = {}
 Replica.__index = Replica
 
 -- Bytes of names and values in one part of a snapshot: a frame has its bounds, and so has a turn of the loop.
-local PART_BYTES = 100000
+local PART_BYTES = 25000
 local ENTRY_BYTES = 16 -- what an entry needs besides its texts, about
 
 --- Rows that are looked at for one part at most.
