@@ -11,7 +11,7 @@ VERBS = $(shell ./$(PROGRAM) completion fish | sed -n 's/.*__fish_use_subcommand
 install: all ## install to PREFIX (/usr/local): program, manual pages, completions, systemd units, monitoring
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/crown-lua
 	install -d $(DOC)/examples $(DOC)/docs $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(firstword $(UNITS))) $(MONITORING) $(DESTDIR)/etc/crown-lua
-	install -m 644 README.md CONTRIBUTING.md LICENSE $(DOC)
+	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE SECURITY.md $(DOC)
 	cp -r docs/. $(DOC)/docs
 	cp -r lua/examples/. $(DOC)/examples
 	./$(PROGRAM) help --man crown-lua.1 > $(MAN)/man1/crown-lua.1
