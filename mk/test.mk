@@ -15,11 +15,11 @@ $(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD
 $(BUILD)/ticker: $(BUILD)/spec/support/ticker.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
 
-$(BUILD)/wrong_clock.so: spec/support/wrong_clock.c
+$(BUILD)/wrong_clock.so $(BUILD)/network_disk.so: $(BUILD)/%.so: spec/support/%.c
 	@echo "  LD    $@"; mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
 
 # What the specs start besides the program.
-HELPERS := $(BUILD)/ticker $(BUILD)/wrong_clock.so
+HELPERS := $(BUILD)/ticker $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so
 .PHONY: test-helpers
 test-helpers: $(HELPERS)
 

@@ -111,6 +111,8 @@ describe("crown-lua file", function()
     assert.equal(1, check())
     assert.equal(0, check("--max-age", "600"))
     assert.equal(0, check "--max-age=600")
+    crown.exec { "touch", "-d", "2 minutes", path } -- from now on
+    assert.equal(1, check("--max-age", "600"))
   end)
 
   it("replaces a link in the file's place, and never writes through it", function()

@@ -2,6 +2,7 @@ local crown = require "crown"
 local core = require "crown.core"
 local lockfile = require "crown.core.lockfile"
 local oracle = require "crown.oracles.file"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
 local write_file = require "support.write_file"
@@ -208,6 +209,13 @@ describe("the file oracle", function()
     end)
   end
 
+  it("refuses a directory on a network file system, where two hosts may have one lock", function()
+    local library = (os.getenv "CROWN_TICKER" or "build/ticker"):gsub("ticker$", "network_disk.so")
+    local result = run({ "run", "--oracle", "file:" .. dir, "x", "true" }, { env = { LD_PRELOAD = library } })
+    assert.are_not.equal(0, result.code)
+    assert.matches("is on a network file system %(NFS%)", result.stderr)
+  end)
+
   it("says that the disk is full, and leads as soon as it is not", function()
     local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "none", dir }
     if not mounted or mounted.code ~= 0 then return pending "only root can mount a small disk" end
@@ -228,6 +236,9 @@ describe("the file oracle", function()
   it("never follows a link in the lock file's place", function()
     os.execute(("ln -s /etc/passwd %s/e.lock"):format(dir))
     assert.is_nil((candidate(dir, "one", messages):claim()))
+    os.execute(("ln -sf %s/elsewhere %s/e.lock"):format(dir, dir))
+    assert.is_nil((candidate(dir, "one", messages):claim()))
+    assert.is_nil(io.open(dir .. "/elsewhere"))
   end)
 
   it("does not take the lock by asking whether it is held", function()

@@ -46,10 +46,10 @@ describe("crown.postgres", function()
 
   it("never reads the answer of a statement that timed out as that of the next one", function()
     client:set_timeout(0.1)
-    local rows, _, code = client:query "SELECT pg_sleep(0.5), 'first' AS which"
+    local rows, _, code = client:query "SELECT pg_sleep(600), 'first' AS which"
     assert.is_nil(rows)
     assert.equal("timeout", code)
-    client:set_timeout(5)
+    client:set_timeout(20) -- on another connection: on this one it would wait for the first
     assert.equal("second", client:query("SELECT 'second' AS which")[1].which)
   end)
 
@@ -71,6 +71,35 @@ describe("crown.postgres", function()
       local rows = client:query "SELECT pg_backend_pid() AS pid"
       return rows and rows[1].pid ~= pid
     end)
+  end)
+
+  it("asks on the connection that is meant, or not at all", function()
+    local before = client.bare:generation()
+    assert.is_truthy(client.bare:query("SELECT 1 AS one", 20, before))
+    server:sql("SELECT pg_terminate_backend($1)", client:query("SELECT pg_backend_pid() AS pid")[1].pid)
+    eventually(function() return client:query "SELECT 1" and client.bare:generation() > before end)
+    assert.is_nil((client.bare:query("SELECT 1 AS one", 20, before)))
+  end)
+
+  it("uses no connection that its setup refuses", function()
+    local nobody, problem = crown.postgres.connect(server.url, { setup = function() return nil, "not this one" end })
+    assert.is_nil(nobody)
+    assert.matches("not this one", problem)
+  end)
+
+  it("tries ever less often to reach a server that ends each connection", function()
+    local tries = {}
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(peer)
+      tries[#tries + 1] = crown.now()
+      peer:close()
+    end))
+    local other = assert(crown.postgres.new(("postgres://crown@127.0.0.1:%d/crown?sslmode=disable"):format(listener:port())))
+    other:listen("channel", print)
+    eventually(function() return #tries == 6 end, 30)
+    other:close()
+    listener:close()
+    -- A random half is taken off: 25 ms at least before the second try, 400 ms before the sixth.
+    assert.is_true(tries[6] - tries[5] >= 0.4)
   end)
 
   it("hands notifications to functions, and says when some may have been missed", function()

@@ -3,6 +3,8 @@
 
 #include "lone.h"
 
+#include <unistd.h>
+
 static struct scope *scope;
 static struct exec *exec;
 static struct scope_instants instants;
@@ -36,9 +38,11 @@ static int close_scope(void **state)
     const struct wire_message gone = {.type = WIRE_GONE};
     exec_free(exec);
     scope_close(scope);
-    if (wire_send(lone.keeper, &gone, NULL, 0, NULL) < 0)
-        return -1;
-    loop_run(lone.env.loop);
+    if (lone.keeper >= 0) {
+        if (wire_send(lone.keeper, &gone, NULL, 0, NULL) < 0)
+            return -1;
+        loop_run(lone.env.loop);
+    }
     scope_free(scope);
     return lone_close(state);
 }
@@ -106,6 +110,38 @@ static void it_is_killed_when_nobody_waits_for_it_any_more(void **state)
     assert_killed_now();
 }
 
+static bool is_over;
+
+static void note_end(struct op *op)
+{
+    (void)op;
+    is_over = true;
+}
+
+static void say_that_its_tree_is_gone(struct loop_deadline *deadline)
+{
+    const struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = 1};
+    (void)deadline;
+    assert_false(is_over);
+    children_keeper_failed(&lone.children, &failed);
+}
+
+/* Who has killed the keeper may not have killed the tree: the supervisor does, and says so. */
+static void it_is_not_gone_with_its_keeper(void **state)
+{
+    (void)state;
+    struct loop_deadline later = {.fire = say_that_its_tree_is_gone};
+    is_over = false;
+    start(TIME_NEVER);
+    exec_op(exec)->wake = note_end;
+    scope_close(scope);
+    assert_int_equal(close(lone.keeper), 0);
+    lone.keeper = -1;
+    loop_at(lone.env.loop, &later, loop_now(lone.env.loop) + 50 * NS_PER_MS);
+    loop_run(lone.env.loop);
+    assert_true(scope_closed(scope));
+}
+
 #define EXEC_TEST(name) cmocka_unit_test_setup_teardown(name, open_scope, close_scope)
 
 int main(void)
@@ -116,6 +152,7 @@ int main(void)
         EXEC_TEST(it_hears_of_new_instants),
         EXEC_TEST(it_is_killed_when_its_scope_ends),
         EXEC_TEST(it_is_killed_when_nobody_waits_for_it_any_more),
+        EXEC_TEST(it_is_not_gone_with_its_keeper),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
