@@ -22,6 +22,30 @@ describe("a copy of the names", function()
     assert.equal("1", copy:find "c")
   end)
 
+  it("goes on under a new term only from where that began", function()
+    assert.is_true(copy:follow(1, 1, { put "a", put "b" }))
+    for _, elsewhere in ipairs { { epoch = 1, seq = 1 }, { epoch = 1, seq = 3 }, { epoch = 0, seq = 2 } } do
+      assert.is_false(copy:resume(2, elsewhere))
+    end
+    assert.is_true(copy:resume(2, { epoch = 1, seq = 2 }))
+    assert.same({ epoch = 2, seq = 0 }, copy.at)
+  end)
+
+  it("refuses an epoch older than one that was heard of", function()
+    assert.is_true(copy:promise(3))
+    assert.is_true(copy:promise(3))
+    assert.is_false(copy:promise(2))
+    assert.is_true(copy:promise(4))
+  end)
+
+  it("is further by its epoch first, then by its number", function()
+    local function reaches(a, b) return Replica.reaches({ epoch = a[1], seq = a[2] }, { epoch = b[1], seq = b[2] }) end
+    assert.is_true(reaches({ 2, 1 }, { 1, 100 }))
+    assert.is_false(reaches({ 1, 100 }, { 2, 1 }))
+    assert.is_true(reaches({ 2, 5 }, { 2, 5 }))
+    assert.is_false(reaches({ 2, 4 }, { 2, 5 }))
+  end)
+
   local function part(number, changes)
     local one = { part = number, epoch = 1, seq = 5, last = number == 3, names = { { "n" .. number, "r@a", "t", "1" } } }
     for key, value in pairs(changes or {}) do one[key] = value end

@@ -76,6 +76,7 @@ local function problem_of(record, seen, known, rows)
   if count ~= 1 then
     return ("stands %d times in %s; once in: %s"):format(count, record.file or "?", table.concat(whereabouts(record), ", "))
   end
+  if record.file:find "%.lua$" and not loadstring(list.apply(record, text)) then return "what it becomes is no Lua" end
   if not suites.of(rows, record.file) then return "spec/suites has no tests for " .. record.file end
 end
 
