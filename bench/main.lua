@@ -37,4 +37,4 @@ end
 
 local GROUPS = { "start", "failover", "peers", "scale", "web", "postgres", "redis", "many", "stores", "registry" }
 for _, group in ipairs(GROUPS) do require(group)(measure) end
-tables.print({ "what", "target", "median", "min", "max", "n" }, rows)
+io.write(tables.text({ "what", "target", "median", "min", "max", "n" }, rows))

@@ -9,6 +9,7 @@ local core = require "crown.core"
 local http = require "crown.http"
 local store_options = require "crown.oracle.options"
 local json = require "crown.text.json"
+local Lanes = require "crown.link.lanes"
 
 local Lease = {}
 Lease.__index = Lease
@@ -38,6 +39,7 @@ local RULES = {
   expires_field = { type = "string", default = "expires_in" },
 }
 local MOST = 65536 -- bytes of an answer
+local CONNECTIONS = 8 -- to a server, however many elections
 local BROKEN = 500 -- from this status on the server is not well
 
 --- TTL and refresh delay that these options make.
@@ -57,6 +59,15 @@ local function server_of(text)
   return (text:gsub("^%w+://", ""):gsub("[/?].*$", ""):gsub("^.*@", ""))
 end
 
+-- What all elections on a server share; it lives as long as one of them.
+local servers = setmetatable({}, { __mode = "v" })
+
+local function server_at(text)
+  local name = server_of(text)
+  servers[name] = servers[name] or { asked = Asked.new("http_lease", name), lanes = Lanes.new(CONNECTIONS) }
+  return servers[name]
+end
+
 function Lease.init(opts)
   local checked = check(opts)
   local ttl, delay = Lease.timing(checked)
@@ -65,20 +76,20 @@ function Lease.init(opts)
   if not token then return nil, problem end
   local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
     name = name, delay = delay, number = 0, node = opts.node, token = token,
-    timeout = store_options.timeout(checked, ttl, delay),
-    server = Asked.new("http_lease", server_of(checked.url)) }, Lease)
+    timeout = store_options.timeout(checked, ttl, delay), server = server_at(checked.url) }, Lease)
   return self
 end
 
 local function ask(self, method, path, body)
   local options = self.options
-  local answer, problem, code = http.request {
+  local asked = {
     url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
     body = json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
     password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key,
     most = MOST }
+  local answer, problem, code = self.server.lanes:ask(function() return http.request(asked) end, self.timeout)
   local fine = answer and answer.status < BROKEN
-  self.server:note(fine, problem or not fine and "it answered " .. answer.status)
+  self.server.asked:note(fine, problem or not fine and "it answered " .. answer.status)
   return answer, problem, code
 end
 

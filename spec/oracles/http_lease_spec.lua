@@ -112,6 +112,42 @@ describe("the lease oracle over HTTP", function()
     end
   end)
 
+  it("has a few connections, however many elections there are", function()
+    local open, most, answered = {}, 0, 0
+    answer = function(connection)
+      local count = 0
+      if not (seen.line or ""):find "many%-" then return "" end -- a connection of a test before, which ends
+      open[connection] = true
+      for _ in pairs(open) do count = count + 1 end
+      most = math.max(most, count)
+      crown.sleep(0.02)
+      open[connection] = nil
+      return reply(200, '{"epoch":1}')
+    end
+    for i = 1, 60 do
+      local one = candidate { name = "many-" .. i, timeout = 20 }
+      crown.spawn(function() if one:claim()[1] == "granted" then answered = answered + 1 end end)
+    end
+    eventually(function() return answered == 60 end, 30)
+    assert.is_true(most <= 8, most .. " at once")
+  end)
+
+  it("does not ask any more for what has waited too long", function()
+    local asked = 0
+    answer = function()
+      asked = asked + 1
+      crown.sleep(1)
+      return reply(200, '{"epoch":1}')
+    end
+    local unknown = 0
+    for i = 1, 30 do
+      local one = candidate { name = "late-" .. i, timeout = 0.3 }
+      crown.spawn(function() if one:claim()[1] == "unknown" then unknown = unknown + 1 end end)
+    end
+    eventually(function() return unknown == 30 end, 20)
+    assert.is_true(asked < 30)
+  end)
+
   it("counts silence as not known, within the time-out, and tells no password", function()
     answer = function() crown.sleep(3) return "" end
     local at = crown.now()
