@@ -391,8 +391,8 @@ int supervisor_run(const struct supervisor_config *config)
         return 1;
     do {
         wait_for_events(&supervisor);
+        read_signals(&supervisor); /* first: all that a dead runtime has said is there by then */
         read_runtime(&supervisor);
-        read_signals(&supervisor);
         if (supervisor.state == RUNNING)
             watchdog_look(&supervisor.watchdog);
         hurry_keepers(&supervisor);

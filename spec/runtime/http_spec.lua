@@ -28,6 +28,15 @@ describe("crown.http", function()
     assert.same({}, seen)
   end)
 
+  it("speaks HTTP only", function()
+    for _, other in ipairs { "ftp", "gopher", "dict" } do
+      local answer, problem = http.request { url = (url():gsub("^http", other)) }
+      assert.is_nil(answer)
+      assert.matches("[Uu]nsupported protocol", problem)
+    end
+    assert.same({}, seen)
+  end)
+
   it("refuses what C would cut short", function()
     assert.error_matches(function() http.request { url = url() .. "\0/etc" } end, "NUL")
   end)

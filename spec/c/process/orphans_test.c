@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define MANY 1000u /* their pids fill more than the page that one read of /proc gives */
+#define MANY 1500u /* their pids fill more than the page that one read of /proc gives */
 
 static struct keepers keepers;
 static struct rounds_refused refused;

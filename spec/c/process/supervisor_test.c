@@ -59,6 +59,29 @@ static void a_runtime_that_is_armed_no_more_may_be_silent(void **state)
     assert_int_equal(stage.board->runs, 1);
 }
 
+static pid_t dead_runtime;
+
+static bool runtime_is_dead(void)
+{
+    return stage_state(dead_runtime) == 'Z';
+}
+
+/* It was disarmed before it died, and the supervisor hears of both at once. */
+static void what_a_runtime_said_last_counts(void **state)
+{
+    (void)state;
+    stage_start_armed(0);
+    dead_runtime = stage_pid("crown-runtime");
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_order(ORDER_DISARM, NULL);
+    stage_kill(dead_runtime, SIGKILL);
+    stage_until(runtime_is_dead);
+    stage_kill(stage.supervisor, SIGCONT);
+    stage_wait_supervisor();
+    assert_int_equal(WEXITSTATUS(stage.status), 128 + SIGKILL);
+    assert_int_equal(stage.board->runs, 1);
+}
+
 static void start_armed_with_daemons(void)
 {
     stage.board->mode = "daemons";
@@ -257,6 +280,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_runtime_is_replaced),
         STAGE_TEST(a_runtime_that_was_not_armed_may_be_silent),
         STAGE_TEST(a_runtime_that_is_armed_no_more_may_be_silent),
+        STAGE_TEST(what_a_runtime_said_last_counts),
         STAGE_TEST(a_killed_runtime_is_replaced_after_its_tree_is_gone),
         STAGE_TEST(what_a_runtime_has_forked_dies_with_it),
         STAGE_TEST(a_stopped_keeper_does_not_hold_up_the_next_runtime),
