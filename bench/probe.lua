@@ -144,7 +144,7 @@ function probe.many(options)
   crown.sleep(options.watch)
   local seconds = crown.now() - at
   cpu, metered = probe.cpu_seconds(pid) - cpu, meter() - metered
-  eventually(function() return read(dir .. "/out") ~= "" end, 60)
+  eventually(function() return read(dir .. "/out") ~= "" end, 180)
   local pss = tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)") / 1024
   local descriptors = select(2, crown.exec({ "ls", ("/proc/%d/fd"):format(pid) }).stdout:gsub("\n", ""))
   member:destroy()
