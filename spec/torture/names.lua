@@ -47,12 +47,22 @@ local function life_of(who)
   return who.member, last
 end
 
-local function times_lost(who, name)
+-- How often its log tells of an event.
+local function times(who, event, words)
   local count = 0
-  for line in who.member.candidate:output():gmatch "[^\n]*name_lost[^\n]*" do
-    if line:find("lost=" .. name .. "%f[%D]") then count = count + 1 end
+  for line in who.member.candidate:output():gmatch("[^\n]*oracle%.registry%." .. event .. "[^\n]*") do
+    if line:find(words) then count = count + 1 end
   end
   return count
+end
+
+local function times_lost(who, name) return times(who, "name_lost", "lost=" .. name .. "%f[%D]") end
+
+-- Whether a node was told that it has a name no more, and may have been: where it is strict, only who was no member for a
+-- while loses any.
+local function is_excused(self, who, name, wish)
+  if times_lost(who, name) == wish.lost then return false end
+  return not self.strict or times(who, "thrown_out", "") > wish.thrown
 end
 
 local function client(self, who, number)
@@ -61,7 +71,7 @@ local function client(self, who, number)
     local name = "n" .. (self.random(NAMES / CLIENTS) - 1) * CLIENTS + number
     self.serial = self.serial + 1
     local wish = { what = self.random() < 0.6 and "register" or "unregister", value = who.node .. self.serial,
-      lost = times_lost(who, name) }
+      lost = times_lost(who, name), thrown = times(who, "thrown_out", "") }
     wish.member, wish.life = life_of(who)
     who.wishes[name] = wish
     local twin = wish.member:twin()
@@ -175,7 +185,7 @@ local function look(self)
   for _, who in ipairs(self.members) do
     for name, wish in pairs(who.wishes) do
       local member, life = life_of(who)
-      local holds_good = wish.told and member == wish.member and life == wish.life and times_lost(who, name) == wish.lost
+      local holds_good = wish.told and member == wish.member and life == wish.life and not is_excused(self, who, name, wish)
       for _, other in ipairs(holds_good and self.members or {}) do
         local found = known[other.node][name]
         if wish.what == "unregister" and found and found.owner == who.node then
