@@ -118,6 +118,12 @@ faults.hears_the_store_late = holds("store", { "back" })
 faults.is_not_reached = holds("others", { "there", "back" })
 faults.is_heard_late = holds("others", { "back" })
 
+-- What the others send is long on its way: here is less than was acknowledged.
+function faults.is_slow(_, who)
+  who.others.delay.there = 0.4
+  return function() who.others:free() end
+end
+
 local function cuts(which)
   return function(_, who)
     who[which].refusing = true
