@@ -147,6 +147,40 @@ static void a_fence_comes_down_before_the_lease_is_released(void **state)
     assert_null(lone.candidate.standing);
 }
 
+static void handle(int signal)
+{
+    (void)signal;
+}
+
+static void assert_told(int signal)
+{
+    const struct wire_message message = lone_hear();
+    assert_int_equal(message.type, WIRE_SIGNAL);
+    assert_int_equal(message.signal, signal);
+}
+
+/* The command is this process, which has handlers; its keeper is told to signal it. */
+static void won_does_not_come_right_after_lost(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    assert_true(signal(SIGUSR1, handle) != SIG_ERR && signal(SIGUSR2, handle) != SIG_ERR);
+    lone.options.signalled = true;
+    loop_set_virtual(lone.env.loop, true);
+    start(ELECTION_ROLE_LEADER);
+    lone.candidate.workload->child.pid = getpid();
+    workload_stop(&lone.candidate, now_ns + NS_PER_S);
+    assert_told(SIGUSR2);
+    assert_int_equal(lone_hear().type, WIRE_SET_DEADLINE);
+    term_forget(&lone.candidate);
+    term_begin(&lone.candidate, 8);
+    workload_start(&lone.candidate, &(struct election_action){.role = ELECTION_ROLE_LEADER});
+    assert_int_equal(lone_hear().type, WIRE_SET_DEADLINE);
+    assert_int_equal(wire_receive(lone.keeper, &message, NULL, NULL, NULL), 0);
+    loop_advance(lone.env.loop, 6 * NS_PER_S);
+    assert_told(SIGUSR1);
+}
+
 #define LONE_TEST(name) cmocka_unit_test_setup_teardown(name, open_lone, lone_close)
 
 int main(void)
@@ -159,6 +193,7 @@ int main(void)
         LONE_TEST(the_keeper_hears_of_each_refresh_and_of_the_stop),
         LONE_TEST(a_fence_stands_when_the_lease_is_lost),
         LONE_TEST(a_fence_comes_down_before_the_lease_is_released),
+        LONE_TEST(won_does_not_come_right_after_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
