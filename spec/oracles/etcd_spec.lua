@@ -75,7 +75,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("steps down at once when somebody deletes its key", function()
-    local one = candidate "one"
+    local one = candidate("one", { ttl = 600 }) -- it looks for itself in so many seconds only
     one:claim()
     server:ctl("del", "--prefix", "e-" .. serial .. "/")
     eventually(function() return one:message() == "look" end)

@@ -109,6 +109,19 @@ describe("the file oracle", function()
     end)
   end
 
+  it("does not lead by a lock file that was replaced while it was being locked", function()
+    local one = candidate(dir, "one", messages)
+    function one.old_leader() -- is asked with the lock in hand
+      os.remove(dir .. "/e.lock")
+      return false
+    end
+    local granted, problem = one:claim()
+    assert.is_nil(granted)
+    assert.matches("was replaced while it was being locked", problem)
+    one.old_leader = nil
+    assert.is_true((one:claim()))
+  end)
+
   it("goes on with the epoch of the record where only the lock file is made anew", function()
     local one = candidate(dir, "one", messages)
     one:claim()
