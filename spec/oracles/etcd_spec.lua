@@ -82,6 +82,29 @@ describe("the oracle on etcd", function()
     assert.equal("denied", one:call("handle_info", "look")[1])
   end)
 
+  it("takes another place, and so another epoch, for each term: what comes late of the one before finds nothing", function()
+    candidate("another", { lock = "another-" .. serial }):claim() -- so that the lease goes on, which is a part of the key
+    local one = candidate "one"
+    local epoch, key = one:claim()[4], one.state.place.key
+    for _, ends in ipairs { function() one:abdicate() end, function() end } do -- also without a release
+      ends()
+      local verdict
+      eventually(function() verdict = one:claim() return verdict[1] == "granted" end)
+      assert.are_not.equal(key, one.state.place.key)
+      assert.is_true(verdict[4] > epoch)
+      epoch, key = verdict[4], one.state.place.key
+    end
+  end)
+
+  it("gives each of those that are asked for at once its own answer", function()
+    local lock, verdicts = "both-" .. serial, {}
+    assert.equal("granted", candidate("held", { lock = lock }):claim()[1])
+    local both = { candidate("other", { lock = lock }), candidate "free" }
+    for i, one in ipairs(both) do crown.spawn(function() verdicts[i] = one:claim()[1] end) end
+    eventually(function() return verdicts[1] and verdicts[2] end)
+    assert.same({ "denied", "granted" }, verdicts)
+  end)
+
   it("keeps a follower's place for as long as it waits", function()
     local one, two = candidate("one", { ttl = 1 }), candidate("two", { ttl = 1 })
     one:claim()
