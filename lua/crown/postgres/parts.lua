@@ -1,5 +1,6 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
--- DO block. For each: `table`; `columns` and `triggers` of ours, for the check that nothing is missing; `make`; `docs`: the
+-- DO block. For each: `table`; `by_start`: a server that was started again is not believed at once, since older files may have
+-- been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing; `make`; `docs`: the
 -- page that has the statements, where it is not docs/oracle-postgres.md.
 -- @module crown.postgres.parts
 
@@ -26,6 +27,7 @@ end
 local parts = {
   lease = {
     table = "crown_lease_v1",
+    by_start = true,
     columns = { "claim", "epoch", "evicted" },
     triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
     make = [[

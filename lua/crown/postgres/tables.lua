@@ -1,8 +1,9 @@
 --- The tables of the Postgres oracles, and what tells whether the store still remembers what it promised.
 --
 -- `crown_store_v1` has a row for each kind of table ("lease", "advisory", "registry"). It names the place where the promises
--- were written: the cluster's system identifier, its timeline, the table, and the file that the table is in. A promoted
--- replica, a restored backup, a table made anew or emptied is another place. Promises may be missing there, so nobody is
+-- were written: the cluster's system identifier, its timeline, the table, and the file that the table is in; for leases
+-- also when the server was started. A promoted replica, a restored backup, a table made anew or emptied, and older
+-- files that a server was started with, are another place. Promises may be missing there, so nobody is
 -- believed to be free until the longest TTL in use has passed since it was first seen, and epochs go on well above all that
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
 -- @module crown.postgres.tables
@@ -33,13 +34,19 @@ tables.parts = parts
 --- How far the server's log had come: a server that is found with less later on was put back to an older state.
 tables.WRITTEN = "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8"
 
---- The SQL expression for the place where the promises of a table are written, as it is now.
--- @string named the table
--- @treturn string
-function tables.place(named)
+-- The SQL expression for the place where the promises of a table are written, as it is now.
+local function place(part)
   return ([[((SELECT system_identifier::text FROM pg_control_system()) || ':' ||
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ':' || to_regclass('%s')::oid || ':' ||
-  pg_relation_filenode(to_regclass('%s')))]]):format(named, named)
+  pg_relation_filenode(to_regclass('%s')))]]):format(part.table, part.table)
+end
+
+--- The SQL expression for what crown_store_v1 names the place by: where older files may be put in its place, also by when the
+-- server was started.
+-- @tparam table part of crown.postgres.parts
+-- @treturn string
+function tables.identity(part)
+  return place(part) .. (part.by_start and " || ':' || extract(epoch FROM pg_postmaster_start_time())::text" or "")
 end
 
 -- Read only, and of the catalogs only: everybody may, and it locks nothing. $1 table, $2 triggers, $3 columns.
@@ -70,11 +77,11 @@ BEGIN
 END $make$]]
 
 -- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
--- epoch that it knows to have been given. In
--- one statement, so that a pooler cannot put another server between the look and what is written.
-local LOST = "(identity IS DISTINCT FROM here.place OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
+-- epoch that it knows to have been given. In one statement, so that a pooler cannot put another server between the look and
+-- what is written.
+local LOST = "(identity IS DISTINCT FROM here.named OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
 local TRUST = ([[
-WITH here AS MATERIALIZED (SELECT %s AS place, WRITTEN AS written),
+WITH here AS MATERIALIZED (SELECT %s AS place, %s AS named, WRITTEN AS written),
 changed AS (
 UPDATE crown_store_v1 SET
   trusted_at = CASE WHEN LOST
@@ -84,7 +91,7 @@ UPDATE crown_store_v1 SET
     THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
       (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
-  identity = here.place
+  identity = here.named
 FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8)
 RETURNING trusted_at)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
@@ -103,7 +110,7 @@ local function complete(seen, part)
 end
 
 local function make(client, name, part, timeout, generation)
-  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name, tables.place(part.table)), timeout,
+  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name, tables.identity(part)), timeout,
     generation)
   if made then return true end
   if code == "42501" then
@@ -121,7 +128,7 @@ end
 -- @treturn number seconds, 0 when it is believed; or nil, message, code
 function tables.trust(client, name, memory, limits)
   local part = parts[name]
-  local rows, problem, code = client:query(TRUST:format(tables.place(part.table), part.table, tables.EPOCH_JUMP),
+  local rows, problem, code = client:query(TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP),
     limits.timeout, limits.generation, name, memory.place or "", limits.ttl, ("%.0f"):format(memory.written or 0),
     ("%.0f"):format(memory.epoch or 0))
   if not rows then return nil, problem, code end
