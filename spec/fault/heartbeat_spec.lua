@@ -22,6 +22,13 @@ function ways.task()
   crown.spawn(function() say "began" while true do compute(0.01) end end)
   crown.spawn(function() for _ = 1, 60 do crown.sleep(0.01) end say "done" end)
 end
+function ways.chain() -- in one turn of the loop
+  local function link(left)
+    compute(0.002)
+    if left > 0 then crown.spawn(link, left - 1) else say "done" end
+  end
+  crown.spawn(link, 1500)
+end
 function ways.hang() crown.spawn(function()
   crown.sleep(0.3)
   if io.open(dir .. "/hung") then return end
@@ -75,6 +82,10 @@ describe("a runtime", function()
 
   it("with a task that works for ever is not killed while others go on, and ends when it is told to", function()
     assert_undisturbed(start "task")
+  end)
+
+  it("whose tasks start one another for three seconds is not killed", function()
+    assert_undisturbed(start "chain")
   end)
 
   it("that hangs in C is replaced, and both the log and an event say what held it", function()
