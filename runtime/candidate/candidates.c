@@ -39,13 +39,14 @@ void candidates_free(struct candidates *candidates)
     free(candidates);
 }
 
-/* In the chain of the candidates of one election; NULL: there is none as this node. */
-static struct candidate *as_node(struct candidate *first, const char *node)
+/* @return whether one of an election's candidates, from `first` on, takes part as `node`. */
+static bool has_node(const struct candidate *first, const char *node)
 {
-    struct candidate *one = first;
-    while (one != NULL && strcmp(candidate_node(one), node) != 0)
-        one = one->twin;
-    return one;
+    for (const struct candidate *one = first; one != NULL; one = one->twin) {
+        if (strcmp(candidate_node(one), node) == 0)
+            return true;
+    }
+    return false;
 }
 
 int candidates_add(struct candidates *candidates, struct candidate *candidate,
@@ -54,14 +55,15 @@ int candidates_add(struct candidates *candidates, struct candidate *candidate,
     struct candidate **found = tsearch(candidate, &candidates->by_name, compare);
     if (found == NULL)
         return error_set(err, ERROR_MEMORY, "elect '%s': out of memory", candidate->name);
-    if (*found != candidate && as_node(*found, candidate_node(candidate)) != NULL)
+    struct candidate *first = *found; /* the tree holds it; the others stand behind it */
+    if (first != candidate && has_node(first, candidate_node(candidate)))
         return error_set(err, ERROR_USAGE,
                          "name: there is already an election '%s' here; several candidates of one "
                          "need a node of their own each: node = \"w2\"",
                          candidate->name);
-    if (*found != candidate) { /* behind the first, which the tree holds */
-        candidate->twin = (*found)->twin;
-        (*found)->twin = candidate;
+    if (first != candidate) {
+        candidate->twin = first->twin;
+        first->twin = candidate;
     }
     list_append(&candidates->list, &candidate->link);
     candidates->count++;
