@@ -83,8 +83,9 @@ describe("the oracle on etcd", function()
   end)
 
   it("takes another place, and so another epoch, for each term: what comes late of the one before finds nothing", function()
-    candidate("another", { lock = "another-" .. serial }):claim() -- so that the lease goes on, which is a part of the key
-    local one = candidate "one"
+    local token = "same-" .. serial
+    candidate("one", { token = token, lock = "another-" .. serial }):claim() -- keeps the lease, which is a part of the key
+    local one = candidate("one", { token = token })
     local epoch, key = one:claim()[4], one.state.place.key
     for _, ends in ipairs { function() one:abdicate() end, function() end } do -- also without a release
       ends()
@@ -99,7 +100,8 @@ describe("the oracle on etcd", function()
   it("gives each of those that are asked for at once its own answer", function()
     local lock, verdicts = "both-" .. serial, {}
     assert.equal("granted", candidate("held", { lock = lock }):claim()[1])
-    local both = { candidate("other", { lock = lock }), candidate "free" }
+    local token = "same-" .. serial -- one runtime's, so that they are asked for together
+    local both = { candidate("other", { lock = lock, token = token }), candidate("free", { token = token }) }
     for i, one in ipairs(both) do crown.spawn(function() verdicts[i] = one:claim()[1] end) end
     eventually(function() return verdicts[1] and verdicts[2] end)
     assert.same({ "denied", "granted" }, verdicts)
