@@ -1,4 +1,4 @@
---- `crown-lua check --store`: asks the store of an election what a candidate will need of it, without claiming.
+--- Asks the store of an election what a candidate will need of it, without claiming: for `crown-lua check`.
 -- @module crown.command.store_check
 
 local core = require "crown.core"
