@@ -17,7 +17,7 @@ define check_model
 endef
 
 .PHONY: model
-model: packages-model ## check the registry's protocol exhaustively, for three nodes (spin; about four minutes, 4 GB)
+model: packages-model ## check the registry's protocol exhaustively, for three nodes (spin; a quarter of an hour or more, above 5 GB)
 	$(call check_model,members,$(MODEL_members))
 	@grep -q 'errors: 0' $(BUILD)/model/members/report && ! grep -q 'Search not completed' $(BUILD)/model/members/report
 	$(call check_model,names,$(MODEL_names))
