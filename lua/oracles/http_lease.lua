@@ -93,8 +93,9 @@ local function ask(self, method, path, body)
   return answer, problem, code
 end
 
--- What an answer says; an answer that is no JSON says nothing.
+-- What an answer says. Nothing at all says yes or no by its status; what is no JSON object says nothing that is known.
 local function read(answer)
+  if not answer.body:find "%S" then return {} end
   local fine, found = pcall(core.json.decode, answer.body)
   return fine and type(found) == "table" and found or nil
 end
@@ -112,7 +113,9 @@ end
 local function verdict(self, answer, problem, code)
   if not answer then return nil, problem, code end
   local options, found = self.options, read(answer)
-  if answer.status == 200 and found then
+  if answer.status == 200 and found and not next(found) and not options.ttl then
+    return nil, "the lease server does not say how long its leases last: set ttl", "store"
+  elseif answer.status == 200 and found then
     return true, self.delay, { ttl = tonumber(found[options.ttl_field]) or self.ttl,
       epoch = tonumber(found[options.epoch_field]) }
   elseif answer.status == 409 then
