@@ -6,9 +6,9 @@ local printable = require "crown.text.printable"
 
 local store_check = {}
 
-local function ask(module, fn, opts)
-  if not module[fn] then return {} end
-  local answer, problem = module[fn](opts)
+local function ask(oracle, fn, opts)
+  if not oracle[fn] then return {} end
+  local answer, problem = oracle[fn](opts)
   if answer == nil then return nil, tostring(problem or "no answer") end
   return answer
 end
