@@ -3,7 +3,7 @@ local Page = require "support.page"
 
 describe("the documentation", function()
   for _, path in ipairs(Page.all()) do
-    if path:match "^docs/tutorial" or path:match "^docs/how%-to/" then
+    if path:match "^docs/tutorial" or path:match "^docs/how%-to/" or path:match "^docs/moving/" then
       it("does what it says: " .. path, function() Page.play(path) end)
     end
   end

@@ -1,7 +1,8 @@
 --- Plays a page of the documentation as its reader would: writes its files, types its commands, looks at what they print.
 -- Comments of the page, which a reader does not see, say what the text around a block says:
 --
---     <!-- with: postgres -->     on its own: a server stands for postgres://app:secret@db.example/app
+--     <!-- with: postgres -->     on its own: a server stands for postgres://app:secret@db.example/app; so nats for
+--                                 nats.example:4222, and etcd for etcd.example:2379
 --     <!-- file: NAME -->         the next block is saved as NAME
 --     <!-- terminal: NAME -->     its last command goes on in a terminal of its own
 --     <!-- node: NAME -->         it does so on another host
@@ -14,10 +15,11 @@
 --     <!-- not run: WHY -->       the next block is only read
 --
 -- A block of text says what the one before it prints: each of its lines, in this order; … stands for anything.
-local assert = require "luassert"
 local Candidate = require "support.candidate"
 local crown = require "crown"
+local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
+local Nats = require "support.nats"
 local port = require "support.port"
 local Postgres = require "support.postgres"
 local program = require "support.program"
@@ -25,7 +27,12 @@ local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
-local PLACEHOLDER = "postgres://app:secret@db.example/app"
+-- What a page calls a server, and what stands for it: whatever the scheme before it is.
+local SERVERS = {
+  postgres = { Postgres, "//app:secret@db.example/app", function(server) return (server.url:gsub("^%w+:", "")) end },
+  nats = { Nats, "nats.example:4222", function(server) return "127.0.0.1:" .. server.port end },
+  etcd = { Etcd, "etcd.example:2379", function(server) return server.endpoint end },
+}
 local RUN = { sh = true, lua = true, sql = true, text = true }
 
 local Page = {}
@@ -56,8 +63,11 @@ end
 
 function Page:fill(text)
   text = text:gsub(":9090", ":" .. self.port)
-  if not self.server then return text end
-  return (text:gsub(PLACEHOLDER:gsub("%p", "%%%0"), (self.server.url:gsub("%%", "%%%%"))))
+  for name, server in pairs(self.servers) do
+    local address = SERVERS[name][3](server):gsub("%%", "%%%%")
+    text = text:gsub(SERVERS[name][2]:gsub("%p", "%%%0"), address)
+  end
+  return text
 end
 
 -- What a shell of the reader knows besides the words of a block.
@@ -99,7 +109,7 @@ function Page:type_in(text, fails)
 end
 
 function Page:sql(text, fails)
-  return self:type_in(("psql -v ON_ERROR_STOP=1 '%s' <<'END'\n%sEND\n"):format(self.server.url, text), fails)
+  return self:type_in(("psql -v ON_ERROR_STOP=1 '%s' <<'END'\n%sEND\n"):format(self.servers.postgres.url, text), fails)
 end
 
 function Page:open_terminal(name, text, node)
@@ -115,8 +125,7 @@ end
 local DO = {}
 
 function DO.with(self, what)
-  assert.equal("postgres", what)
-  self.server = Postgres.start()
+  self.servers[what] = assert(SERVERS[what], what)[1].start()
 end
 
 function DO.press(self, name)
@@ -171,8 +180,8 @@ end
 -- @string path of the page
 function Page.play(path)
   local dir = tempdir()
-  local self = setmetatable({ dir = dir, bin = dir .. "/bin", exports = {}, terminals = {}, opened = 1,
-    port = port.free() }, Page)
+  local self = setmetatable({ dir = dir, bin = dir .. "/bin", exports = {}, terminals = {}, servers = {},
+    opened = 1, port = port.free() }, Page)
   assert(os.execute(("mkdir -p '%s' && ln -s '%s' '%s/crown-lua'"):format(self.bin, program, self.bin)) == 0)
   local notes = {}
   local fine, problem = xpcall(function()
@@ -189,7 +198,7 @@ function Page.play(path)
     end
   end, function(why) return type(why) == "string" and why or tostring(why) end)
   for _, terminal in pairs(self.terminals) do terminal:destroy() end
-  if self.server then self.server:destroy() end
+  for _, server in pairs(self.servers) do server:destroy() end
   if not fine then error(problem, 0) end
 end
 
