@@ -14,29 +14,29 @@ local function ask(oracle, fn, opts)
 end
 
 --- Asks the store.
--- @tparam table module of the oracle
+-- @tparam table oracle its module
 -- @tparam table opts its options
 -- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `reached = false` where it gave no
 -- answer
-function store_check.ask(module, opts)
+function store_check.ask(oracle, opts)
   local found = { facts = {}, warnings = {}, problems = {}, reached = true }
   local function fails(problem)
     found.reached = false
     found.problems[1] = core.redact(problem)
     return found
   end
-  if not (module.health or module.list or module.rights) then
+  if not (oracle.health or oracle.list or oracle.rights) then
     found.warnings[1] = "this oracle has no way to be asked without claiming"
     return found
   end
-  local health, problem = ask(module, "health", opts)
+  local health, problem = ask(oracle, "health", opts)
   if not health then return fails(problem) end
   found.facts, found.warnings = health.facts or {}, health.warnings or {}
   local listed
-  listed, problem = ask(module, "list", opts)
+  listed, problem = ask(oracle, "list", opts)
   if not listed then return fails(problem) end
   local rights
-  rights, problem = ask(module, "rights", opts)
+  rights, problem = ask(oracle, "rights", opts)
   if not rights then return fails(problem) end
   found.problems = rights
   return found
