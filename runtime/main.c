@@ -12,10 +12,18 @@
 
 #define HEARTBEAT_TIMEOUT_NS (2 * NS_PER_S)
 
+static int say_version(void)
+{
+    if (puts("crown-lua " CROWN_VERSION) >= 0 && fflush(stdout) == 0)
+        return 0;
+    perror("crown-lua: write standard output");
+    return 1;
+}
+
 int main(int argc, char **argv, char **envp)
 {
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
-        return puts("crown-lua " CROWN_VERSION) < 0;
+        return say_version();
     if (argc > 2 && strcmp(argv[1], "file") == 0 && strcmp(argv[2], "--check") == 0)
         return fresh_main(argc - 3, argv + 3);
     struct host_config host = {

@@ -186,7 +186,10 @@ local function elect(given)
   local opts = oracle_options_for(self, oracle_options, checked.node)
   local timing, ttl = check_timing(where, self.options, module, opts)
   self.most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
-  if settings.checking then self.timing, self.oracle_options = timing, opts end
+  if settings.checking then
+    self.timing, self.oracle_options = timing, opts
+    opts.send = function() end -- a message makes an oracle claim
+  end
   settings.ttl_of[checked.name] = ttl
   self.state = oracle.init(where, word, module, opts)
   declared[candidate] = self

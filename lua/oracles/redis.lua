@@ -95,4 +95,11 @@ function Redis.health(opts)
   return admin.health(check(opts))
 end
 
+--- What a candidate may not do on the server, for `check --store`.
+-- @tparam table opts `url`, `prefix`
+-- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
+function Redis.rights(opts)
+  return admin.rights(check(opts))
+end
+
 return Redis

@@ -1,6 +1,9 @@
 /* crown.core.console: the terminal that a command talks to, and filters as people write them. */
+#include <errno.h>
 #include <lauxlib.h>
+#include <poll.h>
 #include <regex.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -51,8 +54,38 @@ static int console_filter(lua_State *L)
     return 1;
 }
 
+/* @return how much of it standard output took; -1 with errno. */
+static ssize_t print_some(const char *text, size_t size)
+{
+    struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    ssize_t taken = write(STDOUT_FILENO, text, size);
+    if (taken >= 0 || (errno != EAGAIN && errno != EINTR))
+        return taken;
+    return poll(&room, 1, -1) < 0 && errno != EINTR ? -1 : 0; /* another's terminal may not wait */
+}
+
+/* print(text) -> true when standard output took all of it, false when its reader is gone; or nil,
+ * message. */
+static int console_print(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    while (size > 0) {
+        ssize_t taken = print_some(text, size);
+        if (taken < 0 && errno != EPIPE)
+            return push_errno(L, "write", "standard output");
+        if (taken < 0)
+            break;
+        text += taken;
+        size -= (size_t)taken;
+    }
+    lua_pushboolean(L, size == 0);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"columns", console_columns},
+    {"print", console_print},
     {"filter", console_filter},
     {NULL, NULL},
 };

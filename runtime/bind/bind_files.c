@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "bind/bind.h"
+#include "host/host.h"
 #include "host/leader_file.h"
+#include "loop/appender.h"
+
+#define APPENDER_TYPE "crown.appender"
 
 /* replace(path, text) -> true, or nil, message: atomically, and durably, by a temporary file beside
  * it. */
@@ -39,42 +43,35 @@ static int files_replace(lua_State *L)
     return 1;
 }
 
-/* Keeps what there is as PATH.1 when it has grown too long. */
-static int make_room(int fd, const char *path, const char *older, off_t most)
+static int appender_add_text(lua_State *L)
 {
-    struct stat found;
-    if (fstat(fd, &found) < 0 || found.st_size < most)
-        return fd;
-    int fresh = rename(path, older) < 0
-                    ? -1
-                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    (void)close(fd); /* nothing was written */
-    return fresh;
-}
-
-/* append(path, text, most) -> true, or nil, message: in one write, so that lines of several
- * processes stay whole. A file longer than `most` bytes becomes PATH.1 first. */
-static int files_append(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
+    struct appender *const *appender = luaL_checkudata(L, 1, APPENDER_TYPE);
     size_t size;
     const char *text = luaL_checklstring(L, 2, &size);
-    const char *older = lua_pushfstring(L, "%s.1", path);
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0)
-        fd = make_room(fd, path, older, (off_t)luaL_checknumber(L, 3));
-    if (fd < 0)
-        return push_errno(L, "write", path);
-    bool written = write(fd, text, size) == (ssize_t)size;
-    int saved = errno;
-    if (close(fd) < 0 && written) {
-        written = false;
-        saved = errno;
-    }
-    errno = saved;
-    if (!written)
-        return push_errno(L, "write", path);
-    lua_pushboolean(L, 1);
+    appender_add(*appender, text, size);
+    return 0;
+}
+
+static int appender_collect(lua_State *L)
+{
+    struct appender **appender = luaL_checkudata(L, 1, APPENDER_TYPE);
+    appender_close(*appender);
+    *appender = NULL;
+    return 0;
+}
+
+/* appender(path, most) -> what appends to a file without holding the loop: appender:add(text). A
+ * file longer than `most` bytes becomes PATH.1 first. Writes what it has when Lua lets go of it. */
+static int files_appender(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    off_t most = (off_t)luaL_checknumber(L, 2);
+    struct appender **appender = lua_newuserdata(L, sizeof(struct appender *));
+    *appender = appender_new(check_host(L)->env.loop, path, most);
+    if (*appender == NULL)
+        return luaL_error(L, "append to %s: out of memory", path);
+    luaL_getmetatable(L, APPENDER_TYPE);
+    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -129,7 +126,7 @@ static int files_fresh(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"replace", files_replace},
-    {"append", files_append},
+    {"appender", files_appender},
     {"list", files_list},
     {"kind", files_kind},
     {"fresh", files_fresh},
@@ -137,8 +134,11 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
+static const luaL_Reg appender_methods[] = {{"add", appender_add_text}, {NULL, NULL}};
+
 int bind_open_files(lua_State *L)
 {
+    bind_make_type(L, APPENDER_TYPE, appender_methods, appender_collect);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

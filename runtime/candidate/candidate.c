@@ -14,6 +14,7 @@
 #include "candidate/journal.h"
 #include "candidate/leader.h"
 #include "candidate/oracle_call.h"
+#include "candidate/outage.h"
 #include "candidate/state.h"
 #include "candidate/term.h"
 #include "candidate/workload.h"
@@ -267,7 +268,7 @@ void candidate_free(struct candidate *candidate)
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
     free(candidate->leader);
     free(candidate->told.leader);
-    free(candidate->failure);
+    outage_forget(candidate);
     free(candidate->oracle);
     free(candidate->own_node);
     free(candidate->key);

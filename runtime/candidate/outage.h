@@ -6,10 +6,13 @@
 
 struct candidate;
 
-/** Told when an outage begins and when its reason changes, not at every try. */
+/** Tells why the store gives no answer: each reason once in an outage, and sixteen at most. */
 void outage_report(struct candidate *candidate, const char *function, const char *message);
 
 /** The store has answered: the next failure is a new one. */
 void outage_over(struct candidate *candidate);
+
+/** Frees what is known of an outage. */
+void outage_forget(struct candidate *candidate);
 
 #endif

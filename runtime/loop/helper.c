@@ -1,6 +1,7 @@
 #include "loop/helper.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -107,6 +108,19 @@ struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, v
     (void)close(ends[1]);
     free(helper);
     return NULL;
+}
+
+bool helper_finish(struct helper *helper, int milliseconds)
+{
+    if (helper == NULL)
+        return true;
+    struct pollfd end = {.fd = helper->watch.fd, .events = POLLIN};
+    bool ended = poll(&end, 1, milliseconds) > 0;
+    if (ended)
+        finished(&helper->watch, LOOP_READ);
+    else
+        helper_abandon(helper);
+    return ended;
 }
 
 void helper_abandon(struct helper *helper)

@@ -6,6 +6,8 @@
 #ifndef CROWN_LOOP_HELPER_H
 #define CROWN_LOOP_HELPER_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "loop/loop.h"
 
@@ -35,6 +37,12 @@ struct helper_kind {
  */
 struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, void *work,
                             void *context, struct crown_error *err);
+/**
+ * Waits, holding the loop: for what ends with it. `done` is called from within; after so long it is
+ * helper_abandon instead. NULL is fine.
+ * @return whether it is done.
+ */
+bool helper_finish(struct helper *helper, int milliseconds);
 /** Nobody wants the result any more: `drop` follows, perhaps much later. NULL is fine. */
 void helper_abandon(struct helper *helper);
 

@@ -1,3 +1,5 @@
+local crown = require "crown"
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
@@ -29,6 +31,36 @@ describe("the command", function()
 
   it("is used wrongly when nothing is asked of it", function()
     assert.equal(2, run({}).code)
+  end)
+
+  describe("with a full disk behind standard output", function()
+    local place = tempdir()
+    local app = script [[require("crown").elect { name = "x", oracle = "memory:", child = { "true" } }]]
+    write_file(place .. "/history", '{"event":"leadership.changed","time":1,"name":"x","node":"n","leader":"n","epoch":1}\n')
+
+    local function says(args)
+      local words = { "-c", [[exec "$0" "$@" > /dev/full]], program }
+      for _, word in ipairs(args) do words[#words + 1] = word end
+      table.insert(words, 1, "sh")
+      local result = assert(crown.exec(words, { timeout = 40, env = { CROWN_DIRECTORY = place } }))
+      return { result.code, result.stderr }
+    end
+
+    for _, line in ipairs { "--version", "--help", "help run", "help --man", "history", "history --json", "status", "status --json",
+      "status --watch", "info", "info --json", "check " .. app, "check --json " .. app, "completion bash", "completion zsh",
+      "completion fish", "completion names" } do
+      it("fails, and says so in a line: " .. line, function()
+        local words = {}
+        for word in line:gmatch "%S+" do words[#words + 1] = word end
+        assert.same({ 1, "crown-lua: write standard output: No space left on device\n" }, says(words))
+      end)
+    end
+  end)
+
+  it("does not mind a reader who has seen enough", function()
+    local result = assert(crown.exec { "bash", "-c", [["$0" completion bash | true; echo "${PIPESTATUS[0]}"]], program })
+    assert.equal("0\n", result.stdout)
+    assert.equal("", result.stderr)
   end)
 
   it("suggests the command that was meant", function()

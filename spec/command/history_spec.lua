@@ -72,6 +72,18 @@ describe("crown-lua history", function()
     assert.matches("Not a directory", result.stderr)
   end)
 
+  it("holds nobody when the disk hangs", function()
+    assert(os.execute("mkfifo " .. place .. "/history") == 0) -- whoever opens it waits for a reader
+    local one = start "one"
+    eventually(function() return one:output():find "leading 'reports'" end, 20)
+    local gone = run({ "abdicate", "reports" }, { env = { CROWN_DIRECTORY = place } })
+    assert.equal(0, gone.code, gone.stderr)
+    eventually(function() return select(2, one:output():gsub("leading 'reports'", "")) == 2 end, 20)
+    one:signal "TERM"
+    assert.equal(0, one:wait(20))
+    assert.is_nil(one:output():find "runtime.restarted")
+  end)
+
   it("keeps two megabytes at most", function()
     write_file(place .. "/history", ("x"):rep(1000000))
     start "one"

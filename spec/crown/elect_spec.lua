@@ -214,6 +214,23 @@ describe("crown.elect", function()
     testing.eventually(function() return told[2] == reason end)
   end)
 
+  it("tells each reason of an outage once, though they alternate, and again in the next outage", function()
+    local told, calls, is_there = {}, 0, false
+    crown.on("oracle.error", function(event) told[#told + 1] = event.error end)
+    elect { retry = 0.01, oracle = { init = function() return {} end,
+      claim = function()
+        calls = calls + 1
+        if is_there then return true, 0.01, { ttl = 60 } end
+        return nil, calls % 2 == 0 and "refused" or "timeout"
+      end,
+      refresh = function() return nil, "refused" end } }
+    testing.eventually(function() return calls > 8 end)
+    table.sort(told)
+    assert.same({ "refused", "timeout" }, told)
+    is_there = true
+    testing.eventually(function() return told[3] == "refused" end)
+  end)
+
   it("takes no part, without an error, when init returns crown.IGNORE", function()
     local election = elect { oracle = { init = function() return crown.IGNORE end, claim = error, refresh = error } }
     assert.equal("finishing", election:status().phase)

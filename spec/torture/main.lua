@@ -89,6 +89,6 @@ for _ = 1, math.min(side_by_side, #names) do
 end
 while running > 0 do crown.sleep(0.1) end
 print()
-tables.print({ "store", "faults", "terms", "two at once", "longest gap", "unexplained", "runs that were fine" }, rows)
+io.write(tables.text({ "store", "faults", "terms", "two at once", "longest gap", "unexplained", "runs that were fine" }, rows))
 print(("%d passed, %d failed"):format(good, wrong))
 os.exit(wrong == 0 and 0 or 1)

@@ -2,6 +2,7 @@
 -- @module crown.command.abdicate
 
 local control = require "crown.control"
+local output = require "crown.command.output"
 local usage = require "crown.check.usage"
 
 local abdicate = {
@@ -20,7 +21,7 @@ function abdicate.run(_, words)
   for _, runtime in ipairs(control.ask_all { ask = "abdicate", name = words[1] }) do
     if runtime.found then
       found = true
-      print(("asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
+      output.line(("asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
     end
   end
   if found then return 0 end

@@ -7,6 +7,7 @@ local core = require "crown.core"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
 local oracle = require "crown.election.contract"
+local output = require "crown.command.output"
 local run = require "crown.command.run"
 local settings = require "crown.election.settings"
 local store = require "crown.command.store"
@@ -104,8 +105,8 @@ end
 
 local function for_people(elections, what)
   for _, election in ipairs(elections) do
-    io.write(indent(describe(election)), "\n")
-    if election.asked then io.write(indent(store_check.text(election.asked)), "\n") end
+    output.line(indent(describe(election)))
+    if election.asked then output.line(indent(store_check.text(election.asked))) end
   end
   return ("%s: %d election%s"):format(what, #elections, #elections == 1 and "" or "s")
 end
@@ -133,11 +134,12 @@ function check.run(options, words, argv)
   end
   local code = judge(elections)
   if options.json then
-    io.write(for_programs(elections))
+    output.write(for_programs(elections))
     return code
   end
   local summary = for_people(elections, words[1])
-  print(summary .. (code == 0 and ", nothing wrong" or code == 2 and ", not as it should be" or ", a store gives no answer"))
+  output.line(summary .. (code == 0 and ", nothing wrong" or code == 2 and ", not as it should be"
+    or ", a store gives no answer"))
   return code
 end
 

@@ -3,6 +3,7 @@
 
 local control = require "crown.control"
 local journal = require "crown.election.journal"
+local output = require "crown.command.output"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
 
@@ -208,7 +209,7 @@ end
 function completion.run(_, rest)
   local shell = shells[rest[1] or ""]
   if not shell then usage.error("completion: name a shell: %s", completion.usage) end
-  io.write((shell()))
+  output.write((shell()))
   return 0
 end
 

@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
+local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local usage = require "crown.check.usage"
@@ -44,12 +45,12 @@ local function say_who_leads(list, opts, name, epoch, seconds)
   repeat
     local election = find(list, opts, name)
     if election and election.node and (election.epoch or 0) > epoch then
-      print(("'%s' is led by %s now (epoch %d)"):format(name, printable(election.node), election.epoch))
+      output.line(("'%s' is led by %s now (epoch %d)"):format(name, printable(election.node), election.epoch))
       return
     end
     core.sleep(PAUSE)
   until core.now() >= until_then
-  print(("nobody leads '%s' yet"):format(name))
+  output.line(("nobody leads '%s' yet"):format(name))
 end
 
 --- The verb.
@@ -62,7 +63,7 @@ function evict.run(opts, words)
   oracle_options.wait = opts.wait
   local evicted, problem = ask(oracle_options, name)
   if not evicted then return store.unreachable("evict", problem) end
-  print(("evicted %s from '%s' (epoch %d)"):format(printable(evicted.node or "the leader"), name, evicted.epoch or 0))
+  output.line(("evicted %s from '%s' (epoch %d)"):format(printable(evicted.node or "the leader"), name, evicted.epoch or 0))
   if module.list then say_who_leads(module.list, oracle_options, name, evicted.epoch or 0, opts.wait or WAIT) end
   return 0
 end

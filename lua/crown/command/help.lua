@@ -1,6 +1,7 @@
 --- Help that teaches: what there is, and what to try first.
 -- @module crown.command.help
 
+local output = require "crown.command.output"
 local usage = require "crown.check.usage"
 
 local help = {
@@ -32,20 +33,20 @@ local function print_options(list)
   for _, option in ipairs(list) do
     local left = "--" .. option.name .. (option.value and (" " .. option.value) or "")
     local env = option.env and (" [env " .. option.env .. "]") or ""
-    print(("  %-22s %s%s"):format(left, option.help, env))
+    output.line(("  %-22s %s%s"):format(left, option.help, env))
   end
 end
 
 local function overview()
   local command = require "crown.command"
-  print(INTRODUCTION)
-  print "Commands:"
+  output.line(INTRODUCTION)
+  output.line "Commands:"
   for _, name in ipairs(command.verbs) do
-    print(("  %-22s %s"):format(name == "app" and "APP.lua" or name, command.module(name).summary))
+    output.line(("  %-22s %s"):format(name == "app" and "APP.lua" or name, command.module(name).summary))
   end
-  print "\nOptions:"
+  output.line "\nOptions:"
   print_options(command.common)
-  print(EXAMPLE)
+  output.line(EXAMPLE)
 end
 
 --- The verb.
@@ -58,7 +59,7 @@ function help.run(options, words, bare)
   if options.man then
     local text = require("crown.command.manual").page(name or "crown-lua.1")
     if not text then usage.error("help: there is no page '%s'", name) end
-    io.write(text)
+    output.write(text)
     return 0
   end
   if not name then
@@ -68,9 +69,9 @@ function help.run(options, words, bare)
   for _, verb in ipairs(command.verbs) do
     if verb == name then
       local module = command.module(name)
-      print(module.summary .. "\n\nUsage:\n  " .. module.usage .. "\n\n" .. module.help)
+      output.line(module.summary .. "\n\nUsage:\n  " .. module.usage .. "\n\n" .. module.help)
       if module.options then
-        print "\nOptions:"
+        output.line "\nOptions:"
         print_options(module.options)
       end
       return 0

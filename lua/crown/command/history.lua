@@ -5,6 +5,7 @@ local console = require "crown.core.console"
 local control = require "crown.control"
 local journal = require "crown.election.journal"
 local json = require "crown.text.json"
+local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local tables = require "crown.command.tables"
 local words_for = require "crown.command.words"
@@ -93,14 +94,14 @@ function history.run(options, words)
   local name = words[1]
   local terms = last(terms_of(read(), name), options.last or LAST)
   if options.json then
-    io.write(json.line({ terms = terms }, "terms"))
+    output.write(json.line({ terms = terms }, "terms"))
   elseif #terms == 0 then
     io.stderr:write(("crown-lua: history: no runtime of yours here has seen anybody lead%s\n"):format(
       name and (" '%s'"):format(name) or ""))
   else
     local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
     if not name then table.insert(heading, 2, "Election") end
-    io.write(tables.text(heading, rows_of(terms, name), (console.columns(1))))
+    output.write(tables.text(heading, rows_of(terms, name), (console.columns(1))))
   end
   return #terms > 0 and 0 or 1
 end

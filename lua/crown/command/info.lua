@@ -5,6 +5,7 @@ local console = require "crown.core.console"
 local core = require "crown.core"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
+local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
@@ -89,7 +90,7 @@ function info.run(options, words)
   if options.watch then return watch(make) end
   local text, code = make()
   if not text then return code end
-  io.write(text)
+  output.write(text)
   return 0
 end
 

@@ -5,6 +5,7 @@
 local cli = require "crown.command.cli"
 local core = require "crown.core"
 local election_options = require "crown.election.options"
+local output = require "crown.command.output"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 local url = require "crown.text.url"
@@ -91,13 +92,10 @@ local function exists(path)
   return file ~= nil
 end
 
---- Runs the command line.
--- @tparam table argv the words behind the program's name
--- @treturn number the exit code, or nothing: then the runtime goes on until its last election ended
-function command.main(argv)
+local function run(argv)
   local options, at = cli.parse(argv, 1, command.common, true)
   if options.version then
-    print("crown-lua " .. core.version)
+    output.line("crown-lua " .. core.version)
     return 0
   end
   local word = argv[at]
@@ -121,6 +119,14 @@ function command.main(argv)
   core.what(word)
   if verb.campaigns then command.serve(options) end
   return verb.run(options, words, argv)
+end
+
+--- Runs the command line.
+-- @tparam table argv the words behind the program's name
+-- @treturn number the exit code, or nothing: then the runtime goes on until its last election ended
+function command.main(argv)
+  local code = run(argv)
+  return code and (output.finish(code))
 end
 
 return command

@@ -2,6 +2,7 @@
 -- @module crown.command.log_level
 
 local control = require "crown.control"
+local output = require "crown.command.output"
 local usage = require "crown.check.usage"
 
 local log_level = {
@@ -22,7 +23,7 @@ function log_level.run(_, words)
       usage.error("log-level: '%s' is not one of debug, info, warn, error", words[1])
     end
   end
-  print(("%d runtime%s now log from %s"):format(changed, changed == 1 and "" or "s", words[1]))
+  output.line(("%d runtime%s now log from %s"):format(changed, changed == 1 and "" or "s", words[1]))
   return changed > 0 and 0 or 1
 end
 

@@ -5,6 +5,7 @@ local console = require "crown.core.console"
 local control = require "crown.control"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
+local output = require "crown.command.output"
 local tables = require "crown.command.tables"
 local watch = require "crown.command.watch"
 local words_for = require "crown.command.words"
@@ -133,7 +134,7 @@ function status.run(options, words)
     return (options.stores and stores_for_people or for_people)(runtimes, words[1], options.sort)
   end
   if options.watch then return watch(make) end
-  io.write((make()))
+  output.write((make()))
   return count > 0 and 0 or 1
 end
 

@@ -16,8 +16,8 @@ end
 --- Asks the store.
 -- @tparam table oracle its module
 -- @tparam table opts its options
--- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `reached = false` where it gave no
--- answer
+-- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `unchecked`: what the store does not
+-- tell, or nil; `reached = false` where it gave no answer
 function store_check.ask(oracle, opts)
   local found = { facts = {}, warnings = {}, problems = {}, reached = true }
   local function fails(problem)
@@ -32,13 +32,16 @@ function store_check.ask(oracle, opts)
   local health, problem = ask(oracle, "health", opts)
   if not health then return fails(problem) end
   found.facts, found.warnings = health.facts or {}, health.warnings or {}
-  local listed
-  listed, problem = ask(oracle, "list", opts)
-  if not listed then return fails(problem) end
   local rights
   rights, problem = ask(oracle, "rights", opts)
   if not rights then return fails(problem) end
+  if not oracle.rights then found.unchecked = "what this candidate may write: this oracle cannot be asked without claiming" end
+  found.unchecked, rights.unchecked = found.unchecked or rights.unchecked, nil
   found.problems = rights
+  if #rights > 0 then return found end
+  local listed
+  listed, problem = ask(oracle, "list", opts)
+  if not listed then return fails(problem) end
   return found
 end
 
@@ -51,7 +54,10 @@ function store_check.text(found)
   for _, fact in ipairs(found.facts) do line(fact[1]:lower(), fact[2]) end
   for _, warning in ipairs(found.warnings) do line("warning", warning) end
   for _, problem in ipairs(found.problems) do line("PROBLEM", problem) end
-  if found.reached and #found.problems == 0 then line("answer", "the store answers, and lets this candidate take part") end
+  if found.unchecked then line("not checked", found.unchecked) end
+  if found.reached and #found.problems == 0 then
+    line("answer", found.unchecked and "the store answers" or "the store answers, and lets this candidate take part")
+  end
   return table.concat(lines, "\n") .. "\n"
 end
 

@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
+local output = require "crown.command.output"
 
 local EVERY = 1 -- seconds
 
@@ -20,14 +21,15 @@ end
 -- @tparam function make → the text, or nil and an exit code
 -- @treturn number the exit code
 local function watch(make)
-  io.stdout:setvbuf "full" -- so that io.flush is what writes, and says whether it could
   while true do
     local text, code = make()
     if not text then return code end
-    if console.columns(1) then io.write "\27[H" end
+    if console.columns(1) then output.write "\27[H" end
     -- Each line's rest is cleared, then all below: nothing flickers.
-    io.write(console.columns(1) and fitted(text):gsub("\n", "\27[K\n") .. "\27[J" or text)
-    if not io.flush() then return 0 end -- nobody reads any more
+    output.write(console.columns(1) and fitted(text):gsub("\n", "\27[K\n") .. "\27[J" or text)
+    local over
+    code, over = output.finish(0)
+    if over then return code end
     core.sleep(EVERY)
   end
 end

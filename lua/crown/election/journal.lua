@@ -13,42 +13,18 @@ local journal = {}
 local NAME = "/history"
 local MOST = 1e6 -- bytes; what is older is kept once
 local NO_SUCH_FILE = 2 -- ENOENT
-local PAUSE = 0.1 -- seconds in which lines are gathered
 
-local path
-local lines = {}
-
-local function flush()
-  local text = table.concat(lines)
-  lines = {}
-  local written, problem = files.append(path, text, MOST)
-  if not written then core.log("debug", "no history: " .. problem) end
-end
+local appender
 
 local function note(event)
-  lines[#lines + 1] = json.line { event = event.event, time = event.time, name = event.name, node = event.node,
-    leader = event.leader, epoch = event.lost_epoch or event.epoch, reason = event.reason }
-  if #lines > 1 then return end
-  core.detach(function()
-    core.sleep(PAUSE)
-    if #lines > 0 then flush() end
-  end)
-end
-
--- What has not been written yet when the Lua state ends.
-local function flush_at_end()
-  local guard = newproxy(true)
-  getmetatable(guard).__gc = function()
-    if #lines > 0 then flush() end
-  end
-  journal.guard = guard
+  appender:add(json.line { event = event.event, time = event.time, name = event.name, node = event.node,
+    leader = event.leader, epoch = event.lost_epoch or event.epoch, reason = event.reason })
 end
 
 --- Begins to keep changes; once.
 function journal.start()
-  if path then return end
-  path = directory() .. NAME
-  flush_at_end()
+  if appender then return end
+  appender = files.appender(directory() .. NAME, MOST)
   events.listen({ "leadership.changed", "leadership.lost" }, note)
 end
 

@@ -167,4 +167,45 @@ function admin.health(opts)
   end)
 end
 
+-- What a candidate sends and its script calls, on a name that no election has.
+local function commands(prefix)
+  local lease, epoch = Leases.keys(prefix, "check")
+  local store, channel = prefix .. ":store", prefix .. ":" .. Leases.CHANNEL
+  return { { "EVAL", "return 1", "1", lease }, { "EVALSHA", "0", "1", lease }, { "SCRIPT", "LOAD", "return 1" },
+    { "HSET", lease, "node", "x" }, { "HSET", store, "since", "1" }, { "HMGET", lease, "node" }, { "HGET", lease, "node" },
+    { "GET", epoch }, { "SET", epoch, "1" }, { "DEL", lease }, { "PEXPIRE", lease, "1" }, { "PTTL", lease }, { "TIME" },
+    { "PUBLISH", channel, "x" }, { "SUBSCRIBE", channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" },
+    { "SCAN", "0" } }
+end
+
+local function lacks_of(client, prefix)
+  local lacks, user, problem = {}, client:call("ACL", "WHOAMI")
+  if not user then
+    lacks.unchecked = "what this user may do: " .. problem
+    return lacks
+  end
+  local told = {}
+  for _, words in ipairs(commands(prefix)) do
+    local answer
+    answer, problem = client:call("ACL", "DRYRUN", user, unpack(words))
+    if not answer then
+      lacks.unchecked = ("what %s may do: %s"):format(user, problem)
+      return lacks
+    end
+    if answer ~= "OK" and not told[answer] then
+      told[answer], lacks[#lacks + 1] = true, ("%s: %s"):format(user, answer)
+    end
+  end
+  return lacks
+end
+
+--- What a candidate lacks, for `check --store`: as ACL DRYRUN of Redis 7 tells it, on one of the servers.
+-- @tparam table opts `url`, `prefix`
+-- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
+function admin.rights(opts)
+  return with_store(opts, function(store)
+    return store.run((Leases.keys(opts.prefix, "check")), function(client) return lacks_of(client, opts.prefix) end)
+  end)
+end
+
 return admin

@@ -1,0 +1,35 @@
+--- What a verb prints: gathered, and written in one place that notices a full disk.
+-- @module crown.command.output
+
+local console = require "crown.core.console"
+
+local output = {}
+
+local gathered = {}
+
+--- Prints text as it is.
+-- @string text
+function output.write(text)
+  gathered[#gathered + 1] = text
+end
+
+--- Prints a line.
+-- @string text without its end
+function output.line(text)
+  output.write(text .. "\n")
+end
+
+--- Writes what was printed. A full disk fails whoever prints to it; a reader that has seen enough does not.
+-- @number code the exit code when all is well
+-- @treturn number the exit code: 1 where standard output could not be written, which is said on standard error
+-- @treturn boolean whether nobody takes more
+function output.finish(code)
+  local text = table.concat(gathered)
+  gathered = {}
+  local printed, problem = console.print(text)
+  if printed ~= nil then return code, not printed end
+  io.stderr:write(("crown-lua: %s\n"):format(problem))
+  return 1, true
+end
+
+return output

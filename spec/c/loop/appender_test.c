@@ -1,0 +1,157 @@
+#include "loop/appender.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_MS 20000
+
+static struct loop *loop;
+static char directory[64], path[96], older[128];
+
+static int open_all(void **state)
+{
+    (void)state;
+    struct crown_error err;
+    loop = loop_new(&err);
+    (void)snprintf(directory, sizeof(directory), "/tmp/crown-appender-XXXXXX");
+    if (loop == NULL || mkdtemp(directory) == NULL)
+        return -1;
+    (void)snprintf(path, sizeof(path), "%s/lines", directory);
+    (void)snprintf(older, sizeof(older), "%s.1", path);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    loop_free(loop);
+    (void)unlink(path);
+    (void)unlink(older);
+    return rmdir(directory);
+}
+
+static void stop_gathering(struct loop_deadline *deadline)
+{
+    (void)deadline;
+    loop_stop(loop);
+}
+
+/* Until what was added is with the thread. */
+static void turn_past_gathering(void)
+{
+    struct loop_deadline enough = {.fire = stop_gathering};
+    loop_at(loop, &enough, loop_now(loop) + NS_PER_S / 5);
+    loop_run(loop);
+}
+
+static const char *text_of(const char *file)
+{
+    static char text[256];
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    ssize_t size = read(fd, text, sizeof(text) - 1);
+    assert_true(size >= 0);
+    assert_int_equal(0, close(fd));
+    text[size] = '\0';
+    return text;
+}
+
+static void put(const char *file, const char *text)
+{
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(strlen(text), write(fd, text, strlen(text)));
+    assert_int_equal(0, close(fd));
+}
+
+static void add(struct appender *appender, const char *text)
+{
+    appender_add(appender, text, strlen(text));
+}
+
+static void what_waits_is_written_at_the_end(void **state)
+{
+    (void)state;
+    struct appender *appender = appender_new(loop, path, 1000);
+    assert_non_null(appender);
+    add(appender, "a\n");
+    add(appender, "b\n");
+    appender_close(appender);
+    assert_string_equal("a\nb\n", text_of(path));
+}
+
+static void a_long_file_is_kept_once(void **state)
+{
+    (void)state;
+    put(path, "long enough\n");
+    struct appender *appender = appender_new(loop, path, 5);
+    assert_non_null(appender);
+    add(appender, "a\n");
+    appender_close(appender);
+    assert_string_equal("a\n", text_of(path));
+    assert_string_equal("long enough\n", text_of(older));
+}
+
+/* Whether somebody waits for a lock on it. */
+static bool is_waited_for(ino_t inode)
+{
+    char line[256], name[32];
+    bool found = false;
+    FILE *locks = fopen("/proc/locks", "re");
+    assert_non_null(locks);
+    (void)snprintf(name, sizeof(name), ":%ju ", (uintmax_t)inode);
+    while (!found && fgets(line, sizeof(line), locks) != NULL)
+        found = strstr(line, "->") != NULL && strstr(line, name) != NULL;
+    assert_int_equal(0, fclose(locks));
+    return found;
+}
+
+static void of_two_who_keep_a_file_the_second_loses_none(void **state)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    struct stat info;
+    (void)state;
+    put(path, "long enough\n");
+    struct appender *appender = appender_new(loop, path, 5);
+    assert_non_null(appender);
+    int other = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(other >= 0);
+    assert_int_equal(0, fstat(other, &info));
+    assert_int_equal(0, flock(other, LOCK_EX));
+    add(appender, "a\n");
+    turn_past_gathering();
+    for (int i = 0; i < PATIENCE_MS && !is_waited_for(info.st_ino); i++)
+        assert_int_equal(0, nanosleep(&pause, NULL));
+    assert_true(is_waited_for(info.st_ino));
+    assert_int_equal(0, rename(path, older));
+    put(path, "b\n");
+    assert_int_equal(0, close(other));
+    appender_close(appender);
+    assert_string_equal("b\na\n", text_of(path));
+    assert_string_equal("long enough\n", text_of(older));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_waits_is_written_at_the_end, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_long_file_is_kept_once, open_all, close_all),
+        cmocka_unit_test_setup_teardown(of_two_who_keep_a_file_the_second_loses_none, open_all,
+                                        close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
