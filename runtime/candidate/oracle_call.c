@@ -61,6 +61,7 @@ static void read_denial(struct candidate *candidate, lua_State *L, int first,
     event->denial.epoch = epoch_at(L, first + 3);
     event->denial.amnesia = lua_toboolean(L, first + 4);
     event->denial.retry_ns = seconds_at(L, first + 5, 0);
+    event->denial.nobody = lua_tostring(L, first + 2) == NULL;
     leader_remember(candidate, lua_tostring(L, first + 2), event->denial.epoch,
                     event->denial.expires_ns);
 }

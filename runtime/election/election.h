@@ -173,6 +173,7 @@ struct election_event {
         int64_t retry_ns;   /* without expires_ns: when to ask again; 0: the configured retry */
         uint64_t epoch;     /* the holder's; 0: not said */
         bool amnesia;       /* the store forgot: neither claim nor message for `expires_ns` */
+        bool nobody;        /* it names no holder */
     } denial;
     struct {
         bool failed;      /* did not exit with 0, or could not be started */

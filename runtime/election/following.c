@@ -19,7 +19,16 @@ void following_start(struct step *step)
     struct election *election = step->election;
     election->since_ns = step->now;
     election->next_claim_ns = clock_add_ns(step->now, election->config.claim_delay_ns);
-    election->child.start_at_ns = election->config.has_follower_child ? step->now : TIME_NEVER;
+    election->child.waits = election->config.has_follower_child;
+}
+
+/* A claim was answered, and not by a grant. */
+static void child_waits_no_more(struct step *step)
+{
+    struct election *election = step->election;
+    if (election->child.waits)
+        election->child.start_at_ns = step->now;
+    election->child.waits = false;
 }
 
 /* Claims again when the lease that we were told of ends, not at a fixed poll (rule 7). */
@@ -50,6 +59,9 @@ void following_denied(struct step *step)
     bool told = event->type == ELECTION_EVENT_DENIED; /* EVICTED says nothing about a holder */
     int64_t expires_ns = told ? event->denial.expires_ns : -1;
     bool forgot = told && lease_denied(step);
+    child_waits_no_more(step);
+    if (told && !forgot && !event->denial.nobody)
+        election->led = true;
     election->retry_after_ns = 0;
     if (!forgot)
         step_emit(step, ELECTION_NOTICE_REJECTED);
@@ -72,6 +84,7 @@ void following_unknown(struct step *step)
     /* It may have been granted all the same: released before the next try (rule 5). */
     hold_perhaps(step);
     claim_after_backoff(step);
+    child_waits_no_more(step);
 }
 
 static uint64_t higher(uint64_t a, uint64_t b)
@@ -88,6 +101,7 @@ static bool forgot(struct step *step, const struct election_schedule *schedule)
     if (epoch == 0 || epoch > election->highest_epoch)
         return false;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
+    child_waits_no_more(step);
     election->highest_epoch = epoch - 1; /* its new life is believed after the sit-out */
     hold_perhaps(step);
     int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config.retry_ns;
@@ -120,11 +134,11 @@ void following_granted(struct step *step, enum election_call kind)
     election->retry_after_ns = 0;
     election->next_claim_ns = TIME_NEVER;
     election->terms++;
-    if (kind == ELECTION_CALL_INFO)
+    if (kind == ELECTION_CALL_INFO && election->led)
         step_emit(step, ELECTION_NOTICE_LEADER_DOWN); /* the store told us of the release */
     else if (election->watching)
         step_emit(step, ELECTION_NOTICE_MONITOR_TIMEOUT); /* the lease ran out unseen */
-    election->watching = false;
+    election->watching = election->led = election->child.waits = false;
     leading_begin(step);
 }
 

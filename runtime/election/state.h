@@ -57,6 +57,7 @@ struct election {
     /* Following. */
     int64_t next_claim_ns;
     bool watching;               /* the next claim is due because a lease we know of ends */
+    bool led;                    /* somebody was said to lead since our last term */
     int64_t retry_after_ns;      /* the backoff after an unknown claim; 0: none yet */
     int64_t claim_not_before_ns; /* nor a message: the store forgot, or we have let go */
 
@@ -82,6 +83,7 @@ struct election {
         bool running; /* from START_CHILD to CHILD_GONE */
         bool stopping;
         enum election_role role;
+        bool waits;          /* the follower's: for the first answer, which may make a leader */
         int64_t start_at_ns; /* TIME_NEVER: no start is due */
         unsigned restarts;   /* how many of the instants below count */
         int64_t restarted_ns[ELECTION_MAX_RESTARTS];

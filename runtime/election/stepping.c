@@ -117,7 +117,10 @@ static void leave(struct step *step)
         lease_sit_out(step, clock_add_ns(step->now, stand_back(election, election->reason)));
     election->watching = false;
     election->child.restarts = 0;
-    bool due = election->config.has_follower_child &&
+    /* Nothing was asked yet by a runtime that only had to tell of the term before it. */
+    bool asked = election->reason != ELECTION_REASON_RUNTIME_DIED;
+    election->child.waits = election->config.has_follower_child && !asked;
+    bool due = election->config.has_follower_child && asked &&
                (!election->child.running || election->child.stopping);
     election->child.start_at_ns = due ? step->now : TIME_NEVER;
     step_phase(step, ELECTION_FOLLOWING);

@@ -145,8 +145,10 @@ static void the_followers_child_goes_before_the_leaders_comes(void **state)
     (void)state;
     story.with.has_follower_child = true;
     story_begin();
+    story_deny(NS_PER_S, 1);
     assert_int_equal(story_find(ELECTION_ACTION_START_CHILD)->role, ELECTION_ROLE_FOLLOWER);
-    story_grant(1);
+    story_wait();
+    story_grant(2);
     assert_non_null(story_find(ELECTION_ACTION_STOP_CHILD));
     assert_null(story_find(ELECTION_ACTION_RUN_WON));
     story_feed_type(ELECTION_EVENT_CHILD_GONE);

@@ -84,6 +84,7 @@ void scenario_print_event(FILE *out, const struct election_event *event, int64_t
         if (event->denial.epoch > 0)
             (void)fprintf(out, " epoch=%llu", (unsigned long long)event->denial.epoch);
         (void)fputs(event->denial.amnesia ? " amnesia" : "", out);
+        (void)fputs(event->denial.nobody ? " nobody" : "", out);
         break;
     case ELECTION_EVENT_CHILD_GONE:
         (void)fputs(event->child.failed ? " failed" : "", out);
@@ -254,10 +255,12 @@ static bool read_detail(struct election_event *event, const char *word)
     bool grant = event->type == ELECTION_EVENT_GRANTED;
     if (value == NULL) {
         event->denial.amnesia |= strcmp(word, "amnesia") == 0;
+        event->denial.nobody |= strcmp(word, "nobody") == 0;
         event->child.failed |= strcmp(word, "failed") == 0 || strcmp(word, "unstartable") == 0;
         event->child.unstartable |= strcmp(word, "unstartable") == 0;
         event->child.kept |= strcmp(word, "kept") == 0;
-        return event->denial.amnesia || event->child.failed || event->child.kept;
+        return event->denial.amnesia || event->denial.nobody || event->child.failed ||
+               event->child.kept;
     }
     value++;
     if (strncmp(word, "ttl=", 4) == 0)
