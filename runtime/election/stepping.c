@@ -94,10 +94,7 @@ void stepping_owed(struct step *step)
     election->reason = election->last_reason = ELECTION_REASON_RUNTIME_DIED;
     election->reclaim_ns = clock_add_ns(step->now, election->config.claim_delay_ns);
     election->term_gone = true;
-    if (election->call.kind != ELECTION_CALL_NONE) {
-        call_cancel(step); /* of a message that came before the start: it may have been granted */
-        hold_perhaps(step);
-    }
+    call_cancel(step); /* of a message that came before the start */
     run_lost(step);
 }
 
