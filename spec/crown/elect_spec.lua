@@ -1,4 +1,5 @@
 local crown = require "crown"
+local elections = require "crown.core.election"
 local promise = require "crown.core.promise"
 local testing = require "crown.testing"
 
@@ -365,6 +366,25 @@ describe("crown.elect", function()
     assert.same({ true, nil }, { election:is_leader(), reason })
     clock:advance(2.7)
     assert.same({ false, "expired" }, { election:is_leader(), reason })
+  end)
+
+  it("waits for its cool-down between the grant and the term", function()
+    local wins = 0
+    local fake = testing.fake_oracle():grant(60, { ttl = 600, epoch = 1 })
+    local election = elect { oracle = fake, cool_down = 30, handlers = { won = function() wins = wins + 1 end } }
+    testing.eventually(function() return fake:count "claim" == 1 end)
+    clock = testing.fake_clock()
+    clock:advance(20)
+    assert.same({ 0, false }, { wins, election:is_leader() })
+    clock:advance(20)
+    assert.same({ 1, true }, { wins, election:is_leader() })
+  end)
+
+  it("takes less time off a lease for a command's end in a PID namespace, which goes at once", function()
+    local _, tree = elections.explain({ child = { isolation = "tree" } }, 60, 20)
+    local _, namespace = elections.explain({ child = { isolation = "pidns" } }, 60, 20)
+    assert.is_true(namespace.lead < tree.lead)
+    assert.is_true(namespace.kill_at > tree.kill_at)
   end)
 
   describe("stands back for as long as restarts are counted, so that another candidate leads,", function()

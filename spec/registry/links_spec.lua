@@ -237,6 +237,16 @@ describe("a link between members", function()
     assert.same({ kind = "told", of = 1 }, frames.read(newer, 1000, 5, 5))
   end)
 
+  it("does not wait for an older connection to fall silent before it gives it up", function()
+    local b = side("b", { every = 600 })
+    local older = proved(b)
+    local newer = proved(b)
+    local bytes, _, code = older:read("*s", 20)
+    assert.is_nil(bytes)
+    assert.not_equal("timeout", code)
+    newer:close()
+  end)
+
   it("is not to be had by a second runtime under a member's name, which does no harm to the first", function()
     local b = side "b"
     local first = proved(b)

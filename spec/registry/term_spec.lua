@@ -2,6 +2,7 @@
 local Authority = require "crown.registry.authority"
 local candidate = require "crown.registry.candidate"
 local elector = require "crown.registry.elector"
+local exchange = require "crown.registry.exchange"
 local Member = require "crown.registry.member"
 local Replica = require "crown.registry.replica"
 
@@ -129,6 +130,16 @@ describe("a leader that loses members", function()
     assert.is_true(told.result.ok)
   end)
 
+  it("drops the names of whoever is a member no more", function()
+    start(false, TWO)
+    term:linked "r@b"
+    term:write("r@b", { what = "register", name = "scanner", token = "tb", value = "1" }, ignore)
+    ask()
+    term:set_members(ONE)
+    assert.is_nil((term.replica:find "scanner"))
+    assert.equal("1", (term.replica:find "printer"))
+  end)
+
   it("does not count links to them towards the majority", function()
     local five = { ["r@d"] = { token = "td" }, ["r@e"] = { token = "te" } }
     for id, one in pairs(MEMBERS) do five[id] = one end
@@ -182,19 +193,22 @@ describe("a change-over", function()
 end)
 
 describe("a member", function()
-  local asked, events, peers, beat, clock
+  local asked, events, peers, beat, clock, hints, later, acts
 
   local function ignore() end
 
   -- One whose join has been taken by the store.
   local function start()
-    asked, events, peers, beat, clock = {}, {}, nil, nil, 0
+    asked, events, peers, beat, clock, hints, later, acts = {}, {}, nil, nil, 0, {}, {}, false
     local member = Member.new({ registry = "r", node = "a", runtime = "x", address = "a:1", ttl = 5, replicas = 2,
       replicate_timeout = 1, snapshot_timeout = 1, most = 100 },
-      { now = function() return clock end, random = function() return 0.5 end, soon = ignore, send = ignore, told = ignore,
-        after = function(seconds, fn) if seconds == 5 / 3 then beat = fn end end,
-        links = function(wanted) peers = wanted end, emit = function(event, fields) events[#events + 1] = { event, fields.error } end,
-        acting = ignore, wanting = ignore, fresh = function() return "ta" end, number = function(last) return last + 1 end,
+      { now = function() return clock end, random = function() return 0.5 end, soon = ignore, send = ignore,
+        told = function(what) hints[what] = (hints[what] or 0) + 1 end,
+        after = function(seconds, fn) if seconds == 5 / 3 then beat = fn else later[#later + 1] = fn end end,
+        links = function(wanted) peers = wanted end,
+        emit = function(event, fields) events[#events + 1] = { event, fields.error } end,
+        acting = function() return acts end, wanting = ignore, fresh = function() return "ta" end,
+        number = function(last) return last + 1 end,
         ask = function(op, args, done) asked[#asked + 1] = { op = op, args = args, done = done } end })
     member:start()
     asked[1].done(1)
@@ -254,6 +268,89 @@ describe("a member", function()
     for i = count + 1, #asked do again = again or asked[i].op == "enqueue" and asked[i].args.messages[1].kind == "abdicate" end
     assert.is_true(again)
   end)
+
+  local mine = { token = "ta", runtime = "x", address = "a:1", expires_at = 100 }
+
+  local function count_asked(op, kind)
+    local found = 0
+    for _, one in ipairs(asked) do
+      if one.op == op and (not kind or one.args.messages[1].kind == kind) then found = found + 1 end
+    end
+    return found
+  end
+
+  local function gave_way()
+    local found = 0
+    for _, event in ipairs(events) do found = found + (event[1] == "oracle.registry.gave_way" and 1 or 0) end
+    return found
+  end
+
+  -- One that leads in epoch 2, of these members besides itself.
+  local function start_leading(others)
+    local member, members = start(), others
+    local chosen = { leader = member.id, leader_token = "ta", epoch = 2 }
+    asked[2].done(view(1, { [member.id] = mine }, chosen))
+    assert.equal("assume", asked[3].op)
+    members[member.id], chosen.assumed, acts = mine, 2, true
+    asked[3].done(view(2, members, chosen))
+    assert.is_true(member:able())
+    return member
+  end
+
+  it("gives way after a TTL in which it led and reached less than half of the members", function()
+    start_leading { [other] = b, ["r@c"] = b }
+    beat()
+    clock = 4.9
+    beat()
+    assert.same({ 0, nil }, { gave_way(), hints.evict })
+    clock = 5
+    beat()
+    assert.same({ 1, 1, 0 }, { gave_way(), hints.evict, count_asked("enqueue", "abdicate") })
+    clock, acts = 10, false
+    beat()
+    assert.equal(1, count_asked("enqueue", "abdicate"))
+  end)
+
+  it("gives way after a TTL in which it was chosen and has not come by the names", function()
+    local member = start()
+    member.linked[other] = true
+    asked[2].done(view(1, { [member.id] = mine, [other] = b },
+      { leader = member.id, leader_token = "ta", epoch = 2, committed_epoch = 1, committed = 7 }))
+    beat()
+    clock = 4.9
+    beat()
+    assert.equal(0, count_asked("enqueue", "abdicate"))
+    clock = 5
+    beat()
+    assert.same({ 1, 1 }, { gave_way(), count_asked("enqueue", "abdicate") })
+    assert.is_nil(member.changeover)
+  end)
+
+  it("takes and answers nothing as a leader any more, once another one seeks the names under a later epoch", function()
+    local member, answer, said = start_leading { [other] = b }, nil, nil
+    member.authority:write(member.id, { what = "register", name = "n", token = "ta", value = "1" },
+      function(result) answer = result end)
+    assert.is_nil(answer)
+    assert.is_true(exchange.receive(member, other, { kind = "seek", epoch = 2 }, ignore))
+    assert.is_table(member.authority)
+    assert.is_true(exchange.receive(member, other, { kind = "seek", epoch = 3 }, function(message) said = message end))
+    assert.is_string(answer.retry)
+    assert.is_nil(member.authority)
+    assert.equal("position", said.kind)
+  end)
+
+  for outcome, reports in pairs { ["somebody else has"] = 0, ["nobody has"] = 1 } do
+    it(("reports a member that is gone when its turn has come and %s"):format(outcome), function()
+      local member = start()
+      local gone = { token = "tb", runtime = "y", address = "b:1", expires_at = 0 }
+      asked[2].done(view(1, { [member.id] = mine, [other] = gone }))
+      assert.equal(0, count_asked("enqueue", "member_down"))
+      clock = 1
+      later[#later]()
+      asked[#asked].done(view(2, { [member.id] = mine, [other] = reports == 1 and gone or nil }))
+      assert.equal(reports, count_asked("enqueue", "member_down"))
+    end)
+  end
 
   it("takes no answer to what it asked before it joined", function()
     local member = start()

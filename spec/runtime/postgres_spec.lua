@@ -44,6 +44,32 @@ describe("crown.postgres", function()
     assert.equal(0, wrong)
   end)
 
+  describe("puts what many ask for into one statement", function()
+    local SQL = "SELECT place, name || '!' AS said, cardinality($1::text[]) AS together "
+      .. "FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place) WHERE name <> 'nobody' ORDER BY place DESC"
+
+    -- Asks for all of them in one turn of the loop. @return what each was told, in the order of the names
+    local function ask(names)
+      local batch, told, done = client.bare:batch(SQL, 1), {}, 0
+      for i, name in ipairs(names) do
+        crown.spawn(function()
+          told[i] = { batch:call(0.5, 20, name) }
+          done = done + 1
+        end)
+      end
+      eventually(function() return done == #names end, 40)
+      return told
+    end
+
+    it("and tells each what is its own, in whatever order the rows come, and who has none", function()
+      assert.same({ { true, "a!", 4 }, { true, "b!", 4 }, { false }, { true, "c!", 4 } }, ask { "a", "b", "nobody", "c" })
+    end)
+
+    it("but never one name twice: the second time goes into the next one", function()
+      assert.same({ { true, "a!", 2 }, { true, "b!", 2 }, { true, "a!", 1 } }, ask { "a", "b", "a" })
+    end)
+  end)
+
   it("never reads the answer of a statement that timed out as that of the next one", function()
     client:set_timeout(0.1)
     local rows, _, code = client:query "SELECT pg_sleep(600), 'first' AS which"
