@@ -174,7 +174,7 @@ local function elect(given)
   local name = type(given) == "table" and type(given.name) == "string" and given.name or "?"
   local where = ("elect '%s'"):format(name)
   local checked = schema.check(where, given, options.election)
-  local candidate = ("%s\n%s"):format(checked.name, checked.node or core.node())
+  local candidate = checked.node and ("%s\n%s"):format(checked.name, checked.node) or checked.name
   if declared[candidate] then
     usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
       .. "its own: node = 'w2'", where)

@@ -77,6 +77,11 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         leader_forget_own(candidate);
 }
 
+static const char *journal_name(const struct candidate *candidate)
+{
+    return candidate->key != NULL ? candidate->key : candidate->name;
+}
+
 static void carry_out(struct candidate *candidate, const struct election_action *action)
 {
     switch (action->type) {
@@ -109,11 +114,11 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         break;
     case ELECTION_ACTION_RUN_WON:
         /* Until `lost` begins: a runtime that dies before owes it to its successor. */
-        journal_set(candidate->env->journal, candidate->key, action->epoch);
+        journal_set(candidate->env->journal, journal_name(candidate), action->epoch);
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
-        journal_set(candidate->env->journal, candidate->key, 0);
+        journal_set(candidate->env->journal, journal_name(candidate), 0);
         term_run_lost(candidate, action);
         break;
     case ELECTION_ACTION_CLOSE_LOST:
@@ -192,13 +197,15 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
 
 static const struct scope_owner scope_owner = {.empty = all_gone};
 
-/* A name has no newline. @return NULL when memory is out. */
-static char *key_of(const struct candidate_config *config)
+/* Names have no newline. @return whether there was memory for what a node of its own needs. */
+static bool take_node(struct candidate *candidate, const struct candidate_config *config)
 {
-    char *key = NULL;
     if (config->node == NULL)
-        return strdup(config->name);
-    return asprintf(&key, "%s\n%s", config->name, config->node) < 0 ? NULL : key;
+        return true;
+    candidate->own_node = strdup(config->node);
+    if (asprintf(&candidate->key, "%s\n%s", config->name, config->node) < 0)
+        candidate->key = NULL;
+    return candidate->own_node != NULL && candidate->key != NULL;
 }
 
 struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
@@ -211,15 +218,13 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
         candidate->name = strdup(config->name);
-        candidate->key = key_of(config);
-        candidate->own_node = config->node != NULL ? strdup(config->node) : NULL;
         candidate->oracle = strdup(config->oracle);
     } else {
         child_options_free(config->child);
         child_options_free(config->follower_child);
     }
     if (candidate == NULL || candidate->name == NULL || candidate->oracle == NULL ||
-        candidate->key == NULL || (config->node != NULL && candidate->own_node == NULL)) {
+        !take_node(candidate, config)) {
         error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
         goto fail;
     }
@@ -279,7 +284,7 @@ void candidate_free(struct candidate *candidate)
 /* @return whether a runtime before this one led the election and died before its `lost` began. */
 static bool report_dead_runtime(const struct candidate *candidate)
 {
-    uint64_t epoch = journal_get(candidate->env->journal, candidate->key);
+    uint64_t epoch = journal_get(candidate->env->journal, journal_name(candidate));
     if (epoch == 0)
         return false;
     const struct log_field fields[] = {

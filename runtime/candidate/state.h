@@ -57,7 +57,7 @@ struct candidate {
     uint64_t stamp;          /* of the last change */
     char *name;
     char *own_node;         /* NULL: the runtime's */
-    char *key;              /* what it is known by in the journal: name, and a node of its own */
+    char *key;              /* name and node, where it has a node of its own */
     struct candidate *twin; /* another candidate of the same election here: candidates.c */
     char *oracle;
     struct election election;

@@ -75,12 +75,14 @@ void host_start_exec(struct world *world, unsigned who, bool of_lost)
     }
 }
 
-/* One whose keeper is stopped lives until that kills it at the term's kill instant. */
+/* One whose keeper is stopped lives until that kills it at the term's kill instant; a `lost` that a
+ * dead runtime owed has none, so there the keeper goes on. */
 void host_kill_execs(struct world *world, unsigned who, bool of_lost)
 {
     struct candidate *candidate = &world->candidates[who];
+    bool without_end = of_lost && candidate->lost_late;
     for (unsigned i = 0; i < EXECS_MAX; i++)
-        if (candidate->execs[i].of_lost == of_lost && chance(world, 700))
+        if (candidate->execs[i].of_lost == of_lost && (chance(world, 700) || without_end))
             kill_exec(world, who, &candidate->execs[i]);
 }
 

@@ -1,6 +1,25 @@
 /* The way to the store and back: requests and replies that are late, lost and repeated. */
 #include "cluster.h"
 
+#define NOBODYS_ATTEMPT 0 /* the answer finds nobody who waits for it */
+
+static void ask(struct world *world, unsigned who, enum store_verb verb, uint32_t attempt,
+                int64_t at_ns)
+{
+    struct happening *happening = plan(world, at_ns, REQUEST, who);
+    happening->request = (struct store_request){verb, who, world->candidates[who].claim};
+    happening->serial = attempt;
+}
+
+/* What held back a claim and its release delivers both, in order, when they have long been answered
+ * by another way. */
+static void deliver_late(struct world *world, unsigned who)
+{
+    int64_t at_ns = world->now + below(world, 2 * world->store.ttl_ns);
+    ask(world, who, STORE_CLAIM, NOBODYS_ATTEMPT, at_ns);
+    ask(world, who, STORE_RELEASE, NOBODYS_ATTEMPT, at_ns + below(world, 200 * NS_PER_MS));
+}
+
 void link_send(struct world *world, unsigned who, enum store_verb verb, uint32_t attempt)
 {
     struct candidate *candidate = &world->candidates[who];
@@ -10,12 +29,10 @@ void link_send(struct world *world, unsigned who, enum store_verb verb, uint32_t
     candidate->verb = verb;
     candidate->sent_ns = local_now(world, candidate);
     unsigned copies = chance(world, 20) ? 0 : chance(world, 10) ? 2 : 1;
-    while (copies-- > 0) {
-        struct happening *happening =
-            plan(world, world->now + any_delay(world, who, 3 * NS_PER_MS), REQUEST, who);
-        happening->request = (struct store_request){verb, who, candidate->claim};
-        happening->serial = attempt;
-    }
+    while (copies-- > 0)
+        ask(world, who, verb, attempt, world->now + any_delay(world, who, 3 * NS_PER_MS));
+    if (verb == STORE_RELEASE && chance(world, 50))
+        deliver_late(world, who);
 }
 
 void link_watch(struct world *world)
