@@ -12,7 +12,7 @@ local Nats = {}
 Nats.__index = Nats
 
 local CHORIAS = "CHORIA_LEADER_ELECTION"
-local DEFAULT_TTL = 10
+local CHORIAS_TTL, DEFAULT_TTL = 60, 10
 local LEAST_TTL, MOST_TTL = 1, 3600
 
 local BACKOFFS = {
@@ -40,15 +40,19 @@ local RULES = {
 -- What the client reads from the URL.
 local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecure = true, nkey = true, credentials = true }
 
+local function bucket_of(opts)
+  return opts.bucket or opts.url and opts.url:match "^%l+://[^/]*/([^?]+)" or CHORIAS
+end
+
 --- TTL and campaign interval: three quarters of the TTL, as Choria has it.
 function Nats.timing(opts)
-  local ttl = tonumber(opts.ttl) or DEFAULT_TTL
+  local ttl = tonumber(opts.ttl) or (bucket_of(opts) == CHORIAS and CHORIAS_TTL or DEFAULT_TTL)
   return ttl, tonumber(opts.refresh) or ttl * 0.75
 end
 
 local function check(opts)
   local checked = store_options.check("nats_kv", opts, RULES, CLIENTS)
-  checked.bucket = checked.bucket or checked.url:match "^%l+://[^/]*/([^?]+)" or CHORIAS
+  checked.bucket = bucket_of(checked)
   return checked
 end
 
@@ -258,6 +262,16 @@ local function with_bucket(opts, fn)
   result, problem = fn(bucket, checked)
   bucket:close()
   return result, problem
+end
+
+--- What `check` warns of.
+-- @tparam table self a candidate's state
+-- @treturn table an array of texts
+function Nats.warnings(self)
+  if self.bucket.name ~= CHORIAS then return {} end
+  return { ("where the bucket %s has to be made, it gets a TTL of %g s and %d replica%s; Choria's broker makes it with as many "
+    .. "replicas as the cluster has servers: replicas=3"):format(CHORIAS, self.ttl, self.bucket.options.replicas,
+    self.bucket.options.replicas == 1 and "" or "s") }
 end
 
 --- Elections in the bucket.
