@@ -2,6 +2,7 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,43 @@ struct held {
 static void *frames[FRAMES_MAX];
 static volatile sig_atomic_t frame_count;
 
+/* What unwinds a stack believes what the compiler wrote about each instruction. For code in
+ * assembler, such as LuaJIT's interpreter, that is wrong where a function begins and ends: then it
+ * reads an address that is none. */
+static sigjmp_buf lost_way;
+static _Thread_local volatile sig_atomic_t unwinding; /* another thread's fault is its own */
+
+static void lose_way(int signal_number)
+{
+    if (unwinding)
+        siglongjmp(lost_way, 1);
+    (void)signal(signal_number, SIG_DFL); /* it happens again when this returns */
+}
+
+static int frames_found(void)
+{
+    int count = 0;
+    while (count < FRAMES_MAX && frames[count] != NULL)
+        count++;
+    return count;
+}
+
 static void take_stack(int signal)
 {
+    const struct sigaction guard = {.sa_handler = lose_way};
+    struct sigaction segv, bus;
     (void)signal;
-    frame_count = backtrace(frames, FRAMES_MAX);
+    (void)memset((void *)frames, 0, sizeof(frames));
+    (void)sigaction(SIGSEGV, &guard, &segv); /* the arguments are right, here and below */
+    (void)sigaction(SIGBUS, &guard, &bus);
+    if (sigsetjmp(lost_way, 1) == 0) {
+        unwinding = 1;
+        (void)backtrace(frames, FRAMES_MAX);
+    }
+    unwinding = 0;
+    (void)sigaction(SIGSEGV, &segv, NULL);
+    (void)sigaction(SIGBUS, &bus, NULL);
+    frame_count = frames_found();
 }
 
 static int64_t starved_ns(const struct held *held)

@@ -1,12 +1,14 @@
 #include "loop/loop.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 
 static char path[] = "/tmp/crown-held-XXXXXX";
 static struct loop *loop;
+static void (*work)(void);
 static long pause_ms;
 
 static int set_up(void **state)
@@ -29,12 +32,17 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
-static void hold(struct loop_job *job)
+static void pause_it(void)
 {
-    static unsigned turns;
     struct timespec pause = {.tv_nsec = pause_ms * 1000000};
     while (nanosleep(&pause, &pause) < 0)
         ;
+}
+
+static void hold(struct loop_job *job)
+{
+    static unsigned turns;
+    work();
     if (++turns % 2 == 0)
         loop_stop(loop);
     else
@@ -51,11 +59,11 @@ static size_t report(char *text, size_t size)
     return got;
 }
 
-static void run(long ms)
+static void run(void (*what)(void))
 {
     struct crown_error err;
     struct loop_job job = {.run = hold};
-    pause_ms = ms;
+    work = what;
     loop = loop_new(&err);
     assert_non_null(loop);
     loop_post(loop, &job);
@@ -67,16 +75,77 @@ static void what_held_the_loop_is_told_with_its_stack(void **state)
 {
     (void)state;
     char text[16384];
-    run(1);
+    pause_ms = 1;
+    run(pause_it);
     assert_int_equal(0, report(text, sizeof(text)));
-    run(60);
+    pause_ms = 60;
+    run(pause_it);
     (void)report(text, sizeof(text));
     assert_non_null(strstr(text, "the loop was held for "));
     assert_non_null(strstr(text, "nanosleep"));
 }
 
+#ifdef __x86_64__
+
+/* Returns when `*over` is set. The unwinder is told that the caller's frame is where `nowhere`
+ * points to. */
+void spin_without_a_frame(uintptr_t nowhere, const volatile sig_atomic_t *over);
+__asm__(".text\n"
+        ".globl spin_without_a_frame\n"
+        ".type spin_without_a_frame, @function\n"
+        "spin_without_a_frame:\n"
+        ".cfi_startproc\n"
+        ".cfi_def_cfa %rdi, 8\n"
+        "1: cmpl $0, (%rsi)\n"
+        "je 1b\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size spin_without_a_frame, . - spin_without_a_frame\n");
+
+static volatile sig_atomic_t spun;
+
+static void stop_spinning(int signal)
+{
+    (void)signal;
+    spun = 1;
+}
+
+static void spin(void)
+{
+    /* Processor time, since what others use of it is not counted as held. */
+    const struct itimerval wait = {.it_value = {.tv_usec = 60000}};
+    spun = 0;
+    assert_int_equal(0, setitimer(ITIMER_VIRTUAL, &wait, NULL));
+    spin_without_a_frame(64, &spun);
+}
+
+static void a_stack_that_cannot_be_followed_is_told_as_far_as_it_was(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_true(signal(SIGVTALRM, stop_spinning) != SIG_ERR);
+    assert_int_equal(0, truncate(path, 0));
+    run(spin);
+    (void)report(text, sizeof(text));
+    assert_non_null(strstr(text, "the loop was held for "));
+    assert_non_null(strstr(text, "held_test"));
+    assert_null(strstr(text, "ev_run"));
+}
+
+#else
+
+static void a_stack_that_cannot_be_followed_is_told_as_far_as_it_was(void **state)
+{
+    (void)state;
+    skip(); /* the function without a frame is written for one processor */
+}
+
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_held_the_loop_is_told_with_its_stack)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_held_the_loop_is_told_with_its_stack),
+        cmocka_unit_test(a_stack_that_cannot_be_followed_is_told_as_far_as_it_was)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
