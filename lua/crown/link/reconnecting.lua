@@ -36,10 +36,20 @@ local function enter(self, state)
   self.state, self.since, self.opening = state, core.now(), nil
 end
 
-local function wake(self, ...)
+local function take_waiting(self)
   local waiting = self.waiting
   self.waiting = {}
-  for _, one in ipairs(waiting) do one:resolve(...) end
+  return waiting
+end
+
+local function wake(self, ...)
+  for _, one in ipairs(core.atomic(take_waiting, self)) do one:resolve(...) end
+end
+
+-- The connection, if there is one; else the promise is kept for wake.
+local function look(self, one)
+  if self.connection or self.closed then return self.connection end
+  self.waiting[#self.waiting + 1] = one
 end
 
 local function pause(self)
@@ -124,10 +134,10 @@ end
 -- @number[opt] timeout seconds
 -- @return the connection; or nil, message, code
 function Reconnecting:ready(timeout)
-  if self.closed then return nil, "closed", "closed" end
-  if self.connection then return self.connection end
   local one = promise()
-  self.waiting[#self.waiting + 1] = one
+  local there = core.atomic(look, self, one)
+  if there then return there end
+  if self.closed then return nil, "closed", "closed" end
   local connection, problem, code = one:wait(timeout or self.timeout)
   if code == "timeout" then problem = self.problem or problem end
   return connection, problem, code

@@ -15,16 +15,32 @@ function Shared.new(fn, window)
   return setmetatable({ fn = fn, window = window or 0, waiting = {} }, Shared)
 end
 
+local function more(self)
+  self.running = #self.waiting > 0
+  return self.running
+end
+
+local function take(self)
+  local asked = self.waiting
+  self.waiting = {}
+  return asked
+end
+
 local function run(self)
-  while #self.waiting > 0 do
+  while core.atomic(more, self) do
     core.sleep(self.window)
-    local asked = self.waiting
-    self.waiting = {}
+    local asked = core.atomic(take, self)
     local fine, first, second, third = pcall(self.fn)
     if not fine then first, second, third = nil, first, nil end
     for _, one in ipairs(asked) do one:resolve(first, second, third) end
   end
-  self.running = false
+end
+
+local function add(self, one)
+  self.waiting[#self.waiting + 1] = one
+  if self.running then return end
+  self.running = true
+  core.detach(run, self)
 end
 
 --- Asks, and waits for a run that begins after that.
@@ -32,11 +48,7 @@ end
 -- @return what the function returned; or nil, message, code
 function Shared:ask(timeout)
   local one = promise()
-  self.waiting[#self.waiting + 1] = one
-  if not self.running then
-    self.running = true
-    core.detach(run, self)
-  end
+  core.atomic(add, self, one)
   return one:wait(timeout)
 end
 
