@@ -8,6 +8,8 @@ local usage = require "crown.check.usage"
 
 local schema = {}
 
+local MILLISECONDS = 1000 -- from here on a time that is refused may have been meant so
+
 local function has_type(value, wanted)
   if wanted == "any" then return true end
   if type(wanted) == "string" then return type(value) == wanted end
@@ -30,7 +32,10 @@ function schema.range_problem(value, rule)
   if rule.integer and value % 1 ~= 0 then return "must be a whole number" end
   if rule.least and value < rule.least then return ("must be at least %g"):format(rule.least) end
   if rule.above and value <= rule.above then return ("must be more than %g"):format(rule.above) end
-  if rule.most and value > rule.most then return ("must be at most %g"):format(rule.most) end
+  if rule.most and value > rule.most then
+    local time = not rule.integer and value >= MILLISECONDS
+    return ("must be at most %g%s"):format(rule.most, time and (" (%g: seconds, not milliseconds?)"):format(value) or "")
+  end
 end
 
 local function value_problem(value, rule)
