@@ -1,4 +1,4 @@
-# Slips made on purpose, to see whether a test notices: spec/mutants, docs/testing.md.
+# Slips made on purpose, to see whether a test notices: spec/mutants, docs/own-tests.md.
 FOLDER ?=
 ONLY ?=
 SAMPLE ?=

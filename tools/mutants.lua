@@ -1,4 +1,4 @@
---- Breaks the code on purpose, one slip at a time, and sees whether a test notices: docs/testing.md, "Mutants".
+--- Breaks the code on purpose, one slip at a time, and sees whether a test notices: docs/own-tests.md, "Mutants".
 -- luajit tools/mutants.lua check | repath | note | run | report   [folder=PREFIX] [only=WORD] [sample=1] [todo=1|new] [narrow=1]
 -- [seconds=N] [jobs=N]
 package.path = "tools/?.lua;" .. package.path
