@@ -40,6 +40,11 @@ local function decode(text)
   return fine and type(state) == "table" and type(state.epoch) == "number" and state or { epoch = 0 }
 end
 
+--- There is no TTL, and nothing is refreshed: what holds the lock is seen at once.
+function File.timing()
+  return nil, math.huge
+end
+
 function File.init(opts)
   local checked = store_options.own("file", opts, RULES)
   local dir = directory_of(opts)

@@ -20,6 +20,13 @@ describe("crown-lua check", function()
     assert.matches("no overlap", found.explanation)
   end)
 
+  it("does not say that there is no lease where the oracle has yet to tell", function()
+    local custom = [[{ name = "c", oracle = { init = function() return {} end, claim = function() return true, 5, { ttl = 5 } end,
+      refresh = function() return true, 5 end } }]]
+    assert.matches("lease%s+known at the first grant; twice the delay if none is named", run({ "check", app(custom) }).stdout)
+    assert.matches("lease%s+none", run({ "check", app('{ name = "c", oracle = "file:' .. tempdir() .. '" }') }).stdout)
+  end)
+
   it("checks what would follow `crown-lua run`, its own options among it", function()
     local fine = run { "check", "run", "--oracle", "memory:", "--ttl", "8", "--stop-timeout", "1", "x", "sh", "-c", "exit 1" }
     assert.equal(0, fine.code, fine.stderr)
