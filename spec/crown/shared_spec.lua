@@ -1,15 +1,22 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local Nats = require "crown.nats.connection"
 local promise = require "crown.core.promise"
 local Reconnecting = require "crown.link.reconnecting"
+local Redis = require "crown.redis.connection"
 local Shared = require "crown.link.shared"
 
--- The next who writes down its place computes for so long in the middle of it that others would have their turn.
+-- So long that others have their turn, where they can.
+local function compute()
+  local began = os.clock()
+  while os.clock() - began < 0.15 do end
+end
+
+-- The next who writes down its place computes in the middle of it.
 local function interrupted()
   return setmetatable({}, { __newindex = function(waiting, place, one)
     setmetatable(waiting, nil)
-    local began = os.clock()
-    while os.clock() - began < 0.15 do end
+    compute()
     waiting[place] = one
   end })
 end
@@ -67,5 +74,44 @@ describe("a connection that is made anew", function()
     link.connection = nil -- it has nothing to close
     link:close()
     for i = 1, 3 do assert.equal(connection, answers[i]) end
+  end)
+end)
+
+describe("a connection that closes while somebody is about to ask", function()
+  -- Who looks whether it is closed computes before it goes on.
+  local function about_to_close(class, parts)
+    local looked
+    parts.stream, parts.outbox, parts.over = { close = function() end }, { write = function() end }, promise()
+    local connection = setmetatable(parts, { __index = function(_, key)
+      if key == "closed" and not looked then
+        looked = true
+        compute()
+        return nil
+      end
+      return class[key]
+    end })
+    local function close()
+      eventually(function() return looked end, 20)
+      connection:close "gone"
+    end
+    return connection, close
+  end
+
+  local function is_told(close, ask)
+    local answer
+    crown.spawn(function() answer = { ask() } end)
+    close()
+    eventually(function() return answer end, 20)
+    assert.same({ nil, "gone", "closed" }, answer)
+  end
+
+  it("tells so, for Redis", function()
+    local connection, close = about_to_close(Redis, { waiting = {}, first = 1, last = 0 })
+    is_told(close, function() return connection:call(2, "PING") end)
+  end)
+
+  it("tells so, for NATS", function()
+    local connection, close = about_to_close(Nats, { pending = {}, sweep_at = math.huge, serial = 0, inbox = "inbox." })
+    is_told(close, function() return connection:request("a subject", nil, "", 2) end)
   end)
 end)

@@ -142,6 +142,15 @@ function Connection:unsubscribe(sid)
   if not self.closed then self:write(("UNSUB %s\r\n"):format(sid)) end
 end
 
+-- A place for an answer; none once those who wait have been told that the connection is closed.
+local function expect(self, timeout)
+  if self.closed then return nil end
+  forget_requests(self)
+  local id, asked = next_id(self), promise()
+  self.pending[id] = { answer = asked, over = core.now() + timeout }
+  return id, asked
+end
+
 --- Publishes, and waits for the answer.
 -- @string subject
 -- @tparam[opt] table headers
@@ -149,10 +158,8 @@ end
 -- @number timeout seconds
 -- @treturn table the message; or nil, message, code: "store" where nobody answers for that subject
 function Connection:request(subject, headers, data, timeout)
-  if self.closed then return nil, self.closed, "closed" end
-  core.atomic(forget_requests, self)
-  local id, asked = core.atomic(next_id, self), promise()
-  self.pending[id] = { answer = asked, over = core.now() + timeout }
+  local id, asked = core.atomic(expect, self, timeout)
+  if not id then return nil, self.closed, "closed" end
   self:publish(subject, self.inbox .. id, headers, data)
   local message, problem, code = asked:wait(timeout)
   self.pending[id] = nil

@@ -56,6 +56,7 @@ end
 
 -- In the order of the line are the answers: nobody may come between the place in the queue and the command.
 local function ask(self, asked, ...)
+  if self.closed then return asked:resolve(nil, self.closed, "closed") end
   self.last = self.last + 1
   self.waiting[self.last] = asked
   self:send(...)
@@ -67,7 +68,6 @@ local function ask_after_asking(self, asked, ...)
 end
 
 local function call(self, way, timeout, ...)
-  if self.closed then return nil, self.closed, "closed" end
   local asked = promise()
   core.atomic(way, self, asked, ...)
   local value, problem, code = asked:wait(timeout)
