@@ -248,9 +248,11 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
       assert.equal("INFO {}", connection:read "*l")
       local fine, message, code = connection:starttls { ca = dir .. "/ca.pem" }
       assert.is_nil(fine)
-      assert.equal("protocol", code)
-      assert.matches("in plain", message)
-      assert.equal("protocol", select(3, connection:read "*l"))
+      -- Where bytes are received one by one, the rest is not here yet: it comes as what begins TLS, and is none.
+      local short = os.getenv "CROWN_TORTURE" == "short"
+      assert.equal(short and "tls" or "protocol", code)
+      if not short then assert.matches("in plain", message) end
+      assert.equal(code, select(3, connection:read "*l"))
     end)
 
     it("gives up when the other side does not speak TLS", function()
