@@ -37,6 +37,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     local stored = row().members[name .. "@b"]
     assert.matches("^%x+$", stored.token)
     assert.is_true(stored.joined_at > 1e9)
+    assert.same({ stored.token:sub(1, 8), math.floor(stored.joined_at) }, { found[2].join_token, found[2].joined_seconds })
   end)
 
   it("keep their leader when others come and go", function()

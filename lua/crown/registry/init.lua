@@ -19,6 +19,7 @@ local ROWS_AT_ONCE = 1000 -- that are looked at before others get their turn
 local Registry = {}
 Registry.__index = Registry
 
+local TOKEN_SHOWN = 8 -- digits of a join's token: enough to tell two joins apart
 local ELECTION = { name = true, child = true, follower_child = true, handlers = true, stop_timeout = true, retry = true,
   claim_delay = true, cool_down = true }
 
@@ -149,12 +150,14 @@ function Registry:on_change(fn)
 end
 
 --- The members, as this node last heard; also while the registry changes over.
--- @treturn table an array of `{ id, node, address, joined_at (seconds of the store's clock), leader }`, by id
+-- @treturn table an array of `{ id, node, address, joined_at (seconds of the store's clock), joined_seconds (whole ones),
+-- join_token (its first 8 digits), leader }`, by id
 function Registry:members()
   local member = member_of(self)
   local view, found = member and member.view, {}
   for id, one in pairs(view and view.members or {}) do
     found[#found + 1] = { id = id, node = elector.node_of(id), address = one.address, joined_at = one.joined_at,
+      joined_seconds = math.floor(one.joined_at), join_token = one.token:sub(1, TOKEN_SHOWN),
       leader = id == view.leader }
   end
   table.sort(found, function(a, b) return a.id < b.id end)
