@@ -1,5 +1,8 @@
 -- crown.testing under a frozen clock.
 local crown = require "crown"
+local files = require "crown.core.files"
+local read_file = require "crown.text.read_file"
+local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
 
 describe("a frozen clock", function()
@@ -36,6 +39,18 @@ describe("a frozen clock", function()
     local at = crown.now()
     assert.equal("timeout", select(3, crown.exec({ "sleep", "30" }, { timeout = 0.3 })))
     assert.is_true(crown.now() - at < 20)
+    clock = testing.fake_clock()
+  end)
+
+  it("tells a keeper the kill instant of its child in the keeper's own time", function()
+    local path = tempdir() .. "/pid"
+    clock:advance(3600)
+    clock:restore()
+    local election = crown.elect { name = "clock-spec-kill", oracle = { "memory", path = "clock-spec-kill", ttl = 30 },
+      stop_timeout = 0.3, child = { "sh", "-c", "trap '' TERM; echo $$ > " .. path .. "; while :; do sleep 0.02; done" } }
+    local pid = testing.eventually(function() return (read_file(path) or ""):match "%d+" end, 10)
+    election:stop()
+    testing.eventually(function() return not files.kind("/proc/" .. pid) end, 10)
     clock = testing.fake_clock()
   end)
 end)
