@@ -50,10 +50,32 @@ static void redact_urls(char *text)
     }
 }
 
+/* A login that is no part of a URL: of one that was mistyped, above all. A word ends where the next
+ * URL's "://" begins. A path after a colon, as in unix:/run, is no password. */
+static void redact_logins(char *text)
+{
+    for (char *at = text; *at != '\0';) {
+        size_t length = strcspn(at, " \t\r\n\"");
+        const char *scheme_end = strstr(at, "://");
+        if (scheme_end != NULL && scheme_end < at + length)
+            length = (size_t)(scheme_end - at);
+        char *colon = memchr(at, ':', length), *host = memrchr(at, '@', length);
+        if (colon != NULL && colon[1] == '/')
+            colon = memchr(colon + 1, ':', (size_t)(at + length - colon - 1));
+        char *next = at + length;
+        if (colon != NULL && host != NULL && colon < host) {
+            char *moved = blot(colon + 1, (size_t)(host - colon - 1));
+            next = moved + (next - host);
+        }
+        at = next + (*next == ':' ? 3 : *next != '\0');
+    }
+}
+
 void redact(char *text)
 {
     static const char *const keys[] = {"password=", "secret=", "token="};
     redact_urls(text);
+    redact_logins(text);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         char *at = text;
         while ((at = strcasestr(at, keys[i])) != NULL) {

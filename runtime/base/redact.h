@@ -6,8 +6,8 @@
 
 /**
  * Blots out passwords, in place: the secret of `scheme://user:secret@host`, the token of
- * `nats://token@host` unless the scheme is one that has a user there, and the values of
- * `password=`, `secret=` and `token=`. The text never grows.
+ * `nats://token@host` unless the scheme is one that has a user there, that of any other word with
+ * `user:secret@`, and the values of `password=`, `secret=` and `token=`. The text never grows.
  */
 void redact(char *text);
 

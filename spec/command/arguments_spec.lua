@@ -34,6 +34,16 @@ describe("the command line", function()
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end
 
+  it("shows no password of a URL that was mistyped", function()
+    for _, oracle in ipairs { "postgres//app:s3cretPW@h/app", "postgres:/app:s3cretPW@h/app", "app:s3cretPW@h",
+      "postgres//app:s3cretPW/@x@h/app", "postgres://app:x@s3cretPW/x@127.0.0.1:1/app" } do
+      local result = run({ "run", "x", "--", "true" }, { env = { CROWN_ORACLE = oracle } })
+      assert.equal(2, result.code, oracle .. ": " .. result.stderr)
+      assert.matches("oracle", result.stderr)
+      assert.not_matches("s3cret", result.stderr)
+    end
+  end)
+
   it("checks numbers of the environment too, and names the variable", function()
     refused({ "status" }, "CROWN_HEARTBEAT must be at least 0%.5", { CROWN_HEARTBEAT = "0" })
   end)

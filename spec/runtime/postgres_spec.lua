@@ -217,6 +217,7 @@ describe("crown.postgres", function()
       { "an option that libpq does not know", "postgres://crown:secret@127.0.0.1/x?colour=red", "colour" },
       { "a bare @ in the password", "postgres://crown:sec@ret@127.0.0.1/x", "written as %%XX" },
       { "a bare / in the password", "postgres://crown:sec/ret@127.0.0.1/x", "written as %%XX" },
+      { "a bare @ and a bare / in the password", "postgres://crown:sec@ret/x@127.0.0.1:1/x", "written as %%XX" },
       { "a bad escape in the password", "postgres://crown:secret%zz@127.0.0.1/x", "written as %%XX" },
       { "an open bracket", "postgres://crown:secret@[::1/x", "IPv6" },
       { "another scheme", "mysql://crown:secret@127.0.0.1/x", "reads postgres://" },

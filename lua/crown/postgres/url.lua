@@ -11,6 +11,7 @@ local postgres_url = {}
 local function has_bare_characters(rest)
   local authority = rest:match "^[^/?]*"
   local login = authority:match "^(.*)@"
+  if login and rest:match "^[^?]*":find("@", #authority + 1, true) then return true end
   if login then return login:find "@" or login:gsub("%%%x%x", ""):find "%%" end
   local without_ports = (authority:gsub("%b[]", "") .. ","):gsub(":%d*,", ",")
   return without_ports:find ":" and rest:find "@"

@@ -250,6 +250,12 @@ static void secrets_are_blotted_out(void **state)
         {"secret=\"quoted, so\" token=abcdef,", "secret=\"***\" token=***,"},
         {"password=", "password="},
         {"nothing to hide", "nothing to hide"},
+        {"oracle 'postgres//app:s3cret@h/app'", "oracle 'postgres//app:***@h/app'"},
+        {"postgres:/app:s3cret@h", "postgres:/app:***@h"},
+        {"postgres://app:s3cret/@x@h/app", "postgres://app:***@h/app"},
+        {"app:s3c@ret@h b:@i c@j:1", "app:***@h b:@i c@j:1"},
+        {"a://u:p@h,b://v:w@i", "a://u:*@h,b://v:*@i"},
+        {"unix:/run/user@1 at 10:30:00 x@y", "unix:/run/user@1 at 10:30:00 x@y"},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         char text[100];
