@@ -332,6 +332,12 @@ static void write_json(struct line *line, enum log_level level, const char *mess
 }
 
 /* @return whether the line was taken. */
+static bool finish(struct line *line)
+{
+    line->text[line->length++] = '\n';
+    return sink_write(line->text, line->length);
+}
+
 static bool put(enum log_level level, const char *message, const struct log_field *fields,
                 size_t count)
 {
@@ -343,22 +349,38 @@ static bool put(enum log_level level, const char *message, const struct log_fiel
     line.length = 0;
     copy_redacted(clean, message);
     writers[settings.format](&line, level, clean, fields, count);
-    line.text[line.length++] = '\n';
-    return sink_write(line.text, line.length);
+    return finish(&line);
+}
+
+static int64_t dropped; /* lines, since one was last written */
+
+static void tell_dropped(void)
+{
+    if (dropped == 0)
+        return;
+    const struct log_field lines[] = {log_integer("lines", dropped)};
+    if (put(LOG_WARN, "log.dropped", lines, 1))
+        dropped = 0;
 }
 
 void log_event(enum log_level level, const char *message, const struct log_field *fields,
                size_t count)
 {
-    static int64_t dropped; /* lines, since one was last written */
     if (!log_enabled(level, message))
         return;
-    if (dropped > 0) {
-        const struct log_field lines[] = {log_integer("lines", dropped)};
-        if (put(LOG_WARN, "log.dropped", lines, 1))
-            dropped = 0;
-    }
+    tell_dropped();
     if (!put(level, message, fields, count))
+        dropped++;
+}
+
+void log_say(const char *text)
+{
+    struct line line = {.length = 0};
+    char clean[LINE_MAX_BYTES];
+    tell_dropped();
+    copy_redacted(clean, text);
+    append_text(&line, clean);
+    if (!finish(&line))
         dropped++;
 }
 

@@ -67,6 +67,12 @@ bool log_enabled(enum log_level level, const char *message);
 void log_event(enum log_level level, const char *message, const struct log_field *fields,
                size_t count);
 
+/**
+ * Writes a line as it is, whatever level and format are set: what a command says to its user. It
+ * waits for its reader as little as the log does. Passwords in URLs are blotted out.
+ */
+void log_say(const char *text);
+
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

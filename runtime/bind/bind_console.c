@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "bind/bind.h"
 
 #define COLUMNS_DEFAULT 80
@@ -83,9 +84,18 @@ static int console_print(lua_State *L)
     return 1;
 }
 
+/* say(text): a line on standard error, past the log's level and format, that waits for nobody. What
+ * its reader has no room for is lost, and counted by the log. */
+static int console_say(lua_State *L)
+{
+    log_say(luaL_checkstring(L, 1));
+    return 0;
+}
+
 static const luaL_Reg functions[] = {
     {"columns", console_columns},
     {"print", console_print},
+    {"say", console_say},
     {"filter", console_filter},
     {NULL, NULL},
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/redact.h"
+#include "base/log.h"
 #include "host/config.h"
 #include "lua/task.h"
 #include "lua/vm.h"
@@ -92,8 +92,7 @@ static int report(lua_State *L)
     char text[4096];
     (void)snprintf(text, sizeof(text), "crown-lua: %s",
                    message != NULL ? message : "an error that is no text");
-    redact(text);
-    (void)fprintf(stderr, "%s\n", text);
+    log_say(text);
     return code;
 }
 

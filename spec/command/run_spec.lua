@@ -2,12 +2,15 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local full_fifo = require "support.full_fifo"
 local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local Terminal = require "support.terminal"
 local write_file = require "support.write_file"
+
+local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 
 -- A command that no other process of this host bears.
 local NAP = ("sleep 60.%07d"):format(require("crown.core").pid)
@@ -173,8 +176,6 @@ describe("crown-lua run", function()
   end)
 
   describe("when leadership is lost", function()
-    local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
-
     for _, words in ipairs { {}, { "--terminate" } } do
       it(("lets nothing of the command work on, and campaigns again%s"):format(words[1] and " (" .. words[1] .. ")" or ""), function()
         local path = tempdir() .. "/ticks"
@@ -399,6 +400,41 @@ describe("crown-lua run", function()
     it("nothing of it with --quiet, or with --once, which is for crontabs", function()
       assert.equal("", finish("--quiet", "x", "true").stderr)
       assert.equal("", finish("--once", "x", "true").stderr)
+    end)
+  end)
+
+  describe("whose standard error is full", function()
+    local reader, log
+
+    before_each(function()
+      log = tempdir() .. "/log"
+      reader = full_fifo(log)
+    end)
+    after_each(function() reader:close() end)
+
+    local function start_full(...)
+      local one = Candidate.start { args = { "run", "--oracle", oracle, ... }, node = "one", log = log }
+      started[#started + 1] = one
+      return one
+    end
+
+    it("leads all the same, and ends in order", function()
+      local path = tempdir() .. "/ticks"
+      local one = start_full("x", TICKER, path, "plain")
+      ticks.await(path, 0, 20)
+      eventually(function() -- longer than a runtime may be silent
+        local last = ticks.lives(path)[1]
+        return last.last - last.first > 3
+      end, 40)
+      assert.equal(1, #ticks.lives(path))
+      one:signal "TERM"
+      assert.equal(0, one:wait(20))
+    end)
+
+    it("gives up when somebody else leads", function()
+      local leader = start("leader", "x", "sleep", "60")
+      eventually(function() return #leader:pids "child" == 1 end, 20)
+      assert.equal(1, start_full("--once", "x", "true"):wait(20))
     end)
   end)
 

@@ -1,6 +1,7 @@
 -- How a runtime and its elections end, whatever they have open.
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
+local full_fifo = require "support.full_fifo"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 
@@ -92,6 +93,17 @@ crown.log.info "well"
     assert(os.execute("mkdir " .. dir) == 0)
     local two = start("two", app, { CROWN_HEARTBEAT = "60" })
     assert.equal(137, two:wait(10)) -- its script had not ended: so it was not started again
+  end)
+
+  it("says why it fails to nobody, when nobody reads, and ends", function()
+    local reader = full_fifo(dir .. "/full")
+    local app = io.open(dir .. "/app.lua", "w")
+    app:write 'require("crown").elect { name = "spec", oracle = "file:" .. arg[1] } error "no more"'
+    app:close()
+    local one = Candidate.start { args = { dir .. "/app.lua", dir }, node = "one", log = dir .. "/full" }
+    started[#started + 1] = one
+    assert.equal(2, one:wait(20))
+    reader:close()
   end)
 
   it("is not held up by a FIFO that nobody reads, nor is its command", function()

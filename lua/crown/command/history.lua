@@ -61,7 +61,7 @@ local function read()
   local entries = {}
   for _, place in ipairs(control.places()) do
     local found, problem = journal.read(place)
-    if problem then io.stderr:write(("crown-lua: history: %s\n"):format(printable(problem))) end
+    if problem then console.say(("crown-lua: history: %s"):format(printable(problem))) end
     for _, entry in ipairs(found) do entries[#entries + 1] = entry end
   end
   for i, entry in ipairs(entries) do entry.order = i end
@@ -96,7 +96,7 @@ function history.run(options, words)
   if options.json then
     output.write(json.line({ terms = terms }, "terms"))
   elseif #terms == 0 then
-    io.stderr:write(("crown-lua: history: no runtime of yours here has seen anybody lead%s\n"):format(
+    console.say(("crown-lua: history: no runtime of yours here has seen anybody lead%s"):format(
       name and (" '%s'"):format(name) or ""))
   else
     local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }

@@ -28,7 +28,7 @@ function output.finish(code)
   gathered = {}
   local printed, problem = console.print(text)
   if printed ~= nil then return code, not printed end
-  io.stderr:write(("crown-lua: %s\n"):format(problem))
+  console.say(("crown-lua: %s"):format(problem))
   return 1, true
 end
 

@@ -1,6 +1,7 @@
 --- What `crown-lua run` says on standard error: who leads, at once and at each change.
 -- @module crown.command.progress
 
+local console = require "crown.core.console"
 local core = require "crown.core"
 local events = require "crown.election.events"
 local printable = require "crown.text.printable"
@@ -9,7 +10,7 @@ local words = require "crown.command.words"
 local PATIENCE = 1 -- seconds in which an oracle may still come to know who leads
 
 local function say(format, ...)
-  io.stderr:write("crown-lua: ", printable(format:format(...)), "\n")
+  console.say("crown-lua: " .. printable(format:format(...)))
 end
 
 local function epoch_of(number)

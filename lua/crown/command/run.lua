@@ -1,6 +1,7 @@
 --- Runs a command on the one candidate that leads.
 -- @module crown.command.run
 
+local console = require "crown.core.console"
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
@@ -65,7 +66,7 @@ local function check(options, words)
 end
 
 local function give_up(election, code, text)
-  io.stderr:write(("crown-lua: run: %s\n"):format(printable(text)))
+  console.say(("crown-lua: run: %s"):format(printable(text)))
   core.exit_code(code)
   election:stop()
 end

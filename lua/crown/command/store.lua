@@ -1,6 +1,7 @@
 --- What info and evict share: the oracle that the options name, and what to say when it cannot be reached.
 -- @module crown.command.store
 
+local console = require "crown.core.console"
 local core = require "crown.core"
 local oracle = require "crown.election.contract"
 local printable = require "crown.text.printable"
@@ -32,7 +33,7 @@ end
 -- @string reason the oracle's
 -- @treturn number the exit code
 function store.unreachable(verb, reason)
-  io.stderr:write(("crown-lua: %s: %s\n"):format(verb, printable(core.redact(tostring(reason)))))
+  console.say(("crown-lua: %s: %s"):format(verb, printable(core.redact(tostring(reason)))))
   return store.UNREACHABLE
 end
 
