@@ -296,26 +296,29 @@ static bool report_dead_runtime(const struct candidate *candidate)
     return true;
 }
 
+void candidate_stop(struct candidate *candidate)
+{
+    candidate_feed_type(candidate, ELECTION_EVENT_STOP);
+}
+
 void candidate_start(struct candidate *candidate)
 {
-    if (candidate->started)
+    if (candidate->started || candidate->finished)
         return;
     candidate->started = true;
     candidate->env->hold(candidate->env, true);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_INITIALIZED,
                    NULL, 0);
     bool owing = report_dead_runtime(candidate);
-    candidate_feed_type(candidate, owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START);
+    if (owing || !candidate->env->stopping)
+        candidate_feed_type(candidate, owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START);
+    if (candidate->env->stopping)
+        candidate_stop(candidate);
 }
 
 void candidate_abdicate(struct candidate *candidate)
 {
     candidate_feed_type(candidate, ELECTION_EVENT_ABDICATE);
-}
-
-void candidate_stop(struct candidate *candidate)
-{
-    candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
 bool candidate_send(struct candidate *candidate, lua_State *L)

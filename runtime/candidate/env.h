@@ -24,6 +24,7 @@ struct candidate_env {
     struct deadmen *deadmen;
     struct candidates *candidates;
     const char *node; /* this candidate's name */
+    bool stopping;    /* the runtime was told to end: no election begins any more */
 
     /** The runtime does not end while an election holds it; each `true` is followed by a `false`.
      */

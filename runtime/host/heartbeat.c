@@ -37,7 +37,7 @@ static void beat(struct heartbeat *heartbeat)
         notify_send("WATCHDOG=1");
     }
     heartbeat->next_ns = now_ns + pause_ns(heartbeat);
-    if (heartbeat->armed)
+    if (heartbeat->armed || heartbeat->ending)
         loop_at(heartbeat->loop, &heartbeat->due,
                 clock_add_ns(loop_now(heartbeat->loop), pause_ns(heartbeat)));
 }
@@ -92,6 +92,10 @@ void heartbeat_set_silence(struct heartbeat *heartbeat, int64_t silence_ns)
 void heartbeat_arm(struct heartbeat *heartbeat, bool armed)
 {
     struct crown_error err;
+    if (!armed) {
+        heartbeat->ending = false;
+        loop_at_cancel(heartbeat->loop, &heartbeat->due);
+    }
     if (link_fd(heartbeat->link) < 0 || heartbeat->armed == armed)
         return;
     heartbeat->armed = armed;
@@ -99,8 +103,12 @@ void heartbeat_arm(struct heartbeat *heartbeat, bool armed)
         log_debug("%s", err.message);
     if (armed)
         beat(heartbeat);
-    else
-        loop_at_cancel(heartbeat->loop, &heartbeat->due);
+}
+
+void heartbeat_ending(struct heartbeat *heartbeat)
+{
+    heartbeat->ending = true;
+    beat(heartbeat);
 }
 
 void heartbeat_progress(struct heartbeat *heartbeat)

@@ -16,8 +16,9 @@
 struct heartbeat {
     struct loop *loop;
     struct link *link;
-    struct loop_deadline due; /* while armed: nobody sleeps through a beat */
+    struct loop_deadline due; /* while armed or ending: nobody sleeps through a beat */
     bool armed;
+    bool ending;     /* told to end, which may take long: the supervisor counts its silence */
     int64_t next_ns; /* the next beat, on clock_coarse_ns */
     int64_t silence_ns;
     int64_t watchdog_ns, watched_ns; /* the service manager's; and when it last heard of us */
@@ -37,6 +38,9 @@ void heartbeat_set_silence(struct heartbeat *heartbeat, int64_t silence_ns);
 
 /** From now on (or no longer) the runtime's death, or its silence, means: restart it. */
 void heartbeat_arm(struct heartbeat *heartbeat, bool armed);
+
+/** The runtime was told to end: it beats, armed or not, until heartbeat_arm(false). */
+void heartbeat_ending(struct heartbeat *heartbeat);
 
 /** A piece of work was done. */
 void heartbeat_progress(struct heartbeat *heartbeat);

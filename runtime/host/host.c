@@ -66,6 +66,7 @@ static void stop(struct host *host, int signal)
         return;
     }
     notify_send("STOPPING=1");
+    host->env.stopping = true;
     lifetime_stop(&host->lifetime);
     candidates_each(host->env.candidates, stop_one, &host->heartbeat);
 }

@@ -58,6 +58,7 @@ void lifetime_main_ended(struct lifetime *lifetime)
 void lifetime_stop(struct lifetime *lifetime)
 {
     lifetime->stopping = lifetime->main_ended = true;
+    heartbeat_ending(lifetime->heartbeat);
 }
 
 void lifetime_exit(struct lifetime *lifetime, int code)

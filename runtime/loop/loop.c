@@ -11,8 +11,10 @@
 #include "base/container.h"
 #include "loop/held.h"
 
-/* Jobs posted by jobs run in the same turn, but only so many: IO must get its turn as well. */
+/* Jobs posted by jobs run in the same turn, but only so many, and so long: IO must get its turn as
+ * well. */
 #define JOBS_A_TURN 4096u
+#define JOBS_A_TURN_NS (50 * NS_PER_MS)
 
 /* Where thousands of deadlines wait, those that fall together within a few ms share a wake-up. What
  * must be on time to the millisecond is in the keepers, not here. */
@@ -105,7 +107,8 @@ static void fire_due(struct loop *loop)
 static bool drain_jobs(struct loop *loop)
 {
     bool any = false;
-    for (unsigned i = 0; i < JOBS_A_TURN && !loop->stopped; i++) {
+    const int64_t until_ns = clock_coarse_ns() + JOBS_A_TURN_NS;
+    for (unsigned i = 0; i < JOBS_A_TURN && !loop->stopped && clock_coarse_ns() < until_ns; i++) {
         struct list_node *node = list_first(&loop->jobs);
         if (node == NULL)
             break;

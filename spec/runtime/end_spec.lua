@@ -39,6 +39,29 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1] }
     assert.matches("leadership.abdicated", one:output())
   end)
 
+  -- The supervisor counts ten seconds of silence of a runtime that was told to end; its script has not ended.
+  it("begins no election after SIGTERM, and is not killed while a command takes its time", function()
+    local one = start("one", [[
+local crown = require "crown"
+crown.on("leadership.lost", function()
+  crown.elect { name = "late", oracle = "file:" .. arg[1] }
+  crown.log.info "declared"
+end)
+crown.elect { name = "slow", oracle = "file:" .. arg[1], stop_timeout = 30,
+  child = { command = { "sh", "-c", "trap 'sleep 12; echo tidied; exit 0' TERM; echo begun; while :; do sleep 0.05; done" } } }
+crown.elect { name = "quick", oracle = "file:" .. arg[1] }
+crown.sleep(1000)
+]])
+    says(one, "begun", 20)
+    says(one, "leadership%.claimed name=quick", 20)
+    one:signal "TERM"
+    assert.equal(0, one:wait(60))
+    assert.matches("declared", one:output())
+    assert.matches("tidied", one:output())
+    assert.is_nil(one:output():find "leadership%.claimed name=late")
+    assert.is_nil(one:output():find "silent")
+  end)
+
   -- The command takes a second to tidy up: time enough to win meanwhile.
   it("does not lead again when it is stopped, with a command that lives from term to term", function()
     local app = [[
