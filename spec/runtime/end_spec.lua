@@ -1,5 +1,6 @@
 -- How a runtime and its elections end, whatever they have open.
 local Candidate = require "support.candidate"
+local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local full_fifo = require "support.full_fifo"
 local read_file = require "crown.text.read_file"
@@ -148,6 +149,20 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1], handlers = { won = func
     out:close()
     assert.equal(1, #one:pids "child")
     assert.is_nil(one:output():find "runtime.restarted")
+  end)
+
+  -- A user has 128 instances of inotify where nobody has raised it.
+  it("watches the files of many elections by one instance of inotify", function()
+    local one = start("one", [[
+local crown = require "crown"
+for i = 1, 300 do crown.elect { name = "e" .. i, oracle = "file:" .. arg[1] } end
+]])
+    eventually(function() return select(2, one:output():gsub("leadership%.claimed", "")) == 300 end, 60)
+    assert.is_nil(one:output():find "monitor.failed")
+    local found = crown.exec { "sh", "-c", "ls -l /proc/" .. one:pids("runtime")[1] .. "/fd | grep -c inotify" }
+    assert.is_true(tonumber(found.stdout) <= 2, found.stdout)
+    one:signal "TERM"
+    assert.equal(0, one:wait(60))
   end)
 
   it("logs whole lines, however they come", function()

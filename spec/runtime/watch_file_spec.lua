@@ -1,0 +1,81 @@
+-- crown.watch_file: all watches share one instance of inotify.
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+describe("crown.watch_file", function()
+  local dir, told, watches
+
+  before_each(function() dir, told, watches = tempdir(), {}, {} end)
+  after_each(function()
+    for _, watch in pairs(watches) do watch:cancel() end
+  end)
+
+  local function instances()
+    return tonumber(crown.exec({ "sh", "-c", "ls -l /proc/$PPID/fd | grep -c inotify" }).stdout)
+  end
+
+  local function watch(key, path)
+    told[key] = {}
+    watches[key] = assert(crown.watch_file(path, function(event) table.insert(told[key], event) end))
+  end
+
+  local function hears(key, event)
+    eventually(function()
+      for _, one in ipairs(told[key]) do
+        if one == event then return true end
+      end
+    end, 20)
+  end
+
+  it("tells each watch of its own file only, in whatever directory", function()
+    local other = tempdir()
+    watch("a", dir .. "/a")
+    watch("b", dir .. "/b")
+    watch("same", other .. "/a")
+    write_file(dir .. "/a", "1")
+    hears("a", "closed")
+    write_file(dir .. "/b", "1")
+    hears("b", "closed")
+    assert.same({}, told.same)
+    write_file(other .. "/a", "1")
+    hears("same", "closed")
+  end)
+
+  it("goes on with the others when one is cancelled, and frees the instance with the last", function()
+    local before = instances()
+    watch("one", dir .. "/a")
+    watch("two", dir .. "/a")
+    assert.is_true(instances() <= before + 1)
+    watches.one:cancel()
+    write_file(dir .. "/a", "1")
+    hears("two", "closed")
+    assert.same({}, told.one)
+    watches.two:cancel()
+    assert.equal(before, instances())
+  end)
+
+  it("tells of a directory that is removed, and watches the next one of that name", function()
+    local path = dir .. "/below"
+    assert(os.execute("mkdir " .. path) == 0)
+    watch("old", path .. "/a")
+    assert(os.execute("rmdir " .. path) == 0)
+    hears("old", "deleted")
+    assert(os.execute("mkdir " .. path) == 0)
+    watch("new", path .. "/a")
+    write_file(path .. "/a", "1")
+    hears("new", "closed")
+    watches.old:cancel()
+    write_file(path .. "/a", "2")
+    hears("new", "modified")
+  end)
+
+  it("says why a directory cannot be watched, and leaves nothing behind", function()
+    local before = instances()
+    local none, problem = crown.watch_file(dir .. "/no/a", print)
+    assert.is_nil(none)
+    assert.matches("watch .*/no", problem)
+    assert.equal(before, instances())
+  end)
+end)
