@@ -14,7 +14,8 @@
 /* The terminal sends its signals to the whole group; only the supervisor acts on them. */
 static void leave_signals_to_supervisor(void)
 {
-    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGQUIT, SIGPIPE};
+    static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGTSTP, SIGQUIT,
+                                  SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         (void)signal(ignored[i], SIG_IGN);
     (void)signal(SIGNAL_ASK, SIG_IGN); /* until there is something to say */

@@ -29,6 +29,9 @@ describe("the command line", function()
     ["two levels"] = { { "log-level", "info", "debug" }, "log%-level: 'debug' is one word too many" },
     ["a node name of two lines"] = { { "--node", "a\nb", "status" }, "node: a name has no control characters" },
     ["a node name too long to show"] = { { "--node", ("n"):rep(300), "status" }, "node: a name has 1 to 255 bytes" },
+    ["a node name that is not UTF-8"] = { { "--node", "Caf\233", "status" }, "node: a name is UTF%-8" },
+    ["a node name with an overlong form"] = { { "--node", "a\192\128", "status" }, "node: a name is UTF%-8" },
+    ["a node name with half a character"] = { { "--node", "a\226\130", "status" }, "node: a name is UTF%-8" },
     ["an empty node name"] = { { "--node", "", "status" }, "node: a name has 1 to 255 bytes" },
   } do
     it("refuses " .. label, function() refused(case[1], case[2]) end)

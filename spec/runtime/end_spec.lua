@@ -119,6 +119,24 @@ crown.log.info "well"
     assert.equal(137, two:wait(10)) -- its script had not ended: so it was not started again
   end)
 
+  it("lives on when it gets a signal that says nothing to it, and its child has them by default", function()
+    local one = start("one", [[
+require("crown").elect { name = "spec", oracle = "file:" .. arg[1], child = { "sleep", "60" } }
+]])
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    local runtime, child = one:pids("runtime")[1], one:pids("child")[1]
+    for _, signal in ipairs { "USR1", "USR2", "ALRM" } do one:signal_group(signal) end
+    eventually(function() -- each has been taken
+      local waiting = (read_file(("/proc/%d/status"):format(one.pid)) or ""):match "ShdPnd:%s+(%x+)"
+      return waiting == ("0"):rep(16)
+    end, 20)
+    assert.same({ runtime }, one:pids "runtime")
+    assert.same({ child }, one:pids "child")
+    assert.matches("SigIgn:%s+0000000000000000", (read_file(("/proc/%d/status"):format(child))))
+    one:signal "TERM"
+    assert.equal(0, one:wait(20))
+  end)
+
   it("says why it fails to nobody, when nobody reads, and ends", function()
     local reader = full_fifo(dir .. "/full")
     local app = io.open(dir .. "/app.lua", "w")

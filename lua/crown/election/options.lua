@@ -1,6 +1,7 @@
 --- The options of crown.elect, as schemas (see crown.check.schema).
 -- @module crown.election.options
 
+local is_utf8 = require "crown.text.is_utf8"
 local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
@@ -33,6 +34,7 @@ end
 function options.node_problem(name)
   if #name < 1 or #name > 255 then return "a name has 1 to 255 bytes" end
   if name ~= printable(name) then return "a name has no control characters" end
+  if not is_utf8(name) then return "a name is UTF-8" end
 end
 
 local function check_signal(signal)
