@@ -17,22 +17,37 @@ static bool write_beside(const char *path, const char *text)
     if (fd < 0)
         return false;
     size_t length = strlen(text);
+    errno = ENOSPC; /* where a part was written */
     bool written = write(fd, text, length) == (ssize_t)length;
-    return close(fd) == 0 && written;
+    int saved = errno;
+    bool closed = close(fd) == 0;
+    if (!written)
+        errno = saved;
+    return written && closed;
 }
 
-void epoch_file_write(const char *path, uint64_t epoch)
+static int replace(const char *path, const char *text, struct crown_error *err)
 {
-    char text[32] = "", beside[PATH_MAX];
-    if (path == NULL)
-        return;
-    if (epoch != 0)
-        (void)snprintf(text, sizeof(text), "%" PRIu64 "\n", epoch);
+    char beside[PATH_MAX];
     if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
         errno = ENAMETOOLONG;
     else if (write_beside(beside, text) && rename(beside, path) == 0)
-        return;
-    log_warn("write the epoch to %s: %s", path, strerror(errno)); // NOLINT(concurrency-mt-unsafe)
+        return 0;
+    return error_set_errno(err, errno, "write the epoch to %s", path);
+}
+
+int epoch_file_write(const char *path, uint64_t epoch, struct crown_error *err)
+{
+    char text[32];
+    (void)snprintf(text, sizeof(text), "%" PRIu64 "\n", epoch);
+    return path == NULL ? 0 : replace(path, text, err);
+}
+
+void epoch_file_clear(const char *path)
+{
+    struct crown_error err;
+    if (path != NULL && replace(path, "", &err) < 0)
+        log_warn("%s", err.message);
 }
 
 void epoch_file_remove(const char *path)

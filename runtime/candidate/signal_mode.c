@@ -120,7 +120,7 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
         telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNFENCED,
                        &pid, 1);
     }
-    epoch_file_write(options->epoch_file, 0);
+    epoch_file_clear(options->epoch_file);
     signal_mode_tell(workload, SIGUSR2);
     if (options->fence && election->hold != ELECTION_HOLD_NO) {
         /* The lease is about to be released: the fence has to come down before. */

@@ -222,8 +222,6 @@ static int start(struct candidate *candidate, const struct child_options *option
     if (candidate->hold_fd >= 0 && action->role == ELECTION_ROLE_LEADER && is_killed(options))
         spec.hold_fd[spec.hold_count++] = candidate->hold_fd;
     struct workload *workload = candidate->workload;
-    if (action->role == ELECTION_ROLE_LEADER)
-        epoch_file_write(options->epoch_file, epoch);
     int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
                               &spec, err);
     if (result == 0)
@@ -277,9 +275,23 @@ static void destroy(struct workload *workload)
 static void take_up(struct candidate *candidate)
 {
     set_instants(&candidate->workload->member, scope_instants(candidate->term.scope));
-    epoch_file_write(workload_options(candidate->workload)->epoch_file, candidate->election.epoch);
     signal_mode_tell(candidate->workload, SIGUSR1);
     candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
+}
+
+/* The command would read an older epoch, or none: it is not told of this term, which ends. One that
+ * lives on from another goes on living. */
+static bool has_epoch(struct candidate *candidate, uint64_t epoch)
+{
+    struct crown_error err;
+    const char *path = candidate->child_options[ELECTION_ROLE_LEADER]->epoch_file;
+    if (epoch_file_write(path, epoch, &err) == 0)
+        return true;
+    log_error("%s: the command is not told that it leads: %s", candidate->name, err.message);
+    const struct election_event event = {.type = ELECTION_EVENT_CHILD_GONE,
+                                         .child = {.failed = true, .untold = true}};
+    candidate_feed(candidate, &event);
+    return false;
 }
 
 static void report_failure(struct candidate *candidate, enum election_role role,
@@ -299,6 +311,8 @@ static void report_failure(struct candidate *candidate, enum election_role role,
 void workload_start(struct candidate *candidate, const struct election_action *action)
 {
     bool leads = action->role == ELECTION_ROLE_LEADER;
+    if (leads && !has_epoch(candidate, action->epoch))
+        return;
     if (leads && signal_mode_take_up(candidate)) {
         take_up(candidate);
         return;

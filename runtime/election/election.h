@@ -179,6 +179,8 @@ struct election_event {
         bool failed;      /* did not exit with 0, or could not be started */
         bool unstartable; /* could not be started (no such command …): restarting is no use, the
                              term ends with child_failed at once */
+        bool untold;      /* could not be given its epoch: the term ends with child_failed at once,
+                             whatever the policy */
         bool kept;        /* it lives on, told that the term is over: signal mode */
     } child;
 };

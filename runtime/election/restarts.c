@@ -66,6 +66,8 @@ static enum child_outcome leader_ended(struct step *step)
 {
     struct election *election = step->election;
     enum election_restart policy = election->config.restart;
+    if (step->event->child.untold)
+        return CHILD_FAILED;
     if (policy == ELECTION_RESTART_FINISH)
         return CHILD_ENDS;
     if (step->event->child.unstartable)

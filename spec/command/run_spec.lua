@@ -158,6 +158,29 @@ describe("crown-lua run", function()
       end, 10)
     end)
 
+    -- As on a full disk, which writes nothing either.
+    it("is not told that it leads where its epoch cannot be written, and the term ends", function()
+      local place = tempdir()
+      local one = Candidate.start { node = "one", log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place },
+        args = { "run", "--oracle", oracle, "--signal", "x", "bash", "-c", [[
+          trap 'echo "won <$(cat $CROWN_EPOCH_FILE)>"' USR1; trap 'echo "lost <$(cat $CROWN_EPOCH_FILE)>"' USR2
+          while true; do sleep 0.05; done]] } }
+      started[#started + 1] = one
+      says(one, "won <1>", 20)
+      local two = start("two", "x", "sleep", "60")
+      two:follows()
+      run { "evict", "--oracle", oracle, "--force", "x" }
+      says(one, "lost <>", 20)
+      eventually(function() return #two:pids "child" == 1 end, 20)
+      assert.equal("", crown.exec({ "sh", "-c", "for f in " .. place .. "/epoch-*; do mkdir $f.new; done" }).stderr)
+      two:signal "TERM"
+      says(one, "not told that it leads: write the epoch.*child_failed", 30)
+      assert.is_nil(one:output():find "won <[^1]")
+      assert.equal(1, #one:pids "child")
+      local three = start("three", "x", "sleep", "60")
+      eventually(function() return #three:pids "child" == 1 end, 30)
+    end)
+
     it("reports a command that goes on working unfenced, and shows it in status", function()
       local place = tempdir()
       local one = Candidate.start { args = { "run", "--oracle", oracle, "--signal", "x", "sleep", "60" }, node = "one",

@@ -116,6 +116,16 @@ static void a_child_that_cannot_be_started_is_not_tried_again(void **state)
     assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
 }
 
+static void a_child_without_its_epoch_ends_the_term_and_not_the_election(void **state)
+{
+    (void)state;
+    lead_with_policy(ELECTION_RESTART_FINISH);
+    story_feed((struct election_event){.type = ELECTION_EVENT_CHILD_GONE,
+                                       .child = {.failed = true, .untold = true}});
+    assert_int_equal(election_look(&story.election).last_reason, ELECTION_REASON_CHILD_FAILED);
+    assert_false(election_look(&story.election).ending);
+}
+
 static void an_election_for_one_child_ends_with_it(void **state)
 {
     (void)state;
@@ -215,6 +225,7 @@ int main(void)
         STORY_TEST(a_transient_child_is_restarted_only_when_it_failed),
         STORY_TEST(a_temporary_childs_failure_ends_the_term),
         STORY_TEST(a_child_that_cannot_be_started_is_not_tried_again),
+        STORY_TEST(a_child_without_its_epoch_ends_the_term_and_not_the_election),
         STORY_TEST(an_election_for_one_child_ends_with_it),
         STORY_TEST(an_election_for_one_child_goes_on_when_only_the_term_has_ended),
         STORY_TEST(a_child_that_its_keeper_stopped_has_not_ended_by_itself),
