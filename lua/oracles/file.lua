@@ -94,14 +94,20 @@ function File:state()
   return copy.epoch >= kept.epoch and copy or kept
 end
 
--- The epoch is on the disk, twice, before anybody leads under it.
+-- The epoch is on the disk, twice, before anybody leads under it. The copy is first: a full disk refuses that, and a change
+-- of the lock file would wake everybody who follows.
 function File:record(epoch, leading)
   local text = core.json.encode { election = self.name, epoch = epoch, leading = leading,
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
     file = self.number }
-  local written, problem = self.lock:write(text)
+  local copy = self.base .. ".json"
+  local before = read_file(copy)
+  local written, problem = files.replace(copy, text)
   if not written then return nil, problem end
-  return files.replace(self.base .. ".json", text)
+  written, problem = self.lock:write(text)
+  if written then return true end
+  if before then files.replace(copy, before) else os.remove(copy) end -- nobody leads under this epoch
+  return nil, problem
 end
 
 -- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and

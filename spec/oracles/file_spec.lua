@@ -246,6 +246,56 @@ describe("the file oracle", function()
     assert.equal(0, crown.exec({ "umount", dir }).code)
   end)
 
+  describe("on a disk that is full", function()
+    local function on_small_disk(pages, judge)
+      local mounted = crown.exec { "mount", "-t", "tmpfs", "-o", ("size=%dk,mode=700"):format(4 * pages), "none", dir }
+      if not mounted or mounted.code ~= 0 then return pending "only root can mount a small disk" end
+      local one = candidate(dir, "one", messages)
+      local fine, problem = pcall(judge, one)
+      one.lock:close()
+      for _, watch in ipairs(one.watches) do watch:cancel() end
+      assert.equal(0, crown.exec({ "umount", dir }).code)
+      assert(fine, problem)
+    end
+
+    local function text(name)
+      local file = io.open(dir .. name)
+      if not file then return end
+      local all = file:read "*a"
+      file:close()
+      return all
+    end
+
+    it("tells nobody of a claim that cannot be recorded, and uses up no epoch", function()
+      on_small_disk(4, function(one)
+        assert.is_true((one:claim()))
+        one:abdicate()
+        write_file(dir .. "/filler", ("x"):rep(8192))
+        crown.sleep(0.05)
+        local lock, copy, told = text "/e.lock", text "/e.json", #messages
+        one.told = false
+        for _ = 1, 3 do
+          assert.is_nil((one:claim()))
+          assert.is_false(lockfile.held(dir .. "/e.lock"))
+        end
+        crown.sleep(0.05)
+        assert.same({ lock, copy, told }, { text "/e.lock", text "/e.json", #messages })
+        os.remove(dir .. "/filler")
+        assert.equal(2, select(3, one:claim()).epoch)
+      end)
+    end)
+
+    it("takes the copy of an epoch back that the lock file has no room for", function()
+      on_small_disk(2, function(one)
+        write_file(dir .. "/filler", ("x"):rep(4096))
+        for _ = 1, 3 do assert.is_nil((one:claim())) end
+        assert.is_nil(text "/e.json")
+        os.remove(dir .. "/filler")
+        assert.equal(1, select(3, one:claim()).epoch)
+      end)
+    end)
+  end)
+
   it("never follows a link in the lock file's place", function()
     os.execute(("ln -s /etc/passwd %s/e.lock"):format(dir))
     assert.is_nil((candidate(dir, "one", messages):claim()))
