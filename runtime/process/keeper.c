@@ -33,6 +33,7 @@ struct keeper {
     int line; /* to the warden */
     struct deadman *deadman;
     struct child_spec spec;
+    pid_t supervisor;
     pid_t warden;
     bool started, exited;
     int status;                                  /* of the child */
@@ -249,7 +250,7 @@ static bool read_signals(struct keeper *keeper)
     struct signalfd_siginfo info;
     bool over = false;
     while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == (uint32_t)SIGNAL_END)
+        if (info.ssi_signo == (uint32_t)SIGNAL_END && getppid() != keeper->supervisor)
             kill_now(keeper);
         pid_t pid;
         while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
@@ -284,8 +285,10 @@ static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 
 void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
 {
-    struct keeper keeper = {
-        .runtime = runtime_fd, .escalate_at_ns = TIME_NEVER, .stop_kill_at_ns = TIME_NEVER};
+    struct keeper keeper = {.runtime = runtime_fd,
+                            .supervisor = supervisor,
+                            .escalate_at_ns = TIME_NEVER,
+                            .stop_kill_at_ns = TIME_NEVER};
     struct crown_error err = {0};
     int keep[WIRE_MAX_FDS + 1];
     memcpy(keep, fds, nfds * sizeof(*fds));

@@ -51,11 +51,24 @@ static bool is_ours(pid_t pid)
     return size > 0 && memmem(environment, (size_t)size, MARK, sizeof(MARK) - 1) != NULL;
 }
 
-/* @return whether it is there all the same. Only this process reaps its children, so the number is
+/* It is single-threaded, and the subreaper of its tree: no child means that nothing of its tree is
+ * left, and none can come any more. */
+static bool has_children(pid_t pid)
+{
+    char path[64];
+    char first[2];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    return read_file(path, first, sizeof(first)) > 0;
+}
+
+/* A warden whose keeper is dead kills its tree by itself, and often nobody but it still holds the
+ * tree's locks. So it must not die before the tree, and it has to end the tree even if this process
+ * dies now: it is only awakened, in case that it is stopped.
+ * @return whether it is there all the same. Only this process reaps its children, so the number is
  * nobody else's. */
 static bool kill_orphan(pid_t pid, struct rounds_refused *refused)
 {
-    if (kill(pid, SIGKILL) == 0)
+    if (kill(pid, is_warden(pid) && has_children(pid) ? SIGCONT : SIGKILL) == 0)
         return true;
     if (errno == ESRCH)
         return false;

@@ -1,15 +1,17 @@
 /**
  * The signals that supervisor, keepers and wardens act on, as a descriptor to poll, and what they
- * say to each other by signals. None of these is one that a terminal, timeout(1) or a service
- * manager sends to a whole group: keepers and wardens outlive those, and step down in order.
+ * say to each other by signals. Nothing that a terminal, timeout(1) or a service manager sends to a
+ * whole group ends keepers and wardens: they outlive it, and step down in order.
  */
 #ifndef CROWN_PROCESS_SIGNALS_H
 #define CROWN_PROCESS_SIGNALS_H
 
 #include <signal.h>
 
-/** To a keeper or a warden, from the kernel: your parent is dead. Kill the tree and end. */
-#define SIGNAL_END (SIGRTMIN + 4)
+/** To a keeper or a warden, from the kernel: your parent is dead. Kill the tree and end. It is
+ * SIGCONT, since that also awakens one that is stopped. Others send it too (timeout(1), shells,
+ * service managers), so look whether the parent is dead indeed. */
+#define SIGNAL_END SIGCONT
 /** To a silent runtime: say what you are doing (HELD). SIGRTMIN + 3 is the runtime's own. */
 #define SIGNAL_ASK (SIGRTMIN + 5)
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "process/deadman.h"
 #include "process/fds.h"
 #include "process/pidns.h"
@@ -27,8 +28,10 @@ struct warden {
     int signals;
     struct deadman *deadman; /* NULL in a namespace: the kernel drops a SIGKILL of its first
                                 process's own */
+    pid_t keeper_pid;
     pid_t child;
     bool namespaced;
+    bool holds; /* descriptors, which a lock lives as long as */
     bool terminal;
 };
 
@@ -46,13 +49,16 @@ static void report_unkillable(void *context, const struct rounds_refused *who)
     const struct warden *warden = context;
     const struct wire_message message = {
         .type = WIRE_UNKILLABLE, .pid = who->pid, .error = who->error};
-    (void)wire_send(warden->keeper, &message, NULL, 0, NULL); /* dead: the supervisor finds it */
+    if (wire_send(warden->keeper, &message, NULL, 0, NULL) < 0)
+        log_warn("process %d of a tree cannot be killed (%s): it must be ended by hand",
+                 (int)who->pid, strerror(who->error));
 }
 
-/* The end: in a namespace the kernel kills everything with us; else round by round. */
+/* The end: round by round. In a namespace the kernel kills everything with us, but after it has
+ * closed our descriptors: too late for a lock. */
 static void end_tree(const struct warden *warden)
 {
-    if (!warden->namespaced)
+    if (!warden->namespaced || warden->holds)
         rounds_kill_all(report_unkillable, (void *)warden);
     _exit(0);
 }
@@ -81,7 +87,9 @@ static void read_signals(const struct warden *warden)
 {
     struct signalfd_siginfo info;
     while (read(warden->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == (uint32_t)SIGNAL_END)
+        /* In a namespace no parent is to be seen; there the closed line says it. */
+        if (info.ssi_signo == (uint32_t)SIGNAL_END && !warden->namespaced &&
+            getppid() != warden->keeper_pid)
             end_tree(warden); /* the keeper is dead */
         reap(warden);
     }
@@ -155,7 +163,7 @@ static void close_streams(const struct child_spec *spec, const int *fds)
 }
 
 /* Whatever comes of the keeper, the child does not outlive it, nor its deadline. */
-static void bind_to_keeper(struct warden *warden, const struct child_spec *spec, pid_t keeper)
+static void bind_to_keeper(struct warden *warden, const struct child_spec *spec)
 {
     struct crown_error err = {0};
     warden->signals = signals_open();
@@ -165,10 +173,11 @@ static void bind_to_keeper(struct warden *warden, const struct child_spec *spec,
         (void)error_set(&err, ERROR_SYSTEM, "run %s: no descriptors or timers left", spec->argv[0]);
         fail_start(warden, &err);
     }
-    /* In a namespace SIGKILL will do, and works on a stopped process too: the kernel kills the
-     * rest. It is what the keeper's timer comes to there. */
-    if (prctl(PR_SET_PDEATHSIG, warden->namespaced ? SIGKILL : SIGNAL_END) < 0 ||
-        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || (!warden->namespaced && getppid() != keeper))
+    /* In a namespace without a lock SIGKILL will do: the kernel kills the rest. It is what the
+     * keeper's timer comes to there. */
+    int end = warden->namespaced && !warden->holds ? SIGKILL : SIGNAL_END;
+    if (prctl(PR_SET_PDEATHSIG, end) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+        (!warden->namespaced && getppid() != warden->keeper_pid))
         _exit(0);
     if (warden->deadman != NULL)
         deadman_set(warden->deadman, spec->deadline_ns);
@@ -179,6 +188,8 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
 {
     close_others(spec, fds, line);
     struct warden warden = {.keeper = line,
+                            .keeper_pid = keeper,
+                            .holds = spec->hold_count > 0,
                             .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS,
                             .terminal = spec->terminal};
     struct crown_error err = {0};
@@ -186,7 +197,7 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
     title_set("crown-warden", spec->label);
     if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
         fail_start(&warden, &err);
-    bind_to_keeper(&warden, spec, keeper);
+    bind_to_keeper(&warden, spec);
     start_child(&warden, spec, fds);
     close_streams(spec, fds);
     struct pollfd polls[2] = {{.fd = warden.signals, .events = POLLIN},

@@ -43,6 +43,31 @@ describe("a leader on the file oracle", function()
     end)
   end
 
+  -- The child has closed the lock's descriptor: keeper and warden hold it alone.
+  for _, isolation in ipairs { "tree", "pidns" } do
+    it(("leaves no overlap when runtime and keeper are killed and only the warden holds the lock (%s)"):format(isolation), function()
+      cluster = Cluster.new { oracle = "file", mode = "loose", env = { one = { ISOLATION = isolation } } }
+      local leader, _, term = cluster:pair()
+      leader:hurt("KILL", "runtime", "keeper")
+      cluster:succeed(term.epoch, 30)
+    end)
+
+    it(("leaves no overlap when its supervisor is killed right after runtime and keeper (%s)"):format(isolation), function()
+      cluster = Cluster.new { oracle = "file", mode = "loose", env = { one = { ISOLATION = isolation } } }
+      local leader, _, term = cluster:pair()
+      leader:hurt("KILL", "runtime", "keeper", "supervise")
+      assert.equal("two", cluster:succeed(term.epoch, 30).node)
+    end)
+
+    it(("hands over when its supervisor is killed while its keeper is stopped (%s)"):format(isolation), function()
+      cluster = Cluster.new { oracle = "file", mode = "loose", env = { one = { ISOLATION = isolation } } }
+      local leader, _, term = cluster:pair()
+      leader:hurt("STOP", "keeper", "warden")
+      leader:hurt("KILL", "supervise")
+      assert.equal("two", cluster:succeed(term.epoch, 30).node)
+    end)
+  end
+
   for what, files in pairs { ["its lock file"] = "spec.lock", ["all its files"] = "spec.*" } do
     for _, mode in ipairs { "plain", "stubborn" } do
       it(("leaves no overlap when %s is removed (%s)"):format(what, mode), function()

@@ -14,7 +14,8 @@ local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 local FILE_APP = [[
 local crown = require "crown"
 local command = { unpack(arg, 2) }
-crown.elect { name = "spec", oracle = "file:" .. arg[1], child = command, stop_timeout = tonumber(os.getenv "STOP_TIMEOUT") }
+crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = tonumber(os.getenv "STOP_TIMEOUT"),
+  child = { command = command, isolation = os.getenv "ISOLATION" } }
 ]]
 
 local URL_APP = [[

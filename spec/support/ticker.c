@@ -6,6 +6,7 @@
  *   plain     ticks
  *   daemon    so does a daemonized descendant
  *   stubborn  ignores SIGTERM, SIGINT and SIGHUP
+ *   loose     holds no lock, and so do three hundred daemonized descendants
  *   fork      a chain of processes ticks, each for ten ticks, each in a session of its own */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +19,8 @@
 #define PERIOD_NS 1000000L
 #define NS_PER_S 1000000000LL
 #define FORK_EVERY 10
+#define LOOSE_MANY 300
+#define LOOSE_PAUSE_NS 30000000L
 /* One that a broken program has left behind ends by itself. */
 #define LIFE_MOST_NS (300 * NS_PER_S)
 
@@ -69,6 +72,24 @@ static void daemonize(void)
     tick_for_ever();
 }
 
+/* Many, since it takes a while to kill them; seldom, since the ticks are read. */
+static void loosen(void)
+{
+    const struct timespec pause = {0, LOOSE_PAUSE_NS};
+    for (int other = STDERR_FILENO + 1; other < 1024; other++)
+        if (other != fd)
+            (void)close(other);
+    for (int i = 0; i < LOOSE_MANY; i++) {
+        if (fork() != 0)
+            continue;
+        (void)setsid();
+        for (;;) {
+            tick();
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+}
+
 static void fork_on(void)
 {
     for (;;) {
@@ -91,6 +112,8 @@ int main(int argc, char **argv)
         return 1;
     if (strcmp(mode, "daemon") == 0)
         daemonize();
+    if (strcmp(mode, "loose") == 0)
+        loosen();
     if (strcmp(mode, "stubborn") == 0) {
         (void)signal(SIGTERM, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);

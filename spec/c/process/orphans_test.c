@@ -96,6 +96,41 @@ static void process_1_kills_wardens_but_no_strangers(void **state)
     assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
 }
 
+static int release[2]; /* a pipe that a warden ends with */
+
+static void play_warden(void)
+{
+    char byte;
+    (void)prctl(PR_SET_NAME, "crown-warden");
+    if (close(release[1]) < 0 || fork_sleeper() < 0 || kill(getpid(), SIGSTOP) < 0)
+        _exit(1);
+    while (read(release[0], &byte, 1) < 0)
+        continue;
+    _exit(0);
+}
+
+/* The locks of its tree may be its alone, and its child would die with it. */
+static void a_warden_is_left_to_kill_its_tree_and_awakened_for_it(void **state)
+{
+    (void)state;
+    int status = 0;
+    assert_int_equal(keepers_init(&keepers), 0);
+    assert_int_equal(pipe(release), 0);
+    pids[0] = fork();
+    if (pids[0] == 0)
+        play_warden();
+    assert_int_equal(waitpid(pids[0], &status, WUNTRACED), pids[0]);
+    assert_true(WIFSTOPPED(status));
+    for (int round = 0; round < 3; round++)
+        assert_int_equal(orphans_kill(0, &keepers, false, &refused), 1);
+    assert_int_equal(close(release[1]), 0);
+    assert_int_equal(waitpid(pids[0], &status, 0), pids[0]);
+    pids[0] = 0;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(close(release[0]), 0);
+}
+
 /* What a process without rights has met, whose child has kept them. */
 static _Atomic int *met; /* the child's pid */
 
@@ -137,6 +172,7 @@ int main(void)
                                   reap_all),
         cmocka_unit_test_teardown(an_orphan_behind_a_thousand_keepers_is_found, reap_all),
         cmocka_unit_test_teardown(who_may_not_be_killed_counts_and_is_named, reap_all),
+        cmocka_unit_test_teardown(a_warden_is_left_to_kill_its_tree_and_awakened_for_it, reap_all),
         cmocka_unit_test_teardown(process_1_kills_wardens_but_no_strangers, reap_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "process/signals.h"
 
 #define DAEMONS 3u
 #define SOON (600 * NS_PER_MS)
@@ -257,16 +256,37 @@ static void a_closed_line_to_the_keeper_kills_the_tree(void **state)
     (void)stage_until_message(WIRE_KEEPER_FAILED);
 }
 
-/* The kernel says it, by a signal, and the closed line says it, too: either will do. */
-static void
-a_warden_that_hears_of_its_keeper_s_death_by_the_signal_alone_ends_the_tree(void **state)
+static void a_stopped_warden_is_awakened_by_its_keeper_s_death(void **state)
 {
     (void)state;
     start_daemons();
-    stage_kill(stage.supervisor, SIGSTOP);
-    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    stage_kill(stage_pid("crown-warden"), SIGNAL_END);
+    pid_t keeper = stage_pid("crown-keeper");
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    leave_alone();
+    stage_kill(keeper, SIGKILL);
     stage_until_gone();
+}
+
+static void a_stopped_keeper_is_awakened_by_its_supervisor_s_death(void **state)
+{
+    (void)state;
+    start_daemons();
+    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_until_empty();
+}
+
+static void a_stopped_keeper_and_warden_are_awakened_by_their_supervisor_s_death(void **state)
+{
+    (void)state;
+    start_daemons();
+    pid_t keeper = stage_pid("crown-keeper");
+    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_kill(keeper, SIGSTOP);
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_gone();
+    stage_until_empty();
 }
 
 static void a_tree_goes_when_its_child_ends(void **state)
@@ -394,7 +414,9 @@ int main(int argc, char **argv)
         STAGE_TEST(all_but_the_keeper_killed_at_once_leave_nothing_behind),
         STAGE_TEST(a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed),
         STAGE_TEST(a_closed_line_to_the_keeper_kills_the_tree),
-        STAGE_TEST(a_warden_that_hears_of_its_keeper_s_death_by_the_signal_alone_ends_the_tree),
+        STAGE_TEST(a_stopped_warden_is_awakened_by_its_keeper_s_death),
+        STAGE_TEST(a_stopped_keeper_is_awakened_by_its_supervisor_s_death),
+        STAGE_TEST(a_stopped_keeper_and_warden_are_awakened_by_their_supervisor_s_death),
         STAGE_TEST(a_tree_goes_when_its_child_ends),
         STAGE_TEST(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),

@@ -94,11 +94,33 @@ static bool keeper_is_gone(void)
     return stage_find("crown-keeper") == 0 && stage_find("crown-warden") == 0;
 }
 
-static void a_supervisor_that_inherits_it_waits_too(void **state)
+static bool warden_is_left(void)
+{
+    return stage_find("crown-keeper") == 0 && stage_find("crown-warden") != 0;
+}
+
+static void a_warden_whose_keeper_is_dead_waits_and_the_supervisor_for_it(void **state)
 {
     (void)state;
     start();
     stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    stage_until(warden_is_left);
+    assert_ticks_on_and_nobody_says_that_it_is_gone();
+    assert_true(warden_is_left());
+    stage_kill(child_pid(), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    stage_until_gone();
+}
+
+static void a_supervisor_that_inherits_it_waits_too(void **state)
+{
+    (void)state;
+    start();
+    stage_kill(stage.supervisor, SIGSTOP); /* until both are dead */
+    pid_t warden = stage_pid("crown-warden");
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    stage_kill(warden, SIGKILL);
+    stage_kill(stage.supervisor, SIGCONT);
     stage_until(keeper_is_gone);
     assert_ticks_on_and_nobody_says_that_it_is_gone();
     stage_kill(child_pid(), SIGKILL);
@@ -145,6 +167,7 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(a_keeper_says_so_and_waits_for_its_end),
+        TEST(a_warden_whose_keeper_is_dead_waits_and_the_supervisor_for_it),
         TEST(a_supervisor_that_inherits_it_waits_too),
         TEST(past_its_deadline_it_is_the_supervisor_s),
         TEST(it_keeps_the_supervisor_from_going_on),
