@@ -50,6 +50,30 @@ describe("crown-lua file", function()
     assert.equal(1, check())
   end)
 
+  -- As on a full disk, which writes nothing either.
+  it("steps down where it cannot write the file, so that another can", function()
+    local one = start "one"
+    eventually(function() return read_file(path) end, 20)
+    local broken = path
+    path = dir .. "/two"
+    local two = start "two"
+    two:follows()
+    one:signal "TERM"
+    assert.equal(0, one:wait(20))
+    eventually(function() return read_file(path) end, 20)
+
+    path = broken
+    local three = start "three"
+    three:follows()
+    assert.equal(0, os.execute(("mkdir -p %s/in-the-way"):format(broken)))
+    two:signal "TERM"
+    eventually(function() return three:output():find "handler_failed" end, 20)
+    assert.matches("file: [^\n]*cron.host", three:output())
+    path = dir .. "/four"
+    start "four"
+    eventually(function() return read_file(path) end, 20)
+  end)
+
   it("has one host of two run the cron line", function()
     local one = start "one"
     eventually(function() return check() == 0 end)

@@ -6,6 +6,7 @@ local elect = require "crown.elect"
 local events = require "crown.election.events"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
+local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local usage = require "crown.check.usage"
 
@@ -22,7 +23,8 @@ local file = {
   help = [[
 While NAME is led here, FILE holds {"timestamp", "count", "election", "node", "epoch", "expires_at"}
 and is replaced, atomically, at every refresh and at least every 15 s. It is removed when leadership
-is lost and at the end. After a crash of all of crown-lua it is there and past its expiry.
+is lost and at the end. A candidate that cannot write it steps down. After a crash of all of
+crown-lua it is there and past its expiry.
 
   crown-lua file /run/cron.host CRON &
   * * * * *  root  crown-lua file --check /run/cron.host && run-the-job]],
@@ -55,6 +57,7 @@ end
 local Keeper = {}
 Keeper.__index = Keeper
 
+-- @raise where the file cannot be written
 function Keeper:write()
   local term = self.term
   local left = term and term:remaining() or 0
@@ -64,20 +67,25 @@ function Keeper:write()
   local written, problem = files.replace(self.path, json.encode {
     timestamp = os.time(), count = self.count, election = term.name, node = core.node(), epoch = term.epoch,
     expires_at = os.time() + left, expires_at_boottime = core.now() + left, boot_id = self.boot_id })
-  if not written then core.log("error", "file: " .. problem, { name = term.name }) end
+  if not written then error("file: " .. problem, 0) end
 end
 
+-- An error ends the term, as of every handler: another candidate may be able to write its file.
 function Keeper:won(term)
   self.term = term
-  self:write()
   while true do
-    core.sleep(EVERY)
+    self.due = promise()
     self:write()
+    self.due:wait(EVERY)
   end
 end
 
+function Keeper:refreshed()
+  if self.due then self.due:resolve() end
+end
+
 function Keeper:lost()
-  self.term = nil
+  self.term, self.due = nil, nil
   os.remove(self.path)
 end
 
@@ -96,7 +104,7 @@ function file.run(options, words)
     won = function(term) keeper:won(term) end,
     lost = function() keeper:lost() end,
   } }
-  events.on("leadership.refreshed", function() keeper:write() end)
+  events.on("leadership.refreshed", function() keeper:refreshed() end)
 end
 
 return file
