@@ -266,7 +266,7 @@ function Etcd.evict(opts, name)
     local base = base_of(checked, name)
     local leader, problem = leader_of(client, base)
     if leader == nil then return nil, problem end
-    if not leader then return nil, ("nobody leads '%s'"):format(name) end
+    if not leader then return eviction.nobody(name) end
     local mark = base64.encode(base .. ".evict")
     local put
     put, problem = client:ask("/v3/kv/put", { key = mark, value = leader.key })

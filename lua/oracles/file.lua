@@ -35,6 +35,12 @@ local function directory_of(opts)
   return dir
 end
 
+-- The first candidate makes the directory. What cannot be looked at counts as there: the next call says why.
+local function there_is(dir)
+  local kind, problem = files.kind(dir)
+  return kind ~= nil or problem ~= nil
+end
+
 local function decode(text)
   local fine, state = pcall(core.json.decode, text or "")
   return fine and type(state) == "table" and type(state.epoch) == "number" and state or { epoch = 0 }
@@ -216,6 +222,7 @@ end
 -- @treturn table an array of `{ name, node, epoch }`, or nil and a message
 function File.list(opts)
   local dir = directory_of(opts)
+  if not there_is(dir) then return {} end
   local names, problem = files.list(dir)
   if not names then return nil, problem end
   table.sort(names)
@@ -239,7 +246,7 @@ function File.evict(opts, name)
   if not name:match(NAME.match) then usage.error("the file oracle: '%s' is no name: %s", name, NAME.match_words) end
   local base = directory_of(opts) .. "/" .. name
   local before = decode(read_file(base .. ".json"))
-  if not lockfile.held(base .. ".lock") then return nil, ("nobody leads '%s'"):format(name) end
+  if not lockfile.held(base .. ".lock") then return eviction.nobody(name) end
   local written, problem = files.replace(base .. ".evict", core.token)
   if not written then return nil, problem end
   local gone
@@ -256,7 +263,8 @@ end
 -- @treturn table `{ facts =, warnings = }`
 function File.health(opts)
   local dir = directory_of(opts)
-  local fit, problem = lockfile.directory(dir)
+  local fit, problem = true, nil
+  if there_is(dir) then fit, problem = lockfile.directory(dir) end
   return { facts = { { "Directory", dir } }, warnings = { not fit and problem or nil } }
 end
 

@@ -258,10 +258,10 @@ local function with_bucket(opts, fn)
   local checked = check(opts)
   local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = checked.timeout or 5 })
   if not bucket then return nil, problem end
-  local result
-  result, problem = fn(bucket, checked)
+  local result, code
+  result, problem, code = fn(bucket, checked)
   bucket:close()
-  return result, problem
+  return result, problem, code
 end
 
 --- What `check` warns of.
@@ -321,7 +321,7 @@ function Nats.evict(opts, name)
   return with_bucket(opts, function(bucket)
     local last, problem = bucket:get(name)
     if last == nil then return nil, problem end
-    if not last or last.gone then return nil, ("nobody leads '%s'"):format(name) end
+    if not last or last.gone then return eviction.nobody(name) end
     local token, epoch = last.headers["crown-token"], tonumber(last.headers["crown-epoch"])
     if not token then
       return nil, ("'%s' is led by %s of Choria's: choria election evict %s"):format(name, last.data, name)

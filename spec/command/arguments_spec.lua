@@ -37,6 +37,38 @@ describe("the command line", function()
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end
 
+  it("explains itself when asked to, and shows how where nothing is asked", function()
+    assert.equal(0, run({ "help" }).code)
+    assert.equal(2, run({}).code)
+  end)
+
+  it("refuses --once with a command that never ends", function()
+    refused({ "run", "--once", "--restart", "permanent", "x", "true" }, "%-%-once")
+  end)
+
+  it("shows the line of a syntax error in a module", function()
+    local folder = tempdir()
+    for _, name in ipairs { "broken", "app", "handled" } do
+      local file = assert(io.open(("%s/%s.lua"):format(folder, name), "w"))
+      file:write(name == "broken" and "local x = 1\nlocal y = = 2\n"
+        or ("require('crown').elect { name = 'x', %s = 'broken' }\n"):format(name == "app" and "oracle" or "handlers"))
+      file:close()
+    end
+    for _, app in ipairs { "app", "handled" } do
+      refused({ ("%s/%s.lua"):format(folder, app) }, "broken%.lua:2: unexpected symbol near '='",
+        { CROWN_ORACLE = "file:" .. folder })
+    end
+  end)
+
+  it("lists no election of a directory that nobody has made yet, and evicts nobody", function()
+    local oracle = "file:" .. tempdir() .. "/none"
+    local result = run { "info", "--oracle", oracle, "--json" }
+    assert.equal(0, result.code, result.stderr)
+    assert.same({ {}, {} }, { crown.json.decode(result.stdout).elections, crown.json.decode(result.stdout).warnings })
+    assert.equal(1, run({ "evict", "--oracle", oracle, "--force", "nosuch" }).code)
+    assert.is_nil(io.open(oracle:sub(6)))
+  end)
+
   it("shows no password of a URL that was mistyped", function()
     for _, oracle in ipairs { "postgres//app:s3cretPW@h/app", "postgres:/app:s3cretPW@h/app", "app:s3cretPW@h",
       "postgres//app:s3cretPW/@x@h/app", "postgres://app:x@s3cretPW/x@127.0.0.1:1/app" } do

@@ -37,6 +37,25 @@ describe("the HTTP endpoint", function()
     end
   end)
 
+  it("tells Prometheus of several candidates of one election which is which", function()
+    local app = tempdir() .. "/two.lua"
+    local file = assert(io.open(app, "w"))
+    file:write [[
+      local crown = require "crown"
+      for _, node in ipairs { "w1", "w2" } do crown.elect { name = "web", node = node } end]]
+    file:close()
+    one = Candidate.start { args = { "--log-level", "info", "--oracle", "memory:", "--http", "127.0.0.1:0", app }, node = "one",
+      log = tempdir() .. "/log" }
+    port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end, 20)
+    local body, seen = get("/metrics").body, {}
+    for series in body:gmatch "\n([%w_]+%b{}) " do
+      assert.is_nil(seen[series], series)
+      seen[series] = true
+    end
+    assert.is_true(seen['crown_epoch{election="web",oracle="memory",node="w1"}'])
+    assert.is_true(seen['crown_epoch{election="web",oracle="memory",node="w2"}'])
+  end)
+
   it("tells Prometheus how the connections to stores are", function()
     local store = Redis.start()
     one = Candidate.start { args = { "--log-level", "info", "run", "--oracle", store.url .. "?ttl=5", "--http", "127.0.0.1:0",

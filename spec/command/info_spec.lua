@@ -99,7 +99,7 @@ describe("info and evict", function()
       it("say that nobody leads", function()
         leads(lead(url, "there"))
         local result = run { "evict", "--oracle", url, "--force", "not-there" }
-        assert.equal(3, result.code)
+        assert.equal(1, result.code)
         assert.matches("nobody leads 'not%-there'", result.stderr)
       end)
     end)

@@ -281,7 +281,7 @@ describe("an oracle on a compare-and-swap store", function()
     one:abdicate()
     eventually(function() return evicted or problem end, 20)
     assert.same({ node = "one", epoch = epoch }, evicted, problem)
-    assert.same({ nil, ("nobody leads 'cas-%d'"):format(serial) }, { store.oracle.evict({}, "cas-" .. serial) })
+    assert.same({ nil, ("nobody leads 'cas-%d'"):format(serial), "no_leader" }, { store.oracle.evict({}, "cas-" .. serial) })
   end)
 
   it("refuses what is no record of an election, and leaves it alone", function()

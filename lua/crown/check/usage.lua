@@ -78,6 +78,15 @@ function usage.suggest(word, known)
   return best and (" (did you mean '%s'?)"):format(best) or ""
 end
 
+--- An error in one line, without what it lists or traces below. Where the first line only names the module that did not
+-- load, the next one has the reason.
+-- @param problem the error
+-- @treturn string
+function usage.one_line(problem)
+  local first, second = tostring(problem):match "^([^\n]*)\n?%s*([^\n]*)"
+  return first:sub(-1) == ":" and ("%s %s"):format(first, second) or first
+end
+
 --- The keys of a table, in order, for suggestions.
 -- @tparam table known
 -- @treturn table an array of names

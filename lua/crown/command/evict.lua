@@ -61,7 +61,11 @@ function evict.run(opts, words)
   local ask, oracle_options, _, module = store.find("evict", "evict")
   if not opts.force and not agreed(name) then return 1 end
   oracle_options.wait = opts.wait
-  local evicted, problem = ask(oracle_options, name)
+  local evicted, problem, code = ask(oracle_options, name)
+  if code == "no_leader" then
+    io.stderr:write(("crown-lua: evict: %s\n"):format(printable(problem)))
+    return 1
+  end
   if not evicted then return store.unreachable("evict", problem) end
   output.line(("evicted %s from '%s' (epoch %d)"):format(printable(evicted.node or "the leader"), name, evicted.epoch or 0))
   if module.list then say_who_leads(module.list, oracle_options, name, evicted.epoch or 0, opts.wait or WAIT) end

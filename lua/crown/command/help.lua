@@ -64,7 +64,7 @@ function help.run(options, words, bare)
   end
   if not name then
     overview()
-    return bare and 2 or 0
+    return bare == true and 2 or 0
   end
   for _, verb in ipairs(command.verbs) do
     if verb == name then

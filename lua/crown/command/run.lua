@@ -60,6 +60,9 @@ local function check(options, words)
   if options.follower and options.signal then
     usage.error("run: --follower cannot go with --signal: there COMMAND itself lives on while it follows")
   end
+  if options.once and options.restart == "permanent" then
+    usage.error("run: --once ends with COMMAND, --restart permanent never does")
+  end
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
   end

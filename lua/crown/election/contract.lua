@@ -9,17 +9,13 @@ local oracle = {}
 -- What init returns to take no part, without that being an error: crown.IGNORE.
 oracle.IGNORE = setmetatable({}, { __tostring = function() return "crown.IGNORE" end })
 
-local function first_line(text)
-  return (tostring(text):match "^[^\n]*")
-end
-
 local function load_module(where, name)
   local tried = "crown.oracles." .. name
   if package.preload[tried] or not name:find("[./]") then
     local found, loaded = pcall(require, tried)
     if found then return loaded end
     if not tostring(loaded):find("module '" .. tried .. "' not found", 1, true) then
-      usage.error("%s: oracle '%s': %s", where, name, first_line(loaded))
+      usage.error("%s: oracle '%s': %s", where, name, usage.one_line(loaded))
     end
   end
   local found, loaded = pcall(require, name)
@@ -27,7 +23,7 @@ local function load_module(where, name)
   if tostring(loaded):find("module '" .. name .. "' not found", 1, true) then
     usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds", where, name)
   end
-  usage.error("%s: oracle '%s': %s", where, name, first_line(loaded))
+  usage.error("%s: oracle '%s': %s", where, name, usage.one_line(loaded))
 end
 
 local function check_module(where, name, module)

@@ -9,7 +9,7 @@ local KNOWN = { "init", "won", "lost", "leader", "campaign" }
 local function load_table(where, given)
   if type(given) == "table" then return given end
   local found, loaded = pcall(require, given)
-  if not found then usage.error("%s: handlers: %s", where, tostring(loaded):match "^[^\n]*") end
+  if not found then usage.error("%s: handlers: %s", where, usage.one_line(loaded)) end
   if type(loaded) ~= "table" then
     usage.error("%s: handlers: module '%s' returns a %s, not a table", where, given, type(loaded))
   end

@@ -174,7 +174,7 @@ local function mark(name, read, write)
   for _ = 1, EVICT_TRIES do
     local found, version = read_record(read)
     if found == nil then return nil, version end
-    if not found or not found.token then return nil, ("nobody leads '%s'"):format(name) end
+    if not found or not found.token then return eviction.nobody(name) end
     local text = record.text(record.evicted(found), found.serial, core.token, claim_number(0))
     local wrote, problem = write(text, version)
     if wrote == nil then return nil, problem end
@@ -187,9 +187,9 @@ local function evict(store, opts, name)
   local there, problem = visitor(store, opts, name)
   if not there then return nil, problem end
   local read, write = asking(store, there)
-  local leader
-  leader, problem = mark(name, read, write)
-  if not leader then return nil, problem end
+  local leader, code
+  leader, problem, code = mark(name, read, write)
+  if not leader then return nil, problem, code end
   local gone
   -- The leader hears of it with its next refresh.
   gone, problem = eviction.await(name, opts.wait or math.max(10, leader.ttl), function()

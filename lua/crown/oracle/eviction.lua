@@ -8,6 +8,15 @@ local eviction = {}
 local PAUSE = 0.02 -- seconds between two looks
 local SECONDS = 10
 
+--- What evict answers where there is nobody to evict.
+-- @string name of the election
+-- @treturn nil
+-- @treturn string message
+-- @treturn string code
+function eviction.nobody(name)
+  return nil, ("nobody leads '%s'"):format(name), "no_leader"
+end
+
 --- Waits until the leader is gone.
 -- @string name of the election
 -- @number[opt] seconds at most (10)

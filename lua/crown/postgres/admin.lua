@@ -13,10 +13,10 @@ local NO_TABLE = "42P01"
 local function with_client(opts, fn)
   local client, problem = postgres.connect(opts.url, { timeout = opts.timeout or 5 })
   if not client then return nil, problem end
-  local result
-  result, problem = fn(client)
+  local result, code
+  result, problem, code = fn(client)
   client:close()
-  return result, problem
+  return result, problem, code
 end
 
 --- Elections in a table.
@@ -117,7 +117,7 @@ function admin.evict(opts, name, sql)
       local row
       row, problem = one(client, sql.leads, name)
       if not row then return nil, problem end
-      if row.left <= 0 then return nil, ("nobody leads '%s'"):format(name) end
+      if row.left <= 0 then return eviction.nobody(name) end
       return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed")
         :format(name, row.holder, row.left)
     end

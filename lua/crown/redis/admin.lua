@@ -34,15 +34,15 @@ local function with_store(opts, fn)
   local url, timeout = opts.urls and opts.urls[1] or opts.url, opts.timeout or 5
   local client, problem = redis.connect(url, { timeout = timeout })
   if not client then return nil, problem end
-  local info, store, result
+  local info, store, result, code
   info, problem = client:call "INFO"
   if info then store, problem = store_of(client, info, url, timeout) end
   if store then
-    result, problem = fn(store)
+    result, problem, code = fn(store)
     store.close()
   end
   client:close()
-  return result, problem
+  return result, problem, code
 end
 
 local function each_key(client, pattern, fn)
@@ -98,7 +98,7 @@ function admin.evict(opts, name)
     local channel, lease = opts.prefix .. ":" .. Leases.CHANNEL, (Leases.keys(opts.prefix, name))
     local marked, problem = store.run(lease, function(client) return client:call("EVAL", MARK, "1", lease, channel, name) end)
     if not marked then return nil, problem end
-    if not marked[1] then return nil, ("nobody leads '%s'"):format(name) end
+    if not marked[1] then return eviction.nobody(name) end
     local epoch = tonumber(marked[2])
     local ended
     ended, problem = eviction.await(name, opts.wait, function()

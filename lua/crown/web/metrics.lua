@@ -43,8 +43,10 @@ local CONNECTIONS = {
   { "crown_store_reconnects_total", "counter", "how often the connection was lost", function(one) return one.reconnects end },
 }
 
+-- One runtime may hold several candidates of one election, each with a node of its own.
 local function election_labels(one)
-  return ('election="%s",oracle="%s"'):format(label(one.name), label(one.oracle))
+  local labels = ('election="%s",oracle="%s"'):format(label(one.name), label(one.oracle))
+  return one.node ~= core.node() and ('%s,node="%s"'):format(labels, label(one.node)) or labels
 end
 
 local function connection_labels(one)
