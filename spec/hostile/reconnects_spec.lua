@@ -38,9 +38,9 @@ local ways = {
   end },
   watch = { "hear POST\nsay HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nnull\\n\\r\\n\nclose", function(place)
     place.client = place.client or require("crown.etcd.client").new({ endpoints = { "http://127.0.0.1:" .. place.port } }, 5)
-    local over
-    place.client:watch("a", "1", function() over = true end)
-    while not over do crown.sleep(0.001) end
+    local stream = assert(place.client:open_watch { { key = "a2V5" } })
+    while stream:line(5) do end
+    stream:close()
   end },
   postgres = { "wait 0.001\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nwait 0.01\nclose", function(place)
     local client = crown.postgres.connect(("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(place.port))
