@@ -10,6 +10,7 @@ local http = require "crown.http"
 local store_options = require "crown.oracle.options"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
+local url = require "crown.text.url"
 
 local Lease = {}
 Lease.__index = Lease
@@ -68,8 +69,22 @@ local function server_at(text)
   return servers[name]
 end
 
+-- @return what is wrong with the URL, without any of its parts; or nil
+local function url_problem(text)
+  local authority, path = text:match "^%w+://([^/?#]*)([^?]*)"
+  if not authority then return nil end
+  local login, host = authority:match "^(.*)@(.*)$"
+  host = (host or authority):gsub("%b[]", "")
+  if host:find ":%D" or login and (login:find "@" or path:find "@") then
+    return "the user or password in the URL has characters that must be written as %XX, or its port is none"
+  end
+  return not url.ports_fit(host) and "the URL names a port that is none" or nil
+end
+
 function Lease.init(opts)
   local checked = check(opts)
+  local wrong = url_problem(checked.url)
+  if wrong then return nil, wrong end
   local ttl, delay = Lease.timing(checked)
   local name = tostring(checked.lock or opts.crown_name)
   local token, problem = candidate.enter("http " .. checked.url, name, opts)

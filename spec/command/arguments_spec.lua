@@ -69,9 +69,20 @@ describe("the command line", function()
     assert.is_nil(io.open(oracle:sub(6)))
   end)
 
+  it("refuses a port that is none", function()
+    for _, oracle in ipairs { "postgres://u:p@h:99999/x", "postgres://h,i:0/x", "etcd://h:99999/x", "http://h:99999/x" } do
+      refused({ "check", "--oracle", oracle, "run", "x", "true" }, "port")
+    end
+  end)
+
+  it("says why an app cannot be read", function()
+    refused({ "/proc/self/mem/app.lua" }, "cannot be read: .*Not a directory")
+  end)
+
   it("shows no password of a URL that was mistyped", function()
     for _, oracle in ipairs { "postgres//app:s3cretPW@h/app", "postgres:/app:s3cretPW@h/app", "app:s3cretPW@h",
-      "postgres//app:s3cretPW/@x@h/app", "postgres://app:x@s3cretPW/x@127.0.0.1:1/app" } do
+      "postgres//app:s3cretPW/@x@h/app", "postgres://app:x@s3cretPW/x@127.0.0.1:1/app",
+      "http://app:s3cretPW/x@127.0.0.1:1/locks", "http://app:x@s3cretPW/x@127.0.0.1:1/locks" } do
       local result = run({ "run", "x", "--", "true" }, { env = { CROWN_ORACLE = oracle } })
       assert.equal(2, result.code, oracle .. ": " .. result.stderr)
       assert.matches("oracle", result.stderr)

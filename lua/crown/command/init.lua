@@ -76,7 +76,8 @@ local function is_verb(word)
   return false
 end
 
-local function unknown(word)
+local function unknown(word, problem)
+  if not problem:find "No such file" then usage.error("the app cannot be read: %s", problem) end
   if word:find("[./]") then
     usage.error("there is no app '%s': no such file", word)
   end
@@ -86,10 +87,11 @@ local function unknown(word)
     usage.suggest(word, verbs))
 end
 
-local function exists(path)
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil
+local function readable(path)
+  local file, problem = io.open(path, "rb")
+  if not file then return false, problem end
+  file:close()
+  return true
 end
 
 local function run(argv)
@@ -103,7 +105,8 @@ local function run(argv)
     return require("crown.command.help").run({}, { is_verb(word) and word or nil }, word == nil and not options.help)
   end
   if not is_verb(word) then
-    if not exists(word) then unknown(word) end
+    local fine, problem = readable(word)
+    if not fine then unknown(word, problem) end
     core.what(word:match "[^/]*$")
     command.apply(options)
     command.serve(options)

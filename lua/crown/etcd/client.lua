@@ -28,6 +28,7 @@ function Client.parse(text)
     parsed.user, parsed.password = url.decode(user), url.decode(password)
   end
   local hosts, prefix = (after or rest):match "^([^/]*)/?(.*)$"
+  if not url.ports_fit(hosts) then return nil, "the etcd URL names a port that is none" end
   parsed.prefix = url.decode(prefix):gsub("/$", "")
   for host in (hosts == "" and "127.0.0.1" or hosts):gmatch "[^,]+" do
     if not host:match ":%d+$" then host = host .. ":" .. PORT end

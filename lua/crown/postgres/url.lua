@@ -29,6 +29,7 @@ function postgres_url.check(text)
   if has_bare_characters(rest) then
     return nil, "the user or password in the Postgres URL has characters that must be written as %XX"
   end
+  if not url.ports_fit((rest:match("^[^/?]*"):gsub("^.*@", ""))) then return nil, "the Postgres URL names a port that is none" end
   return "postgres://" .. rest
 end
 

@@ -141,6 +141,16 @@ function url.place(host, port)
   return { host = host, port = number }
 end
 
+--- Whether every port in `host:port,host:port` is one, where somebody named it.
+-- @string hosts
+-- @treturn boolean
+function url.ports_fit(hosts)
+  for port in (hosts:gsub("%b[]", "") .. ","):gmatch ":(%d+)," do
+    if tonumber(port) < 1 or tonumber(port) > 65535 then return false end
+  end
+  return true
+end
+
 --- Reads `host:port,host:port`, with IPv6 addresses in brackets.
 -- @string text
 -- @number port of those that name none
