@@ -52,13 +52,22 @@ describe("a command of a term", function()
     cluster = Cluster.new { oracle = "file", mode = "at once", app = APP }
     local leader, _, term = cluster:pair()
     local keeper = leader:pids("keeper")[1]
-    leader:hurt("STOP", "keeper")
-    leader:hurt("KILL", "supervise", "runtime")
+    leader:hurt("STOP", "supervise", "keeper")
+    leader:hurt("KILL", "runtime")
     crown.sleep(0.3) -- a free lock is taken at once
     ticks.verify(cluster.ticks)
     assert.equal(term.epoch, ticks.await(cluster.ticks, 0).epoch)
     assert(os.execute("kill -CONT " .. keeper) == 0)
-    cluster:succeed(term.epoch, 10)
+    leader:hurt("CONT", "supervise")
+    cluster:succeed(term.epoch, 20)
+  end)
+
+  it("is ended by its stopped keeper, which awakens, when supervisor and runtime are dead", function()
+    cluster = Cluster.new { oracle = "file", mode = "at once", app = APP }
+    local leader, _, term = cluster:pair()
+    leader:hurt("STOP", "keeper")
+    leader:hurt("KILL", "supervise", "runtime")
+    assert.equal("two", cluster:succeed(term.epoch, 20).node)
   end)
 
   it("has its deadline, too, when it begins while the term is being left", function()
