@@ -21,7 +21,8 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = tonumber
 local URL_APP = [[
 local crown = require "crown"
 local command = { unpack(arg, 2) }
-crown.elect { name = "spec", oracle = { arg[1], ttl = tonumber(os.getenv "TTL") }, child = command }
+local ttl = not arg[1]:find "^file:" and tonumber(os.getenv "TTL") or nil -- a file's lock has none
+crown.elect { name = "spec", oracle = { arg[1], ttl = ttl }, child = command }
 ]]
 
 --- Makes a cluster.
