@@ -37,8 +37,8 @@ local function report(name, seed, mode, list, result)
   print("what happened:\n  " .. table.concat(result.said, "\n  "))
   print("schedule:\n" .. schedule.text(list))
   print(("again: make torture STORE=%s FAULTS=%d SEED=%d"):format(name, #list, seed))
-  print("the logs of the candidates are kept in " .. result.logs .. ".kept\n")
-  os.execute(("cp -r %s %s.kept"):format(result.logs, result.logs))
+  print("the logs of the candidates are kept in /tmp/crown-kept-" .. require("crown.core").pid .. "\n")
+  os.execute(("cp -r %s /tmp/crown-kept-%d"):format(result.logs, require("crown.core").pid))
   io.flush()
 end
 

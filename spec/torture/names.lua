@@ -253,8 +253,8 @@ local function report(self, seed, count, wrong)
   for _, text in ipairs(wrong) do print("  " .. text) end
   print("what happened:\n  " .. table.concat(self.said, "\n  "))
   print(("again: make torture STORE=registry FAULTS=%d SEED=%d"):format(count, seed))
-  os.execute(("cp -r %s %s.kept"):format(self.cluster.dir, self.cluster.dir))
-  print("the logs of the members are kept in " .. self.cluster.dir .. ".kept\n")
+  os.execute(("cp -r %s /tmp/crown-kept-%d"):format(self.cluster.dir, require("crown.core").pid))
+  print("the logs of the members are kept in /tmp/crown-kept-" .. require("crown.core").pid .. "\n")
 end
 
 --- Runs until there were so many faults.
