@@ -6,8 +6,9 @@ local control = require "crown.control"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
-local journal = require "crown.election.journal"
 local handlers = require "crown.election.handlers"
+local hex = require "crown.text.hex"
+local journal = require "crown.election.journal"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
 local schema = require "crown.check.schema"
@@ -150,9 +151,7 @@ end
 
 -- What several candidates of one election in this runtime are told apart by; the same from one runtime to the next.
 local function token_of(node)
-  return node and ("%s-%s"):format(core.token, crypto.hmac_sha256("node", node):sub(1, 8):gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end)) or core.token
+  return node and ("%s-%s"):format(core.token, hex(crypto.hmac_sha256("node", node):sub(1, 8))) or core.token
 end
 
 local function oracle_options_for(self, given, node)

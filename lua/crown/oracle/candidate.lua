@@ -3,6 +3,7 @@
 -- @module crown.oracle.candidate
 
 local crypto = require "crown.core.crypto"
+local hex = require "crown.text.hex"
 
 local candidate = {}
 
@@ -10,7 +11,7 @@ local taken = {}
 
 -- Of any length, and of any bytes, to few that every store takes.
 local function digest(text)
-  return (crypto.hmac_sha256("candidate", text):sub(1, 4):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+  return hex(crypto.hmac_sha256("candidate", text):sub(1, 4))
 end
 
 --- Enters an election as a candidate for a lock.

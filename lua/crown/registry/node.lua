@@ -6,6 +6,7 @@ local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local exchange = require "crown.registry.exchange"
+local hex = require "crown.text.hex"
 local Links = require "crown.registry.links"
 local Member = require "crown.registry.member"
 local promise = require "crown.core.promise"
@@ -22,7 +23,7 @@ local SIGN_MOST = 2   -- seconds between signs of life on a link, at most
 local nodes = {}
 
 local function fresh()
-  return (crypto.random(16):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+  return hex(crypto.random(16))
 end
 
 -- The member is entered by one task at a time: what it does is done before another one may.
