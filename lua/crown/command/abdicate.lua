@@ -1,7 +1,6 @@
 --- Makes this host's candidate for an election step down.
 -- @module crown.command.abdicate
 
-local console = require "crown.core.console"
 local control = require "crown.control"
 local output = require "crown.command.output"
 local usage = require "crown.check.usage"
@@ -26,7 +25,7 @@ function abdicate.run(_, words)
     end
   end
   if found then return 0 end
-  console.say(("crown-lua: abdicate: no runtime of yours here takes part in '%s'"):format(words[1]))
+  output.say("abdicate", ("no runtime of yours here takes part in '%s'"):format(words[1]))
   return 1
 end
 

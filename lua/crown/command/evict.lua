@@ -63,7 +63,7 @@ function evict.run(opts, words)
   oracle_options.wait = opts.wait
   local evicted, problem, code = ask(oracle_options, name)
   if code == "no_leader" then
-    io.stderr:write(("crown-lua: evict: %s\n"):format(printable(problem)))
+    output.say("evict", problem)
     return 1
   end
   if not evicted then return store.unreachable("evict", problem) end

@@ -6,7 +6,6 @@ local control = require "crown.control"
 local journal = require "crown.election.journal"
 local json = require "crown.text.json"
 local output = require "crown.command.output"
-local printable = require "crown.text.printable"
 local tables = require "crown.command.tables"
 local words_for = require "crown.command.words"
 
@@ -61,7 +60,7 @@ local function read()
   local entries = {}
   for _, place in ipairs(control.places()) do
     local found, problem = journal.read(place)
-    if problem then console.say(("crown-lua: history: %s"):format(printable(problem))) end
+    if problem then output.say("history", problem) end
     for _, entry in ipairs(found) do entries[#entries + 1] = entry end
   end
   for i, entry in ipairs(entries) do entry.order = i end
@@ -96,8 +95,7 @@ function history.run(options, words)
   if options.json then
     output.write(json.line({ terms = terms }, "terms"))
   elseif #terms == 0 then
-    console.say(("crown-lua: history: no runtime of yours here has seen anybody lead%s"):format(
-      name and (" '%s'"):format(name) or ""))
+    output.say("history", "no runtime of yours here has seen anybody lead" .. (name and (" '%s'"):format(name) or ""))
   else
     local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
     if not name then table.insert(heading, 2, "Election") end

@@ -2,6 +2,7 @@
 -- @module crown.command.output
 
 local console = require "crown.core.console"
+local printable = require "crown.text.printable"
 
 local output = {}
 
@@ -17,6 +18,13 @@ end
 -- @string text without its end
 function output.line(text)
   output.write(text .. "\n")
+end
+
+--- Says on standard error what a verb has to say to its user.
+-- @string verb
+-- @param text anything: a password in it is blotted out, a control character shown
+function output.say(verb, text)
+  console.say(("crown-lua: %s: %s"):format(verb, printable(tostring(text))))
 end
 
 --- Writes what was printed. A full disk fails whoever prints to it; a reader that has seen enough does not.

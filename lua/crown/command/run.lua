@@ -1,12 +1,11 @@
 --- Runs a command on the one candidate that leads.
 -- @module crown.command.run
 
-local console = require "crown.core.console"
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
+local output = require "crown.command.output"
 local progress = require "crown.command.progress"
-local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
 local run = {
@@ -69,7 +68,7 @@ local function check(options, words)
 end
 
 local function give_up(election, code, text)
-  console.say(("crown-lua: run: %s"):format(printable(text)))
+  output.say("run", text)
   core.exit_code(code)
   election:stop()
 end

@@ -1,10 +1,9 @@
 --- What info and evict share: the oracle that the options name, and what to say when it cannot be reached.
 -- @module crown.command.store
 
-local console = require "crown.core.console"
 local core = require "crown.core"
 local oracle = require "crown.election.contract"
-local printable = require "crown.text.printable"
+local output = require "crown.command.output"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
@@ -33,7 +32,7 @@ end
 -- @string reason the oracle's
 -- @treturn number the exit code
 function store.unreachable(verb, reason)
-  console.say(("crown-lua: %s: %s"):format(verb, printable(core.redact(tostring(reason)))))
+  output.say(verb, reason)
   return store.UNREACHABLE
 end
 
