@@ -94,14 +94,6 @@ local function check_options(store, opts)
   return schema.check(("oracle '%s'"):format(store.word), own, OPTIONS)
 end
 
-local function users_options(opts)
-  local options = {}
-  for name, value in pairs(opts) do
-    if not store_options.GIVEN[name] then options[name] = value end
-  end
-  return options
-end
-
 -- What tells one store of this kind from another: the options given, but for those that say nothing of where it is.
 local function place_of(store, options)
   local words = {}
@@ -122,7 +114,7 @@ local function open(store, there)
 end
 
 local function new_candidate(store, opts)
-  local checked, options = check_options(store, opts), users_options(opts)
+  local checked, options = check_options(store, opts), store_options.users(opts)
   local ttl, delay = store_options.timing(checked, store.ttl)
   local name = tostring(checked.lock or opts.crown_name)
   local token, problem = candidate.enter(place_of(store, options), name, opts)
@@ -139,7 +131,7 @@ end
 -- --- tools
 
 local function visitor(store, opts, name)
-  return open(store, { name = name, node = core.node(), options = users_options(opts), timeout = ASK_SECONDS,
+  return open(store, { name = name, node = core.node(), options = store_options.users(opts), timeout = ASK_SECONDS,
     send = function() end })
 end
 

@@ -19,6 +19,18 @@ local function merge(text, opts, clients)
   return text
 end
 
+--- The user's own among the options that an oracle gets.
+-- @tparam table opts as init and list get them
+-- @tparam[opt] table besides others to leave out, as keys
+-- @treturn table
+function store_options.users(opts, besides)
+  local own = {}
+  for key, value in pairs(opts) do
+    if not store_options.GIVEN[key] and not (besides and besides[key]) then own[key] = value end
+  end
+  return own
+end
+
 --- Checks an oracle's options. What is the store client's goes to where that reads it: the URL.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them
@@ -28,11 +40,7 @@ end
 -- @raise a usage error that names the option
 function store_options.check(word, opts, rules, clients)
   clients = clients or {}
-  local own = {}
-  for key, value in pairs(opts) do
-    if not store_options.GIVEN[key] and not clients[key] then own[key] = value end
-  end
-  local checked = schema.check(("oracle '%s'"):format(word), own, rules)
+  local checked = schema.check(("oracle '%s'"):format(word), store_options.users(opts, clients), rules)
   checked.url = merge(url.without(checked.url, rules), opts, clients)
   return checked
 end
@@ -44,10 +52,7 @@ end
 -- @treturn table the options, checked
 -- @raise a usage error that names the option
 function store_options.own(word, opts, rules)
-  local own = {}
-  for key, value in pairs(opts.given or {}) do
-    if not store_options.GIVEN[key] and key ~= "url" then own[key] = value end -- the URL has been read
-  end
+  local own = store_options.users(opts.given or {}, { url = true }) -- the URL has been read
   return schema.check(("oracle '%s'"):format(word), own, rules)
 end
 
