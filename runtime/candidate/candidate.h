@@ -20,8 +20,7 @@
 /** What the Lua side has validated. Strings are copied; the child options change owner. */
 struct candidate_config {
     const char *name;
-    const char
-        *node; /* NULL: the runtime's; a name of its own lets an election have several here */
+    const char *node;   /* NULL: the runtime's. With its own, an election may have several here */
     const char *oracle; /* the word events use: "file", "postgres_lease" */
     struct election_config election;
     bool has_won, has_lost, has_campaign, has_leader;

@@ -58,8 +58,8 @@ static const char *event_name(uint32_t mask)
 
 static struct watched_directory *find_directory(int descriptor)
 {
-    for (struct list_node *node = list_first(&shared.directories); node != NULL;
-         node = list_next(&shared.directories, node)) {
+    list_each(node, &shared.directories)
+    {
         struct watched_directory *directory = container_of(node, struct watched_directory, link);
         if (directory->descriptor == descriptor)
             return directory;
