@@ -53,13 +53,19 @@ static int search_embedded(lua_State *L)
     return 1;
 }
 
-/* Behind the searchers that are there, so that a file on the path wins. */
+/* Behind the searcher of the path, so that a file there wins; before those of C libraries, of which
+ * each would look through all of its path for every module of ours. */
 static void add_searcher(lua_State *L)
 {
+    const int at = 3; /* preload and path are the first two: luaopen_package */
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "loaders");
+    for (int i = (int)lua_objlen(L, -1); i >= at; i--) {
+        lua_rawgeti(L, -1, i);
+        lua_rawseti(L, -2, i + 1);
+    }
     lua_pushcfunction(L, search_embedded);
-    lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+    lua_rawseti(L, -2, at);
     lua_pop(L, 2);
 }
 
