@@ -8,7 +8,7 @@ local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
 local handlers = require "crown.election.handlers"
 local hex = require "crown.text.hex"
-local journal = require "crown.election.journal"
+local past = require "crown.election.history"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
 local schema = require "crown.check.schema"
@@ -203,7 +203,7 @@ local function elect(given)
   self.handle = handle
   if settings.checking then return self end
   self.options = nil -- the C side has its own copy
-  if control.open() then journal.start() end
+  if control.open() then past.start() end
   handle:start()
   return self
 end

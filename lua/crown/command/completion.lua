@@ -2,7 +2,7 @@
 -- @module crown.command.completion
 
 local control = require "crown.control"
-local journal = require "crown.election.journal"
+local past = require "crown.election.history"
 local output = require "crown.command.output"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -77,7 +77,7 @@ function shells.names()
     for _, one in ipairs(runtime.elections or {}) do add(one.name) end
   end
   for _, place in ipairs(control.places()) do
-    for _, entry in ipairs(journal.read(place)) do add(entry.name) end
+    for _, entry in ipairs(past.read(place)) do add(entry.name) end
   end
   table.sort(names)
   return table.concat(names)

@@ -3,7 +3,7 @@
 
 local console = require "crown.core.console"
 local control = require "crown.control"
-local journal = require "crown.election.journal"
+local past = require "crown.election.history"
 local json = require "crown.text.json"
 local output = require "crown.command.output"
 local tables = require "crown.command.tables"
@@ -59,7 +59,7 @@ end
 local function read()
   local entries = {}
   for _, place in ipairs(control.places()) do
-    local found, problem = journal.read(place)
+    local found, problem = past.read(place)
     if problem then output.say("history", problem) end
     for _, entry in ipairs(found) do entries[#entries + 1] = entry end
   end

@@ -1,6 +1,6 @@
 --- The changes of leadership that this host has seen, in a file of this user's directory: a line of JSON each, of all
 -- runtimes. `crown-lua history` reads it.
--- @module crown.election.journal
+-- @module crown.election.history
 
 local core = require "crown.core"
 local directory = require "crown.control.directory"
@@ -8,7 +8,7 @@ local events = require "crown.election.events"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
 
-local journal = {}
+local history = {}
 
 local NAME = "/history"
 local MOST = 1e6 -- bytes; what is older is kept once
@@ -22,7 +22,7 @@ local function note(event)
 end
 
 --- Begins to keep changes; once.
-function journal.start()
+function history.start()
   if appender then return end
   appender = files.appender(directory() .. NAME, MOST)
   events.listen({ "leadership.changed", "leadership.lost" }, note)
@@ -32,7 +32,7 @@ end
 -- @string place the directory: this user's, or another
 -- @treturn table an array of `{ event, time, name, node, leader, epoch, reason }`
 -- @treturn string why a file that may be there could not be read, or nil
-function journal.read(place)
+function history.read(place)
   local found, problem = {}, nil
   for _, file in ipairs { place .. NAME .. ".1", place .. NAME } do
     local opened, why, code = io.open(file, "r")
@@ -46,4 +46,4 @@ function journal.read(place)
   return found, problem
 end
 
-return journal
+return history
