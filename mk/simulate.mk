@@ -3,7 +3,7 @@
 
 # How many virtual clusters: from seed 1 on, the same each time; and new ones of each run of all tests.
 SEEDS ?= 20000
-REGISTRY_SEEDS ?= 200
+REGISTRY_SEEDS ?= 150
 NEW_SEEDS ?= 2000
 MUTATION_SEEDS ?= 2000
 SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/election/*.c runtime/base/*.c))
@@ -43,7 +43,7 @@ exhaust-quick: $(BUILD)/exhaust ## the same with one fault, then prove that brok
 simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters, then prove that broken rules are found
 	@$(MAKE) --no-print-directory $(BUILD)/simulate
 	$(BUILD)/simulate --seeds $(SEEDS)
-	@seq 1 100 $(REGISTRY_SEEDS) | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 100
+	@seq 1 50 $(REGISTRY_SEEDS) | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 50
 	@$(MAKE) --no-print-directory simulate-broken
 
 .PHONY: simulate-broken

@@ -20,7 +20,7 @@ new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 # shellcheck disable=SC2046,SC2086
 {
     tools/run-units.sh "C units" $c_tests
-    JOBS=$(nproc) tools/run-units.sh "simulation" "simulate:$SEEDS" $(seeds registry 1 "$REGISTRY_SEEDS" 50)
+    JOBS=$(nproc) tools/run-units.sh "simulation" "simulate:$SEEDS" $(seeds registry 1 "$REGISTRY_SEEDS" 25)
     if [ "$NEW_SEEDS" != 0 ]; then
         echo "             new seeds from $new on"
         JOBS=$(nproc) tools/run-units.sh "new seeds" "simulate:$NEW_SEEDS:$new" "registry:$(((NEW_SEEDS + 99) / 100)):$new"
