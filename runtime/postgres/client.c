@@ -7,14 +7,11 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/list.h"
-#include "base/random.h"
+#include "base/pace.h"
 #include "postgres/connect.h"
 #include "postgres/session.h"
 #include "postgres/target.h"
 
-#define BACKOFF_FIRST_NS (50 * NS_PER_MS)
-#define BACKOFF_MOST_NS (2 * NS_PER_S)
-#define SETTLED_NS (2 * NS_PER_S) /* of life prove a connection */
 #define LISTEN_TIMEOUT_NS (5 * NS_PER_S)
 
 struct channel {
@@ -37,7 +34,7 @@ struct postgres_client {
     bool told_connected, told_broken;
     struct list queue; /* requests that wait for a connection */
     struct list channels;
-    int64_t backoff_ns;
+    struct pace pace;
     struct loop_deadline retry;
     struct loop_deadline settled;  /* armed while the connection is young */
     bool died_young;               /* the one before, or the one before that, … */
@@ -46,7 +43,6 @@ struct postgres_client {
     int64_t since_ns, heard_ns; /* of what is shown */
     uint64_t reconnects;
     char server[300]; /* the last one */
-    struct random random;
 };
 
 static void connect_now(struct postgres_client *client);
@@ -91,13 +87,10 @@ static void fail_queue(struct postgres_client *client, const struct crown_error 
     }
 }
 
-/* The backoff grows from try to try; a random half of it keeps many clients apart. */
 static void connect_later(struct postgres_client *client)
 {
-    int64_t most = client->backoff_ns;
-    int64_t pause = most / 2 + (int64_t)random_below(&client->random, (uint64_t)most / 2 + 1);
-    client->backoff_ns = most * 2 < BACKOFF_MOST_NS ? most * 2 : BACKOFF_MOST_NS;
-    loop_at(client->loop, &client->retry, clock_add_ns(loop_now(client->loop), pause));
+    loop_at(client->loop, &client->retry,
+            clock_add_ns(loop_now(client->loop), pace_next_ns(&client->pace)));
 }
 
 static void tell_broken(struct postgres_client *client, const struct crown_error *err)
@@ -158,10 +151,9 @@ static void session_closed(void *context, const struct crown_error *err)
     loop_at_cancel(client->loop, &client->settled);
     tell_broken(client, &why);
     client->events.closed(client->events.context, generation, &why);
-    if (client->died_young)
-        connect_later(client); /* as after any try that failed: no haste */
-    else if (is_needed(client))
-        connect_now(client);
+    if (client->died_young || is_needed(client))
+        connect_later(
+            client); /* many lose theirs at the same moment, and one that dies young failed */
 }
 
 static void notified(void *context, const char *channel, const char *payload)
@@ -190,7 +182,7 @@ static void tell_good(struct postgres_client *client)
 static void settled(struct loop_deadline *deadline)
 {
     struct postgres_client *client = container_of(deadline, struct postgres_client, settled);
-    client->backoff_ns = BACKOFF_FIRST_NS;
+    pace_reset(&client->pace);
     client->last_error.code = ERROR_NONE;
     mark(client);
     tell_good(client);
@@ -201,7 +193,7 @@ static void admit(struct postgres_client *client)
 {
     client->admitted = true;
     mark(client);
-    loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), SETTLED_NS));
+    loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), PACE_SETTLED_NS));
     if (!client->died_young)
         tell_good(client);
     listen_again(client);
@@ -395,14 +387,13 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->keep = options->keep;
     client->setup = options->setup;
     client->events = *events;
-    client->backoff_ns = BACKOFF_FIRST_NS;
+    pace_init(&client->pace, PACE_FIRST_NS, PACE_MOST_NS, random_kernel());
     mark(client);
     client->retry.fire = retry_due;
     client->patience.fire = patience_over;
     client->settled.fire = settled;
     list_init(&client->queue);
     list_init(&client->channels);
-    random_seed(&client->random, random_kernel());
     return client;
 }
 

@@ -5,6 +5,7 @@ local crown = require "crown"
 local EtcdClient = require "crown.etcd.client"
 local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
+local EtcdWatch = require "crown.etcd.watch"
 local RedisClient = require "crown.redis.client"
 local Subscriber = require "crown.redis.subscriber"
 
@@ -85,6 +86,22 @@ describe("a connection's condition", function()
     assert.equal("broken", shown("etcd", place).state)
     assert.equal("proven", shown("etcd", "127.0.0.1:" .. well.port).state)
     well:destroy()
+  end)
+
+  it("is told of a watch on etcd, which is opened at growing pauses where it dies young", function()
+    local line = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
+    local place = start(("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n\nwait 0.01\nclose")
+      :format(#line + 1, line))
+    local watch = EtcdWatch.new { client = EtcdClient.new({ endpoints = { "http://" .. place } }, 5), timeout = 5,
+      on_event = function() end, on_missed = function() end }
+    assert.is_nil(shown "etcd watch")
+    assert(watch:over { key = "a2V5" })
+    eventually(function() return shown("etcd watch", place).reconnects > 2 end, 20)
+    assert.is_number(shown("etcd watch").answered)
+    crown.sleep(2)
+    watch:close()
+    assert.is_true(server.count < 20, server.count .. " connections") -- at flat pauses there were fifty
+    assert.is_nil(shown "etcd watch")
   end)
 
   it("is told of Postgres", function()

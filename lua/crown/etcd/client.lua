@@ -37,13 +37,17 @@ function Client.parse(text)
   return parsed
 end
 
+local function place_of(endpoint)
+  return (endpoint:gsub("^%w+://", ""))
+end
+
 --- Makes a client; nothing is asked yet.
 -- @tparam table parsed as Client.parse gives it; `ca`, `cert`, `key` besides
 -- @number timeout seconds for each question, all endpoints together, unless there are very many
 -- @treturn Client
 function Client.new(parsed, timeout)
   local members = {}
-  for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", (endpoint:gsub("^%w+://", ""))) end
+  for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", place_of(endpoint)) end
   return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
     members = members }, Client)
 end
@@ -118,6 +122,12 @@ function Client:ask(path, body)
     leave(self, asked)
   end
   return nil, problem, code
+end
+
+--- The endpoint that is asked next.
+-- @treturn string `host:port`
+function Client:place()
+  return place_of(self.parsed.endpoints[self.at])
 end
 
 --- Opens a watch over several ranges, on one connection. It ends with the endpoint, and when another one is opened.

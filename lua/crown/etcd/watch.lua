@@ -3,7 +3,9 @@
 -- @module crown.etcd.watch
 
 local barrier = require "crown.link.barrier"
+local conditions = require "crown.link.conditions"
 local core = require "crown.core"
+local pace = require "crown.core.pace"
 local promise = require "crown.core.promise"
 local Shared = require "crown.link.shared"
 
@@ -11,7 +13,6 @@ local Watch = {}
 Watch.__index = Watch
 
 local WINDOW = 0.01 -- seconds in which ranges gather that are watched from then on
-local FIRST_PAUSE, MOST_PAUSE = 0.05, 2
 local FOREVER = 1e9
 
 -- One answer: that a range is watched, that it is not any more, or what happened to keys. @return whether to read on
@@ -36,13 +37,19 @@ local function is_created(self)
   return true
 end
 
+local function enter(self, state)
+  self.state, self.since = state, core.now()
+end
+
 local function read(self, stream)
   while self.stream == stream do
     local line = stream:line(FOREVER)
+    if line then self.heard_at = core.now() end
     local result = line and core.json.decode(line).result
     if not result or not hear(self, result) then return end
     if not self.whole and is_created(self) then
-      self.whole, self.pause = true, FIRST_PAUSE
+      self.whole = true
+      enter(self, "open")
       for _, waiting in ipairs(self.waiting) do waiting:resolve(true) end
       self.waiting = {}
     end
@@ -60,21 +67,27 @@ local function creates(self)
   return list
 end
 
+local function settled(self)
+  return self.whole and core.now() - self.since >= pace.SETTLED
+end
+
 local function run(self)
   while self.running do
     self.whole = false
+    enter(self, "connecting")
     local stream, problem = self.client:open_watch(creates(self))
     self.stream = stream
     if stream then
-      problem = select(2, barrier.call(read, self, stream))
+      problem = select(2, barrier.call(read, self, stream)) or "the server ended the watch"
       stream:close()
     end
-    self.problem = problem
     if self.again then
       self.again = false
     elseif self.running then
-      core.sleep(self.pause * (0.5 + math.random() / 2))
-      self.pause = math.min(self.pause * 2, MOST_PAUSE)
+      if settled(self) then self.pace:reset() end
+      self.problem, self.reconnects = problem, self.reconnects + (self.whole and 1 or 0)
+      enter(self, "broken")
+      core.sleep(self.pace:next())
     end
   end
 end
@@ -86,6 +99,7 @@ local function open(self)
   self.waiting[#self.waiting + 1] = one
   if not self.running then
     self.running = true
+    conditions.add(self)
     core.detach(run, self)
   elseif #self.ranges ~= self.opened and self.stream then
     self.again = true
@@ -101,7 +115,7 @@ end
 -- @treturn Watch
 function Watch.new(options)
   local self = setmetatable({ client = options.client, timeout = options.timeout, on_event = options.on_event,
-    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, pause = FIRST_PAUSE }, Watch)
+    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, pace = pace.new(), reconnects = 0 }, Watch)
   self.openings = Shared.new(function() return open(self) end, WINDOW)
   return self
 end
@@ -129,9 +143,17 @@ function Watch:heard(range)
   return known and known.from and known.from - 1 or 0
 end
 
+--- How it is: "connecting", "open", "proven" or "broken". See crown.link.conditions.
+function Watch:condition()
+  local proven = settled(self)
+  return { store = "etcd watch", server = self.client:place(), state = proven and "proven" or self.state, since = self.since,
+    heard = self.heard_at, reconnects = self.reconnects, problem = not proven and self.problem or nil }
+end
+
 --- Ends it.
 function Watch:close()
   self.running = false
+  conditions.remove(self)
   if self.stream then self.stream:close() end
 end
 

@@ -31,19 +31,27 @@ end
 -- @tparam table class as extend made it
 -- @string host
 -- @number port
--- @tparam table options `timeout` seconds for each step; `tls`; `link`, which is told how far it is: see
+-- @tparam table options `timeout` seconds for each step; `silence` seconds after which the kernel takes a peer that acknowledges
+-- nothing for gone (as many); `tls`; `link`, which is told how far it is: see
 -- crown.link.reconnecting
 -- @treturn Connection or nil, message, code
 function Connection.dial(class, host, port, options)
   local link = options.link
-  local stream, problem, code = tcp.connect(host, port, { timeout = options.timeout, silence = options.timeout,
-    tls = options.tls, on_opening = link and function(opening) link:on_opening(opening) end })
+  local stream, problem, code = tcp.connect(host, port, { timeout = options.timeout,
+    silence = options.silence or options.timeout, tls = options.tls,
+    on_opening = link and function(opening) link:on_opening(opening) end })
   if not stream then return nil, problem, code end
   if link then link:logging_in() end
   stream:set_timeout(options.timeout)
   local self = setmetatable({ stream = stream, timeout = options.timeout, over = promise() }, class)
-  self.outbox = Outbox.new(stream, function(why) self:close(why) end)
+  self.outbox = Outbox.new(stream, function(...) self:failed(...) end)
   return self
+end
+
+--- What is done when a write fails.
+-- @string why
+function Connection:failed(why)
+  self:close(why)
 end
 
 --- Ends the connection for good; whoever waits is told why.

@@ -1,19 +1,18 @@
---- One connection to a store, made anew when it breaks: with backoff and jitter, told once and not at every try. A connection
--- counts as good when it has lived for a moment: one that opens and dies at once is a failed try like any other, and the
--- pauses go on growing.
+--- One connection to a store, made anew when it breaks: at the pace of crown.core.pace, told once and not at every try. A
+-- connection counts as good when it has lived for a moment: one that opens and dies at once is a failed try like any other, and
+-- the pauses go on growing.
 -- @module crown.link.reconnecting
 
 local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
+local pace = require "crown.core.pace"
 local promise = require "crown.core.promise"
 
 local Reconnecting = {}
 Reconnecting.__index = Reconnecting
 
-local FIRST_PAUSE, MOST_PAUSE = 0.05, 2
-local SETTLED = 2    -- seconds of life that prove a connection
 local CAUSES_MOST = 8 -- that are told until then: a server may have a new word each time
 
 local function tell(self, event, problem)
@@ -52,31 +51,27 @@ local function look(self, one)
   self.waiting[#self.waiting + 1] = one
 end
 
-local function pause(self)
-  core.sleep(self.pause * (0.5 + math.random() / 2))
-  self.pause = math.min(self.pause * 2, MOST_PAUSE)
-end
-
 local connect
 
 local function lost(self, connection, reason)
   if self.connection ~= connection then return end
-  local settled = core.now() - self.opened >= SETTLED
+  local settled = core.now() - self.opened >= pace.SETTLED
   self.connection, self.problem, self.heard = nil, reason, connection.heard
   self.reconnects, self.died_young = self.reconnects + 1, not settled
   enter(self, "broken")
-  if settled then self.pause = FIRST_PAUSE end
+  if settled then self.pace:reset() end
   tell_broken(self, reason)
-  connect(self, not settled)
+  connect(self, true) -- with a pause: many lose theirs at the same moment
 end
 
 -- After tries that failed, or a connection that died young, a good one is told when it has proved good.
 local function prove(self, connection, at_once)
   if at_once then tell_good(self) end
   core.detach(function()
-    core.sleep(SETTLED)
+    core.sleep(pace.SETTLED)
     if self.connection ~= connection then return end
-    self.pause, self.problem = FIRST_PAUSE, nil
+    self.pace:reset()
+    self.problem = nil
     enter(self, "proven")
     if not at_once then tell_good(self) end
   end)
@@ -111,19 +106,19 @@ connect = function(self, after_a_pause)
   if self.connecting or self.closed then return end
   self.connecting = true
   core.detach(function()
-    if after_a_pause then pause(self) end
-    while not self.closed and not try(self) do pause(self) end
+    if after_a_pause then core.sleep(self.pace:next()) end
+    while not self.closed and not try(self) do core.sleep(self.pace:next()) end
   end)
 end
 
 --- Makes one; it connects by itself.
 -- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may set
 -- `self.server`, and hands on_opening and logging_in on to whom they concern; `store`, how it is shown; `label` for events, nil
--- for none; `timeout` in seconds; `server`, how messages name it
+-- for none; `timeout` in seconds; `server`, how messages name it; `pace` of crown.core.pace, where it has one of its own
 -- @treturn Reconnecting
 function Reconnecting.new(options)
   local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout, store = options.store,
-    server = options.server, waiting = {}, told = {}, told_count = 0, pause = FIRST_PAUSE, reconnects = 0,
+    server = options.server, waiting = {}, told = {}, told_count = 0, pace = options.pace or pace.new(), reconnects = 0,
     state = "connecting", since = core.now() }, Reconnecting)
   conditions.add(self)
   connect(self)

@@ -13,6 +13,9 @@ local handshake = {}
 --- Of what members say to each other: both ends speak the same.
 handshake.VERSION = 2
 
+--- Seconds for each of its steps.
+handshake.TIMEOUT = 3
+
 local FRAME_MOST = 1024 -- bytes that a stranger may send at once
 local NONCE = 32        -- bytes
 local TEXT_MOST = 400
