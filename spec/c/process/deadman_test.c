@@ -11,17 +11,15 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "patience.h"
 
-/* Far more than any of these takes: a process that is never ended ends itself, with another signal.
- */
-#define PATIENCE_S 20
-
-/* Forks a process that does `act` with a timer that ends it soon. @return its wait status. */
+/* Forks a process that does `act` with a timer that ends it soon; where that does not, it ends
+ * itself in the end, with another signal. @return its wait status. */
 static int run(void (*act)(struct deadman *deadman))
 {
     pid_t pid = fork();
     if (pid == 0) {
-        (void)alarm(PATIENCE_S);
+        (void)alarm((unsigned)(patience_ns() / NS_PER_S));
         struct deadman *deadman = deadman_open(NULL);
         if (deadman == NULL)
             _exit(99);

@@ -24,9 +24,15 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_MS 20000
+#include "patience.h"
+
 #define NOBODY 65534
 #define LAST_PID "/proc/sys/kernel/ns_last_pid" /* the next process gets the number after it */
+
+static int patience_ms(void)
+{
+    return (int)(patience_ns() / NS_PER_MS);
+}
 
 static int answers[2]; /* a byte from each that is asked whether it lives */
 
@@ -68,7 +74,7 @@ static pid_t fork_pair(pid_t *below)
 static bool ends(int pidfd)
 {
     struct pollfd polled = {.fd = pidfd, .events = POLLIN};
-    return poll(&polled, 1, PATIENCE_MS) == 1;
+    return poll(&polled, 1, patience_ms()) == 1;
 }
 
 /* @return whether it still does anything: one that was killed, and is not dead yet, does not. */
@@ -78,7 +84,7 @@ static bool lives(pid_t pid, int pidfd)
     struct pollfd polled[2] = {{.fd = answers[0], .events = POLLIN},
                                {.fd = pidfd, .events = POLLIN}};
     (void)kill(pid, SIGUSR1);
-    return poll(polled, 2, PATIENCE_MS) > 0 && (polled[0].revents & POLLIN) &&
+    return poll(polled, 2, patience_ms()) > 0 && (polled[0].revents & POLLIN) &&
            read(answers[0], &byte, 1) == 1;
 }
 

@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "../../support/slept.h"
+#include "patience.h"
 #include "process/rounds.h"
 #include "process/supervisor.h"
 #include "process/title.h"
 
 #define SLEPT_S 3600
-#define PATIENCE_NS (30 * NS_PER_S) /* far more than anything here takes */
 
 struct stage stage;
 
@@ -128,7 +128,7 @@ int stage_close(void **state)
 {
     (void)state;
     char path[64];
-    int64_t until_ns = clock_boottime_ns() + PATIENCE_NS;
+    int64_t until_ns = clock_boottime_ns() + patience_ns();
     bool clean;
     let_go_on();
     if (stage.supervisor > 0)
@@ -196,7 +196,7 @@ static bool hear_all(void)
 
 void stage_until(bool (*done)(void))
 {
-    int64_t until_ns = clock_boottime_ns() + PATIENCE_NS;
+    int64_t until_ns = clock_boottime_ns() + patience_ns();
     for (;;) {
         (void)hear_all();
         (void)reap();
