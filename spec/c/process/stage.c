@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -319,6 +320,13 @@ pid_t stage_pid(const char *name)
 void stage_kill(pid_t pid, int signal)
 {
     assert_int_equal(kill(pid, signal), 0);
+}
+
+void stage_hold(pid_t pid)
+{
+    assert_int_equal(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
+    assert_int_equal(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), 0);
+    assert_int_equal(waitpid(pid, NULL, __WALL), pid);
 }
 
 void stage_sleep_before(void)

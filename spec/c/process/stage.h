@@ -169,6 +169,9 @@ pid_t stage_pid(const char *name);
 pid_t stage_find(const char *name);
 
 void stage_kill(pid_t pid, int signal);
+/** Holds a process as a debugger does: SIGCONT does not let it go on, only its end comes through.
+ */
+void stage_hold(pid_t pid);
 
 /** @return as ps(1) shows it: R, S, D, T, t, Z; NUL when it is gone. */
 char stage_state(pid_t pid);

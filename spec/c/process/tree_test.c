@@ -105,13 +105,14 @@ static void a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline(v
     (void)stage_until_message(WIRE_KEEPER_FAILED);
 }
 
+/* The keeper's end would awaken a warden that was only stopped. */
 static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(void **state)
 {
     (void)state;
     stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
     stage_start();
     stage_until_ticking(0);
-    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_hold(stage_pid("crown-warden"));
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     leave_alone();
     stage_until_gone();
@@ -145,7 +146,7 @@ static void a_child_does_not_outlive_a_deadline_that_was_moved_on(void **state)
     stage_order(ORDER_DEADLINE, &moved);
     stage_order(ORDER_SIGNAL, &signal);
     stage_until(child_was_signalled); /* so the warden has heard what came before */
-    stage_kill(stage_pid("crown-warden"), SIGSTOP);
+    stage_hold(stage_pid("crown-warden"));
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     leave_alone();
     stage_until_gone();
