@@ -220,7 +220,7 @@ end
 
 local function with_client(opts, fn)
   local checked, problem = check(opts)
-  if not checked then return nil, problem end
+  if not checked then return nil, problem, "usage" end
   return fn(Client.new(checked.parsed, checked.timeout or 5), checked)
 end
 

@@ -7,6 +7,7 @@ local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local store_options = require "crown.oracle.options"
+local usage = require "crown.check.usage"
 
 local Nats = {}
 Nats.__index = Nats
@@ -53,6 +54,10 @@ end
 local function check(opts)
   local checked = store_options.check("nats_kv", opts, RULES, CLIENTS)
   checked.bucket = bucket_of(checked)
+  local rule = RULES.bucket
+  if not checked.bucket:match(rule.match) then
+    usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
+  end
   return checked
 end
 
@@ -257,7 +262,7 @@ end
 local function with_bucket(opts, fn)
   local checked = check(opts)
   local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = checked.timeout or 5 })
-  if not bucket then return nil, problem end
+  if not bucket then return nil, problem, "usage" end
   local result, code
   result, problem, code = fn(bucket, checked)
   bucket:close()

@@ -4,6 +4,7 @@
 #include <lauxlib.h>
 #include <luajit.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,10 +20,13 @@ static struct lua_vm *guarded_vm;
 static void hook(lua_State *L, lua_Debug *where)
 {
     struct lua_vm *vm = guarded_vm;
-    (void)where;
     if (vm == NULL || vm->running == NULL)
         return;
     if (L == task_thread(vm->running) && lua_isyieldable(L)) {
+        /* The thread itself will say the line of the instruction before. */
+        (void)lua_getinfo(L, "Sl", where);
+        (void)snprintf(vm->preempted_at, sizeof(vm->preempted_at), "%s:%d", where->short_src,
+                       where->currentline);
         (void)lua_sethook(L, NULL, 0, 0);
         vm->preempting = 0;
         vm->overlong = 0;

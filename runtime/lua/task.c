@@ -192,8 +192,9 @@ static void warn_slow(struct task *task)
     if (++task->slices != SLOW_SLICES)
         return;
     lua_State *L = task->thread;
-    luaL_traceback(L, L, "a task has run for 200 ms without a wait", 0);
-    log_warn("%s", lua_tostring(L, -1));
+    luaL_traceback(L, L, "", 0);
+    log_warn("%s: a task has run for 200 ms without a wait%s", task->vm->preempted_at,
+             lua_tostring(L, -1));
     lua_pop(L, 1);
 }
 

@@ -31,6 +31,7 @@ struct lua_vm {
     volatile sig_atomic_t preempting; /* the hook is set */
     volatile sig_atomic_t overlong; /* ticks in a row that found the running task unable to yield */
     bool preempted;                 /* the yield that just came was the hook's */
+    char preempted_at[LUA_IDSIZE + 16]; /* the file and the line of it */
 };
 
 /* task.c */

@@ -75,6 +75,15 @@ describe("the command line", function()
     end
   end)
 
+  for _, oracle in ipairs { "postgres://h:99999/x", "postgres://h/x?nosuch=1", "postgres+advisory://h:0/x", "redis://h:99999",
+    "redis://h/x/y", "redis+sentinel://h", "etcd://h:99999", "nats://h:99999/x", "nats://h/a*b", "oban+postgres://h:99999",
+    "registry+postgres://h:99999/x" } do
+    it("tells a URL that is wrong from a store that is away: " .. oracle, function()
+      refused({ "info", "--oracle", oracle }, "^crown%-lua: ")
+      refused({ "evict", "--force", "--oracle", oracle, "x" }, "^crown%-lua: ")
+    end)
+  end
+
   it("says why an app cannot be read", function()
     refused({ "/proc/self/mem/app.lua" }, "cannot be read: .*Not a directory")
   end)

@@ -105,6 +105,19 @@ describe("the command", function()
     assert.equal("", result.stderr)
   end)
 
+  for label, case in pairs {
+    ["a loop"] = { 3, "local clock = os.clock\nlocal started = clock()\nwhile clock() - started < 2 do end" },
+    ["a function"] = { 2, "local function busy(clock, till)\n  while clock() < till do end\nend\nbusy(os.clock, os.clock() + 2)" },
+    ["a handler"] = { 3, "require('crown').elect { name = 'x', oracle = 'memory:', handlers = { won = function()\nlocal till = os.clock() + 2"
+      .. "\nwhile os.clock() < till do end os.exit(0)\nend } }" },
+  } do
+    it("names the file and the line of what holds an app: " .. label, function()
+      local result = run { script(case[2]) }
+      assert.equal(0, result.code)
+      assert.matches(("/app%%.lua:%d: a task has run for 200 ms without a wait"):format(case[1]), result.stderr)
+    end)
+  end
+
   it("ends with 2 when an app raises, and tells where", function()
     local result = run { script "error 'broken'" }
     assert.equal(2, result.code)

@@ -66,7 +66,7 @@ function evict.run(opts, words)
     output.say("evict", problem)
     return 1
   end
-  if not evicted then return store.unreachable("evict", problem) end
+  if not evicted then return store.unreachable("evict", problem, code) end
   output.line(("evicted %s from '%s' (epoch %d)"):format(printable(evicted.node or "the leader"), name, evicted.epoch or 0))
   if module.list then say_who_leads(module.list, oracle_options, name, evicted.epoch or 0, opts.wait or WAIT) end
   return 0

@@ -39,8 +39,8 @@ end
 local function health_of(module, opts)
   local facts, warnings = {}, {}
   if module.health then
-    local found, problem = module.health(opts)
-    if not found then return nil, problem end
+    local found, problem, code = module.health(opts)
+    if not found then return nil, problem, code end
     facts, warnings = found.facts, found.warnings
   end
   local ttl = module.timing and module.timing(opts) or tonumber(opts.ttl)
@@ -80,10 +80,10 @@ end
 function info.run(options, words)
   local list, opts, word, module = store.find("info", "list")
   local function make()
-    local found, problem = list(opts)
+    local found, problem, code = list(opts)
     local health
-    if found then health, problem = health_of(module, opts) end
-    if not health then return nil, store.unreachable("info", problem) end
+    if found then health, problem, code = health_of(module, opts) end
+    if not health then return nil, store.unreachable("info", problem, code) end
     found = listing.sort(listing.matching("info", found, words[1]), options.sort)
     return options.json and for_programs(word, found, health) or for_people(word, opts, found, health)
   end

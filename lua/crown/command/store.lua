@@ -9,8 +9,8 @@ local usage = require "crown.check.usage"
 
 local store = {}
 
---- Exit code of a store that cannot be reached.
-store.UNREACHABLE = 3
+--- Exit codes: the options or the URL are wrong; the store cannot be reached.
+store.MISUSED, store.UNREACHABLE = 2, 3
 
 --- Finds the oracle and one of its module functions.
 -- @string verb for messages
@@ -30,10 +30,11 @@ end
 --- Says on stderr why the store did not answer.
 -- @string verb for the message
 -- @string reason the oracle's
+-- @string[opt] code the oracle's: "usage" where the URL is wrong, so that nobody was asked
 -- @treturn number the exit code
-function store.unreachable(verb, reason)
+function store.unreachable(verb, reason, code)
   output.say(verb, reason)
-  return store.UNREACHABLE
+  return code == "usage" and store.MISUSED or store.UNREACHABLE
 end
 
 return store

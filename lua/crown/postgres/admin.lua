@@ -11,9 +11,9 @@ local admin = {}
 local NO_TABLE = "42P01"
 
 local function with_client(opts, fn)
-  local client, problem = postgres.connect(opts.url, { timeout = opts.timeout or 5 })
-  if not client then return nil, problem end
-  local result, code
+  local client, problem, code = postgres.connect(opts.url, { timeout = opts.timeout or 5 })
+  if not client then return nil, problem, code end
+  local result
   result, problem, code = fn(client)
   client:close()
   return result, problem, code

@@ -32,9 +32,9 @@ end
 -- Runs fn with `{ info =, is_cluster =, run(key, fn), each(fn) }`.
 local function with_store(opts, fn)
   local url, timeout = opts.urls and opts.urls[1] or opts.url, opts.timeout or 5
-  local client, problem = redis.connect(url, { timeout = timeout })
-  if not client then return nil, problem end
-  local info, store, result, code
+  local client, problem, code = redis.connect(url, { timeout = timeout })
+  if not client then return nil, problem, code end
+  local info, store, result
   info, problem = client:call "INFO"
   if info then store, problem = store_of(client, info, url, timeout) end
   if store then
