@@ -108,8 +108,8 @@ describe("the command", function()
   for label, case in pairs {
     ["a loop"] = { 3, "local clock = os.clock\nlocal started = clock()\nwhile clock() - started < 2 do end" },
     ["a function"] = { 2, "local function busy(clock, till)\n  while clock() < till do end\nend\nbusy(os.clock, os.clock() + 2)" },
-    ["a handler"] = { 3, "require('crown').elect { name = 'x', oracle = 'memory:', handlers = { won = function()\nlocal till = os.clock() + 2"
-      .. "\nwhile os.clock() < till do end os.exit(0)\nend } }" },
+    ["a handler"] = { 3, "require('crown').elect { name = 'x', oracle = 'memory:', handlers = { won = function()\n"
+      .. "local till = os.clock() + 2\nwhile os.clock() < till do end os.exit(0)\nend } }" },
   } do
     it("names the file and the line of what holds an app: " .. label, function()
       local result = run { script(case[2]) }

@@ -25,6 +25,8 @@ Exit code 1 when there is none.]],
 }
 
 local LAST = 20
+local LAYOUT = { spare = { "Epoch", "Lasted" }, long = { Election = 10, Leader = 10 } }
+local WIDE = 80 -- columns of a terminal that has room for seconds and the year
 
 local function begin(terms, open, entry)
   local before, leader = open[entry.name], entry.leader
@@ -77,10 +79,10 @@ local function last(terms, count)
   return kept
 end
 
-local function rows_of(terms, name)
+local function rows_of(terms, name, format)
   local rows = {}
   for i, term in ipairs(terms) do
-    rows[i] = { os.date("%Y-%m-%d %H:%M:%S", term.began), term.leader or "-", ("%d"):format(term.epoch or 0),
+    rows[i] = { os.date(format, term.began), term.leader or "-", ("%d"):format(term.epoch or 0),
       term.ended and words_for.span(term.ended - term.began) or "-",
       term.reason or (term.ended and "-" or "not seen to end") }
     if not name then table.insert(rows[i], 2, term.name) end
@@ -99,7 +101,9 @@ function history.run(options, words)
   else
     local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
     if not name then table.insert(heading, 2, "Election") end
-    output.write(tables.text(heading, rows_of(terms, name), (console.columns(1))))
+    local columns = console.columns(1)
+    local format = columns and columns < WIDE and "%m-%d %H:%M" or "%Y-%m-%d %H:%M:%S"
+    output.write(tables.text(heading, rows_of(terms, name, format), columns, LAYOUT))
   end
   return #terms > 0 and 0 or 1
 end

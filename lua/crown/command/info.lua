@@ -28,6 +28,7 @@ the oracle cannot be reached.
   crown-lua info --oracle postgres://db/app '^cron-' --json]],
 }
 
+local LAYOUT = { spare = { "Candidates", "Epoch" }, long = { Election = 10, Leader = 10, Candidates = 20 } }
 local SHORT, LONG = 1, 300 -- seconds of a TTL that is worth a warning
 
 local function seconds(value)
@@ -66,7 +67,7 @@ local function for_people(word, opts, found, health)
     if with_candidates then rows[i][5] = table.concat(election.candidates or {}, ", ") end
   end
   return table.concat(text, "\n") .. "\n\n"
-    .. tables.text(heading, rows, (console.columns(1)))
+    .. tables.text(heading, rows, (console.columns(1)), LAYOUT)
 end
 
 local function for_programs(word, found, health)

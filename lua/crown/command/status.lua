@@ -6,6 +6,7 @@ local control = require "crown.control"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
+local stores = require "crown.command.stores"
 local tables = require "crown.command.tables"
 local watch = require "crown.command.watch"
 local words_for = require "crown.command.words"
@@ -30,10 +31,8 @@ how long, when its server answered last, how often it was lost, and the last err
 }
 
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
-local STORES_HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Last error", "Runtime" }
-
--- What a narrow terminal does without, the first first.
-local SPARE = { "Runtime", "Oracle", "Since", "Child", "Epoch" }
+local LAYOUT = { spare = { "Runtime", "Oracle", "Since", "Child", "Epoch" },
+  long = { Election = 10, Leader = 11, Child = 10, Oracle = 14 } }
 
 local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
@@ -93,24 +92,7 @@ local function for_people(runtimes, pattern, column)
   for i, one in ipairs(elections) do rows[i] = row_of(one) end
   for _, pid in ipairs(silent) do rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", ("%d"):format(pid) } end
   local columns = console.columns(1)
-  return (columns and summary(elections) or "") .. tables.text(HEADING, rows, columns, SPARE)
-end
-
-local function store_rows_of(runtimes)
-  local rows = {}
-  for _, runtime in ipairs(runtimes) do
-    local pid = ("%d"):format(runtime.pid)
-    if runtime.error then rows[#rows + 1] = { "-", "-", "no answer", "-", "-", "-", "-", pid } end
-    for _, one in ipairs(runtime.stores or {}) do
-      rows[#rows + 1] = { one.store, one.server or "-", one.state, seconds(one.since), seconds(one.answered),
-        ("%d"):format(one.reconnects), one.error or "-", pid }
-    end
-  end
-  return rows
-end
-
-local function stores_for_people(runtimes)
-  return tables.text(STORES_HEADING, store_rows_of(runtimes), (console.columns(1)))
+  return (columns and summary(elections) or "") .. tables.text(HEADING, rows, columns, LAYOUT)
 end
 
 local function for_programs(runtimes, list, pattern, column)
@@ -131,7 +113,7 @@ function status.run(options, words)
     count = #runtimes
     if options.json then return for_programs(runtimes, list, words[1], options.sort) end
     if count == 0 then return "no runtime of yours runs here\n" end
-    return (options.stores and stores_for_people or for_people)(runtimes, words[1], options.sort)
+    return (options.stores and stores or for_people)(runtimes, words[1], options.sort)
   end
   if options.watch then return watch(make) end
   output.write((make()))

@@ -49,19 +49,25 @@ local function sum_of(widths)
   return sum
 end
 
--- Takes from the widest column until the table fits. @return whether anything was taken
-local function fit(widths, room)
+-- Takes from the widest of those columns that have more than `least_of(column)`, while the table is too wide.
+local function take(widths, room, least_of)
   local sum = sum_of(widths)
-  local cut = sum > room
   while sum > room do
-    local widest = 1
+    local widest
     for i, wide in ipairs(widths) do
-      if wide > widths[widest] then widest = i end
+      if wide > least_of(i) and wide > (widest and widths[widest] or 0) then widest = i end
     end
-    if widths[widest] <= LEAST then break end
+    if not widest then break end
     widths[widest], sum = widths[widest] - 1, sum - 1
   end
-  return cut
+end
+
+-- Makes the table fit: long texts are cut first. @return whether anything was cut
+local function fit(heading, widths, room, long)
+  if sum_of(widths) <= room then return false end
+  take(widths, room, function(i) return long[heading[i]] or math.huge end)
+  take(widths, room, function() return LEAST end)
+  return true
 end
 
 local function shorten(text, room, lines)
@@ -99,10 +105,17 @@ local function without(cells, column)
   return kept
 end
 
+-- How wide the table is with its long texts cut.
+local function least_sum(heading, rows, long)
+  local widths = measure(heading, rows)
+  take(widths, 0, function(i) return long[heading[i]] or math.huge end)
+  return sum_of(widths)
+end
+
 -- Leaves out columns, the most dispensable first, while the table is wider than the terminal.
-local function leave_out(heading, rows, room, spare)
+local function leave_out(heading, rows, room, spare, long)
   for _, name in ipairs(spare or {}) do
-    if sum_of(measure(heading, rows)) <= room then break end
+    if least_sum(heading, rows, long) <= room then break end
     for column, title in ipairs(heading) do
       if title == name then
         heading = without(heading, column)
@@ -114,20 +127,30 @@ local function leave_out(heading, rows, room, spare)
   return heading
 end
 
+--- How wide a table with lines is.
+-- @tparam table heading the columns' names
+-- @tparam table rows arrays of strings
+-- @treturn number characters
+function tables.width(heading, rows)
+  return sum_of(measure(heading, rows))
+end
+
 --- Lays out a table with a heading: with lines and as wide as the terminal where there is one, else plain columns.
 -- @tparam table heading the columns' names
 -- @tparam table rows arrays of strings; control characters in them are made visible
 -- @tparam[opt] number columns of the terminal; nil: none
--- @tparam[opt] table spare headings of columns that a narrow terminal does without, the first ones first
+-- @tparam[opt] table layout for a narrow terminal: `spare`, headings of columns that it does without, the first ones first;
+-- `long`, headings of columns whose texts are cut before that, with the characters that they keep
 -- @treturn string the text
-function tables.text(heading, rows, columns, spare)
+function tables.text(heading, rows, columns, layout)
   for _, row in ipairs(rows) do
     for i, cell in ipairs(row) do row[i] = printable(cell) end
   end
   if not columns then return plain(heading, rows) end
-  heading = leave_out(heading, rows, columns, spare)
+  local long = layout and layout.long or {}
+  heading = leave_out(heading, rows, columns, layout and layout.spare, long)
   local widths, lines = measure(heading, rows), charset()
-  if fit(widths, columns) then
+  if fit(heading, widths, columns, long) then
     heading = shortened(heading, widths, lines)
     for i, row in ipairs(rows) do rows[i] = shortened(row, widths, lines) end
   end

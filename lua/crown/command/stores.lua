@@ -1,0 +1,51 @@
+--- The connections of runtimes to their stores, for people: `crown-lua status --stores`.
+-- @module crown.command.stores
+
+local console = require "crown.core.console"
+local printable = require "crown.text.printable"
+local tables = require "crown.command.tables"
+local words = require "crown.command.words"
+
+local HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Runtime", "Last error" }
+local ERROR = #HEADING
+local LAYOUT = { spare = { "Runtime", "Reconnects", "Last answer", "Since" }, long = { Server = 21 } }
+
+local function seconds(value)
+  return value and words.span(value) or "-"
+end
+
+local function rows_of(runtimes)
+  local rows = {}
+  for _, runtime in ipairs(runtimes) do
+    local pid = ("%d"):format(runtime.pid)
+    if runtime.error then rows[#rows + 1] = { "-", "-", "no answer", "-", "-", "-", pid, "-" } end
+    for _, one in ipairs(runtime.stores or {}) do
+      rows[#rows + 1] = { one.store, one.server or "-", one.state, seconds(one.since), seconds(one.answered),
+        ("%d"):format(one.reconnects), pid, one.error or "-" }
+    end
+  end
+  return rows
+end
+
+-- Errors are sentences: where they do not fit beside the rest they stand below, whole, each once.
+local function errors_below(rows)
+  local lines, seen = {}, {}
+  for _, row in ipairs(rows) do
+    local line = ("%s %s: %s\n"):format(printable(row[1]), printable(row[2]), printable(row[ERROR]))
+    if row[ERROR] ~= "-" and not seen[line] then seen[line], lines[#lines + 1] = true, line end
+    row[ERROR] = nil
+  end
+  return table.concat(lines)
+end
+
+--- Lays them out, as the terminal allows.
+-- @tparam table runtimes what they answered
+-- @treturn string
+local function stores(runtimes)
+  local rows, columns = rows_of(runtimes), console.columns(1)
+  if not columns or tables.width(HEADING, rows) <= columns then return tables.text(HEADING, rows, columns) end
+  local below = errors_below(rows)
+  return tables.text({ unpack(HEADING, 1, ERROR - 1) }, rows, columns, LAYOUT) .. below
+end
+
+return stores
