@@ -113,7 +113,7 @@ function status.run(options, words)
     count = #runtimes
     if options.json then return for_programs(runtimes, list, words[1], options.sort) end
     if count == 0 then return "no runtime of yours runs here\n" end
-    return (options.stores and stores or for_people)(runtimes, words[1], options.sort)
+    return (options.stores and stores.text or for_people)(runtimes, words[1], options.sort)
   end
   if options.watch then return watch(make) end
   output.write((make()))

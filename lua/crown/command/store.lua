@@ -9,8 +9,11 @@ local usage = require "crown.check.usage"
 
 local store = {}
 
---- Exit codes: the options or the URL are wrong; the store cannot be reached.
-store.MISUSED, store.UNREACHABLE = 2, 3
+--- Exit code of a wrong URL.
+store.MISUSED = 2
+
+--- Exit code of a store that cannot be reached.
+store.UNREACHABLE = 3
 
 --- Finds the oracle and one of its module functions.
 -- @string verb for messages

@@ -6,6 +6,8 @@ local printable = require "crown.text.printable"
 local tables = require "crown.command.tables"
 local words = require "crown.command.words"
 
+local stores = {}
+
 local HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Runtime", "Last error" }
 local ERROR = #HEADING
 local LAYOUT = { spare = { "Runtime", "Reconnects", "Last answer", "Since" }, long = { Server = 21 } }
@@ -41,7 +43,7 @@ end
 --- Lays them out, as the terminal allows.
 -- @tparam table runtimes what they answered
 -- @treturn string
-local function stores(runtimes)
+function stores.text(runtimes)
   local rows, columns = rows_of(runtimes), console.columns(1)
   if not columns or tables.width(HEADING, rows) <= columns then return tables.text(HEADING, rows, columns) end
   local below = errors_below(rows)
