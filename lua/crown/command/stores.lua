@@ -9,7 +9,7 @@ local words = require "crown.command.words"
 local stores = {}
 
 local HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Runtime", "Last error" }
-local ERROR = #HEADING
+local ERROR = 8 -- the column of the last error
 local LAYOUT = { spare = { "Runtime", "Reconnects", "Last answer", "Since" }, long = { Server = 21 } }
 
 local function seconds(value)
