@@ -22,20 +22,41 @@ describe("the command line", function()
     ["a wait that is no number"] = { { "run", "--once", "--wait", "nan", "x", "true" }, "%-%-wait is not a number" },
     ["a wait before now"] = { { "evict", "--force", "--wait", "-1", "x" }, "%-%-wait must be at least 0" },
     ["a TTL of nothing"] = { { "--ttl", "0", "info" }, "%-%-ttl must be more than 0" },
-    ["a negative age"] = { { "file", "--max-age", "-3", "/tmp/x", "x" }, "%-%-max%-age must be at least 0" },
+    ["a negative age"] = { { "file", "--max-age", "-3", "/tmp/x" }, "%-%-max%-age must be at least 0" },
     ["words that nobody asked for"] = { { "status", "every", "thing" }, "status: 'thing' is one word too many" },
     ["two expressions"] = { { "info", "a", "b" }, "info: 'b' is one word too many" },
     ["two elections to evict"] = { { "evict", "--force", "a", "b" }, "evict: 'b' is one word too many" },
     ["two levels"] = { { "log-level", "info", "debug" }, "log%-level: 'debug' is one word too many" },
-    ["a node name of two lines"] = { { "--node", "a\nb", "status" }, "node: a name has no control characters" },
-    ["a node name too long to show"] = { { "--node", ("n"):rep(300), "status" }, "node: a name has 1 to 255 bytes" },
-    ["a node name that is not UTF-8"] = { { "--node", "Caf\233", "status" }, "node: a name is UTF%-8" },
-    ["a node name with an overlong form"] = { { "--node", "a\192\128", "status" }, "node: a name is UTF%-8" },
-    ["a node name with half a character"] = { { "--node", "a\226\130", "status" }, "node: a name is UTF%-8" },
-    ["an empty node name"] = { { "--node", "", "status" }, "node: a name has 1 to 255 bytes" },
+    ["a node name of two lines"] = { { "--node", "a\nb", "run", "x", "true" }, "node: a name has no control characters" },
+    ["a node name too long to show"] = { { "--node", ("n"):rep(300), "run", "x", "true" }, "node: a name has 1 to 255 bytes" },
+    ["a node name that is not UTF-8"] = { { "--node", "Caf\233", "run", "x", "true" }, "node: a name is UTF%-8" },
+    ["a node name with an overlong form"] = { { "--node", "a\192\128", "run", "x", "true" }, "node: a name is UTF%-8" },
+    ["a node name with half a character"] = { { "--node", "a\226\130", "run", "x", "true" }, "node: a name is UTF%-8" },
+    ["an empty node name"] = { { "--node", "", "run", "x", "true" }, "node: a name has 1 to 255 bytes" },
+    ["an age of a file that is written"] = { { "file", "--max-age", "3", "/tmp/x", "x" }, "%-%-max%-age has no effect here.*%-%-check" },
+    ["an election for a file that is looked at"] = { { "file", "/tmp/x", "x", "--check" }, "name a file, and no election" },
+    ["an order of connections"] = { { "status", "--stores", "--sort", "name" }, "have no effect here" },
+    ["connections by the names of elections"] = { { "status", "--stores", "reports" }, "have no effect here" },
+    ["an oracle for what asks no store"] = { { "--oracle", "file:/x", "status" }, "status: %-%-oracle has no effect here.*info and evict" },
   } do
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end
+
+  for _, words in ipairs { { "status" }, { "info" }, { "evict", "--force", "x" }, { "history" }, { "abdicate", "x" },
+    { "log-level", "info" }, { "completion", "bash" }, { "help" } } do
+    it("refuses what is for candidates at " .. words[1], function()
+      for option, value in pairs { node = "ann", ttl = "5", heartbeat = "3", http = ":0" } do
+        refused({ "--" .. option, value, unpack(words) }, words[1]:gsub("%-", "%%-") .. ": %-%-" .. option .. " has no effect here: it is for candidates")
+      end
+    end)
+  end
+
+  it("lets the environment speak to all verbs", function()
+    local result = run({ "status" }, { env = { CROWN_ORACLE = "file:/x", CROWN_NODE = "ann", CROWN_HEARTBEAT = "3", CROWN_HTTP = ":0",
+      CROWN_DIRECTORY = tempdir() } })
+    assert.equal(1, result.code)
+    assert.equal("", result.stderr)
+  end)
 
   it("explains itself when asked to, and shows how where nothing is asked", function()
     assert.equal(0, run({ "help" }).code)

@@ -57,7 +57,10 @@ local function read_option(argv, at, known, options)
   return at + 1
 end
 
-local function from_environment(list, options)
+--- Fills in from the environment what the command line does not say.
+-- @tparam table list the options there are
+-- @tparam table options by name
+function cli.fill_in(list, options)
   for _, option in ipairs(list) do
     local value = option.env and os.getenv(option.env)
     if value and value ~= "" and options[option.name] == nil then
@@ -70,15 +73,13 @@ end
 -- @tparam table argv the words
 -- @number at where to begin
 -- @tparam table list the options there are
--- @bool environment whether to fill in from the environment
 -- @treturn table the options by name
 -- @treturn number where the first other word stands
-function cli.parse(argv, at, list, environment)
+function cli.parse(argv, at, list)
   local options, known = {}, by_name(list)
   while argv[at] and argv[at]:sub(1, 1) == "-" and argv[at] ~= "--" and argv[at] ~= "-" do
     at = read_option(argv, at, known, options)
   end
-  if environment then from_environment(list, options) end
   return options, at
 end
 
@@ -110,7 +111,7 @@ function cli.parse_verb(argv, at, common, verb, given)
     end
   end
   local surplus = verb.most_words and words[verb.most_words + 1]
-  if surplus then usage.error("%s: '%s' is one word too many: %s", verb.name, surplus, verb.usage) end
+  if surplus then usage.error("%s: '%s' is one word too many: %s", verb.name, surplus, (verb.usage:gsub("\n%s*", ", or "))) end
   return options, words
 end
 

@@ -93,9 +93,10 @@ end
 function file.run(options, words)
   local path, name = words[1], words[2]
   if options.check then
-    if not path then usage.error("file: name a file: %s", file.usage) end
+    if not path or name then usage.error "file: name a file, and no election: crown-lua file --check FILE [--max-age SECONDS]" end
     return files.fresh(path, options["max-age"] or 60) and 0 or 1
   end
+  if options["max-age"] then usage.error "file: --max-age has no effect here: it goes with --check" end
   if not path or not name then usage.error("file: name a file and an election: %s", file.usage) end
   clear(path)
   local keeper = setmetatable({ path = path, count = 0, boot_id = read_file "/proc/sys/kernel/random/boot_id":match "%S+" },

@@ -16,12 +16,17 @@ local command = {}
 command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "history", "abdicate",
   "log-level", "completion", "help" }
 
---- Options that every verb takes.
+-- The verbs that some options are for, and what to say at the others.
+local CANDIDATES = { app = true, run = true, file = true, check = true, words = "it is for candidates: APP.lua, run, file, check" }
+local STORES = { app = true, run = true, file = true, check = true, info = true, evict = true,
+  words = "it is for APP.lua, run, file, check, info and evict" }
+
+--- Options that every verb takes, or those that `of` names.
 command.common = {
-  { name = "oracle", value = "URL", env = "CROWN_ORACLE",
+  { name = "oracle", value = "URL", env = "CROWN_ORACLE", of = STORES,
     help = "who decides; without it the embedded one: file: in a directory of your own" },
-  { name = "node", value = "NAME", env = "CROWN_NODE", help = "this candidate's name; the host's by default" },
-  { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 },
+  { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, help = "this candidate's name; the host's by default" },
+  { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 }, of = CANDIDATES,
     help = "the lease's length, for oracles that name none" },
   { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
     help = "debug, info, warn or error" },
@@ -29,13 +34,33 @@ command.common = {
     help = "text, logfmt or json" },
   { name = "log-filter", value = "LIST", env = "CROWN_LOG_FILTER",
     help = "levels by the beginning of a message: leadership=debug,child=error" },
-  { name = "heartbeat", value = "SECONDS", number = { least = 0.5, most = 3600 }, env = "CROWN_HEARTBEAT",
+  { name = "heartbeat", value = "SECONDS", number = { least = 0.5, most = 3600 }, env = "CROWN_HEARTBEAT", of = CANDIDATES,
     help = "restart a runtime that is silent for so long (2)" },
-  { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP",
+  { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP", of = CANDIDATES,
     help = "serve metrics, health and a status page; loopback unless ADDR says otherwise" },
   { name = "help", help = "say what there is" },
   { name = "version", help = "say which version this is" },
 }
+
+--- The options of command.common that a verb takes.
+-- @string verb
+-- @treturn table an array
+function command.common_of(verb)
+  local taken = {}
+  for _, option in ipairs(command.common) do
+    if not option.of or option.of[verb] then taken[#taken + 1] = option end
+  end
+  return taken
+end
+
+-- What the command line says in vain would be missed where it is meant. The environment speaks to all verbs.
+local function refuse_in_vain(verb, given)
+  for _, option in ipairs(command.common) do
+    if given[option.name] ~= nil and option.of and not option.of[verb] then
+      usage.error("%s: --%s has no effect here: %s", verb, option.name, option.of.words)
+    end
+  end
+end
 
 --- Begins to serve the HTTP endpoint, where one is asked for; only for verbs that hold elections.
 -- @tparam table options as cli.parse returns them
@@ -95,7 +120,7 @@ local function readable(path)
 end
 
 local function run(argv)
-  local options, at = cli.parse(argv, 1, command.common, true)
+  local options, at = cli.parse(argv, 1, command.common)
   if options.version then
     output.line("crown-lua " .. core.version)
     return 0
@@ -108,6 +133,7 @@ local function run(argv)
     local fine, problem = readable(word)
     if not fine then unknown(word, problem) end
     core.what(word:match "[^/]*$")
+    cli.fill_in(command.common, options)
     command.apply(options)
     command.serve(options)
     return require("crown.command.app").run(at)
@@ -117,6 +143,8 @@ local function run(argv)
   verb.name = word
   options, words = cli.parse_verb(argv, at + 1, command.common, verb, options)
   if options.help then return require("crown.command.help").run({}, { word }) end
+  refuse_in_vain(word, options)
+  cli.fill_in(command.common, options)
   options["log-level"] = options["log-level"] or verb.log_level
   command.apply(options)
   core.what(word)

@@ -123,7 +123,7 @@ function manual.page(name)
   if name == "crown-lua.1" then return command_page(command) end
   if name == "crown-lua.3" then return api_page() end
   for _, verb in ipairs(command.verbs) do
-    if verb == name then return verb_page(name, command.module(name), command.common) end
+    if verb == name then return verb_page(name, command.module(name), command.common_of(name)) end
   end
 end
 

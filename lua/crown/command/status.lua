@@ -8,12 +8,13 @@ local listing = require "crown.command.listing"
 local output = require "crown.command.output"
 local stores = require "crown.command.stores"
 local tables = require "crown.command.tables"
+local usage = require "crown.check.usage"
 local watch = require "crown.command.watch"
 local words_for = require "crown.command.words"
 
 local status = {
   summary = "the elections of your runtimes on this host",
-  usage = "crown-lua status [REGEX] [--sort COLUMN] [--stores] [--json] [--watch]",
+  usage = "crown-lua status [REGEX] [--sort COLUMN] [--json] [--watch]\n  crown-lua status --stores [--json] [--watch]",
   most_words = 1,
   options = {
     { name = "stores", help = "their connections to stores instead" },
@@ -106,6 +107,9 @@ end
 
 --- The verb.
 function status.run(options, words)
+  if options.stores and (words[1] or options.sort) then
+    usage.error "status: a REGEX and --sort have no effect here: --stores shows connections, not elections"
+  end
   local count = 0
   local list = options.stores and "stores" or "elections"
   local function make()

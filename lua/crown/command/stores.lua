@@ -1,4 +1,4 @@
---- The connections of runtimes to their stores, for people: `crown-lua status --stores`.
+--- Connections of runtimes to their stores, as the verb status shows them to people.
 -- @module crown.command.stores
 
 local console = require "crown.core.console"
