@@ -96,9 +96,16 @@ local function check_children(where, checked, spec)
       spec.child.env.CROWN_EPOCH_FILE = spec.child.epoch_file
     end
   end
+  if stop_timeout and checked.stop_timeout then
+    usage.error("%s: child: stop_timeout has no effect beside the election's: give one of them", where)
+  end
   if checked.follower_child then
-    local restart
-    spec.follower_child, restart = child.check(where .. ": follower_child", checked.follower_child)
+    local restart, own_stop_timeout
+    spec.follower_child, restart, own_stop_timeout = child.check(where .. ": follower_child", checked.follower_child)
+    if own_stop_timeout or checked.child and checked.follower_child.restart then
+      usage.error("%s: follower_child: %s has no effect here: %s holds for both children", where,
+        own_stop_timeout and "stop_timeout" or "restart", own_stop_timeout and "the election's" or "the child's")
+    end
     spec.restart = spec.restart or restart
     if spec.child and spec.child.signalled then
       usage.error("%s: a child in signal mode lives on between terms, so there is no follower_child beside it", where)
@@ -161,7 +168,7 @@ local function oracle_options_for(self, given, node)
   opts.crown_name = self.name
   opts.node = node or core.node()
   opts.token = token_of(node)
-  opts.ttl = opts.ttl or settings.ttl
+  opts.ttl = opts.ttl or not opts.duration and settings.ttl or nil
   opts.send = function(message) return self:send(message) end
   opts.leading = function() return self:is_leader() end
   opts.emit = function(name, fields) elections.emit(name, fields or {}, self.handle) end

@@ -27,6 +27,9 @@ local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "lette
 local RULES = { dir = { type = "string" }, lock = NAME }
 
 local function directory_of(opts)
+  if opts.dir and opts.path and opts.path ~= "" and opts.path ~= opts.dir then
+    usage.error("oracle 'file': the directory %s of the URL has no effect beside dir = %s: give one of them", opts.path, opts.dir)
+  end
   local dir = opts.dir or opts.path
   if not dir or dir == "" then return directory() end
   if dir:sub(1, 1) ~= "/" then

@@ -30,7 +30,7 @@ local RULES = {
   headers = { type = "table", default = {} },
   user = { type = "string" },
   password = { type = "string" },
-  bearer = { type = "string" },
+  bearer = { type = "string", not_beside = "user" },
   ca = { type = "string" },
   cert = { type = "string" },
   key = { type = "string" },

@@ -53,6 +53,11 @@ end
 
 local function check(opts)
   local checked = store_options.check("nats_kv", opts, RULES, CLIENTS)
+  local in_url = bucket_of { url = checked.url }
+  if checked.bucket and in_url ~= CHORIAS and in_url ~= checked.bucket then
+    usage.error("oracle 'nats_kv': the bucket %s of the URL has no effect beside bucket = %s: give one of them", in_url,
+      checked.bucket)
+  end
   checked.bucket = bucket_of(checked)
   local rule = RULES.bucket
   if not checked.bucket:match(rule.match) then

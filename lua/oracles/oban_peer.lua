@@ -20,7 +20,7 @@ local RULES = {
   node = { type = "string" },
   prefix = { type = "string", match = PREFIX, match_words = "a schema's name", default = "public" },
   check = { type = "number", above = 0, most = 86400 },
-  refresh = { type = "number", above = 0, most = 86400 },
+  refresh = { type = "number", above = 0, most = 86400, not_beside = "check" },
   timeout = { type = "number", above = 0, most = 3600, default = 5 },
   ttl = { type = "number", above = 0, most = 86400 }, -- of the whole runtime; Oban's own counts here
 }

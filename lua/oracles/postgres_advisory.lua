@@ -29,9 +29,9 @@ end
 local RULES = {
   ttl = { type = "number", least = 1, most = 86400 },
   check = { type = "number", above = 0, most = 86400 },
-  refresh = { type = "number", above = 0, most = 86400 },
+  refresh = { type = "number", above = 0, most = 86400, not_beside = "check" },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = { type = { "string", "number" }, not_beside = "key" },
   key = { type = { "number", "string", "table" }, check = check_key },
 }
 

@@ -18,7 +18,7 @@ local DEFAULT_TTL = 30
 
 local RULES = {
   ttl = { type = "number", least = 0.5, most = 86400 },
-  duration = { type = "number", least = 0.5, most = 86400 },
+  duration = { type = "number", least = 0.5, most = 86400, not_beside = "ttl" },
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },

@@ -8,6 +8,7 @@ local Lease = require "crown.oracle.lease"
 local Leases = require "crown.redis.leases"
 local Quorum = require "crown.redis.quorum"
 local store_options = require "crown.oracle.options"
+local usage = require "crown.check.usage"
 
 local Redis = Lease.oracle {}
 Redis.__index = Redis
@@ -18,7 +19,7 @@ local RULES = {
   url = { type = "string", default = "redis://127.0.0.1" },
   urls = { type = "table" },
   ttl = { type = "number", least = 0.5, most = 86400 },
-  duration = { type = "number", least = 0.5, most = 86400 },
+  duration = { type = "number", least = 0.5, most = 86400, not_beside = "ttl" },
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
@@ -30,7 +31,13 @@ local CLIENTS = { db = true, ca = true, cert = true, key = true, server_name = t
   sentinel_user = true, sentinel_password = true }
 
 local function check(opts)
-  return store_options.check("redis", opts, RULES, CLIENTS)
+  local checked = store_options.check("redis", opts, RULES, CLIENTS)
+  for _, name in ipairs { "sentinel_user", "sentinel_password" } do
+    if checked.url:find(name .. "=", 1, true) and not checked.url:find "^redis%+sentinel:" then
+      usage.error("oracle 'redis': %s has no effect here: it is for redis+sentinel://", name)
+    end
+  end
+  return checked
 end
 
 --- TTL and refresh delay that these options make.

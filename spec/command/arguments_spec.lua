@@ -37,7 +37,7 @@ describe("the command line", function()
     ["an election for a file that is looked at"] = { { "file", "/tmp/x", "x", "--check" }, "name a file, and no election" },
     ["an order of connections"] = { { "status", "--stores", "--sort", "name" }, "have no effect here" },
     ["connections by the names of elections"] = { { "status", "--stores", "reports" }, "have no effect here" },
-    ["an oracle for what asks no store"] = { { "--oracle", "file:/x", "status" }, "status: %-%-oracle has no effect here.*info and evict" },
+    ["an oracle for what asks no store"] = { { "--oracle", "file:/x", "status" }, "status: %-%-oracle has no effect.*info and evict" },
   } do
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end
@@ -46,7 +46,8 @@ describe("the command line", function()
     { "log-level", "info" }, { "completion", "bash" }, { "help" } } do
     it("refuses what is for candidates at " .. words[1], function()
       for option, value in pairs { node = "ann", ttl = "5", heartbeat = "3", http = ":0" } do
-        refused({ "--" .. option, value, unpack(words) }, words[1]:gsub("%-", "%%-") .. ": %-%-" .. option .. " has no effect here: it is for candidates")
+        refused({ "--" .. option, value, unpack(words) },
+          words[1]:gsub("%-", "%%-") .. ": %-%-" .. option .. " has no effect here: it is for candidates")
       end
     end)
   end

@@ -1,6 +1,7 @@
 --- Checks a table of options against a schema: types, ranges, unknown names.
 -- A schema maps option names to rules: `{ type = "number"|"string"|"boolean"|"table"|"function"|"any", required =,
--- least =, above =, most =, integer =, values =, match =, default =, check = function(value) → problem or nil }`;
+-- least =, above =, most =, integer =, values =, match =, default =, not_beside = another option that says the same,
+-- check = function(value) → problem or nil }`;
 -- `type` may be a list of types.
 -- @module crown.check.schema
 
@@ -79,6 +80,9 @@ function schema.check(where, options, rules)
     end
     local problem = value_problem(value, rule)
     if problem then usage.error("%s: %s %s", where, name, problem) end
+    if rule.not_beside and options[rule.not_beside] ~= nil then
+      usage.error("%s: %s has no effect beside %s: give one of them", where, name, rule.not_beside)
+    end
     checked[name] = value
   end
   for name, rule in pairs(rules) do

@@ -26,7 +26,6 @@ function store.find(verb, fn)
   local module, options, word = oracle.find(verb, settings.oracle)
   if not module[fn] then usage.error("%s: the oracle '%s' cannot do this", verb, word) end
   options.node, options.token = core.node(), core.token
-  options.ttl = options.ttl or settings.ttl
   return module[fn], options, word, module
 end
 

@@ -4,6 +4,7 @@
 local elections = require "crown.core.election"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
+local usage = require "crown.check.usage"
 
 local store_options = {}
 
@@ -31,6 +32,23 @@ function store_options.users(opts, besides)
   return own
 end
 
+local TLS = { "ca", "cert", "key", "server_name", "insecure" }
+-- Schemes that never speak TLS, and those that do instead.
+local PLAIN = { redis = "rediss", ["redis+cluster"] = "rediss+cluster", ["redis+unix"] = "rediss", ["redis+sentinel"] = "rediss",
+  etcd = "etcds", http = "https" }
+
+-- A certificate that nobody looks at would make a connection seem safe.
+local function refuse_tls_in_vain(word, opts, text)
+  local instead = PLAIN[text:match "^[%w+]+"]
+  if not instead then return end
+  local _, there = url.without(text, {})
+  for _, name in ipairs(TLS) do
+    if opts[name] ~= nil or there[name] then
+      usage.error("oracle '%s': %s has no effect without TLS: %s://", word, name, instead)
+    end
+  end
+end
+
 --- Checks an oracle's options. What is the store client's goes to where that reads it: the URL.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them
@@ -41,6 +59,7 @@ end
 function store_options.check(word, opts, rules, clients)
   clients = clients or {}
   local checked = schema.check(("oracle '%s'"):format(word), store_options.users(opts, clients), rules)
+  refuse_tls_in_vain(word, opts, checked.url)
   checked.url = merge(url.without(checked.url, rules), opts, clients)
   return checked
 end

@@ -45,7 +45,10 @@ function redis_url.parse(text)
   elseif #parsed.hosts > 1 and not parsed.cluster then
     return nil, "one host in a redis:// URL; several are for redis+sentinel://, redis+cluster://, or for urls = { … }"
   end
-  if tail and tail ~= "" then parsed.db = tonumber(tail) end
+  if tail and tail ~= "" then
+    if parsed.db and parsed.db ~= tonumber(tail) then return nil, "the Redis URL names two databases" end
+    parsed.db = tonumber(tail)
+  end
   if parsed.db and (parsed.db < 0 or parsed.db % 1 ~= 0) or (tail or "") ~= "" and not parsed.db then
     return nil, "the database in the Redis URL is no number"
   end

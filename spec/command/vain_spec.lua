@@ -1,0 +1,50 @@
+-- An option that would have no effect is refused, with a hint, before anything is claimed.
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+local function refused(args, text)
+  local result = run(args)
+  assert.equal(2, result.code, result.stdout .. result.stderr)
+  assert.is_truthy(result.stderr:find(text, 1, true), result.stderr)
+  assert.equal(1, select(2, result.stderr:gsub("\n", "")))
+end
+
+describe("an option in vain is refused", function()
+  for oracle, text in pairs {
+    ["redis://h?ca=/x"] = "ca has no effect without TLS: rediss://",
+    ["redis://h?insecure=true"] = "insecure has no effect without TLS: rediss://",
+    ["redis+cluster://h?server_name=x"] = "server_name has no effect without TLS: rediss+cluster://",
+    ["etcd://h?cert=/x"] = "cert has no effect without TLS: etcds://",
+    ["http://h/x?ca=/x"] = "ca has no effect without TLS: https://",
+    ["redis://h?sentinel_user=a"] = "sentinel_user has no effect here: it is for redis+sentinel://",
+    ["redis://h/2?db=3"] = "names two databases",
+    ["redis://h?ttl=5&duration=9"] = "duration has no effect beside ttl",
+    ["postgres://h/x?ttl=5&duration=9"] = "duration has no effect beside ttl",
+    ["postgres+advisory://h/x?check=5&refresh=7"] = "refresh has no effect beside check",
+    ["postgres+advisory://h/x?lock=a&key=7"] = "lock has no effect beside key",
+    ["oban+postgres://h/x?check=4&refresh=5"] = "refresh has no effect beside check",
+    ["http://h/x?bearer=a&user=b"] = "bearer has no effect beside user",
+    ["nats://h/x?bucket=y"] = "the bucket x of the URL has no effect beside bucket = y",
+    ["file:/tmp/x?dir=/tmp/y"] = "the directory /tmp/x of the URL has no effect beside dir = /tmp/y",
+  } do
+    it("in an oracle's URL: " .. oracle, function() refused({ "check", "--oracle", oracle, "run", "x", "true" }, text) end)
+  end
+
+  for options, text in pairs {
+    ["stop_timeout = 2, child = { command = { 'true' }, stop_timeout = 1 }"] = "stop_timeout has no effect beside the election's",
+    ["follower_child = { command = { 'true' }, stop_timeout = 1 }"] = "stop_timeout has no effect here: the election's",
+    ["child = { 'true' }, follower_child = { command = { 'true' }, restart = { max = 1 } }"] = "restart has no effect here: the child's",
+  } do
+    it("of children: " .. options, function()
+      local app = write_file(tempdir() .. "/app.lua", ("require('crown').elect { name = 'x', oracle = 'memory:', %s }"):format(options))
+      refused({ "check", app }, text)
+    end)
+  end
+
+  it("but not where it is right: a duration beside --ttl, which is for oracles that name none", function()
+    local result = run { "check", "--ttl", "7", "--oracle", "redis://h?duration=9", "run", "x", "true" }
+    assert.equal(0, result.code, result.stderr)
+    assert.matches("TTL +9 s", result.stdout)
+  end)
+end)
