@@ -17,7 +17,7 @@ command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "his
   "log-level", "completion", "help" }
 
 -- The verbs that some options are for, and what to say at the others.
-local CANDIDATES = { app = true, run = true, file = true, check = true, 
+local CANDIDATES = { app = true, run = true, file = true, check = true,
   words = "it is for candidates: APP.lua, run, file, check" }
 local STORES = { app = true, run = true, file = true, check = true, info = true, evict = true,
   words = "it is for APP.lua, run, file, check, info and evict" }
