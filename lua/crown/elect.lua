@@ -25,24 +25,39 @@ local declared = {}
 
 local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits for a lease to end: seconds, and TTLs of its own
 
+-- What an election has in common with those that were declared like it is one table for all of them: `module`,
+-- `handlers`, `most_wait`. Ten thousand are mostly alike, and are declared one after the other.
+local latest = {}
+
+local function common(module, prepared, ttl)
+  local most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
+  local known = latest.handlers
+  local same = known and known.functions == prepared.functions and not known.has_state and not prepared.has_state
+  if not same or latest.module ~= module or latest.most_wait ~= most_wait then
+    latest = { module = module, handlers = prepared, most_wait = most_wait }
+  end
+  return latest
+end
+
 -- A follower asks again before the end of a lease that is longer than any here: a slip in an oracle's units must not mean
 -- nobody for days. What a store that may have forgotten makes everybody wait is waited for.
 function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
-  if word ~= "denied" or amnesia or not expires_in or expires_in <= self.most_wait then
+  local most_wait = self.common.most_wait
+  if word ~= "denied" or amnesia or not expires_in or expires_in <= most_wait then
     return word, expires_in, node, epoch, amnesia, retry_in, ...
   end
   if not self.told_wait then
     elections.emit("oracle.error", { ["function"] = kind, error = ("a lease that ends in %.0f s: asked again after %.0f s")
-      :format(expires_in, self.most_wait) }, self.handle)
+      :format(expires_in, most_wait) }, self.handle)
   end
   self.told_wait = true
-  return word, self.most_wait, node, epoch, amnesia, retry_in
+  return word, most_wait, node, epoch, amnesia, retry_in
 end
 
 --- Everything that happens in tasks of this election, called by the C side: an oracle call's results come back as a
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument, epoch)
-  local module, state = self.module, self.state
+  local module, state = self.common.module, self.state
   if kind == "claim" then return self:bound(kind, oracle.verdict("claim", module.claim(state))) end
   if kind == "refresh" then return self:bound(kind, oracle.verdict("refresh", module.refresh(state))) end
   if kind == "info" then
@@ -51,7 +66,7 @@ function Election:perform(kind, argument, epoch)
   end
   if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
   if kind == "won" then argument = Term.new(self.handle, self.name, argument) end
-  handlers.call(self.handlers, kind, argument, epoch)
+  handlers.call(self.common.handlers, kind, argument, epoch)
 end
 
 --- What is known now: `phase`, `leader`, `epoch`, `expires_in`, `term`.
@@ -190,14 +205,14 @@ local function elect(given)
       .. "its own: node = 'w2'", where)
   end
   local module, oracle_options, word = oracle.find(where, checked.oracle or settings.oracle)
-  local self = setmetatable({ name = checked.name, module = module }, Election)
-  self.handlers = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
-  self.options = make_spec(where, checked, word, module, self.handlers)
+  local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
+  local spec = make_spec(where, checked, word, module, prepared)
+  local self = setmetatable({ name = checked.name }, Election) -- no more than four fields: a fifth doubles the table
   local opts = oracle_options_for(self, oracle_options, checked.node)
-  local timing, ttl = check_timing(where, self.options, module, opts)
-  self.most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
+  local timing, ttl = check_timing(where, spec, module, opts)
+  self.common = common(module, prepared, ttl)
   if settings.checking then
-    self.timing, self.oracle_options = timing, opts
+    self.options, self.timing, self.oracle_options = spec, timing, opts
     opts.send = function() end -- a message makes an oracle claim
   end
   settings.ttl_of[checked.name] = ttl
@@ -205,11 +220,10 @@ local function elect(given)
   declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end
   if self.state == oracle.IGNORE then return self end
-  local handle, problem = elections.new(self)
+  local handle, problem = elections.new(self, spec)
   if not handle then usage.error("%s: %s", where, problem) end
   self.handle = handle
   if settings.checking then return self end
-  self.options = nil -- the C side has its own copy
   if control.open() then past.start() end
   handle:start()
   return self

@@ -18,11 +18,12 @@ local RULES = {
 
 function Memory.init(opts)
   store_options.own("memory", opts, RULES)
-  local space = opts.path or ""
-  spaces[space] = spaces[space] or {}
+  local space, name = opts.path or "", opts.lock or opts.crown_name
+  local leases = spaces[space] or {}
+  spaces[space] = leases
+  leases[name] = leases[name] or { epoch = 0, ends = 0 }
   local ttl = opts.ttl or 30
-  return setmetatable({ leases = spaces[space], name = opts.lock or opts.crown_name, node = opts.node, ttl = ttl,
-    delay = opts.refresh or ttl / 3 }, Memory)
+  return setmetatable({ lease = leases[name], node = opts.node, ttl = ttl, delay = opts.refresh or ttl / 3 }, Memory)
 end
 
 local function denial(lease, now)
@@ -31,17 +32,16 @@ end
 
 function Memory:claim()
   local now = core.now()
-  local lease = self.leases[self.name] or { epoch = 0, ends = 0 }
+  local lease = self.lease
   if lease.owner ~= nil and lease.owner ~= self and lease.ends > now then return denial(lease, now) end
   lease.owner, lease.node, lease.ends, lease.epoch = self, self.node, now + self.ttl, lease.epoch + 1
-  lease.evicted = nil
-  self.leases[self.name] = lease
+  if lease.evicted then lease.evicted = nil end -- else it would make room for a field that it has not
   return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }
 end
 
 function Memory:refresh()
   local now = core.now()
-  local lease = self.leases[self.name]
+  local lease = self.lease
   if lease.owner ~= self or lease.ends <= now then return denial(lease, now) end
   if lease.evicted then return false, { evicted = true } end
   lease.ends = now + self.ttl
@@ -49,8 +49,8 @@ function Memory:refresh()
 end
 
 function Memory:abdicate()
-  local lease = self.leases[self.name]
-  if lease and lease.owner == self then lease.owner, lease.ends = nil, 0 end
+  local lease = self.lease
+  if lease.owner == self then lease.owner, lease.ends = nil, 0 end
 end
 
 return Memory

@@ -91,14 +91,13 @@ static struct candidate *check_candidate(lua_State *L)
     return candidate;
 }
 
-/* election.new(object) -> handle, or nil, message, code. The object is anchored until the election
- * finishes. */
+/* election.new(object, options) -> handle, or nil, message, code. The object is anchored until the
+ * election finishes. */
 static int election_new(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
-    lua_getfield(L, 1, "options");
     luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
     struct candidate_config config = {0};
     lua_getfield(L, 2, "name");
     config.name = luaL_checkstring(L, 3);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/shared.h"
 #include "candidate/deadmen.h"
 #include "candidate/feed.h"
 #include "candidate/handlers.h"
@@ -208,6 +209,15 @@ static bool take_node(struct candidate *candidate, const struct candidate_config
     return candidate->own_node != NULL && candidate->key != NULL;
 }
 
+/* Thousands of elections differ in what the core reads once, and in nothing else. */
+static const struct election_config *share_config(const struct election_config *config)
+{
+    struct election_config same = *config;
+    same.claim_delay_ns = 0;
+    same.seed = 0;
+    return shared_hold(&same, sizeof(same));
+}
+
 struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
                                 const struct candidate_config *config, struct crown_error *err)
 {
@@ -218,18 +228,20 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
         candidate->name = strdup(config->name);
-        candidate->oracle = strdup(config->oracle);
+        candidate->oracle = shared_text(config->oracle);
+        candidate->config = share_config(&config->election);
     } else {
         child_options_free(config->child);
         child_options_free(config->follower_child);
     }
     if (candidate == NULL || candidate->name == NULL || candidate->oracle == NULL ||
-        !take_node(candidate, config)) {
+        candidate->config == NULL || !take_node(candidate, config)) {
         error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
         goto fail;
     }
     if (election_init(&candidate->election, &config->election, err) < 0)
         goto fail;
+    election_share(&candidate->election, candidate->config);
     candidate->env = env;
     candidate->has_won = config->has_won;
     candidate->has_lost = config->has_lost;
@@ -271,10 +283,11 @@ void candidate_free(struct candidate *candidate)
     scope_free(candidate->scope); /* of one that could not be made */
     child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
-    free(candidate->leader);
-    free(candidate->told.leader);
+    shared_release(candidate->leader);
+    shared_release(candidate->told.leader);
     outage_forget(candidate);
-    free(candidate->oracle);
+    shared_release(candidate->oracle);
+    shared_release(candidate->config);
     free(candidate->own_node);
     free(candidate->key);
     free(candidate->name);

@@ -1,8 +1,8 @@
 #include "candidate/leader.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/shared.h"
 #include "candidate/env.h"
 #include "candidate/handlers.h"
 #include "candidate/state.h"
@@ -18,8 +18,8 @@ void leader_remember(struct candidate *candidate, const char *node, uint64_t epo
                      int64_t expires_ns)
 {
     if (!same(node, candidate->leader)) {
-        free(candidate->leader);
-        candidate->leader = node != NULL ? strdup(node) : NULL;
+        shared_release(candidate->leader);
+        candidate->leader = shared_text(node);
     }
     candidate->leader_epoch = epoch;
     candidate->leader_expires_ns =
@@ -52,8 +52,8 @@ void leader_tell(struct candidate *candidate)
             told->epoch = status.leader_epoch;
         return;
     }
-    free(told->leader);
-    told->leader = strdup(status.leader);
+    shared_release(told->leader);
+    told->leader = shared_text(status.leader);
     told->epoch = status.leader_epoch;
     bool own = status.view.phase == ELECTION_LEADING;
     telemetry_emit_at(candidate->env->telemetry, own ? LOG_DEBUG : LOG_INFO, &candidate->source,

@@ -59,7 +59,8 @@ struct candidate {
     char *own_node;         /* NULL: the runtime's */
     char *key;              /* name and node, where it has a node of its own */
     struct candidate *twin; /* another candidate of the same election here: candidates.c */
-    char *oracle;
+    const char *oracle;     /* shared, as `config`, `leader` and `told.leader` */
+    const struct election_config *config;
     struct election election;
     struct loop_deadline timer;
     int object; /* registry reference of the Lua object */
@@ -79,11 +80,11 @@ struct candidate {
     struct mailbox mailbox; /* for handle_info */
 
     /* Who leads, as far as is known. */
-    char *leader;
+    const char *leader;
     uint64_t leader_epoch;
     int64_t leader_expires_ns;
     struct told { /* the leader that was told of last */
-        char *leader;
+        const char *leader;
         uint64_t epoch;
     } told;
 

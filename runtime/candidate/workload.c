@@ -123,7 +123,7 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     free(workload);
     if (!standing)
         candidate_feed(candidate, &event);
-    else if (by_itself && candidate->election.config.restart == ELECTION_RESTART_FINISH)
+    else if (by_itself && candidate->election.config->restart == ELECTION_RESTART_FINISH)
         candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
@@ -237,15 +237,14 @@ static void end(struct scope_member *member)
 {
     struct workload *workload = container_of(member, struct workload, member);
     const struct candidate *candidate = workload->candidate;
-    const struct election_schedule *schedule = &candidate->election.schedule;
+    int64_t patience_ns = candidate->election.stop_timeout_ns;
     int64_t now_ns = loop_now(candidate->env->loop);
     workload->stop_requested = true;
     if (candidate->standing != workload)
         child_stop(&workload->child, now_ns);
     else
         child_stop(&workload->child,
-                   clock_add_ns(now_ns, schedule->stop_timeout_ns > 0 ? schedule->stop_timeout_ns
-                                                                      : STOP_TIMEOUT_DEFAULT_NS));
+                   clock_add_ns(now_ns, patience_ns > 0 ? patience_ns : STOP_TIMEOUT_DEFAULT_NS));
 }
 
 static void set_instants(struct scope_member *member, const struct scope_instants *instants)

@@ -56,13 +56,13 @@ void call_release(struct step *step)
     assert(election->hold != ELECTION_HOLD_NO);
     election->left = election->stop;
     call_start(step, ELECTION_CALL_ABDICATE,
-               clock_add_ns(step->now, election->config.call_timeout_ns));
+               clock_add_ns(step->now, election->config->call_timeout_ns));
 }
 
 int64_t call_term_until(const struct step *step)
 {
     const struct election *election = step->election;
-    int64_t until_ns = clock_add_ns(step->now, election->config.call_timeout_ns);
+    int64_t until_ns = clock_add_ns(step->now, election->config->call_timeout_ns);
     if (election->stop_at_ns == TIME_NEVER)
         return until_ns;
     int64_t left_ns = election->stop_at_ns - step->now;

@@ -325,7 +325,8 @@ int election_init(struct election *election, const struct election_config *confi
         timing_schedule(&config->timing, 0, config->timing.lease_ns / 3, &schedule, err) < 0)
         return -1;
     memset(election, 0, sizeof(*election));
-    election->config = *config;
+    election->config = config;
+    election->claim_delay_ns = config->claim_delay_ns;
     election->phase = ELECTION_INIT;
     election->armed_ns = TIME_NEVER;
     election->next_claim_ns = TIME_NEVER;
@@ -334,6 +335,11 @@ int election_init(struct election *election, const struct election_config *confi
     election->deadline_ns = election->cool_until_ns = election->lost_until_ns = TIME_NEVER;
     random_seed(&election->random, config->seed);
     return 0;
+}
+
+void election_share(struct election *election, const struct election_config *same)
+{
+    election->config = same;
 }
 
 void election_step(struct election *election, const struct election_event *event,

@@ -140,7 +140,7 @@ enum election_restart {
 
 struct election_config {
     struct election_timing timing; /* validated by timing_check, see timing.h */
-    int64_t claim_delay_ns;        /* before the first claim */
+    int64_t claim_delay_ns;        /* before a first claim */
     int64_t retry_ns;              /* between claims where the oracle names no instant */
     int64_t cool_down_ns;          /* between granted and acting */
     int64_t call_timeout_ns;       /* the most that one oracle call may take */
@@ -226,11 +226,15 @@ struct election_view {
 
 /**
  * Makes an election in phase INIT.
- * @param config copied.
+ * @param config outlives the election, or what election_share gives it instead.
  * @return 0, or -1 with ERROR_USAGE where the timing could overlap (the message shows the sum).
  */
 int election_init(struct election *election, const struct election_config *config,
                   struct crown_error *err);
+
+/** Gives an election another copy of its configuration. `claim_delay_ns` and `seed` may be others
+ * there: they are read in election_init alone, so that elections that differ in these can share. */
+void election_share(struct election *election, const struct election_config *same);
 
 /**
  * The transition: total, every phase x event pair is defined (a table in election.c).

@@ -18,8 +18,8 @@ void following_start(struct step *step)
 {
     struct election *election = step->election;
     election->since_ns = step->now;
-    election->next_claim_ns = clock_add_ns(step->now, election->config.claim_delay_ns);
-    election->child.waits = election->config.has_follower_child;
+    election->next_claim_ns = clock_add_ns(step->now, election->claim_delay_ns);
+    election->child.waits = election->config->has_follower_child;
 }
 
 /* A claim was answered, and not by a grant. */
@@ -44,9 +44,9 @@ static void claim_at_expiry(struct step *step, int64_t expires_ns)
 static void claim_after_backoff(struct step *step)
 {
     struct election *election = step->election;
-    int64_t most = election->config.retry_ns * BACKOFF_MOST;
+    int64_t most = election->config->retry_ns * BACKOFF_MOST;
     election->retry_after_ns = election->retry_after_ns == 0
-                                   ? election->config.retry_ns
+                                   ? election->config->retry_ns
                                    : earlier(election->retry_after_ns * 2, most);
     election->next_claim_ns = clock_add_ns(step->now, jittered(election, election->retry_after_ns));
     election->watching = false;
@@ -65,7 +65,7 @@ void following_denied(struct step *step)
     election->retry_after_ns = 0;
     if (!forgot)
         step_emit(step, ELECTION_NOTICE_REJECTED);
-    if (!election->config.monitor_leader && !forgot) {
+    if (!election->config->monitor_leader && !forgot) {
         election->next_claim_ns = TIME_NEVER; /* until handle_info says so */
         return;
     }
@@ -74,7 +74,7 @@ void following_denied(struct step *step)
         return;
     }
     int64_t retry_ns =
-        told && event->denial.retry_ns > 0 ? event->denial.retry_ns : election->config.retry_ns;
+        told && event->denial.retry_ns > 0 ? event->denial.retry_ns : election->config->retry_ns;
     election->next_claim_ns = clock_add_ns(step->now, jittered(election, retry_ns));
     election->watching = false;
 }
@@ -104,7 +104,7 @@ static bool forgot(struct step *step, const struct election_schedule *schedule)
     child_waits_no_more(step);
     election->highest_epoch = epoch - 1; /* its new life is believed after the sit-out */
     hold_perhaps(step);
-    int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config.retry_ns;
+    int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config->retry_ns;
     election->next_claim_ns = clock_add_ns(step->now, wait);
     lease_sit_out(step, election->next_claim_ns);
     return true;
@@ -115,7 +115,7 @@ void following_granted(struct step *step, enum election_call kind)
     struct election *election = step->election;
     struct election_schedule schedule;
     const uint64_t epoch = step->event->grant.epoch;
-    int usable = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
+    int usable = timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
                                  step->event->grant.refresh_ns, &schedule, NULL);
     if (usable < 0 && schedule.ttl_ns == 0) {
         following_unknown(step); /* too short for anything: give it back */
@@ -149,7 +149,7 @@ static void settle_stop(struct step *step)
     if (election->call.kind != ELECTION_CALL_ABDICATE)
         call_cancel(step);
     child_end(step);
-    if (election->config.leaves && !election->left)
+    if (election->config->leaves && !election->left)
         hold_perhaps(step);
     if (election->call.kind == ELECTION_CALL_NONE && election->hold != ELECTION_HOLD_NO)
         call_release(step);
@@ -162,7 +162,7 @@ static void settle_stop(struct step *step)
 void following_settle(struct step *step)
 {
     struct election *election = step->election;
-    int64_t until_ns = clock_add_ns(step->now, election->config.call_timeout_ns);
+    int64_t until_ns = clock_add_ns(step->now, election->config->call_timeout_ns);
     if (election->stop) {
         settle_stop(step);
         return;

@@ -10,7 +10,7 @@ static void begin_acting(struct step *step)
     election->cool_until_ns = TIME_NEVER;
     child_end(step);
     election->child.restarts = 0;
-    election->child.start_at_ns = election->config.has_child ? step->now : TIME_NEVER;
+    election->child.start_at_ns = election->config->has_child ? step->now : TIME_NEVER;
 }
 
 void leading_begin(struct step *step)
@@ -20,12 +20,12 @@ void leading_begin(struct step *step)
     election->last_reason = ELECTION_REASON_NONE;
     lease_tell(step);
     step_emit(step, ELECTION_NOTICE_CLAIMED);
-    if (election->config.cool_down_ns == 0) {
+    if (election->config->cool_down_ns == 0) {
         begin_acting(step);
         return;
     }
     step_phase(step, ELECTION_COOLING);
-    election->cool_until_ns = clock_add_ns(step->now, election->config.cool_down_ns);
+    election->cool_until_ns = clock_add_ns(step->now, election->config->cool_down_ns);
 }
 
 void leading_granted(struct step *step)

@@ -22,7 +22,8 @@ bool lease_take(struct step *step, const struct election_schedule *schedule, int
     int64_t stop_at_ns = clock_add_ns(sent_ns, schedule->stop_at_ns);
     if (step->now >= stop_at_ns)
         return false;
-    election->schedule = *schedule;
+    election->refresh_ns = schedule->refresh_ns;
+    election->stop_timeout_ns = schedule->stop_timeout_ns;
     election->refresh_at_ns = refresh_at(sent_ns, schedule->refresh_ns);
     election->stop_at_ns = stop_at_ns;
     election->kill_at_ns = clock_add_ns(sent_ns, schedule->kill_at_ns);
@@ -45,7 +46,7 @@ void lease_unknown(struct step *step, enum election_call kind)
     struct election *election = step->election;
     if (kind != ELECTION_CALL_REFRESH)
         return;
-    int64_t most = election->schedule.refresh_ns;
+    int64_t most = election->refresh_ns;
     election->uncertain_ns = election->uncertain_ns == 0
                                  ? earlier(UNCERTAIN_FIRST_NS, most)
                                  : earlier(election->uncertain_ns * 2, most);
@@ -57,7 +58,7 @@ bool lease_refreshed(struct step *step)
 {
     struct election *election = step->election;
     struct election_schedule schedule;
-    int fits = timing_schedule(&election->config.timing, step->event->grant.ttl_ns,
+    int fits = timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
                                step->event->grant.refresh_ns, &schedule, NULL);
     if ((fits < 0 && schedule.ttl_ns == 0) ||
         !lease_take(step, &schedule, election->call.sent_ns)) {

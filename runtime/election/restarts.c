@@ -33,39 +33,45 @@ void child_end(struct step *step)
     /* The keeper takes the earlier of this and the lease's own kill instant, which refreshes move
      * on. */
     step_act(step, ELECTION_ACTION_STOP_CHILD)->kill_at_ns = clock_add_ns(
-        step->now,
-        election->schedule.stop_timeout_ns > 0 ? election->schedule.stop_timeout_ns : 5 * NS_PER_S);
+        step->now, election->stop_timeout_ns > 0 ? election->stop_timeout_ns : 5 * NS_PER_S);
+}
+
+/* Of about 67 ms, of which 32 bits last for nine years: what is counted is restarts within seconds
+ * or more, and ten thousand elections have room for sixteen each. */
+static uint32_t ticks(int64_t ns)
+{
+    return (uint32_t)(ns >> 26);
 }
 
 /* Notes a restart. @return false when they are used up. */
 static bool restart_allowed(struct step *step)
 {
     struct election *election = step->election;
-    int64_t since = step->now - election->config.restart_within_ns;
+    uint32_t now = ticks(step->now), within = ticks(election->config->restart_within_ns);
     unsigned kept = 0;
     for (unsigned i = 0; i < election->child.restarts; i++)
-        if (election->child.restarted_ns[i] > since)
-            election->child.restarted_ns[kept++] = election->child.restarted_ns[i];
+        if (now - election->child.restarted[i] <= within)
+            election->child.restarted[kept++] = election->child.restarted[i];
     election->child.restarts = kept;
-    if (kept >= election->config.restart_max || kept >= ELECTION_MAX_RESTARTS)
+    if (kept >= election->config->restart_max || kept >= ELECTION_MAX_RESTARTS)
         return false;
-    election->child.restarted_ns[election->child.restarts++] = step->now;
+    election->child.restarted[election->child.restarts++] = now;
     return true;
 }
 
 static void restart(struct step *step)
 {
     struct election *election = step->election;
-    int64_t pause = election->config.restart_backoff_first_ns;
+    int64_t pause = election->config->restart_backoff_first_ns;
     for (unsigned i = 1; i < election->child.restarts; i++)
-        pause = earlier(pause * 2, election->config.restart_backoff_most_ns);
+        pause = earlier(pause * 2, election->config->restart_backoff_most_ns);
     election->child.start_at_ns = clock_add_ns(step->now, pause);
 }
 
 static enum child_outcome leader_ended(struct step *step)
 {
     struct election *election = step->election;
-    enum election_restart policy = election->config.restart;
+    enum election_restart policy = election->config->restart;
     if (step->event->child.untold)
         return CHILD_FAILED;
     if (policy == ELECTION_RESTART_FINISH)
@@ -84,7 +90,7 @@ static enum child_outcome leader_ended(struct step *step)
 static void follower_ended(struct step *step)
 {
     struct election *election = step->election;
-    enum election_restart policy = election->config.restart;
+    enum election_restart policy = election->config->restart;
     if (!step->event->child.failed && policy != ELECTION_RESTART_PERMANENT)
         return;
     if (policy == ELECTION_RESTART_TEMPORARY || policy == ELECTION_RESTART_FINISH)
@@ -94,7 +100,7 @@ static void follower_ended(struct step *step)
         return;
     }
     election->child.restarts = 0;
-    election->child.start_at_ns = clock_add_ns(step->now, election->config.restart_within_ns);
+    election->child.start_at_ns = clock_add_ns(step->now, election->config->restart_within_ns);
 }
 
 enum child_outcome child_ended(struct step *step)

@@ -44,6 +44,6 @@ void stage_enter(struct step *step, enum election_stage stage)
 void hold_perhaps(struct step *step)
 {
     struct election *election = step->election;
-    if (election->hold == ELECTION_HOLD_NO && election->config.has_abdicate)
+    if (election->hold == ELECTION_HOLD_NO && election->config->has_abdicate)
         election->hold = ELECTION_HOLD_PERHAPS;
 }

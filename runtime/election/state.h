@@ -37,9 +37,10 @@ enum election_hold {
 };
 
 struct election {
-    struct election_config config;
+    const struct election_config *config; /* its owner's */
     enum election_phase phase;
     int64_t since_ns;
+    int64_t claim_delay_ns;
     struct random random;
     int64_t armed_ns; /* what the last ARM_TIMER said */
     bool stop;        /* the user's stop: nothing but FINISHED follows */
@@ -65,8 +66,8 @@ struct election {
     enum election_hold hold;
     enum election_stage stage;
     uint64_t epoch, terms;
-    uint64_t highest_epoch; /* that the store has told of; lower after it forgot */
-    struct election_schedule schedule;
+    uint64_t highest_epoch;              /* that the store has told of; lower after it forgot */
+    int64_t refresh_ns, stop_timeout_ns; /* as the last grant laid them out */
     int64_t refresh_at_ns, stop_at_ns, kill_at_ns, deadline_ns;
     int64_t uncertain_ns; /* the backoff after an unknown refresh; 0: none */
     int64_t cool_until_ns;
@@ -86,7 +87,7 @@ struct election {
         bool waits;          /* the follower's: for the first answer, which may make a leader */
         int64_t start_at_ns; /* TIME_NEVER: no start is due */
         unsigned restarts;   /* how many of the instants below count */
-        int64_t restarted_ns[ELECTION_MAX_RESTARTS];
+        uint32_t restarted[ELECTION_MAX_RESTARTS]; /* in ticks: restarts.c */
     } child;
 };
 

@@ -7,11 +7,11 @@ static int64_t stand_back(const struct election *election, enum election_reason 
     switch (reason) {
     case ELECTION_REASON_CHILD_FAILED:
     case ELECTION_REASON_HANDLER_FAILED:
-        return election->config.restart_within_ns; /* let another node try */
+        return election->config->restart_within_ns; /* let another node try */
     case ELECTION_REASON_DENIED:
         return 0;
     default:
-        return election->config.retry_ns;
+        return election->config->retry_ns;
     }
 }
 
@@ -79,7 +79,7 @@ static void run_lost(struct step *step)
                        ? step->now + (election->deadline_ns - step->now) / 2
                        : TIME_NEVER;
     election->lost_until_ns =
-        earlier(bound_ns, clock_add_ns(step->now, election->config.lost_timeout_ns));
+        earlier(bound_ns, clock_add_ns(step->now, election->config->lost_timeout_ns));
     struct election_action *action = step_act(step, ELECTION_ACTION_RUN_LOST);
     action->until_ns = election->lost_until_ns;
     action->reason = election->reason;
@@ -92,7 +92,7 @@ void stepping_owed(struct step *step)
     struct election *election = step->election;
     step_phase(step, ELECTION_STEPPING);
     election->reason = election->last_reason = ELECTION_REASON_RUNTIME_DIED;
-    election->reclaim_ns = clock_add_ns(step->now, election->config.claim_delay_ns);
+    election->reclaim_ns = clock_add_ns(step->now, election->claim_delay_ns);
     election->term_gone = true;
     call_cancel(step); /* of a message that came before the start */
     run_lost(step);
@@ -116,8 +116,8 @@ static void leave(struct step *step)
     election->child.restarts = 0;
     /* Nothing was asked yet by a runtime that only had to tell of the term before it. */
     bool asked = election->reason != ELECTION_REASON_RUNTIME_DIED;
-    election->child.waits = election->config.has_follower_child && !asked;
-    bool due = election->config.has_follower_child && asked &&
+    election->child.waits = election->config->has_follower_child && !asked;
+    bool due = election->config->has_follower_child && asked &&
                (!election->child.running || election->child.stopping);
     election->child.start_at_ns = due ? step->now : TIME_NEVER;
     step_phase(step, ELECTION_FOLLOWING);
@@ -130,7 +130,7 @@ static void settle_lease(struct step *step)
     struct election *election = step->election;
     call_cancel(step);
     (void)step_act(step, ELECTION_ACTION_CLEAR_DEADLINE);
-    if (election->hold == ELECTION_HOLD_NO || !election->config.has_abdicate) {
+    if (election->hold == ELECTION_HOLD_NO || !election->config->has_abdicate) {
         election->hold = ELECTION_HOLD_NO;
         leave(step);
         return;
@@ -148,7 +148,7 @@ static void refresh_on(struct step *step)
     if (election->hold != ELECTION_HOLD_YES || election->reason == ELECTION_REASON_EXPIRED ||
         step->now >= election->kill_at_ns)
         return;
-    int64_t until_ns = clock_add_ns(step->now, election->config.call_timeout_ns);
+    int64_t until_ns = clock_add_ns(step->now, election->config->call_timeout_ns);
     call_start(step, ELECTION_CALL_REFRESH, earlier(until_ns, election->kill_at_ns));
 }
 

@@ -107,7 +107,7 @@ void announce_begin(struct candidate_env *env, struct link *link, const char *wh
 
 void announce_change(struct candidate_env *env)
 {
-    if (announcement.env == NULL || announcement.due.armed)
+    if (announcement.env == NULL || loop_at_armed(&announcement.due))
         return;
     /* Soon enough for people, and seldom enough where thousands change. */
     loop_at(env->loop, &announcement.due, clock_add_ns(announcement.told_ns, PAUSE_NS));

@@ -200,7 +200,7 @@ static void want(struct wanted *wanted)
         return;
     }
     list_append(&host->waiting, &wanted->link);
-    if (host->count > 0 && !host->patience.armed)
+    if (host->count > 0 && !loop_at_armed(&host->patience))
         loop_at(host->hosts->loop, &host->patience,
                 clock_add_ns(loop_now(host->hosts->loop), PATIENCE_NS));
 }

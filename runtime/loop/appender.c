@@ -161,7 +161,7 @@ void appender_add(struct appender *appender, const char *text, size_t size)
     if (appender->waiting.size + size > APPENDER_WAITING_MOST ||
         buffer_append(&appender->waiting, text, size) < 0)
         return;
-    if (appender->helper == NULL && !appender->gathered.armed)
+    if (appender->helper == NULL && !loop_at_armed(&appender->gathered))
         gather(appender);
 }
 

@@ -98,7 +98,6 @@ static void fire_due(struct loop *loop)
     while ((top = heap_top(&loop->deadlines)) != NULL && top->key <= now) {
         struct loop_deadline *deadline = of_node(top);
         heap_remove(&loop->deadlines, top);
-        deadline->armed = false;
         deadline->fire(deadline);
         loop_progress(loop);
     }
@@ -270,14 +269,16 @@ void loop_at(struct loop *loop, struct loop_deadline *deadline, int64_t at_ns)
     }
     if (heap_set(&loop->deadlines, &deadline->node, at_ns) < 0)
         abort(); /* no memory for one pointer: crash and be restarted rather than miss a deadline */
-    deadline->armed = true;
-    deadline->at_ns = at_ns;
 }
 
 void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline)
 {
     heap_remove(&loop->deadlines, &deadline->node);
-    deadline->armed = false;
+}
+
+bool loop_at_armed(const struct loop_deadline *deadline)
+{
+    return deadline->node.place != 0;
 }
 
 static void io_ready(struct ev_loop *ev, ev_io *io, int events)

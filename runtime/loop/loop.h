@@ -26,9 +26,7 @@ struct loop_job {
 /** An absolute instant on CLOCK_BOOTTIME. Embed it; zero-initialise before first use. */
 struct loop_deadline {
     void (*fire)(struct loop_deadline *deadline); /* called from the loop, not from the run queue */
-    struct heap_node node;
-    int64_t at_ns;
-    bool armed;
+    struct heap_node node;                        /* its key is the instant */
 };
 
 #define LOOP_READ 1u
@@ -62,6 +60,7 @@ void loop_unpost(struct loop *loop, struct loop_job *job);
 /** Arms, or moves, a deadline; TIME_NEVER disarms. O(log n). */
 void loop_at(struct loop *loop, struct loop_deadline *deadline, int64_t at_ns);
 void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline);
+bool loop_at_armed(const struct loop_deadline *deadline);
 
 /** Starts, or changes, watching `watch->fd` for `events`; 0 stops. Re-registers with the kernel
  * even when the number is the same: libpq closes and reopens a socket under one number. */

@@ -227,7 +227,7 @@ struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const ch
     int64_t at = clock_add_ns(loop_now(loop), window_ns);
     if (group->count == POSTGRES_BATCH_MOST)
         send(batch);
-    else if (!batch->due.armed || at < batch->due.at_ns)
+    else if (!loop_at_armed(&batch->due) || at < batch->due.node.key)
         loop_at(loop, &batch->due, at);
     return call;
 }

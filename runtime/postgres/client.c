@@ -147,7 +147,7 @@ static void session_closed(void *context, const struct crown_error *err)
     const struct crown_error why = *err; /* the session's own, which ends here */
     client->lost_in_transaction = postgres_session_in_transaction(client->session);
     drop_session(client);
-    client->died_young = !client->admitted || client->settled.armed;
+    client->died_young = !client->admitted || loop_at_armed(&client->settled);
     loop_at_cancel(client->loop, &client->settled);
     tell_broken(client, &why);
     client->events.closed(client->events.context, generation, &why);
@@ -248,7 +248,7 @@ void postgres_client_admit(struct postgres_client *client, uint64_t generation,
 static void connect_now(struct postgres_client *client)
 {
     struct crown_error err;
-    if (client->connect != NULL || client->session != NULL || client->retry.armed)
+    if (client->connect != NULL || client->session != NULL || loop_at_armed(&client->retry))
         return;
     mark(client);
     client->connect = postgres_connect(client->loop, client->url, client->connect_timeout_ns,
@@ -282,7 +282,8 @@ static void patience_over(struct loop_deadline *patience)
 static void enqueue(struct postgres_client *client, struct postgres_request *request)
 {
     int64_t at = clock_add_ns(loop_now(client->loop), request->timeout_ns);
-    if (list_empty(&client->queue) || at < client->patience.at_ns || !client->patience.armed)
+    if (list_empty(&client->queue) || at < client->patience.node.key ||
+        !loop_at_armed(&client->patience))
         loop_at(client->loop, &client->patience, at);
     list_append(&client->queue, &request->link);
     connect_now(client);
@@ -446,7 +447,7 @@ static const char *state_of(const struct postgres_client *client)
         return client->last_error.code != ERROR_NONE ? "broken" : "idle";
     if (!client->admitted)
         return "setting up";
-    return client->settled.armed ? "open" : "proven";
+    return loop_at_armed(&client->settled) ? "open" : "proven";
 }
 
 void postgres_client_condition(const struct postgres_client *client,

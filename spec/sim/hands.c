@@ -103,7 +103,8 @@ static void set_deadline(struct world *world, unsigned who, const struct electio
     struct candidate *candidate = &world->candidates[who];
     const struct mutate_clock clock = {.now_ns = local_now(world, candidate),
                                        .sent_ns = candidate->sent_ns,
-                                       .foreign_ns = world->now};
+                                       .foreign_ns = world->now,
+                                       .ttl_ns = world->store.ttl_ns};
     candidate->kill_at_ns =
         mutate_instant(world->mutation, &candidate->core, action->kill_at_ns, &clock);
     candidate->deadline_ns =

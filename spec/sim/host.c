@@ -162,16 +162,17 @@ void host_start_runtime(struct world *world, unsigned who)
 {
     struct candidate *candidate = &world->candidates[who];
     struct crown_error err;
-    struct election_config config = world->config;
-    config.seed = random_next(&world->random);
     if (candidate->finished || candidate->up)
         return;
     if (candidate->child || term_exists(candidate)) {
         (void)plan(world, world->now + 10 * NS_PER_MS, RESTART, who); /* its trees still die */
         return;
     }
+    struct election_config config = world->config;
+    config.seed = random_next(&world->random);
     if (election_init(&candidate->core, &config, &err) < 0)
         abort();
+    election_share(&candidate->core, &world->config);
     candidate->up = true;
     candidate->known_life =
         world->now > world->forgot_at + world->store.ttl_ns ? world->store.life : 0;

@@ -93,7 +93,7 @@ void mutate_after(enum mutation mutation, struct election *core, int64_t now_ns)
     case MUTATE_LATE_FOLLOWER:
         if (core->watching && core->next_claim_ns != TIME_NEVER) {
             core->watching = false;
-            core->next_claim_ns += core->config.retry_ns;
+            core->next_claim_ns += core->config->retry_ns;
         }
         break;
     case MUTATE_NO_REFRESH_STEPPING:
@@ -105,6 +105,13 @@ void mutate_after(enum mutation mutation, struct election *core, int64_t now_ns)
     }
 }
 
+static int64_t margin_ns(const struct election *core, int64_t ttl_ns)
+{
+    struct election_schedule schedule;
+    (void)timing_schedule(&core->config->timing, ttl_ns, core->refresh_ns, &schedule, NULL);
+    return schedule.margin_ns;
+}
+
 int64_t mutate_instant(enum mutation mutation, const struct election *core, int64_t at_ns,
                        const struct mutate_clock *clock)
 {
@@ -114,9 +121,9 @@ int64_t mutate_instant(enum mutation mutation, const struct election *core, int6
     case MUTATE_LATE_ANCHOR:
         return at_ns + clock->now_ns - clock->sent_ns;
     case MUTATE_NO_MARGIN:
-        return at_ns + core->schedule.margin_ns;
+        return at_ns + margin_ns(core, clock->ttl_ns);
     case MUTATE_NO_LEAD:
-        return at_ns + core->schedule.lead_ns;
+        return at_ns + core->deadline_ns - core->kill_at_ns;
     case MUTATE_FOREIGN_CLOCK:
         return at_ns - clock->now_ns + clock->foreign_ns;
     default:

@@ -52,6 +52,7 @@ void mutate_after(enum mutation mutation, struct election *core, int64_t now_ns)
 struct mutate_clock {
     int64_t now_ns, sent_ns; /* the candidate's clock, and when it asked */
     int64_t foreign_ns;      /* another's clock */
+    int64_t ttl_ns;          /* the store's */
 };
 /** @return an instant of a lease as a keeper is told it. */
 int64_t mutate_instant(enum mutation mutation, const struct election *core, int64_t at_ns,

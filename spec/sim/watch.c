@@ -73,7 +73,7 @@ static const char *takes_lease(struct watch *watch, const struct watched *now,
 static void gives_up_call(struct watch *watch, const struct watched *now)
 {
     if (now->in_flight == STORE_CLAIM)
-        watch->unsure = now->core->config.has_abdicate;
+        watch->unsure = now->core->config->has_abdicate;
     if (now->in_flight == STORE_REFRESH)
         watch->refresh_due_ns = clock_add_ns(now->now_ns, watch->refresh_ns);
 }
@@ -130,7 +130,7 @@ static void note_denial(struct watch *watch, const struct watched *now,
     if (event->denial.amnesia)
         watch->sit_out_ns = later(watch->sit_out_ns, ends_ns);
     if (followed && now->in_flight == STORE_NOTHING && event->denial.expires_ns >= 0 &&
-        now->core->config.monitor_leader)
+        now->core->config->monitor_leader)
         watch->claim_due_ns = ends_ns;
 }
 

@@ -57,7 +57,7 @@ local function check_programs(election)
 end
 
 local function warnings_of(election)
-  local warnings = election.module.warnings
+  local warnings = election.common.module.warnings
   return warnings and election.state ~= oracle.IGNORE and warnings(election.state) or {}
 end
 
@@ -90,7 +90,7 @@ local function declare_run(options, words)
 end
 
 local function ask_store(election)
-  local module, opts = election.module, election.oracle_options
+  local module, opts = election.common.module, election.oracle_options
   return election.state ~= oracle.IGNORE and store_check.ask(module, opts) or nil
 end
 

@@ -4,6 +4,7 @@
 local usage = require "crown.check.usage"
 
 local handlers = {}
+local NONE = { functions = {}, has_state = false } -- shared: most of many thousands of elections have no handlers
 local KNOWN = { "init", "won", "lost", "leader", "campaign" }
 
 local function load_table(where, given)
@@ -42,7 +43,8 @@ end
 -- @tparam table opts what `init` gets
 -- @treturn table `{ functions =, has_state =, state = }`
 function handlers.check(where, given, opts)
-  local loaded = given and load_table(where, given) or {}
+  if not given then return NONE end
+  local loaded = load_table(where, given)
   check_functions(where, loaded)
   if type(given) == "table" and getmetatable(given) == nil then check_names(where, given) end
   local prepared = { functions = loaded, has_state = loaded.init ~= nil }

@@ -10,21 +10,16 @@
 #include "election/state.h"
 #include "scenario.h"
 
-static struct election_config config(void)
-{
-    struct election_config with = scenario_config();
-    with.has_follower_child = true;
-    with.restart_max = 3;
-    return with;
-}
-
 /* An election brought to a phase by ordinary events. */
 static void bring_to(struct election *election, enum election_phase phase)
 {
-    struct election_config with = config();
+    static struct election_config with;
     struct election_actions actions;
     struct crown_error err;
     struct election_event event = {.type = ELECTION_EVENT_START, .at_ns = NS_PER_S};
+    with = scenario_config();
+    with.has_follower_child = true;
+    with.restart_max = 3;
     with.claim_delay_ns = phase == ELECTION_INIT ? NS_PER_S : 0;
     with.cool_down_ns = phase == ELECTION_COOLING ? NS_PER_S : 0;
     assert_int_equal(election_init(election, &with, &err), 0);

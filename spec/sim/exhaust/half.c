@@ -91,8 +91,10 @@ void half_lost_returns(struct half *half)
 
 static void set_deadline(struct half *half, const struct election_action *action)
 {
-    const struct mutate_clock clock = {
-        .now_ns = NOW_NS, .sent_ns = half->sent_ns, .foreign_ns = NOW_NS + TTL_NS};
+    const struct mutate_clock clock = {.now_ns = NOW_NS,
+                                       .sent_ns = half->sent_ns,
+                                       .foreign_ns = NOW_NS + TTL_NS,
+                                       .ttl_ns = TTL_NS};
     half->kill_at_ns = mutate_instant(run.bounds.mutation, &half->core, action->kill_at_ns, &clock);
     half->deadline_ns =
         mutate_instant(run.bounds.mutation, &half->core, action->deadline_ns, &clock);

@@ -58,7 +58,8 @@ void model_begin(struct model *model, const struct model_bounds *with)
 static const char *start(struct model *model, unsigned who, FILE *out)
 {
     struct half *half = &model->halves[who];
-    const struct election_config with = config();
+    static struct election_config with; /* the same for all */
+    with = config();
     if (election_init(&half->core, &with, NULL) < 0)
         abort();
     watch_begin(&half->watch);
