@@ -1,4 +1,4 @@
--- crown-lua status, abdicate and log-level: runtimes of this host; besides completions, manual pages and the service manager.
+-- crown-lua status, abdicate and log-level: runtimes of this host; besides manual pages and the service manager.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
@@ -133,42 +133,6 @@ describe("on this host", function()
     assert.is_nil(environment:find "NOTIFY_SOCKET")
     one:signal "TERM"
     eventually(function() return manager:output():find "STOPPING=1" end)
-  end)
-
-  it("shells complete commands, options and their values", function()
-    local function complete(...)
-      local words = table.concat({ ... }, " ")
-      local result = crown.exec { "bash", "-c", ([[source <(%s completion bash); COMP_WORDS=(%s); COMP_CWORD=%d
-        _crown_lua; echo "${COMPREPLY[@]}"]]):format(program, words, select("#", ...) - 1) }
-      return result.stdout
-    end
-    assert.equal("status\n", complete("crown-lua", "st"))
-    assert.equal("--restart\n", complete("crown-lua", "run", "--res"))
-    assert.equal("permanent\n", complete("crown-lua", "run", "--restart", "p"))
-    assert.matches("etcd: etcds: .*redis:", complete("crown-lua", "info", "--oracle", "''"))
-    assert.equal("etcd: etcds:\n", complete("crown-lua", "info", "--oracle", "et"))
-    assert.matches("__fish_seen_subcommand_from evict' %-l force", run({ "completion", "fish" }).stdout)
-    assert.matches("^#compdef crown%-lua", run({ "completion", "zsh" }).stdout)
-    assert.equal(2, run({ "completion", "csh" }).code)
-  end)
-
-  it("shells complete the names of elections, of those that run and of those that have", function()
-    local one = start "nightly-report"
-    start "other"
-    local function complete(...)
-      local words = { ... }
-      local result = crown.exec({ "bash", "-c", ([[source <(%s completion bash); COMP_WORDS=(%s %s); COMP_CWORD=%d
-        _crown_lua; echo "${COMPREPLY[@]}"]]):format(program, program, table.concat(words, " "), #words) },
-        { env = { CROWN_DIRECTORY = dir } })
-      return result.stdout
-    end
-    for _, verb in ipairs { "evict", "abdicate", "status", "history", "run" } do
-      assert.equal("nightly-report\n", complete(verb, "ni"))
-    end
-    one:signal "TERM"
-    one:wait(20)
-    assert.equal("nightly-report\n", complete("history", "ni"))
-    assert.equal("nightly-report\nother\n", call("completion", "names").stdout)
   end)
 
   it("status shows what is asked for, in the order that is asked for", function()

@@ -35,11 +35,22 @@ local function words(list, format)
   return table.concat(out, " ")
 end
 
--- Verbs whose word is the name of an election.
-local NAMED = { "evict", "abdicate", "status", "info", "history", "run" }
+local function name_of(verb)
+  return verb.name
+end
 
-local is_named = {}
-for _, name in ipairs(NAMED) do is_named[name] = true end
+-- Verbs whose word is the name of an election.
+local NAMED = { evict = true, abdicate = true, status = true, info = true, history = true, run = true }
+
+-- What the first word behind a verb may be, where that is one of a few.
+local function choices_of(verb)
+  if verb == "log-level" then return { "debug", "info", "warn", "error" } end
+  if verb == "completion" then return { "bash", "zsh", "fish", "names" } end
+  if verb ~= "help" then return nil end
+  local names = {}
+  for i, one in ipairs(verbs()) do names[i] = one.name end
+  return names
+end
 
 local function schemes()
   local list = {}
@@ -49,6 +60,14 @@ end
 
 local function dashed(option)
   return "--" .. option.name
+end
+
+-- The options of a verb, its own and those that it shares.
+local function options_of(verb)
+  local list = {}
+  for _, option in ipairs(verb.module.options or {}) do list[#list + 1] = option end
+  for _, option in ipairs(require("crown.command").common_of(verb.name)) do list[#list + 1] = option end
+  return list
 end
 
 local function values_of(lists)
@@ -83,12 +102,22 @@ function shells.names()
   return table.concat(names)
 end
 
+-- What bash offers as a verb's words: a case of its own for each kind.
+local function bash_words(verb)
+  local choices = choices_of(verb.name)
+  if choices then return ('COMPREPLY=($(compgen -W "%s" -- "$word"))'):format(table.concat(choices, " ")) end
+  if verb.name == "run" then return "_crown_lua_names || COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))" end
+  if verb.name == "check" then return "COMPREPLY=($(compgen -W run -- \"$word\") $(compgen -f -- \"$word\"))" end
+  return NAMED[verb.name] and "_crown_lua_names" or 'COMPREPLY=($(compgen -f -- "$word"))'
+end
+
 function shells.bash()
   local list, common = verbs()
-  local lists, cases = { common }, {}
+  local lists, cases, arguments = { common }, {}, {}
   for _, verb in ipairs(list) do
     lists[#lists + 1] = verb.module.options
-    cases[#cases + 1] = ('    %s) options="%s" ;;'):format(verb.name, words(verb.module.options, dashed))
+    cases[#cases + 1] = ('    %s) options="%s" ;;'):format(verb.name, words(options_of(verb), dashed))
+    arguments[#arguments + 1] = ("    %s) %s ;;"):format(verb.name, bash_words(verb))
   end
   local values = {}
   for _, option in ipairs(values_of(lists)) do
@@ -97,9 +126,14 @@ function shells.bash()
   end
   return ([=[
 # Completion of crown-lua for bash.
+_crown_lua_names() { # the first word behind the verb
+  [[ $before == "$verb" || $verb != run || $before == --* ]] || return 1
+  COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" completion names 2> /dev/null)" -- "$word"))
+}
 _crown_lua() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb="" options="" i
-  # A colon ends a word of readline's: redis:// is three of them.
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb="" options="@COMMON@" i
+  # An equals sign is a word of readline's, and so is a colon: redis:// is three of them.
+  if [[ $word == = ]]; then word=""; elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
   if [[ $word == : || $word == // ]]; then return; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case " @VERBS@ " in *" ${COMP_WORDS[i]} "*) verb=${COMP_WORDS[i]}; break ;; esac
@@ -112,23 +146,17 @@ _crown_lua() {
 @CASES@
   esac
   if [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "@COMMON@ $options" -- "$word"))
-  elif [[ -z $verb ]]; then
-    COMPREPLY=($(compgen -W "@VERBS@" -- "$word") $(compgen -f -X '!*.lua' -- "$word") $(compgen -d -S / -- "$word"))
-  elif [[ $verb == log-level ]]; then
-    COMPREPLY=($(compgen -W "debug info warn error" -- "$word"))
-  elif [[ $verb == completion ]]; then
-    COMPREPLY=($(compgen -W "bash zsh fish" -- "$word"))
-  elif [[ " @NAMED@ " == *" $verb "* ]] && ! [[ $verb == run && $before != run && $before != --* ]]; then
-    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" completion names 2> /dev/null)" -- "$word"))
-  else
-    COMPREPLY=($(compgen -f -- "$word"))
+    COMPREPLY=($(compgen -W "$options" -- "$word"))
+    return
   fi
+  case $verb in
+    "") COMPREPLY=($(compgen -W "@VERBS@" -- "$word") $(compgen -f -X '!*.lua' -- "$word") $(compgen -d -S / -- "$word")) ;;
+@ARGUMENTS@
+  esac
 }
 complete -o filenames -F _crown_lua crown-lua
-]=]):gsub("@(%u+)@", { VERBS = words(list, function(verb) return verb.name end), COMMON = words(common, dashed),
-    CASES = table.concat(cases, "\n"), VALUES = table.concat(values, "\n"), SCHEMES = schemes(),
-    NAMED = table.concat(NAMED, " ") })
+]=]):gsub("@(%u+)@", { VERBS = words(list, name_of), COMMON = words(common, dashed), CASES = table.concat(cases, "\n"),
+    VALUES = table.concat(values, "\n"), SCHEMES = schemes(), ARGUMENTS = table.concat(arguments, "\n") })
 end
 
 local function quoted(text)
@@ -145,33 +173,43 @@ local function zsh_option(option)
   return ("'--%s%s[%s]%s'"):format(option.name, option.value and "=" or "", quoted(option.help), value)
 end
 
-local NAMES = "'2:election:($(crown-lua completion names 2> /dev/null))' "
+-- What zsh offers as a verb's words.
+local function zsh_words(verb)
+  local choices = choices_of(verb.name)
+  if choices then return ("'2:word:(%s)'"):format(table.concat(choices, " ")) end
+  if verb.name == "check" then return "'2:app:_crown_lua_app' '*: :_files'" end
+  if not NAMED[verb.name] then return "'*: :_files'" end
+  local names = "'2:election:($(crown-lua completion names 2> /dev/null))'"
+  return verb.name == "run" and names .. " '3:command:_command_names -e' '*: :_files'" or names
+end
 
 function shells.zsh()
   local list, common = verbs()
   local names, cases = {}, {}
   for _, verb in ipairs(list) do
     names[#names + 1] = ("'%s:%s'"):format(verb.name, quoted(verb.module.summary))
-    cases[#cases + 1] = ("    %s) _arguments $common %s %s'*:: :_files' ;;"):format(verb.name,
-      words(verb.module.options, zsh_option), is_named[verb.name] and NAMES or "")
+    cases[#cases + 1] = ("    %s) _arguments '1: :' %s %s ;;"):format(verb.name, words(options_of(verb), zsh_option), zsh_words(verb))
   end
   return ([=[
 #compdef crown-lua
 # Completion of crown-lua for zsh.
+_crown_lua_app() {
+  compadd run
+  _files -g '*.lua'
+}
 _crown_lua() {
-  local -a common verbs
-  common=(@COMMON@)
+  local -a verbs
   verbs=(@NAMES@)
-  local verb=${words[(r)(@BAR@)]}
+  local state verb=${words[(r)(@BAR@)]}
   case $verb in
 @CASES@
-    *) _arguments $common '1: :->first' '*:: :_files' && return
+    *) _arguments @COMMON@ '1: :->first' '*: :_files' && return
        [[ $state == first ]] && { _describe command verbs; _files -g '*.lua' } ;;
   esac
 }
 _crown_lua "$@"
 ]=]):gsub("@(%u+)@", { COMMON = words(common, zsh_option), NAMES = table.concat(names, " "),
-    BAR = words(list, function(verb) return verb.name end):gsub(" ", "|"), CASES = table.concat(cases, "\n") })
+    BAR = words(list, name_of):gsub(" ", "|"), CASES = table.concat(cases, "\n") })
 end
 
 local function fish_option(option, condition)
@@ -187,20 +225,25 @@ local function fish_option(option, condition)
     (option.help:gsub("'", "\\'")))
 end
 
+-- What fish offers as a verb's words; nil: files.
+local function fish_words(verb)
+  local choices = choices_of(verb.name)
+  if choices then return ("-f -a '%s'"):format(table.concat(choices, " ")) end
+  if verb.name == "check" then return "-a run" end
+  return NAMED[verb.name] and (verb.name == "run" and "" or "-f ") .. "-a '(crown-lua completion names)'" or nil
+end
+
 function shells.fish()
   local list, common = verbs()
   local lines = { "# Completion of crown-lua for fish." }
-  for _, option in ipairs(common) do lines[#lines + 1] = fish_option(option, "") end
+  for _, option in ipairs(common) do lines[#lines + 1] = fish_option(option, " -n __fish_use_subcommand") end
   for _, verb in ipairs(list) do
     lines[#lines + 1] = ("complete -c crown-lua -n __fish_use_subcommand -a %s -d '%s'"):format(verb.name,
       (verb.module.summary:gsub("'", "\\'")))
-    if is_named[verb.name] then
-      lines[#lines + 1] = ("complete -c crown-lua -n '__fish_seen_subcommand_from %s' -f -a '(crown-lua completion names)'")
-        :format(verb.name)
-    end
-    for _, option in ipairs(verb.module.options or {}) do
-      lines[#lines + 1] = fish_option(option, (" -n '__fish_seen_subcommand_from %s'"):format(verb.name))
-    end
+    local condition = (" -n '__fish_seen_subcommand_from %s'"):format(verb.name)
+    local taken = fish_words(verb)
+    if taken then lines[#lines + 1] = ("complete -c crown-lua%s %s"):format(condition, taken) end
+    for _, option in ipairs(options_of(verb)) do lines[#lines + 1] = fish_option(option, condition) end
   end
   return table.concat(lines, "\n") .. "\n"
 end
