@@ -188,7 +188,8 @@ function shells.zsh()
   local names, cases = {}, {}
   for _, verb in ipairs(list) do
     names[#names + 1] = ("'%s:%s'"):format(verb.name, quoted(verb.module.summary))
-    cases[#cases + 1] = ("    %s) _arguments '1: :' %s %s ;;"):format(verb.name, words(options_of(verb), zsh_option), zsh_words(verb))
+    cases[#cases + 1] = ("    %s) _arguments '1: :' %s %s ;;"):format(verb.name, words(options_of(verb), zsh_option),
+      zsh_words(verb))
   end
   return ([=[
 #compdef crown-lua
