@@ -25,6 +25,8 @@ local RULES = {
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
+  amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = { type = "boolean", default = false },
   ca = { type = "string" },
   cert = { type = "string" },
   key = { type = "string" },
@@ -46,7 +48,7 @@ local function check(opts)
 end
 
 local function base_of(checked, name)
-  return checked.parsed.prefix ~= "" and checked.parsed.prefix .. "/" .. name or name
+  return keys.base(checked.parsed.prefix, name)
 end
 
 function Etcd.init(opts)
@@ -58,11 +60,13 @@ function Etcd.init(opts)
   local token
   token, problem = candidate.enter("etcd " .. checked.url, base, opts)
   if not token then return nil, problem end
-  local session = Session.of(("%s\n%g\n%g\n%s"):format(checked.url, ttl, delay, opts.token), function()
+  local key = ("%s\n%g\n%g\n%s\n%g\n%s"):format(checked.url, ttl, delay, opts.token, checked.amnesia_wait,
+    tostring(checked.trust_empty))
+  local session = Session.of(key, function()
     local trust = Trust.of("etcd " .. checked.url)
     trust:lasts(ttl)
     return { client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, timeout = timeout, trust = trust,
-      prefix = checked.parsed.prefix }
+      prefix = checked.parsed.prefix, floor = checked.amnesia_wait, trust_empty = checked.trust_empty }
   end)
   return setmetatable({ session = session, ttl = ttl, delay = delay, node = opts.node, base = base, send = opts.send }, Etcd)
 end
@@ -125,8 +129,16 @@ local function watch_predecessor(self, created)
   return true
 end
 
+-- Below another URL, whose prefix is the name of ours: a key of an election there would be first, and nobody lead here.
+local function is_foreign(self, kv)
+  return not base64.decode(kv.key):find("^%x+$", #self.base + 2)
+end
+
 local function follow(self, own, leader)
-  if self.session:revokes(leader.lease) then return nil, "a runtime of ours that died was first in the queue", "store" end
+  if is_foreign(self, leader) then
+    return nil, ("below %s/ are elections of another URL, whose prefix that is: use another name"):format(self.base), "store"
+  end
+  if self.session:revokes(leader) then return nil, "a runtime of ours that died was first in the queue", "store" end
   local fine, problem, code = watch_predecessor(self, own.create_revision)
   if not fine then return nil, problem, code end
   local holder = held_by(leader)
@@ -148,7 +160,10 @@ function Etcd:claim()
   if session.trust:left() > 0 then return session.trust:denial() end
   local sent = core.now()
   local fine, problem, code = take_place(self)
-  if not fine then return nil, problem, code end
+  if not fine then
+    if session.trust:left() > 0 then return session.trust:denial() end
+    return nil, problem, code
+  end
   local known = session.trust.at
   local answers, header, why = look(self)
   if not answers then
@@ -167,9 +182,12 @@ function Etcd:claim()
   if leader.key ~= own.key then return follow(self, own, leader) end
   fine, problem, code = session.claims:ask()
   if not fine then return nil, problem, code end
+  if session.trust:left() > 0 then
+    leave(self)
+    return session.trust:denial()
+  end
   local place = self.place
   if place.gone then
-    if session.trust:left() > 0 then return session.trust:denial() end
     return nil, "our lease has run out while we were in the queue", "store"
   end
   place.leading, place.sent, self.epoch = true, sent, tonumber(own.create_revision)
@@ -238,6 +256,7 @@ function Etcd.list(opts)
     for _, kv in ipairs(answer.kvs or {}) do
       local name = base64.decode(kv.key):sub(#prefix + 1):match "^(.*)/%x+$"
       if name and kv.lease then
+        name = keys.name(name)
         local node = base64.decode(kv.value or "")
         local one = seen[name] or { name = name, node = node, epoch = tonumber(kv.create_revision), candidates = {} }
         if not seen[name] then found[#found + 1] = one end

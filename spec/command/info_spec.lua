@@ -56,6 +56,7 @@ describe("info and evict", function()
     end,
     etcd = function()
       etcd:ctl("del", "", "--prefix")
+      etcd:trusted()
       return etcd.url .. "?ttl=6"
     end,
     nats_kv = function() return ("%s/B%d?ttl=2"):format(nats.url, math.random(1e9)) end,

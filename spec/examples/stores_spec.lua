@@ -27,7 +27,10 @@ for example, case in pairs {
   describe("the example " .. example, function()
     local server, started
 
-    before_each(function() server, started = case[1].start(), {} end)
+    before_each(function()
+      server, started = case[1].start(), {}
+      if server.trusted then server:trusted() end
+    end)
     after_each(function()
       for _, candidate in ipairs(started) do candidate:destroy() end
       server:destroy()

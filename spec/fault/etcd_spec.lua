@@ -5,7 +5,7 @@ local takeover = require "support.takeover"
 local server = Etcd.start()
 
 takeover("a leader by etcd", {
-  url = server.url, port = server.port,
+  url = server.quick, port = server.port,
   down = function() server:down() end,
   up = function() server:up() end,
 })

@@ -2,6 +2,7 @@
 -- @module crown.etcd.keys
 
 local base64 = require "crown.text.base64"
+local url = require "crown.text.url"
 
 local keys = {}
 
@@ -17,6 +18,22 @@ end
 -- @treturn table a range, encoded
 function keys.election(base)
   return { key = base64.encode(base .. "."), range_end = base64.encode(base .. "0") } -- "." and "/", which "0" follows
+end
+
+--- The election's name below a prefix. What a name has of "/" is escaped: a prefix may have more parts.
+-- @string prefix "" for none
+-- @string name
+-- @treturn string
+function keys.base(prefix, name)
+  name = name:gsub("[/%%]", function(character) return ("%%%02X"):format(character:byte()) end)
+  return prefix ~= "" and prefix .. "/" .. name or name
+end
+
+--- The name that keys.base was given.
+-- @string escaped
+-- @treturn string
+function keys.name(escaped)
+  return url.decode(escaped)
 end
 
 --- Decimal text to hexadecimal, without loss: a lease's number is more than a Lua number holds.

@@ -7,7 +7,10 @@
 local base64 = require "crown.text.base64"
 local Batch = require "crown.etcd.batch"
 local core = require "crown.core"
+local crypto = require "crown.core.crypto"
+local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
+local Memory = require "crown.etcd.memory"
 local Shared = require "crown.link.shared"
 local Watch = require "crown.etcd.watch"
 
@@ -17,26 +20,24 @@ Session.__index = Session
 local CLAIM_WINDOW = 0.002  -- seconds in which those gather who want the lease kept: a claim is in a hurry,
 local REFRESH_WINDOW = 0.5  -- a refresh has time, the more the longer the lease
 local REFRESH_PART = 1 / 60 -- of the TTL
+local DIGEST = 16           -- bytes of a digest that no two sessions share
+local LEASE_DIGITS = 18     -- decimal ones of a lease's number, of 63 bits
 
 local known = {}
 
 -- --- places: what an election has in the queue, `{ key =, encoded =, base =, send =, since =, leading =, sent =, gone =,
 -- asked = }`
 
--- What the numbers of these leases begin with, also from one runtime of a candidate to the next.
-local function own_digits(key)
-  local sum = 7
-  for i = 1, #key do sum = (sum * 31 + key:byte(i)) % 2147483647 end
-  return ("%d"):format(sum + 1)
+-- What tells the keys of this session, also from one runtime of a candidate to the next.
+local function own_digest(key)
+  return hex(crypto.hmac_sha256("etcd session", key):sub(1, DIGEST))
 end
 
-local function is_ours(self, lease)
-  return tostring(lease):match("^" .. self.digits .. "%d%d%d%d%d%d%d%d%d$") ~= nil
-end
-
--- Chosen here, so that it can be revoked also when its answer never came. 62 bits, more than a number holds: text.
-local function new_lease(self)
-  return self.digits .. ("%09d"):format(math.random(0, 999999999))
+-- Chosen here, so that it can be revoked also when its answer never came. More than a number holds: text.
+local function new_lease()
+  local digits = {}
+  for i, byte in ipairs { crypto.random(LEASE_DIGITS):byte(1, -1) } do digits[i] = i == 1 and byte % 9 + 1 or byte % 10 end
+  return table.concat(digits)
 end
 
 local function lose(place)
@@ -88,7 +89,8 @@ local function drop_overdue(self)
   end
 end
 
--- The lease first, then a question that a majority answers, so that it was no deposed leader that kept it.
+-- The lease first, then questions of which a majority answers the last, so that it was no deposed leader that kept it. Where
+-- etcd was started anew it may lack keys that the lease had.
 local function keep(self)
   local lease, known_at = self.lease, self.trust.at
   if not lease then return nil, "there is no lease", "store" end
@@ -98,9 +100,14 @@ local function keep(self)
     if self.lease == lease then finish(self) end
     return true
   end
-  answer, problem, code = self.client:ask("/v3/kv/range", { key = self.home, keys_only = true })
-  if not answer then return nil, problem, code end
-  if not self:believes(answer.header, known_at) then finish(self) end
+  local header, younger, why = self.memory:look()
+  if not header then return nil, younger, why end
+  local _, forgot = self:believes(header, known_at)
+  if forgot then
+    finish(self)
+  elseif younger then
+    compare(self, core.now())
+  end
   self.kept = core.now()
   return true
 end
@@ -121,10 +128,13 @@ end
 
 local function open(self)
   if self.lease then return true end
-  local lease = new_lease(self)
+  local seen, why, kind = self.memory:look()
+  if not seen then return nil, why, kind end
+  if self.trust:left() > 0 then return nil, "etcd may have forgotten who leads", "store" end
+  local lease = new_lease()
   local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl), ID = lease })
   if not answer then return nil, problem, code end
-  self.lease, self.hex = lease, keys.hex(lease)
+  self.lease, self.hex = lease, ("%016s"):format(keys.hex(lease)):gsub(" ", "0")
   return true
 end
 
@@ -160,14 +170,17 @@ end
 
 --- The session of a runtime in a place of etcd; the first election there makes it.
 -- @string key what names runtime and place
--- @tparam function make called for that one → `client`, `ttl`, `delay`, `timeout` in seconds, `trust`, `prefix` ("" for none)
+-- @tparam function make called for that one → `client`, `ttl`, `delay`, `timeout` in seconds, `trust`, `prefix` ("" for none),
+-- `floor` and `trust_empty` as crown.etcd.memory has them
 -- @treturn Session
 function Session.of(key, make)
   if known[key] then return known[key] end
   local options = make()
-  local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, digits = own_digits(key),
+  local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, digest = own_digest(key),
     trust = options.trust, prefix = options.prefix, batch = Batch.new(options.client), count = 0,
     places = {}, ahead = {}, orphans = {} }, Session)
+  self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = new_lease,
+    floor = options.floor, trust_empty = options.trust_empty }
   self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil
   self.watch = Watch.new { client = options.client, timeout = options.timeout,
     on_event = function(...) heard(self, ...) end, on_missed = function() missed(self) end }
@@ -182,6 +195,7 @@ end
 -- @tparam table header of an answer
 -- @number known_at `trust.at` when it was asked
 -- @treturn boolean whether it is believed
+-- @treturn boolean whether it has forgotten
 function Session:believes(header, known_at)
   return self.trust:saw { identity = header.cluster_id, at = tonumber(header.revision) or 0, known = known_at }
 end
@@ -200,10 +214,9 @@ function Session:queue(base, send)
   if not fine then return nil, problem, code end
   if not self.lease then return nil, "the lease has just ended", "store" end
   self.count = self.count + 1
-  local key = ("%s/%s%x"):format(base, self.hex, self.count)
+  local key = ("%s/%s%s%x"):format(base, self.hex, self.digest, self.count)
   local place = { key = key, encoded = base64.encode(key), base = base, send = send, lease = self.lease }
   self.places[place.encoded] = place
-  self.home = self.home or base64.encode(base .. ".evict")
   if not self.looking then
     self.looking = true
     core.detach(look_after, self)
@@ -242,11 +255,14 @@ function Session:leave(place)
 end
 
 --- Ends the session of a runtime of this candidate that died: nothing of its trees is left, or this one would not run.
--- @tparam string lease of a key in the queue
+-- @tparam table kv a key in the queue
 -- @treturn boolean whether it was such a one
-function Session:revokes(lease)
-  if lease == self.lease or not is_ours(self, lease) then return false end
-  self.client:ask("/v3/lease/revoke", { ID = lease })
+function Session:revokes(kv)
+  local suffix = base64.decode(kv.key):match "/(%x+)$"
+  if kv.lease == self.lease or not suffix or suffix:sub(#self.hex + 1, #self.hex + #self.digest) ~= self.digest then
+    return false
+  end
+  self.client:ask("/v3/lease/revoke", { ID = kv.lease })
   return true
 end
 

@@ -12,6 +12,10 @@ local store_options = {}
 store_options.GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, leading = true, path = true,
   wait = true, given = true }
 
+--- The option `amnesia_wait`: seconds that nobody is to be granted anything where a store has lost all that it knew, also how
+-- long leases there last. A longer TTL of one's own is waited for anyway; more where others may have had longer ones.
+store_options.AMNESIA_WAIT = { type = "number", least = 0, most = 86400, default = 30 }
+
 local function merge(text, opts, clients)
   local _, there = url.without(text, {})
   for key in pairs(clients) do

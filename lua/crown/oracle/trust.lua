@@ -34,6 +34,12 @@ function Trust:doubt(ago)
   self.since = math.max(self.since or -math.huge, core.now() - (ago or 0))
 end
 
+--- Notes that what is lost may be longer leases than any that is known.
+-- @number seconds for which nobody is to be granted anything
+function Trust:lost(seconds)
+  self.until_then = math.max(self.until_then or -math.huge, core.now() + seconds)
+end
+
 --- Notes how far the store had come before it is asked again: less in the next answer is a store that went back.
 -- @number at
 function Trust:reached(at)
@@ -45,6 +51,7 @@ end
 -- many seconds old it is; `known`: how far it was known to have come when it was asked (`trust.at` then), where answers may
 -- overtake each other. What is nil is not known.
 -- @treturn boolean whether the store is believed
+-- @treturn boolean whether it is another memory than before, or has gone back
 function Trust:saw(answer)
   local other = answer.identity and self.identity and answer.identity ~= self.identity
   local least = answer.known or self.at
@@ -53,12 +60,12 @@ function Trust:saw(answer)
   if answer.age then self:doubt(answer.age) end
   self.identity = answer.identity or self.identity
   if answer.at then self.at = (other or back) and answer.at or math.max(self.at or answer.at, answer.at) end
-  return self:left() == 0
+  return self:left() == 0, other or back or false
 end
 
 --- Seconds until the store is believed; 0 when it is.
 function Trust:left()
-  return math.max(0, (self.since or -math.huge) + self.longest - core.now())
+  return math.max(0, (self.since or -math.huge) + self.longest - core.now(), (self.until_then or -math.huge) - core.now())
 end
 
 --- What a claim has to answer while the store is doubted.

@@ -17,7 +17,7 @@ function etcd.single()
   end
   secure()
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
-  function store.url(number) return ("etcd://%s@127.0.0.1:%d"):format(LOGIN, number or server.port) end
+  function store.url(number) return ("etcd://%s@127.0.0.1:%d?amnesia_wait=0"):format(LOGIN, number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   store.faults.wipe = server_faults.wipe(server, secure)
@@ -36,7 +36,7 @@ function etcd.three()
   local store = { ttl = TTL, cost = COST + 4, server = { destroy = function()
     for _, one in ipairs(servers) do one:destroy() end
   end } }
-  function store.url() return "etcd://" .. table.concat(hosts, ",") end
+  function store.url() return "etcd://" .. table.concat(hosts, ",") .. "?amnesia_wait=0" end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
   store.faults.evict = server_faults.evict(store)
   return store

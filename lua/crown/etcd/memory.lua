@@ -1,0 +1,162 @@
+--- Whether etcd still has all that it had: after it was emptied, restored from a snapshot, or started with older files, leases
+-- may be missing that somebody acts on.
+--
+-- A key below the prefix names the memory. It is bound to a lease that nobody keeps alive and that would last for centuries:
+-- what has gone of it says for how long the memory has been what it is, by etcd's own clock, which no wall clock moves.
+-- etcd counts each lease anew whenever a member begins to lead: so after a restart or a restore too, and the key that a
+-- snapshot brings back is as young as the restore. A memory is believed when it is as old as the longest lease that anybody
+-- may still act on. Its text has the longest TTL in use, in seconds, and, where all had been lost when it was written, how
+-- old it has to be on that account.
+-- @module crown.etcd.memory
+
+local base64 = require "crown.text.base64"
+local core = require "crown.core"
+
+local Memory = {}
+Memory.__index = Memory
+
+local FOREVER = 8000000000 -- seconds: nearly the most that etcd takes
+local LOST = "etcd lost its memory while it was looked at"
+local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease anew it adds a second or more
+
+-- What a runtime knows of each, by its `trust`: `lease` and `age` as they were last; `ours` and `born`: the one
+-- that it began itself, and when.
+local known = setmetatable({}, { __mode = "k" })
+
+--- Makes one; nothing is asked yet.
+-- @tparam table options `client`; `prefix` ("" for none); `trust`; `new_lease()` → a lease's number; `floor` seconds to wait
+-- for where all was lost; `trust_empty`: whether a memory that this runtime itself begins is believed
+-- @treturn Memory
+function Memory.new(options)
+  local key = options.prefix ~= "" and options.prefix .. "/.memory" or "crown.memory"
+  known[options.trust] = known[options.trust] or {}
+  return setmetatable({ client = options.client, trust = options.trust, known = known[options.trust],
+    new_lease = options.new_lease,
+    floor = options.floor, trust_empty = options.trust_empty, key = base64.encode(key) }, Memory)
+end
+
+local function text(longest, floor)
+  local words = floor > 0 and (" %d"):format(math.ceil(floor)) or ""
+  return base64.encode(("%d%s"):format(math.ceil(longest), words))
+end
+
+local function read(kv)
+  local longest, floor = base64.decode(kv.value or ""):match "^(%d+) ?(%d*)$"
+  return tonumber(longest) or 0, tonumber(floor) or 0
+end
+
+local function range(self)
+  return { request_range = { key = self.key } }
+end
+
+-- Only what nobody has made, or changed, meanwhile is written. @return the key as it is now, false where it was written; or
+-- nil, message, code
+local function swap(self, comparison, put)
+  comparison.key, comparison.result, put.key = self.key, "EQUAL", self.key
+  local answer, problem, code = self.client:ask("/v3/kv/txn", { compare = { comparison }, success = { { request_put = put } },
+    failure = { range(self) } })
+  if not answer then return nil, problem, code end
+  if answer.succeeded then return false end
+  local kvs = answer.responses[1].response_range.kvs
+  if not kvs then return nil, LOST, "store" end
+  return kvs[1]
+end
+
+-- Begins a memory where there is none. @return true; or nil, message, code
+local function begin(self)
+  local lease, first = self.new_lease(), self.trust_empty and not self.known.lease
+  local granted, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(FOREVER), ID = lease })
+  if not granted then return nil, problem, code end
+  local other
+  other, problem, code = swap(self, { target = "CREATE", create_revision = "0" },
+    { value = text(self.trust.longest, first and 0 or self.floor), lease = lease })
+  if other ~= false then self.client:ask("/v3/lease/revoke", { ID = lease }) end
+  if other == nil then return nil, problem, code end
+  if other == false and first then self.known.ours, self.known.born = lease, core.now() end
+  return true
+end
+
+-- Writes down a longer TTL, and that nobody can have been forgotten any more.
+local function bring_up_to_date(self, kv, age)
+  local longest, floor = read(kv)
+  local rest = age >= floor and 0 or floor
+  if longest >= self.trust.longest and rest == floor then return true end
+  local other, problem, code = swap(self, { target = "MOD", mod_revision = kv.mod_revision },
+    { value = text(math.max(longest, self.trust.longest), rest), ignore_lease = true })
+  if other == nil then return nil, problem, code end
+  return true -- who changed it meanwhile had something to write as well: the next look is here again
+end
+
+-- @return whether etcd has begun to count anew since the last look
+local function judge(self, kv, age)
+  local younger = self.known.lease ~= kv.lease or age < self.known.age - SLACK
+  if self.known.lease and self.known.lease ~= kv.lease then self.trust:doubt() end
+  self.known.lease, self.known.age = kv.lease, age
+  local longest, floor = read(kv)
+  self.trust:lasts(longest)
+  local was_empty = kv.lease == self.known.ours and age >= core.now() - self.known.born - SLACK -- as it had to be
+  if not was_empty then
+    self.trust:doubt(age)
+    self.trust:lost(floor - age)
+  end
+  return younger
+end
+
+-- @return the key, or false; and the header of the answer; or nil, message, code
+local function look_up(self)
+  local answer, problem, code = self.client:ask("/v3/kv/range", { key = self.key })
+  if not answer then return nil, problem, code end
+  return answer.kvs and answer.kvs[1] or false, answer.header
+end
+
+-- How old the memory is: asked before what a majority answers, in one term of etcd's leader, so that no deposed one said it.
+local function age_of(self, lease)
+  local asked, problem, code = self.client:ask("/v3/lease/timetolive", { ID = lease })
+  if not asked then return nil, problem, code end
+  local kv, header, why = look_up(self)
+  if kv == nil then return nil, header, why end
+  local left = tonumber(asked.TTL or 0)
+  if not kv or kv.lease ~= lease or left <= 0 then return false end
+  if asked.header.raft_term ~= header.raft_term or asked.header.cluster_id ~= header.cluster_id then
+    return nil, "etcd changed its leader while it was asked", "store"
+  end
+  return FOREVER - left - 1, kv, header
+end
+
+-- @return the lease of the key, which is made where it is missing; or nil, message, code
+local function lease_of(self)
+  local kv, problem, code = look_up(self)
+  if kv == false then
+    local begun
+    begun, problem, code = begin(self)
+    if not begun then return nil, problem, code end
+    kv, problem, code = look_up(self)
+  end
+  if kv then return kv.lease end
+  if kv == nil then return nil, problem, code end
+  return nil, LOST, "store"
+end
+
+--- Looks whether what answers is the memory that it was, and tells `trust`. It is to be done before a grant counts.
+-- @treturn table the header of the answer; or nil, message, code
+-- @treturn boolean whether etcd was started anew since the last look, perhaps with older data, or another member leads it
+function Memory:look()
+  local lease = self.known.lease
+  for _ = 1, 2 do
+    local age, kv, header = false, nil, nil
+    if lease then age, kv, header = age_of(self, lease) end
+    if age == nil then return nil, kv, header end
+    if age then
+      local younger = judge(self, kv, age)
+      local fine, problem, code = bring_up_to_date(self, kv, age)
+      if not fine then return nil, problem, code end
+      return header, younger
+    end
+    local problem, code
+    lease, problem, code = lease_of(self)
+    if not lease then return nil, problem, code end
+  end
+  return nil, LOST, "store"
+end
+
+return Memory
