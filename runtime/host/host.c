@@ -156,7 +156,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
         return -1;
     env->deadmen = deadmen_new(err);
     env->candidates = candidates_new();
-    env->telemetry = telemetry_new(host->node);
+    env->telemetry = telemetry_new(host->node, env->loop);
     if (env->deadmen == NULL || env->candidates == NULL || env->telemetry == NULL)
         return -1;
     env->lua = lua_vm_new(env->loop, host->config->modules, host, err);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "lua/vm.h"
+#include "telemetry/gather.h"
 
 #define COMMON_FIELDS 7
 #define MAX_FIELDS 16
@@ -26,20 +27,24 @@ struct telemetry {
     bool wanted_own; /* events that only an oracle knows */
     uint64_t counts[TELEMETRY_EVENT_COUNT];
     struct latency latency;
+    struct gather gather;
 };
 
-struct telemetry *telemetry_new(const char *node)
+struct telemetry *telemetry_new(const char *node, struct loop *loop)
 {
     struct telemetry *telemetry = calloc(1, sizeof(*telemetry));
     if (telemetry == NULL)
         return NULL;
     telemetry->node = node;
     telemetry->sink = LUA_NOREF;
+    gather_init(&telemetry->gather, loop);
     return telemetry;
 }
 
 void telemetry_free(struct telemetry *telemetry)
 {
+    if (telemetry != NULL)
+        gather_finish(&telemetry->gather);
     free(telemetry);
 }
 
@@ -127,7 +132,7 @@ void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
     unsigned total = common_fields(telemetry, source, all);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
-    log_event(level, events[event].name, all, total);
+    gather_line(&telemetry->gather, level, events[event].name, all, total);
     if (wanted)
         tell_sink(telemetry, events[event].name, all, total);
 }

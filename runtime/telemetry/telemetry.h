@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "loop/loop.h"
 #include "telemetry/latency.h"
 
 struct telemetry;
@@ -60,7 +61,7 @@ struct telemetry_source {
 };
 
 /** @param node this candidate's name, read at each event. @return NULL when memory is out. */
-struct telemetry *telemetry_new(const char *node);
+struct telemetry *telemetry_new(const char *node, struct loop *loop);
 void telemetry_free(struct telemetry *telemetry);
 
 /**
