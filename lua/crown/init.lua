@@ -30,9 +30,6 @@ local crown = {
   now = core.now,
   json = { encode = json.encode, decode = core.json.decode, null = core.json.null },
 
-  postgres = require "crown.postgres",
-  http = require "crown.http",
-  redis = require "crown.redis",
   tcp = require "crown.core.tcp",
   exec = require "crown.core.exec",
   watch_file = require "crown.core.watch_file",
@@ -47,5 +44,14 @@ for _, level in ipairs { "debug", "info", "warn", "error" } do
   -- Writes to the log: `crown.log.info(text [, fields])`, and so debug, warn, error. A table among the fields is written as JSON.
   crown.log[level] = function(text, fields) core.log(level, tostring(text), loggable(fields)) end
 end
+
+-- Clients that most apps have no use for are loaded when they are first asked for.
+local CLIENTS = { postgres = "crown.postgres", http = "crown.http", redis = "crown.redis" }
+
+setmetatable(crown, { __index = function(self, key)
+  if not CLIENTS[key] then return nil end
+  self[key] = require(CLIENTS[key])
+  return self[key]
+end })
 
 return crown

@@ -3,14 +3,12 @@
 #include <lauxlib.h>
 #include <luajit.h>
 #include <lualib.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "lua/embedded.h"
 #include "lua/guard.h"
+#include "lua/modules.h"
 #include "lua/task.h"
 #include "lua/vm_state.h"
 
@@ -28,45 +26,6 @@ static int panic(lua_State *L)
     const char *message = lua_tostring(L, -1);
     log_error("Lua gave up: %s", message != NULL ? message : "(no message)");
     _exit(EXIT_PANIC);
-}
-
-static const struct embedded_module *find_module(const char *name)
-{
-    const struct embedded_module *module = embedded_modules;
-    while (module->name != NULL && strcmp(module->name, name) != 0)
-        module++;
-    return module->name != NULL ? module : NULL;
-}
-
-static int search_embedded(lua_State *L)
-{
-    const char *name = luaL_checkstring(L, 1);
-    const struct embedded_module *module = find_module(name);
-    char chunk[128];
-    if (module == NULL) {
-        lua_pushfstring(L, "\n\tno module '%s' inside crown-lua", name);
-        return 1;
-    }
-    (void)snprintf(chunk, sizeof(chunk), "@%s", module->file);
-    if (luaL_loadbuffer(L, module->source, module->size, chunk) != 0)
-        return lua_error(L);
-    return 1;
-}
-
-/* Behind the searcher of the path, so that a file there wins; before those of C libraries, of which
- * each would look through all of its path for every module of ours. */
-static void add_searcher(lua_State *L)
-{
-    const int at = 3; /* preload and path are the first two: luaopen_package */
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "loaders");
-    for (int i = (int)lua_objlen(L, -1); i >= at; i--) {
-        lua_rawgeti(L, -1, i);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_pushcfunction(L, search_embedded);
-    lua_rawseti(L, -2, at);
-    lua_pop(L, 2);
 }
 
 static void preload(lua_State *L, const struct lua_module *modules)
@@ -91,7 +50,7 @@ static int open_world(lua_State *L)
      * so is what they throw away (make bench ROWS=10,000). */
     (void)lua_gc(L, LUA_GCSETPAUSE, 120);
     (void)lua_gc(L, LUA_GCSETSTEPMUL, 400);
-    add_searcher(L);
+    modules_open(L, &embedded_sample);
     preload(L, modules);
     guard_replace_sethook(L);
     return 0;

@@ -12,6 +12,26 @@ describe("a module", function()
     assert.equal("of the user\n", run { dir .. "/app.lua", dir }.stdout)
   end)
 
+  it("of ours is replaced by a file that stands on the path for every name", function()
+    local dir = tempdir()
+    write_file(dir .. "/any.lua", "return (...)")
+    write_file(dir .. "/app.lua", "package.path = arg[1] .. '/any.lua' print(require 'crown.text.hex')")
+    assert.equal("crown.text.hex\n", run { dir .. "/app.lua", dir }.stdout)
+  end)
+
+  it("of ours bears its name and its lines", function()
+    local path = tempdir() .. "/app.lua"
+    write_file(path, [[
+      local about = debug.getinfo(require "crown.text.hex", "S")
+      print(about.source, about.linedefined)]])
+    local line = 0
+    for text in io.lines "lua/crown/text/hex.lua" do
+      line = line + 1
+      if text:find "^local function hex" then break end
+    end
+    assert.equal(("@crown/text/hex.lua\t%d\n"):format(line), run { path }.stdout)
+  end)
+
   -- For each of some forty modules every start would look through all of that path.
   it("of ours is found without a look at the path of C libraries", function()
     local path = tempdir() .. "/app.lua"
