@@ -28,6 +28,7 @@ struct http_request {
     struct buffer headers, body;
     size_t most, taken;
     bool stream, over;
+    bool header_whole; /* the empty line after it has come */
     struct crown_error error;
 };
 
@@ -61,6 +62,9 @@ static void finished(struct transfer *transfer, CURLcode result)
     else if (result != CURLE_OK)
         (void)error_set(&err, result == CURLE_OPERATION_TIMEDOUT ? ERROR_TIMEOUT : ERROR_CLOSED,
                         "%s: %s", url != NULL ? url : "http", curl.curl_easy_strerror(result));
+    else if (!request->header_whole) /* libcurl takes the end of the connection for it */
+        (void)error_set(&err, ERROR_CLOSED, "%s: the answer broke off within its header",
+                        url != NULL ? url : "http");
     redact(err.message);
     finish(request, &err);
 }
@@ -78,8 +82,11 @@ static size_t take(struct http_request *request, struct buffer *into, const char
 static size_t header_came(char *bytes, size_t one, size_t size, void *context)
 {
     struct http_request *request = context;
-    if (one * size > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+    if (one * size > 5 && memcmp(bytes, "HTTP/", 5) == 0) {
         buffer_drop(&request->headers, request->headers.size); /* of a 100 Continue, or a proxy */
+        request->header_whole = false;
+    }
+    request->header_whole = request->header_whole || bytes[0] == '\r' || bytes[0] == '\n';
     return take(request, &request->headers, bytes, one * size, HEADERS_MAX);
 }
 

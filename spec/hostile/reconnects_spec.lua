@@ -46,6 +46,34 @@ local ways = {
     local client = crown.postgres.connect(("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(place.port))
     if client then client:query "SELECT 1" client:close() end
   end },
+  http = { "hear GET\nsay " .. OK, function(place)
+    assert(require("crown.http").request { url = "http://127.0.0.1:" .. place.port .. "/", timeout = 5 })
+  end },
+  tcp = { "hear x\nsay y\\n\nclose", function(place)
+    local connection = assert(crown.tcp.connect("127.0.0.1", place.port, { timeout = 5 }))
+    connection:write "x\n"
+    assert(connection:read("*l", 5) == "y")
+    assert(not connection:read("*l", 5))
+    connection:close()
+  end },
+  registry = { "", function(place)
+    local Links = require "crown.registry.links"
+    local function side(node)
+      local function yes() return true end
+      local self = { promise = require "crown.core.promise" }
+      self.links = assert(Links.open { who = { registry = "r", id = node, secret = "s", runtime = node }, host = "127.0.0.1", port = 0,
+        every = 1, linger = 0, receive = yes, answered = yes, runtime_of = function(id) return id end, emit = function() end,
+        up = function() self.up:resolve(true) end, down = function() self.down:resolve(true) end })
+      return self
+    end
+    place.a, place.b = place.a or side "a", place.b or side "b"
+    local a = place.a
+    a.up, a.down = a.promise(), a.promise()
+    a.links:set_peers { b = "127.0.0.1:" .. place.b.links.port }
+    assert(a.up:wait(5))
+    a.links:set_peers {}
+    assert(a.down:wait(5))
+  end },
   refused = { "", function()
     crown.tcp.connect("127.0.0.1", 1)
   end },
@@ -61,7 +89,7 @@ os.exit(0)
 ]]
 
 describe("connections that come and go", function()
-  for _, what in ipairs { "redis", "nats", "etcd", "watch", "postgres", "refused" } do
+  for _, what in ipairs { "redis", "nats", "etcd", "watch", "http", "postgres", "tcp", "registry", "refused" } do
     it("leave nothing behind: " .. what, function()
       local path = tempdir() .. "/app.lua"
       local file = assert(io.open(path, "w"))

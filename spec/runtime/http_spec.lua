@@ -41,6 +41,20 @@ describe("crown.http", function()
     assert.error_matches(function() http.request { url = url() .. "\0/etc" } end, "NUL")
   end)
 
+  -- For an election by HTTP the number alone would be a grant.
+  it("takes no answer whose header breaks off", function()
+    for _, said in ipairs { "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" } do
+      local other = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+        connection:read("*l", 10)
+        connection:write(said)
+        connection:shutdown()
+      end))
+      local answer, _, code = http.request { url = ("http://127.0.0.1:%d/"):format(other:port()), timeout = 20 }
+      other:close()
+      assert.same({ nil, "closed" }, { answer, code })
+    end
+  end)
+
   it("hands the lines of an answer to one task at a time", function()
     local stream = assert(http.stream { url = url() })
     assert.equal("first", stream:line())

@@ -5,11 +5,13 @@
 --    hear TEXT       reads lines until one holds it
 --    flood TEXT      writes it over and over, until nobody takes it any more
 --    wait SECONDS
+--    member          is a member of the registry `r`, and knows its secret: "secret"
 --    reset           closes with what was sent unread: the other side gets an RST
 --    close           closes
 --
 -- A connection whose script has ended stays open, silent.
 local crown = require "crown"
+local handshake = require "crown.registry.handshake"
 
 local Hostile = {}
 Hostile.__index = Hostile
@@ -51,6 +53,10 @@ function verbs.wait(_, seconds)
   return true
 end
 
+function verbs.member(connection)
+  return handshake.accept(connection, { registry = "r", id = "r@b", secret = "secret" }, 5, function() end)
+end
+
 -- Unread bytes make the kernel send an RST instead of a FIN.
 function verbs.reset(connection)
   crown.sleep(0.01)
@@ -83,6 +89,16 @@ function Hostile.start(...)
   self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection) serve(self, connection) end))
   self.port = self.listener:port()
   return self
+end
+
+--- Plays a script as the side that dials.
+-- @number port
+-- @string script
+function Hostile.dial(port, script)
+  local connection = assert(crown.tcp.connect("127.0.0.1", port, { timeout = 5 }))
+  connection:set_timeout(5)
+  play({ open = {} }, connection, script)
+  connection:close()
 end
 
 function Hostile:destroy()

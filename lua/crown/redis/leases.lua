@@ -19,6 +19,8 @@ Leases.CHANNEL = "crown:leases"
 local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05
 local MOST = 128 -- leases in one call, so that the server is never busy for long
 
+local STRANGE = "what came is no answer of Redis to what was asked"
+
 local known = {}
 
 --- The keys of an election; the braces keep them in one slot of a Redis Cluster.
@@ -35,6 +37,7 @@ end
 local function set_up(self, connection)
   local info, problem = connection:call(self.timeout, "INFO")
   if not info then return nil, problem end
+  if type(info) ~= "string" then return nil, STRANGE end
   if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
   if info:find "redis_mode:cluster" then
     self.in_cluster = true
@@ -42,6 +45,7 @@ local function set_up(self, connection)
     local role
     role, problem = connection:call(self.timeout, "ROLE")
     if not role then return nil, problem end
+    if type(role) ~= "table" then return nil, STRANGE end
     if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
   end
   self.sha, problem = connection:call(self.timeout, "SCRIPT", "LOAD", script)
@@ -137,12 +141,24 @@ local function replicated(self, client)
   local milliseconds = ("%d"):format(math.max(1, self.timeout * 500))
   local count, problem, code = client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
   if not count then return nil, problem, code end
-  if count >= self.min_replicas then return true end
-  return nil, ("only %d of %d replicas have it"):format(count, self.min_replicas), "store"
+  if type(count) == "number" and count >= self.min_replicas then return true end
+  return nil, ("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), "store"
+end
+
+-- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; and the longest TTL.
+local function fits(answers, count)
+  if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" then return false end
+  for i = 1, count do
+    local one = answers[i]
+    local is_table = type(one) == "table" and (one[1] == 1 or type(one[4]) == "number" and type(one[5]) == "number")
+    if type(one) ~= "string" and not is_table then return false end
+  end
+  return true
 end
 
 local function ask_server(self, client, op, items)
   local answers, problem, code = evaluate(self, client, op, items)
+  if answers and not fits(answers, #items) then return nil, STRANGE, "protocol" end
   if answers and op ~= "release" then
     local fine
     fine, problem, code = replicated(self, client)

@@ -1,0 +1,116 @@
+--- A program that is a client of servers that play tricks, with a healthy election in its own memory beside.
+local assert = require "luassert"
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
+local read_file = require "crown.text.read_file"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+local HELD_MOST = 500 -- ms in which the loop may stand still, less what other processes had; after two seconds it is killed
+local LINES_MOST = 9  -- that may tell of lost connections, for each client
+
+local APP = [[
+local crown = require "crown"
+crown.elect { name = "healthy", oracle = { "memory" }, handlers = {
+  won = function(term) print "HEALTHY" while term:valid() do crown.sleep(0.1) end end,
+  lost = function() print "UNHEALTHY" end,
+} }
+local function never() end
+local kept = {} -- else they are collected
+local plain = {
+  subscriber = function(place)
+    local one = require("crown.redis.subscriber").new("redis://" .. place, 1)
+    one:subscribe("c", never)
+    return one
+  end,
+  watch = function(place)
+    local client = require("crown.etcd.client").new({ endpoints = { "http://" .. place } }, 1)
+    local one = require("crown.etcd.watch").new { client = client, timeout = 1, on_event = never, on_missed = never }
+    crown.spawn(function() one:over { key = "a2V5" } end)
+    return one
+  end,
+  listener = function(place)
+    local one = assert(require("crown.postgres").new("postgres://x@" .. place .. "/x?sslmode=disable&target_session_attrs=any",
+      { timeout = 1 }))
+    one:listen("news", never)
+    return one
+  end,
+  registry = function(place)
+    local function yes() return true end
+    local one = assert(require("crown.registry.links").open { host = "127.0.0.1", port = 0, every = 0.2, linger = 1,
+      who = { registry = "r", id = "r@a", secret = "secret", runtime = "one" },
+      receive = yes, answered = yes, up = never, down = never, runtime_of = never, emit = never })
+    one:set_peers { ["r@b"] = place }
+    print("LISTENS " .. one.port)
+    return one
+  end,
+}
+for i = 1, #arg do
+  local kind, place = arg[i]:match "^(%a+)=(.*)"
+  if plain[kind] then
+    crown.spawn(function() kept[i] = plain[kind](place) end)
+  else
+    crown.elect { name = "e" .. i, oracle = arg[i], handlers = { won = function() print "WON" end } }
+  end
+end
+]]
+
+local Victim = {}
+Victim.__index = Victim
+
+--- What a client is told to talk to, `%d` is the port. The last four are no elections: they listen, watch, or link members.
+Victim.URLS = {
+  redis = "redis://127.0.0.1:%d?ttl=4",
+  sentinel = "redis+sentinel://127.0.0.1:%d/main?ttl=4",
+  nats = "nats://127.0.0.1:%d/B?ttl=4",
+  etcd = "etcd://127.0.0.1:%d?ttl=4",
+  http = "http://127.0.0.1:%d/locks?ttl=4",
+  postgres = "postgres://x@127.0.0.1:%d/x?sslmode=disable&ttl=4",
+  subscriber = "subscriber=127.0.0.1:%d",
+  watch = "watch=127.0.0.1:%d",
+  listener = "listener=127.0.0.1:%d",
+  registry = "registry=127.0.0.1:%d",
+}
+
+--- The same over TLS.
+Victim.TLS_URLS = {
+  redis = "rediss://127.0.0.1:%d?ttl=4",
+  nats = "tls://127.0.0.1:%d/B?ttl=4",
+  etcd = "etcds://127.0.0.1:%d?ttl=4",
+  http = "https://127.0.0.1:%d/locks?ttl=4",
+  postgres = "postgres://x@127.0.0.1:%d/x?sslmode=require&ttl=4",
+}
+
+--- Starts it; the healthy election has been won when this returns.
+-- @tparam table urls an array
+-- @treturn Victim
+function Victim.start(urls)
+  local self = setmetatable({ dir = tempdir(), clients = #urls }, Victim)
+  write_file(self.dir .. "/app.lua", APP)
+  local args = { self.dir .. "/app.lua" }
+  for _, url in ipairs(urls) do args[#args + 1] = url end
+  self.app = Candidate.start { args = args, node = "victim", log = self.dir .. "/log",
+    env = { CROWN_LOOP_HELD = self.dir .. "/held" } }
+  eventually(function() return self:output():find "HEALTHY" end, 20)
+  return self
+end
+
+function Victim:output() return self.app:output() end
+
+--- Ends it, and checks what has to be true after each trick: the healthy election was won once and never lost, the loop was never
+-- held, no task died, nobody won by it, and the log is short.
+function Victim:finish()
+  local output = self:output()
+  self.app:destroy()
+  local _, terms = ("\n" .. output):gsub("\nHEALTHY", "")
+  assert.equal(1, terms, output)
+  for _, bad in ipairs { "UNHEALTHY", "WON", "a task failed", "an error here", "silent for", "ended by signal" } do
+    assert.is_nil(output:find(bad, 1, true), output)
+  end
+  local held = read_file(self.dir .. "/held") or ""
+  for ms in held:gmatch "held for (%d+) ms" do assert.is_true(tonumber(ms) < HELD_MOST, held) end
+  local _, lines = output:gsub("oracle%.disconnected", "")
+  assert.is_true(lines <= LINES_MOST * self.clients, lines .. " lines tell of lost connections")
+end
+
+return Victim
