@@ -66,12 +66,21 @@ local function check(opts)
   return checked
 end
 
+-- What a bucket must be for elections.
+local function check_bucket(name, info)
+  if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(name) end
+  if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
+    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(name, info.ttl, LEAST_TTL, MOST_TTL)
+  end
+  return true
+end
+
 function Nats.init(opts)
   local checked = check(opts)
   local ttl, delay = Nats.timing(checked)
   local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 8))
   local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = timeout, ttl = ttl,
-    replicas = checked.replicas, storage = checked.storage, label = "nats_kv" })
+    replicas = checked.replicas, storage = checked.storage, label = "nats_kv", check = check_bucket })
   if not bucket then return nil, problem end
   local key = tostring(checked.lock or opts.crown_name)
   local token
@@ -100,18 +109,8 @@ function Nats:heard(what, revision, headers)
   end
 end
 
--- What a bucket must be for elections.
-local function check_bucket(self, info)
-  if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(self.bucket.name) end
-  if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
-    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(self.bucket.name, info.ttl,
-      LEAST_TTL, MOST_TTL)
-  end
-  return true
-end
-
 local function fit(self)
-  local info, problem, code = self.bucket:fit(function(found) return check_bucket(self, found) end)
+  local info, problem, code = self.bucket:fit()
   if not info then return nil, problem, code end
   self.ttl = info.ttl
   self.delay = self.given_refresh or info.ttl * 0.75
@@ -289,7 +288,7 @@ end
 -- @treturn table an array of `{ name, node, epoch }`, or nil and a message
 function Nats.list(opts)
   return with_bucket(opts, function(bucket)
-    local info, problem = bucket:info()
+    local info, problem = bucket:info(true)
     if not info then return nil, problem end
     local found = {}
     for subject in pairs(info.subjects) do

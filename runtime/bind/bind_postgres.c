@@ -14,7 +14,6 @@
 
 #include "base/address.h"
 #include "base/clock.h"
-#include "base/container.h"
 #include "bind/bind.h"
 #include "bind/fields.h"
 #include "bind/postgres_batch.h"
@@ -109,9 +108,8 @@ static void closed(void *context, uint64_t generation, const struct crown_error 
 
 /* --- client:query, client:ready */
 
-static int push_answer(lua_State *L, struct op *op)
+static int push_outcome(lua_State *L, const struct postgres_request *request)
 {
-    struct postgres_request *request = container_of(op, struct postgres_request, op);
     if (request->error.code != ERROR_NONE) {
         (void)push_error(L, &request->error);
         if (request->sqlstate[0] != '\0') {
@@ -127,6 +125,21 @@ static int push_answer(lua_State *L, struct op *op)
     return 1;
 }
 
+static void let_go(struct postgres_request **handle)
+{
+    postgres_request_free(*handle);
+    *handle = NULL;
+}
+
+/* The collector does not see how much hangs on a handle: what was told is given back at once. */
+static int push_answer(lua_State *L, struct op *op)
+{
+    struct postgres_request **handle = op->context;
+    int count = push_outcome(L, *handle);
+    let_go(handle);
+    return count;
+}
+
 static int ask(lua_State *L, struct client *client, const char *sql, int64_t timeout_ns,
                uint64_t generation, const char *const *values, int count)
 {
@@ -137,6 +150,7 @@ static int ask(lua_State *L, struct client *client, const char *sql, int64_t tim
         return luaL_error(L, "out of memory");
     (*handle)->timeout_ns = timeout_ns;
     (*handle)->generation = generation;
+    (*handle)->op.context = handle;
     postgres_client_send(client->client, *handle);
     task_keep(L, -1);
     return task_wait(L, &(*handle)->op, TIME_NEVER, push_answer);
@@ -172,9 +186,7 @@ static int client_ready(lua_State *L)
 
 static int request_gc(lua_State *L)
 {
-    struct postgres_request **handle = luaL_checkudata(L, 1, REQUEST_TYPE);
-    postgres_request_free(*handle);
-    *handle = NULL;
+    let_go(luaL_checkudata(L, 1, REQUEST_TYPE));
     return 0;
 }
 

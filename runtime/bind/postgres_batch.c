@@ -3,7 +3,6 @@
 #include <lauxlib.h>
 
 #include "base/clock.h"
-#include "base/container.h"
 #include "bind/bind.h"
 #include "bind/postgres_values.h"
 #include "lua/task.h"
@@ -44,9 +43,8 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
     return 1;
 }
 
-static int push_part(lua_State *L, struct op *op)
+static int push_columns(lua_State *L, const struct postgres_call *call)
 {
-    const struct postgres_call *call = container_of(op, struct postgres_call, op);
     if (call->error.code != ERROR_NONE)
         return push_error(L, &call->error);
     lua_pushboolean(L, call->row >= 0);
@@ -56,6 +54,21 @@ static int push_part(lua_State *L, struct op *op)
     for (int column = 1; column < columns; column++)
         pg_push_value(L, call->result, call->row, column);
     return columns;
+}
+
+static void let_go(struct postgres_call **handle)
+{
+    postgres_call_free(*handle);
+    *handle = NULL;
+}
+
+/* The collector does not see how much hangs on a handle: what was told is given back at once. */
+static int push_part(lua_State *L, struct op *op)
+{
+    struct postgres_call **handle = op->context;
+    int count = push_columns(L, *handle);
+    let_go(handle);
+    return count;
 }
 
 static int batch_call(lua_State *L)
@@ -73,6 +86,7 @@ static int batch_call(lua_State *L)
     *handle = postgres_batch_call(batch->batch, values, window_ns, timeout_ns);
     if (*handle == NULL)
         return luaL_error(L, "out of memory");
+    (*handle)->op.context = handle;
     task_keep(L, -1);
     return task_wait(L, &(*handle)->op, TIME_NEVER, push_part);
 }
@@ -87,9 +101,7 @@ static int batch_gc(lua_State *L)
 
 static int call_gc(lua_State *L)
 {
-    struct postgres_call **handle = luaL_checkudata(L, 1, CALL_TYPE);
-    postgres_call_free(*handle);
-    *handle = NULL;
+    let_go(luaL_checkudata(L, 1, CALL_TYPE));
     return 0;
 }
 

@@ -2,6 +2,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Postgres = require "support.postgres"
 local Proxy = require "support.proxy"
+local read_file = require "crown.text.read_file"
 
 describe("crown.postgres", function()
   local server, client
@@ -16,6 +17,25 @@ describe("crown.postgres", function()
       .. "9007199254740993::int8 AS f, $3::boolean AS g, (-9223372036854775808)::int8 AS h", 7, "x'\"%s\\", false))
     assert.same({ a = 7, b = "x'\"%s\\", c = true, e = 1.5, f = "9007199254740993", g = false,
       h = "-9223372036854775808" }, rows[1])
+  end)
+
+  it("gives the memory of a question back when it is answered, not when the collector comes", function()
+    local text, batch = ("x"):rep(1048576), client.bare:batch("SELECT n, length(word) "
+      .. "FROM unnest($1::text[]) WITH ORDINALITY AS t (word, n)", 1)
+    local function resident()
+      return tonumber(read_file("/proc/self/status"):match "VmRSS:%s+(%d+)") / 1024
+    end
+    local function ask()
+      assert.equal(1048576, client:query("SELECT length($1) AS size", text)[1].size)
+      assert.same({ true, 1048576 }, { batch:call(0, 20, text) })
+    end
+    ask()
+    local before = resident()
+    collectgarbage "stop"
+    for _ = 1, 40 do ask() end
+    local grown = resident() - before
+    collectgarbage "restart"
+    assert(grown < 20, ("%.0f MB more after 80 questions of one"):format(grown))
   end)
 
   it("tells how many rows a statement touched", function()

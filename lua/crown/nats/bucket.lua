@@ -53,7 +53,8 @@ end
 
 --- The bucket; the first election in it makes it.
 -- @string url
--- @tparam table options `bucket`, `timeout`, `ttl`, `replicas`, `storage`
+-- @tparam table options `bucket`, `timeout`, `ttl`, `replicas`, `storage`; `check(name, info)` → true, or nil and a message where
+-- the bucket will not do
 -- @treturn Bucket or nil and a message
 function Bucket.at(url, options)
   local parsed, problem = nats_url.parse(url)
@@ -65,6 +66,7 @@ function Bucket.at(url, options)
   end
   local self = setmetatable({ parsed = parsed, name = options.bucket, stream = "KV_" .. options.bucket, at = 1,
     timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. key) }, Bucket)
+  self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
     store = "nats", timeout = options.timeout, server = ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port) }
@@ -100,10 +102,12 @@ local function time_now(self, answer)
 end
 
 --- What is known of the bucket; it is made when it is missing.
+-- @bool[opt] with_keys whether its keys are wanted too
 -- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, leader =, subjects = }`; or nil,
 -- message, code
-function Bucket:info()
-  local answer, problem, code = api(self, "STREAM.INFO." .. self.stream, { subjects_filter = "$KV." .. self.name .. ".>" })
+function Bucket:info(with_keys)
+  local answer, problem, code = api(self, "STREAM.INFO." .. self.stream,
+    with_keys and { subjects_filter = "$KV." .. self.name .. ".>" } or nil)
   if code == NO_STREAM and self.options.ttl then
     answer, problem, code = make(self)
     if not answer then return nil, ("make the bucket %s: %s"):format(self.name, problem), code end
@@ -135,19 +139,15 @@ function Bucket:look()
   return true
 end
 
---- Sees to it that the bucket is one that elections can be held in, once for each connection, and that `trust` knows what
--- answers now.
--- @tparam function check given what info tells; returns nil and a message where the bucket will not do
--- @treturn table what info tells; or nil, message, code
-function Bucket:fit(check)
+-- Whether elections can be held in it, by way of what answers now. @return what info tells; or nil, message, code
+function Bucket:inspect()
   local connection, problem, code = self.link:ready()
   if not connection then return nil, problem, code end
-  if self.fitted == connection then return self.known end
   local info
   info, problem, code = self:info()
   if not info then return nil, problem, code end
   local fine
-  fine, problem = check(info)
+  fine, problem = self.options.check(self.name, info)
   if not fine then return nil, problem end
   self.trust:lasts(info.ttl)
   self.trust:saw { age = info.age }
@@ -155,6 +155,14 @@ function Bucket:fit(check)
   if not fine then return nil, problem, code end
   self.fitted, self.known = connection, info
   return info
+end
+
+--- Sees to it that the bucket is one that elections can be held in, once for each connection, and that `trust` knows what
+-- answers now. Thousands that ask at once are answered by one look.
+-- @treturn table what info tells; or nil, message, code
+function Bucket:fit()
+  if self.fitted and self.fitted == self.link.connection then return self.known end
+  return self.fits:ask()
 end
 
 --- The last value of a key. Decided by the stream's leader, not by whoever is near.
