@@ -6,6 +6,7 @@ local Bucket = require "crown.nats.bucket"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
+local lease = require "crown.oracle.lease"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
 
@@ -15,6 +16,7 @@ Nats.__index = Nats
 local CHORIAS = "CHORIA_LEADER_ELECTION"
 local CHORIAS_TTL, DEFAULT_TTL = 60, 10
 local LEAST_TTL, MOST_TTL = 1, 3600
+local BUSY = 1 -- seconds until a claim that found no room comes again
 
 local BACKOFFS = {
   five_sec = { 0.5, 0.7, 0.9, 1.1, 1.4, 2, 3, 4, 5 },
@@ -120,6 +122,12 @@ local function fit(self)
   return true
 end
 
+-- The epoch is the revision of the win, which the value can bear only from its next write on.
+local function epoch_of(value)
+  local epoch = tonumber(value.headers["crown-epoch"])
+  return epoch and epoch > 0 and epoch or value.revision
+end
+
 local function headers_of(self)
   return { ["Crown-Token"] = self.token, ["Crown-Epoch"] = ("%d"):format(self.epoch or 0) }
 end
@@ -135,7 +143,7 @@ local function denied(self, last)
   local left = self.seen_at and self.ttl - (core.now() - self.seen_at)
   if not self.seen_at or left <= 0 then self.seen_at, left = self.seen_at or core.now(), left and 0.1 or self.ttl end
   local retry = retry_in(self, left)
-  return false, { node = last and last.data or nil, epoch = last and tonumber(last.headers["crown-epoch"]) or nil,
+  return false, { node = last and last.data or nil, epoch = last and last.headers["crown-token"] and epoch_of(last) or nil,
     expires_in = not retry and left or nil, retry_in = retry }
 end
 
@@ -154,8 +162,8 @@ local function create(self)
   return false, last
 end
 
-local function grant(self)
-  return true, self.delay, { ttl = self.ttl, epoch = self.epoch }
+local function grant(self, delay)
+  return true, delay, { ttl = self.ttl, epoch = self.epoch }
 end
 
 -- A claim that slept would be given up: the first campaign is put off instead.
@@ -174,6 +182,7 @@ function Nats:claim()
   if self.bucket.trust:left() > 0 then return self.bucket.trust:denial() end
   self.epoch = nil
   local revision, last, why = create(self)
+  if why == "busy" then return false, { retry_in = BUSY + candidate.apart() } end -- thousands claim: nothing was written
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
   fine, problem, code = self.bucket.looks:ask(self.bucket.timeout)
@@ -188,19 +197,7 @@ function Nats:claim()
     return self:cool()
   end
   self.leading = true
-  return self:announce()
-end
-
--- The epoch is the revision of the win, which the value can bear only from its next write on.
-function Nats:announce()
-  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
-  if revision == nil then return nil, problem, code end
-  if revision == false then
-    self.leading = false
-    return false
-  end
-  self.revision = revision
-  return grant(self)
+  return grant(self, lease.first_delay(self.delay))
 end
 
 -- A campaigner of Choria's that was leader may act for one more interval: the key is kept, and nobody leads yet.
@@ -215,7 +212,7 @@ function Nats:cool()
   local left = self.cooling - core.now()
   if left > 0 then return false, { node = self.node, retry_in = math.min(left, self.delay) } end
   self.cooling, self.leading = nil, true
-  return grant(self)
+  return grant(self, lease.first_delay(self.delay))
 end
 
 function Nats:refresh()
@@ -224,13 +221,13 @@ function Nats:refresh()
   if revision == nil then return nil, problem, code end
   if revision then
     self.revision = revision
-    return grant(self)
+    return grant(self, self.delay)
   end
   local last
   last, problem, code = self.bucket:get(self.key)
   if last == nil then return nil, problem, code end
   if last and not last.gone and last.headers["crown-token"] == self.token
-    and tonumber(last.headers["crown-epoch"]) == self.epoch then
+    and epoch_of(last) == self.epoch then
     self.revision = last.revision -- an update of ours whose answer was lost
     return nil, "an earlier update was answered only now", "store"
   end
@@ -295,7 +292,7 @@ function Nats.list(opts)
       local name = subject:sub(#("$KV." .. bucket.name .. ".") + 1)
       local last = bucket:get(name)
       if last and not last.gone then
-        found[#found + 1] = { name = name, node = last.data, epoch = tonumber(last.headers["crown-epoch"]) or last.revision }
+        found[#found + 1] = { name = name, node = last.data, epoch = epoch_of(last) }
       end
     end
     table.sort(found, function(a, b) return a.name < b.name end)
@@ -331,7 +328,7 @@ function Nats.evict(opts, name)
     local last, problem = bucket:get(name)
     if last == nil then return nil, problem end
     if not last or last.gone then return eviction.nobody(name) end
-    local token, epoch = last.headers["crown-token"], tonumber(last.headers["crown-epoch"])
+    local token, epoch = last.headers["crown-token"], epoch_of(last)
     if not token then
       return nil, ("'%s' is led by %s of Choria's: choria election evict %s"):format(name, last.data, name)
     end
@@ -339,7 +336,7 @@ function Nats.evict(opts, name)
     local gone
     gone, problem = eviction.await(name, opts.wait, function()
       local now = bucket:get(name)
-      return now == false or now ~= nil and (now.gone or tonumber(now.headers["crown-epoch"]) ~= epoch)
+      return now == false or now ~= nil and (now.gone or epoch_of(now) ~= epoch)
     end)
     if not gone then return nil, problem end
     return { node = last.data, epoch = epoch }

@@ -12,6 +12,18 @@ describe("a candidate", function()
     assert.matches("^0a%-1%-%x%x%x%x%x%x%x%x$", a)
   end)
 
+  it("comes at one instant with a few others, and a little apart from thousands", function()
+    local function most_apart()
+      local most = 0
+      for _ = 1, 50 do most = math.max(most, candidate.apart()) end
+      return most
+    end
+    assert.is_true(most_apart() < 0.01)
+    for i = 1, 2000 do candidate.enter("a store", "lock " .. i, opts("e" .. i)) end
+    local most = most_apart()
+    assert.is_true(most > 0.1 and most < 0.5)
+  end)
+
   it("is alone on its lock in its runtime", function()
     assert(candidate.enter("one", "l", opts "a"))
     local token, problem = candidate.enter("one", "l", opts "b")

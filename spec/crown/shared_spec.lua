@@ -1,8 +1,8 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local Nats = require "crown.nats.connection"
 local promise = require "crown.core.promise"
 local Reconnecting = require "crown.link.reconnecting"
+local Requests = require "crown.nats.requests"
 local Redis = require "crown.redis.connection"
 local Shared = require "crown.link.shared"
 
@@ -79,11 +79,10 @@ end)
 
 describe("a connection that closes while somebody is about to ask", function()
   -- Who looks whether it is closed computes before it goes on.
-  local function about_to_close(class, parts)
+  local function about_to_close(class, parts, word, ending)
     local looked
-    parts.stream, parts.outbox, parts.over = { close = function() end }, { write = function() end }, promise()
     local connection = setmetatable(parts, { __index = function(_, key)
-      if key == "closed" and not looked then
+      if key == word and not looked then
         looked = true
         compute()
         return nil
@@ -92,7 +91,7 @@ describe("a connection that closes while somebody is about to ask", function()
     end })
     local function close()
       eventually(function() return looked end, 20)
-      connection:close "gone"
+      class[ending](connection, "gone")
     end
     return connection, close
   end
@@ -106,12 +105,13 @@ describe("a connection that closes while somebody is about to ask", function()
   end
 
   it("tells so, for Redis", function()
-    local connection, close = about_to_close(Redis, { waiting = {}, first = 1, last = 0 })
+    local connection, close = about_to_close(Redis, { waiting = {}, first = 1, last = 0, over = promise(),
+      stream = { close = function() end }, outbox = { write = function() end } }, "closed", "close")
     is_told(close, function() return connection:call(2, "PING") end)
   end)
 
   it("tells so, for NATS", function()
-    local connection, close = about_to_close(Nats, { pending = {}, sweep_at = math.huge, serial = 0, inbox = "inbox." })
-    is_told(close, function() return connection:request("a subject", nil, "", 2) end)
+    local requests, close = about_to_close(Requests, Requests.new(function() end), "over", "give_up")
+    is_told(close, function() return requests:ask { timeout = 2 } end)
   end)
 end)

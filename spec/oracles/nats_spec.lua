@@ -1,3 +1,4 @@
+local Connection = require "crown.nats.connection"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local kv = require "crown.oracles.nats_kv"
@@ -48,11 +49,50 @@ describe("the oracle on a NATS bucket", function()
   it("leads by the bucket's TTL, campaigns at three quarters of it, in the revision of its win as epoch", function()
     local one = candidate("one", { ttl = 60 })
     local verdict = one:claim()
-    assert.same({ "granted", 1.5, 2 }, { verdict[1], verdict[2], verdict[3] })
-    local epoch = verdict[4]
-    assert.equal(epoch, one:refresh()[4])
+    assert.same({ "granted", 2 }, { verdict[1], verdict[3] })
+    assert(verdict[2] <= 1.5, "what is won together is not refreshed together, and no later than ever")
+    local epoch, refreshed = verdict[4], one:refresh()
+    assert.same({ "granted", 1.5, 2, epoch }, refreshed)
     local last = one.state.bucket:get("e-" .. serial)
     assert.same({ "one", tostring(epoch) }, { last.data, last.headers["crown-epoch"] })
+  end)
+
+  it("looks at the bucket once for all of a runtime, and not at its keys", function()
+    local looks, ended = 0, 0
+    local listener = assert(Connection.open({}, { host = "127.0.0.1", port = server.port }, 5))
+    listener:subscribe("$JS.API.STREAM.INFO.>", function(message)
+      looks = looks + 1
+      assert.equal("", message.data)
+    end)
+    local url = ("nats://localhost:%d/ELECTIONS"):format(server.port) -- another connection than the other specs have
+    for i = 1, 50 do
+      local one = Player.new(kv, { name = ("all-%d-%d"):format(serial, i), node = "one", url = url })
+      crown.spawn(function()
+        one:claim()
+        ended = ended + 1
+      end)
+    end
+    eventually(function() return ended == 50 end, 20)
+    listener:close()
+    assert(looks >= 2 and looks < 25, ("%d looks for 50 elections"):format(looks))
+  end)
+
+  it("puts those off that find no room where very many claim, and has asked nothing for them", function()
+    local first = candidate "one"
+    eventually(function() return first:claim()[1] == "granted" end, 20)
+    local found, ended = { denied = 0, unknown = 0 }, 0
+    server:freeze()
+    for i = 1, 300 do
+      local one = Player.new(kv, { name = ("crowd-%d-%d"):format(serial, i), node = "one", url = server.url .. "/ELECTIONS" })
+      crown.spawn(function()
+        local verdict = one:claim()
+        found[verdict[1]], ended = found[verdict[1]] + 1, ended + 1
+        if verdict[1] == "denied" then assert(verdict[6] >= 1, "it comes again in a while") end
+      end)
+    end
+    eventually(function() return ended == 300 end, 20)
+    server:thaw()
+    assert.same({ denied = 44, unknown = 256 }, found)
   end)
 
   it("hands over at once on abdicate, by the watch", function()

@@ -192,7 +192,7 @@ function Bucket:put(key, data, headers, revision)
   if not connection then return nil, problem, code end
   headers["Nats-Expected-Last-Subject-Sequence"] = ("%d"):format(revision)
   local message
-  message, problem, code = connection:request("$KV." .. self.name .. "." .. key, headers, data, self.timeout)
+  message, problem, code = connection:request("$KV." .. self.name .. "." .. key, headers, data, self.timeout, revision == 0)
   if not message then return nil, problem, code end
   local fine, answer = pcall(core.json.decode, message.data)
   if not fine or type(answer) ~= "table" then return nil, "what came is no answer of JetStream", "protocol" end

@@ -5,16 +5,14 @@ local Base = require "crown.link.connection"
 local core = require "crown.core"
 local login = require "crown.nats.login"
 local promise = require "crown.core.promise"
+local Requests = require "crown.nats.requests"
 
 local Connection = Base.extend()
 
 local PAYLOAD_MAX = 1048576 -- bytes that one read takes
-local SWEEP = 10 -- seconds after which those are forgotten who wait no more
 
 function Connection:give_up(reason)
-  local pending = self.pending
-  self.pending = {}
-  for _, asked in pairs(pending) do asked.answer:resolve(nil, reason, "closed") end
+  self.requests:give_up(reason)
   if self.pong then self.pong:resolve(nil, reason, "closed") end
 end
 
@@ -89,16 +87,6 @@ local function prove(self, timeout)
   return fine
 end
 
--- What was asked by a task that was given up is waited for by nobody.
-local function forget_requests(self)
-  local now = core.now()
-  if now < self.sweep_at then return end
-  self.sweep_at = now + SWEEP
-  for id, asked in pairs(self.pending) do
-    if asked.over < now then self.pending[id] = nil end
-  end
-end
-
 --- Publishes.
 -- @string subject
 -- @string[opt] reply subject
@@ -119,7 +107,7 @@ function Connection:publish(subject, reply, headers, data)
   end
 end
 
--- One id for two requests would hand one the other's answer.
+-- One id for two subscriptions would hand one the other's messages.
 local function next_id(self)
   self.serial = self.serial + 1
   return ("%d"):format(self.serial)
@@ -142,27 +130,16 @@ function Connection:unsubscribe(sid)
   if not self.closed then self:write(("UNSUB %s\r\n"):format(sid)) end
 end
 
--- A place for an answer; none once those who wait have been told that the connection is closed.
-local function expect(self, timeout)
-  if self.closed then return nil end
-  forget_requests(self)
-  local id, asked = next_id(self), promise()
-  self.pending[id] = { answer = asked, over = core.now() + timeout }
-  return id, asked
-end
-
 --- Publishes, and waits for the answer.
 -- @string subject
 -- @tparam[opt] table headers
 -- @string data
--- @number timeout seconds
+-- @number timeout seconds for the answer, and as many for its turn
+-- @bool[opt] new where nothing is begun by it yet: then it goes out behind all that goes on with something
 -- @treturn table the message; or nil, message, code: "store" where nobody answers for that subject
-function Connection:request(subject, headers, data, timeout)
-  local id, asked = core.atomic(expect, self, timeout)
-  if not id then return nil, self.closed, "closed" end
-  self:publish(subject, self.inbox .. id, headers, data)
-  local message, problem, code = asked:wait(timeout)
-  self.pending[id] = nil
+function Connection:request(subject, headers, data, timeout, new)
+  local message, problem, code = self.requests:ask { subject = subject, headers = headers, data = data, timeout = timeout,
+    new = new }
   if not message then return nil, self.refused or problem, code end
   if message.headers.status == "503" then return nil, "nobody answers there: is JetStream on?", "store" end
   return message
@@ -171,8 +148,7 @@ end
 local function open_inbox(self)
   self.inbox = ("_INBOX.%s%d."):format(core.token:sub(1, 16), math.random(1, 2 ^ 31))
   self:subscribe(self.inbox .. "*", function(message)
-    local asked = self.pending[message.subject:sub(#self.inbox + 1)]
-    if asked then asked.answer:resolve(message) end
+    self.requests:answer(message.subject:sub(#self.inbox + 1), message)
   end)
 end
 
@@ -204,7 +180,8 @@ end
 function Connection.open(parsed, place, timeout, link)
   local self, problem, code = Base.dial(Connection, place.host, place.port, { timeout = timeout, link = link })
   if not self then return nil, problem, code end
-  self.subscriptions, self.pending, self.serial, self.sweep_at = {}, {}, 0, 0
+  self.subscriptions, self.serial = {}, 0
+  self.requests = Requests.new(function(one) self:publish(one.subject, self.inbox .. one.id, one.headers, one.data) end)
   local fine
   fine, problem, code = greet(self, parsed, place, timeout)
   if not fine then

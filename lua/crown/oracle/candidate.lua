@@ -7,7 +7,9 @@ local hex = require "crown.text.hex"
 
 local candidate = {}
 
-local taken = {}
+local A_SECOND = 5000 -- elections that may come at once
+
+local taken, count = {}, 0
 
 -- Of any length, and of any bytes, to few that every store takes.
 local function digest(text)
@@ -26,8 +28,16 @@ function candidate.enter(store, lock, opts)
   if other and other ~= opts.crown_name then
     return nil, ("election '%s' of this runtime is on the lock '%s' already: each needs one of its own"):format(other, lock)
   end
+  if not other then count = count + 1 end
   taken[key] = opts.crown_name
   return ("%s-%s"):format(opts.token, digest(opts.crown_name))
+end
+
+--- Where all elections of this runtime wait for one instant, each comes a little after it: nobody notices with a few of them,
+-- and thousands do not all come at once.
+-- @treturn number seconds
+function candidate.apart()
+  return math.random() * count / A_SECOND
 end
 
 return candidate

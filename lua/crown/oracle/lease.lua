@@ -4,6 +4,7 @@
 -- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code.
 -- @module crown.oracle.lease
 
+local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 
 local Lease = {}
@@ -13,7 +14,8 @@ local FIRST_LEAST = 0.1 -- of the delay, until the first refresh
 local function denied(held)
   local left = held.left and math.max(0, held.left)
   if (held.distrust or 0) > 0 then
-    return false, { node = held.node, epoch = held.held, amnesia = true, expires_in = math.max(held.distrust, left or 0) }
+    return false, { node = held.node, epoch = held.held, amnesia = true,
+      expires_in = math.max(held.distrust, left or 0) + candidate.apart() }
   end
   return false, { node = held.node, epoch = held.held, expires_in = left, retry_in = held.retry_in }
 end

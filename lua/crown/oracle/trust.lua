@@ -7,6 +7,7 @@
 -- in the statements that grant.
 -- @module crown.oracle.trust
 
+local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 
 local Trust = {}
@@ -73,7 +74,7 @@ end
 function Trust:denial()
   local left = self:left()
   if left == 0 then return nil end
-  return false, { amnesia = true, expires_in = left }
+  return false, { amnesia = true, expires_in = left + candidate.apart() }
 end
 
 return Trust

@@ -1,0 +1,122 @@
+--- Questions on one connection to NATS: so many without an answer at once and no more, so that thousands that come together
+-- are answered in time, each in its turn, instead of all too late. What goes on with something begun goes first.
+-- @module crown.nats.requests
+
+local core = require "crown.core"
+local promise = require "crown.core.promise"
+
+local Requests = {}
+Requests.__index = Requests
+
+local MOST = 256 -- without an answer
+local TOO_LONG = "it waited too long for its turn"
+local SWEEP = 0.1 -- seconds from one look for overdue answers to the next
+
+local function queue()
+  return { first = 1, last = 0 }
+end
+
+local function push(line, one)
+  line.last = line.last + 1
+  line[line.last] = one
+end
+
+local function pop(line)
+  if line.first > line.last then return nil end
+  local one = line[line.first]
+  line[line.first], line.first = nil, line.first + 1
+  return one
+end
+
+--- Makes them.
+-- @tparam function send called with a question that goes out now, `{ id =, … }` as it was given to ask; it may not wait
+-- @treturn Requests
+function Requests.new(send)
+  return setmetatable({ send = send, pending = {}, open = 0, serial = 0, sweep_at = 0, begun = queue(), new = queue() }, Requests)
+end
+
+-- A question keeps its room for the whole of its time, also where nobody waits for it any more: the server may be at it.
+local function sweep(self, now)
+  if now < self.sweep_at then return end
+  self.sweep_at = now + SWEEP
+  for id, one in pairs(self.pending) do
+    if one.over < now then self.pending[id], self.open = nil, self.open - 1 end
+  end
+end
+
+-- The next one that goes out, if there is room for it.
+local function take(self)
+  local now = core.now()
+  sweep(self, now)
+  while self.open < MOST do
+    local one = pop(self.begun) or pop(self.new)
+    if not one then return nil end
+    if one.over >= now then
+      one.over, one.sent, self.open = now + one.timeout, true, self.open + 1
+      self.pending[one.id] = one
+      return one
+    end
+    one.answer:resolve(nil, TOO_LONG, "busy")
+  end
+end
+
+local function go_on(self)
+  for one in function() return core.atomic(take, self) end do self.send(one) end
+end
+
+-- None once those who wait have been told that the connection is closed. One id for two would hand one the other's answer.
+local function enter(self, one)
+  if self.over then return nil end
+  self.serial = self.serial + 1
+  one.id, one.answer, one.over = ("%d"):format(self.serial), promise(), core.now() + one.timeout
+  push(one.new and self.new or self.begun, one)
+  return true
+end
+
+local function leave(self, id)
+  local one = self.pending[id]
+  if one then self.pending[id], self.open = nil, self.open - 1 end
+  return one
+end
+
+--- Asks, and waits for the answer.
+-- @tparam table one what send gets; `timeout` seconds for the answer, and as many for its turn; `new = true` where nothing is
+-- begun by it yet
+-- @return what the answer was; or nil, message, code: "busy" when it was not even sent
+function Requests:ask(one)
+  if not core.atomic(enter, self, one) then return nil, self.over, "closed" end
+  go_on(self)
+  local answer, problem, code = one.answer:wait(one.timeout)
+  if code == "timeout" and one.sent then answer, problem, code = one.answer:wait(one.over - core.now()) end
+  if answer or one.sent then return answer, problem, code end
+  one.over = -math.huge -- it is not sent any more
+  return nil, code == "timeout" and TOO_LONG or problem, code == "timeout" and "busy" or code
+end
+
+--- Hands an answer out.
+-- @string id of the question
+-- @param answer
+function Requests:answer(id, answer)
+  local one = core.atomic(leave, self, id)
+  if not one then return end
+  one.answer:resolve(answer)
+  go_on(self)
+end
+
+local function take_all(self, reason)
+  local all = {}
+  for _, one in pairs(self.pending) do all[#all + 1] = one end
+  for _, line in ipairs { self.begun, self.new } do
+    for one in function() return pop(line) end do all[#all + 1] = one end
+  end
+  self.pending, self.open, self.over = {}, 0, reason
+  return all
+end
+
+--- Tells all who wait that there will be no answer.
+-- @string reason
+function Requests:give_up(reason)
+  for _, one in ipairs(core.atomic(take_all, self, reason)) do one.answer:resolve(nil, reason, "closed") end
+end
+
+return Requests
