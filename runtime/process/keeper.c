@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ struct keeper {
     int line; /* to the warden */
     struct deadman *deadman;
     struct child_spec spec;
-    pid_t supervisor;
+    const struct keeper_home *home;
     pid_t warden;
     bool started, exited;
     int status;                                  /* of the child */
@@ -82,6 +83,14 @@ static void report_unkillable(void *context, const struct rounds_refused *who)
     report(context, &message);
 }
 
+/* The warden, who ends the tree should this process die now. In a namespace the kernel does, but
+ * when it has closed the warden's descriptors: too late for a lock. */
+static pid_t last_to_die(const struct keeper *keeper)
+{
+    const struct child_spec *spec = &keeper->spec;
+    return spec->isolation == CHILD_ISOLATION_TREE || spec->hold_count > 0 ? keeper->warden : 0;
+}
+
 /* Kills whatever is left, says so, and ends. GONE is exact: no process of the tree exists any more.
  * While one that may not be killed lives, it is not said. */
 static void finish(struct keeper *keeper) __attribute__((noreturn));
@@ -91,7 +100,7 @@ static void finish(struct keeper *keeper)
         give_back_terminal();
     if (keeper->started && !keeper->exited)
         keeper->status = SIGKILL;
-    rounds_kill_all(report_unkillable, keeper);
+    rounds_kill_all(last_to_die(keeper), report_unkillable, keeper);
     const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
     /* What could not be said, the supervisor says: KEEPER_FAILED. */
     _exit(wire_send(keeper->runtime, &gone, NULL, 0, NULL) < 0);
@@ -100,9 +109,10 @@ static void finish(struct keeper *keeper)
 static void kill_now(struct keeper *keeper)
 {
     const struct wire_message killed = {.type = WIRE_KILLED};
-    /* This keeper can act: its timer need not make room for the warden, which dies now. */
+    /* This keeper can act: its timer need not make room for the warden. */
     deadman_set(keeper->deadman, keeper->deadline_ns);
-    (void)rounds_kill_once(); /* first the deed, then the word */
+    (void)rounds_kill_once(last_to_die(keeper)); /* first the deed, then the word */
+    (void)shutdown(keeper->line, SHUT_WR); /* the warden ends the tree as well: it may see more */
     report(keeper, &killed);
     finish(keeper);
 }
@@ -244,15 +254,25 @@ static void read_warden(struct keeper *keeper)
     }
 }
 
+/* Before it is reaped: afterwards its number may be another's. */
+static void forget_dead_warden(const struct keeper *keeper)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)keeper->warden, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == keeper->warden)
+        *keeper->home->warden = 0;
+}
+
 /* @return whether the warden is dead. */
 static bool read_signals(struct keeper *keeper)
 {
     struct signalfd_siginfo info;
     bool over = false;
     while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == (uint32_t)SIGNAL_END && getppid() != keeper->supervisor)
+        if (info.ssi_signo == (uint32_t)SIGNAL_END && getppid() != keeper->home->supervisor)
             kill_now(keeper);
         pid_t pid;
+        forget_dead_warden(keeper);
         while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
             over = over || pid == keeper->warden;
     }
@@ -274,7 +294,7 @@ static void start(struct keeper *keeper, const int *fds, unsigned nfds)
     keeper->spec.deadline_ns = warden_deadman_ns(keeper);
     /* Before there is a warden, which may start the child while this process is held up. */
     deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
-    keeper->warden = warden_start(&keeper->spec, fds, &keeper->line, &err);
+    keeper->warden = warden_start(&keeper->spec, fds, keeper->home->warden, &keeper->line, &err);
     if (keeper->warden < 0)
         fail_start(keeper->runtime, err.message);
     /* Streams are the child's alone; what holds a lock stays open here too. */
@@ -283,10 +303,10 @@ static void start(struct keeper *keeper, const int *fds, unsigned nfds)
     arm(keeper);
 }
 
-void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
+void keeper_run(int runtime_fd, const int *fds, unsigned nfds, const struct keeper_home *home)
 {
     struct keeper keeper = {.runtime = runtime_fd,
-                            .supervisor = supervisor,
+                            .home = home,
                             .escalate_at_ns = TIME_NEVER,
                             .stop_kill_at_ns = TIME_NEVER};
     struct crown_error err = {0};
@@ -308,7 +328,7 @@ void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
     keeper.deadman = deadman_open(&err);
     if (keeper.signals < 0 || keeper.timer < 0 || keeper.deadman == NULL ||
         prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_PDEATHSIG, SIGNAL_END) < 0 ||
-        getppid() != supervisor)
+        getppid() != home->supervisor)
         fail_start(runtime_fd, "the keeper could not be set up");
     start(&keeper, fds + 1, nfds - 1);
     struct pollfd polls[] = {{.fd = keeper.timer, .events = POLLIN},

@@ -7,13 +7,18 @@
 
 #include <sys/types.h>
 
+/** Where a keeper was forked. */
+struct keeper_home {
+    pid_t supervisor; /* when it dies, the tree dies */
+    pid_t *warden;    /* where the supervisor finds the warden, as warden_start says */
+};
+
 /**
  * Runs a keeper in the process that the supervisor has just forked; does not return.
  * @param runtime_fd the line to the runtime; its end of file means: kill the tree now.
  * @param fds the spec's memfd first, then what the spec names.
- * @param supervisor its pid: when it dies, the tree dies.
  */
-void keeper_run(int runtime_fd, const int *fds, unsigned nfds, pid_t supervisor)
+void keeper_run(int runtime_fd, const int *fds, unsigned nfds, const struct keeper_home *home)
     __attribute__((noreturn));
 
 #endif

@@ -4,20 +4,31 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/child_spec.h"
 
 struct keeper_entry {
     uint64_t id;
-    pid_t pid; /* 0: failed */
-    int error; /* why it could not be forked; 0: it was */
+    pid_t pid;      /* 0: failed */
+    int error;      /* why it could not be forked; 0: it was */
+    unsigned place; /* of its warden's pid, which stays when the entry moves */
+    unsigned hold_count;
+    int holds[CHILD_MAX_HOLD];
 };
+
+static void *map(size_t size, int sharing)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
 
 int keepers_init(struct keepers *keepers)
 {
-    void *entries = mmap(NULL, KEEPERS_ROOM * sizeof(struct keeper_entry), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (entries == MAP_FAILED)
+    void *entries = map(KEEPERS_ROOM * sizeof(struct keeper_entry), MAP_PRIVATE);
+    void *wardens = map(KEEPERS_ROOM * sizeof(pid_t), MAP_SHARED);
+    if (entries == MAP_FAILED || wardens == MAP_FAILED)
         return -1;
-    *keepers = (struct keepers){.entries = entries};
+    *keepers = (struct keepers){.entries = entries, .wardens = wardens};
     return 0;
 }
 
@@ -31,22 +42,54 @@ bool keepers_full(const struct keepers *keepers)
     return keepers->used == KEEPERS_ROOM;
 }
 
-void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id)
+/* The next free entry. Those behind the used ones have the places that are free. */
+static struct keeper_entry *next_entry(struct keepers *keepers)
 {
     assert(keepers->used < KEEPERS_ROOM);
-    keepers->entries[keepers->used++] = (struct keeper_entry){.id = id, .pid = pid};
+    struct keeper_entry *entry = &keepers->entries[keepers->used];
+    if (keepers->used == keepers->most)
+        entry->place = keepers->most++;
+    return entry;
+}
+
+pid_t *keepers_next_warden(struct keepers *keepers)
+{
+    return &keepers->wardens[next_entry(keepers)->place];
+}
+
+static struct keeper_entry *add(struct keepers *keepers, uint64_t id)
+{
+    struct keeper_entry *entry = next_entry(keepers);
+    *entry = (struct keeper_entry){.id = id, .place = entry->place};
+    keepers->used++;
+    return entry;
+}
+
+void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds, unsigned count)
+{
+    assert(count <= CHILD_MAX_HOLD);
+    struct keeper_entry *entry = add(keepers, id);
+    entry->pid = pid;
+    entry->hold_count = count;
+    for (unsigned i = 0; i < count; i++)
+        entry->holds[i] = holds[i];
     keepers->count++;
 }
 
 void keepers_add_failed(struct keepers *keepers, uint64_t id, int error)
 {
-    assert(keepers->used < KEEPERS_ROOM);
-    keepers->entries[keepers->used++] = (struct keeper_entry){.id = id, .error = error};
+    add(keepers, id)->error = error;
 }
 
-static void take(struct keepers *keepers, unsigned place)
+static void take(struct keepers *keepers, unsigned at)
 {
-    keepers->entries[place] = keepers->entries[--keepers->used];
+    struct keeper_entry *entry = &keepers->entries[at];
+    unsigned place = entry->place;
+    for (unsigned i = 0; i < entry->hold_count; i++)
+        (void)close(entry->holds[i]); /* nothing of the tree is left: its lock may be free */
+    keepers->wardens[place] = 0;
+    *entry = keepers->entries[--keepers->used];
+    keepers->entries[keepers->used].place = place;
 }
 
 bool keepers_ended(struct keepers *keepers, pid_t pid, int status)
@@ -111,6 +154,14 @@ bool keepers_has(const struct keepers *keepers, pid_t pid)
 {
     for (unsigned i = 0; i < keepers->used; i++)
         if (keepers->entries[i].pid == pid)
+            return true;
+    return false;
+}
+
+bool keepers_has_warden(const struct keepers *keepers, pid_t pid)
+{
+    for (unsigned i = 0; i < keepers->most; i++)
+        if (keepers->wardens[i] == pid)
             return true;
     return false;
 }

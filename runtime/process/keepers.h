@@ -1,8 +1,9 @@
 /**
  * The supervisor's table of keepers: pids, the runtime's ids for them, and which failed: died
  * before their time, or could not be forked. A failed one stays in the table until the runtime has
- * been told, however full the line to it is. Mapped once, touched as it fills: the supervisor
- * allocates nothing after its start.
+ * been told, however full the line to it is. Until then the table also has copies of the
+ * descriptors that hold a lock for the keeper's tree: whoever dies, the lock is not free before the
+ * tree is gone. Mapped once, touched as it fills: the supervisor allocates nothing after its start.
  */
 #ifndef CROWN_PROCESS_KEEPERS_H
 #define CROWN_PROCESS_KEEPERS_H
@@ -19,7 +20,9 @@ struct keeper_entry;
 struct keepers {
     struct keeper_entry *entries; /* the first `used` are in use, in no order */
     unsigned used;
+    unsigned most;  /* so many have been used at a time */
     unsigned count; /* how many live; the others have failed */
+    pid_t *wardens; /* the pid of each entry's warden; 0: none. Shared with the keepers */
 };
 
 /** @return 0, or -1 with errno. */
@@ -28,8 +31,12 @@ int keepers_init(struct keepers *keepers);
 bool keepers_room(const struct keepers *keepers);
 /** @return whether there is no room even for the news that one failed. */
 bool keepers_full(const struct keepers *keepers);
-/** Call keepers_room first. */
-void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id);
+/** Call keepers_room first. @return where the keeper that is added next notes its warden, as
+ * warden_start says. */
+pid_t *keepers_next_warden(struct keepers *keepers);
+/** Call keepers_room first. @param holds descriptors that hold a lock for its tree: the table's
+ * from now on. At most CHILD_MAX_HOLD. */
+void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds, unsigned count);
 /** One that could not be forked. @param error an errno. Call keepers_full first. */
 void keepers_add_failed(struct keepers *keepers, uint64_t id, int error);
 
@@ -50,6 +57,8 @@ bool keepers_owed(const struct keepers *keepers, bool gone);
 void keepers_forget_failed(struct keepers *keepers);
 
 bool keepers_has(const struct keepers *keepers, pid_t pid);
+/** @return whether it is the warden of a keeper on the table, dead or alive. */
+bool keepers_has_warden(const struct keepers *keepers, pid_t pid);
 void keepers_signal(const struct keepers *keepers, int signal);
 
 #endif

@@ -4,12 +4,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "process/child_spec.h"
+#include "process/keeper.h"
 #include "process/realtime.h"
 #include "process/signals.h"
 #include "process/title.h"
-#include "process/wire.h"
+
+#define SPARE 8 /* descriptors for what the supervisor itself opens: of /proc, above all */
 
 /* The terminal sends its signals to the whole group; only the supervisor acts on them. */
 static void leave_signals_to_supervisor(void)
@@ -56,4 +60,39 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
     }
     *line = ends[0];
     return pid;
+}
+
+/* Numbers are given out from the lowest on: above those that just came is nothing that stays. */
+static bool descriptors_left(const int *fds, unsigned nfds)
+{
+    struct rlimit limit;
+    for (unsigned i = 0; i < nfds; i++)
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fds[i] + SPARE >= limit.rlim_cur)
+            return false;
+    return nfds > 0;
+}
+
+unsigned launch_keeper(struct keepers *keepers, const struct wire_message *message, const int *fds,
+                       unsigned nfds)
+{
+    unsigned holds = message->holds;
+    if (!descriptors_left(fds, nfds) || holds > CHILD_MAX_HOLD || nfds < 2 + holds) {
+        keepers_add_failed(keepers, message->id, EMFILE);
+        return nfds;
+    }
+    if (!keepers_room(keepers)) {
+        keepers_add_failed(keepers, message->id, EAGAIN);
+        return nfds;
+    }
+    const struct keeper_home home = {.supervisor = getpid(),
+                                     .warden = keepers_next_warden(keepers)};
+    pid_t pid = fork();
+    if (pid == 0)
+        keeper_run(fds[0], fds + 1, nfds - 1, &home);
+    if (pid < 0) {
+        keepers_add_failed(keepers, message->id, errno);
+        return nfds;
+    }
+    keepers_add(keepers, pid, message->id, fds + nfds - holds, holds);
+    return nfds - holds;
 }

@@ -1,12 +1,14 @@
 /**
- * Forks the runtime, out of the supervisor.
+ * Forks the runtime and keepers, out of the supervisor.
  */
 #ifndef CROWN_PROCESS_LAUNCH_H
 #define CROWN_PROCESS_LAUNCH_H
 
 #include <sys/types.h>
 
+#include "process/keepers.h"
 #include "process/supervisor.h"
+#include "process/wire.h"
 
 /**
  * @param journal_fd what runtimes hand on to each other; stays open.
@@ -16,5 +18,13 @@
  */
 pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int signals_fd,
                      int *line, struct crown_error *err);
+
+/**
+ * Forks a keeper, or notes that it failed. Call keepers_full first.
+ * @param message START_KEEPER. @param fds what came with it.
+ * @return how many of the descriptors are still the caller's, the first ones.
+ */
+unsigned launch_keeper(struct keepers *keepers, const struct wire_message *message, const int *fds,
+                       unsigned nfds);
 
 #endif

@@ -114,7 +114,8 @@ int link_start_child(struct link *link, const struct child_spec *spec, struct ke
         (void)close(memfd);
         return -1;
     }
-    const struct wire_message message = {.type = WIRE_START_KEEPER, .id = ++link->last_id};
+    const struct wire_message message = {
+        .type = WIRE_START_KEEPER, .id = ++link->last_id, .holds = spec->hold_count};
     unsigned count = 1 + collect_fds(spec, memfd, fds + 1);
     fds[0] = ends[1];
     assert(count <= WIRE_MAX_FDS);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/process_stat.h"
+
 #define LIST_MAX (KEEPERS_MAX * 12) /* as many keepers as there may be, and more */
 #define ENVIRON_MAX (128 * 1024)
 #define MARK "CROWN_ELECTION="
@@ -26,49 +28,28 @@ static ssize_t read_file(const char *path, char *text, size_t size)
     return length > 0 ? (ssize_t)length : got;
 }
 
-/* A warden, or what it has just forked. A keeper is in the table, unless another supervisor forked
- * it. */
-static bool is_warden(pid_t pid)
-{
-    char path[64];
-    char name[32];
-    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    ssize_t size = read_file(path, name, sizeof(name) - 1);
-    name[size > 0 ? size : 0] = '\0';
-    return strcmp(name, "crown-warden\n") == 0 || strcmp(name, "crown-keeper\n") == 0;
-}
-
 /* Children get CROWN_ELECTION from us; whoever wipes its environment and daemonizes under a
  * supervisor that is process 1 escapes this last net (not the keeper's and the warden's). */
-static bool is_ours(pid_t pid)
+static bool is_ours(const struct keepers *keepers, pid_t pid)
 {
     static char environment[ENVIRON_MAX];
     char path[64];
-    if (is_warden(pid))
+    if (keepers_has_warden(keepers, pid))
         return true;
     (void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     ssize_t size = read_file(path, environment, sizeof(environment));
     return size > 0 && memmem(environment, (size_t)size, MARK, sizeof(MARK) - 1) != NULL;
 }
 
-/* It is single-threaded, and the subreaper of its tree: no child means that nothing of its tree is
- * left, and none can come any more. */
-static bool has_children(pid_t pid)
-{
-    char path[64];
-    char first[2];
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    return read_file(path, first, sizeof(first)) > 0;
-}
-
-/* A warden whose keeper is dead kills its tree by itself, and often nobody but it still holds the
- * tree's locks. So it must not die before the tree, and it has to end the tree even if this process
- * dies now: it is only awakened, in case that it is stopped.
+/* A warden whose keeper is dead kills its tree by itself, also if this process dies now, and then
+ * nobody but it holds the tree's locks. So it must not die before the tree: it is only awakened, in
+ * case that it is stopped.
  * @return whether it is there all the same. Only this process reaps its children, so the number is
  * nobody else's. */
-static bool kill_orphan(pid_t pid, struct rounds_refused *refused)
+static bool kill_orphan(const struct keepers *keepers, pid_t pid, struct rounds_refused *refused)
 {
-    if (kill(pid, is_warden(pid) && has_children(pid) ? SIGCONT : SIGKILL) == 0)
+    if (kill(pid, keepers_has_warden(keepers, pid) && process_has_children(pid) ? SIGCONT
+                                                                                : SIGKILL) == 0)
         return true;
     if (errno == ESRCH)
         return false;
@@ -86,15 +67,15 @@ unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
     unsigned count = 0;
     char *end = NULL;
     if (size <= 0)
-        return 0;
+        return size < 0 && errno != ENOENT; /* it cannot be read now */
     list[size] = '\0';
     for (char *at = list;; at = end) {
         pid_t pid = (pid_t)strtol(at, &end, 10);
         if (end == at)
             return count;
-        if (pid == runtime || keepers_has(keepers, pid) || (init && !is_ours(pid)))
+        if (pid == runtime || keepers_has(keepers, pid) || (init && !is_ours(keepers, pid)))
             continue;
         /* Its children come to us in their turn when it is dead. */
-        count += kill_orphan(pid, refused);
+        count += kill_orphan(keepers, pid, refused);
     }
 }

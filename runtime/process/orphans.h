@@ -14,7 +14,7 @@
 /**
  * One round of SIGKILL to every child of this process that is neither the runtime nor a keeper;
  * what is below it comes here in its turn. A warden that has children is left alone: it kills its
- * tree by itself, and holds the locks of the tree until then.
+ * tree by itself, also when this process dies.
  * @param init this is process 1, to which strangers' orphans come as well: then only wardens,
  * and those with CROWN_ELECTION in their environment, which every child of ours has, are killed.
  * @param refused who is there though SIGKILL was refused; left alone when there is nobody.

@@ -10,9 +10,8 @@
 
 #include "base/error.h"
 
-/** Like fork, into new namespaces. @return as fork; -1 with `err` where the kernel does not allow
- * it. */
-pid_t pidns_fork(struct crown_error *err);
+/** @return the flags of clone(2) with which a process gets the namespaces. */
+unsigned long pidns_flags(void);
 
 /** In the new process, first thing: maps the ids and mounts a /proc of its own. @return 0, or -1
  * with `err`. */

@@ -1,5 +1,6 @@
 #include "process/process_stat.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,4 +22,17 @@ struct process_stat process_stat(pid_t pid)
     if (after == NULL || strlen(after) <= 4)
         return (struct process_stat){.state = '?'};
     return (struct process_stat){.state = after[2], .parent = (pid_t)strtol(after + 4, NULL, 10)};
+}
+
+bool process_has_children(pid_t pid)
+{
+    char path[64];
+    char first;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT;
+    bool has = read(fd, &first, 1) > 0;
+    (void)close(fd); /* read only */
+    return has;
 }

@@ -4,6 +4,7 @@
 #ifndef CROWN_PROCESS_PROCESS_STAT_H
 #define CROWN_PROCESS_PROCESS_STAT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct process_stat {
@@ -14,5 +15,9 @@ struct process_stat {
 
 /** Allocates nothing. @return what is known; of one that is gone, or hidden, nothing. */
 struct process_stat process_stat(pid_t pid);
+
+/** Of one that has no threads. A dead child counts until it is reaped. @return also true where
+ * nobody can say. */
+bool process_has_children(pid_t pid);
 
 #endif

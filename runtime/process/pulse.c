@@ -6,7 +6,10 @@
 #include "process/process_stat.h"
 
 #define FIRST_LOOK 2 /* half of the limit after a beat: beats come more often than that */
-#define LOOKS 8      /* then an eighth of it each time */
+/* Then an eighth of it each time, or as long as the mark is away, but never more often than this.
+ */
+#define LOOKS 8
+#define LOOKS_MOST 100
 
 /* @return the processor time that a process has had so far, in ns; 0 when it is gone. */
 static int64_t processor_time(pid_t pid)
@@ -18,11 +21,10 @@ static int64_t processor_time(pid_t pid)
     return (int64_t)used.tv_sec * NS_PER_S + used.tv_nsec;
 }
 
-static void count_from(struct pulse *pulse, int64_t now_ns, int64_t parts)
+static void count_from(struct pulse *pulse, int64_t now_ns, int64_t pause_ns)
 {
     pulse->looked_ns = now_ns;
-    pulse->next_ns =
-        pulse->limit_ns > 0 ? clock_add_ns(now_ns, pulse->limit_ns / parts) : TIME_NEVER;
+    pulse->next_ns = pulse->limit_ns > 0 ? clock_add_ns(now_ns, pause_ns) : TIME_NEVER;
     pulse->processor_ns = processor_time(pulse->pid);
 }
 
@@ -36,18 +38,30 @@ void pulse_beat(struct pulse *pulse)
 {
     pulse->last_beat_ns = clock_monotonic_ns();
     pulse->silent_ns = 0;
-    count_from(pulse, pulse->last_beat_ns, FIRST_LOOK);
+    count_from(pulse, pulse->last_beat_ns, pulse->limit_ns / FIRST_LOOK);
 }
 
 void pulse_limit(struct pulse *pulse, int64_t limit_ns)
 {
     pulse->limit_ns = limit_ns;
-    count_from(pulse, clock_monotonic_ns(), FIRST_LOOK);
+    count_from(pulse, clock_monotonic_ns(), limit_ns / FIRST_LOOK);
+}
+
+void pulse_mark(struct pulse *pulse, int64_t mark_ns)
+{
+    pulse->mark_ns = mark_ns;
 }
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* A runtime that spins has had a little less processor time than has passed. */
+static int64_t pause_ns(const struct pulse *pulse)
+{
+    int64_t left_ns = least(pulse->mark_ns - pulse->silent_ns, pulse->limit_ns / LOOKS);
+    return left_ns > pulse->limit_ns / LOOKS_MOST ? left_ns : pulse->limit_ns / LOOKS_MOST;
 }
 
 bool pulse_look(struct pulse *pulse)
@@ -62,8 +76,8 @@ bool pulse_look(struct pulse *pulse)
     int64_t passed_ns = least(now_ns, pulse->next_ns + pulse->limit_ns / LOOKS) - pulse->looked_ns;
     int64_t worked_ns = processor_time(pulse->pid) - pulse->processor_ns;
     pulse->silent_ns += pulse->running ? least(worked_ns, passed_ns) : passed_ns;
-    count_from(pulse, now_ns, LOOKS);
-    return pulse->silent_ns >= pulse->limit_ns;
+    count_from(pulse, now_ns, pause_ns(pulse));
+    return pulse->silent_ns >= pulse->mark_ns;
 }
 
 int64_t pulse_lasted_ns(const struct pulse *pulse)

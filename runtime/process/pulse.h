@@ -20,6 +20,7 @@ struct pulse {
     int64_t next_ns;      /* when to look again; TIME_NEVER: nobody need */
     int64_t processor_ns; /* of the runtime, at looked_ns */
     int64_t silent_ns;    /* so far */
+    int64_t mark_ns;      /* so much silence is waited for */
     bool running;         /* at the last look: it ran, or waited for a processor */
     bool stopped;         /* at the last look: by SIGSTOP, or a debugger */
 };
@@ -30,8 +31,10 @@ void pulse_start(struct pulse *pulse, pid_t pid);
 void pulse_beat(struct pulse *pulse);
 /** From now on this much silence is death. */
 void pulse_limit(struct pulse *pulse, int64_t limit_ns);
-/** Counts what has passed, when it is time to. @return whether the runtime has been silent for too
- * long. */
+/** How much silence pulse_look waits for from now on; more than half of what is death. */
+void pulse_mark(struct pulse *pulse, int64_t mark_ns);
+/** Counts what has passed, when it is time to. @return whether the runtime has been silent for as
+ * long as was waited for. */
 bool pulse_look(struct pulse *pulse);
 /** @return for how long it made progress, from its start to its last beat. */
 int64_t pulse_lasted_ns(const struct pulse *pulse);

@@ -25,6 +25,7 @@
 struct round {
     struct rounds_refused refused;
     unsigned depth;
+    pid_t last; /* a child of ours; 0: none */
 };
 
 static int send_kill(const struct rounds_process *process)
@@ -62,9 +63,11 @@ static void kill_child(struct round *round, const struct rounds_process *parent,
     if (is_ours(&child) || (process_stat(pid).parent == parent->pid && is_itself(parent))) {
         /* Parents first: a dead parent forks no more, and its children come to us, the subreaper.
          */
-        if (send_kill(&child) < 0 && errno != ESRCH)
+        if (pid != round->last && send_kill(&child) < 0 && errno != ESRCH)
             round->refused = (struct rounds_refused){.pid = pid, .error = errno};
         visit(round, &child);
+        if (pid == round->last) /* reaps what is dead below it */
+            (void)kill(pid, process_has_children(pid) ? SIGCONT : SIGKILL);
     }
     if (child.pidfd >= 0)
         (void)close(child.pidfd); /* nothing to lose */
@@ -132,10 +135,12 @@ struct rounds_refused rounds_kill_child(const struct rounds_process *parent, pid
     return round.refused;
 }
 
-struct rounds_refused rounds_kill_once(void)
+struct rounds_refused rounds_kill_once(pid_t last)
 {
     const struct rounds_process self = {.pid = getpid(), .pidfd = -1};
-    return rounds_kill_below(&self);
+    struct round round = {.last = last};
+    visit(&round, &self);
+    return round.refused;
 }
 
 /* @return how many; -1 when there is no child any more. */
@@ -158,12 +163,12 @@ static void wait_a_moment(int64_t ns)
     (void)sigtimedwait(&set, NULL, &pause); /* cut short by another signal: the sooner the better */
 }
 
-void rounds_kill_all(void (*refused)(void *context, const struct rounds_refused *who),
+void rounds_kill_all(pid_t last, void (*refused)(void *context, const struct rounds_refused *who),
                      void *context)
 {
     int64_t pause_ns = PAUSE_FIRST_NS;
     for (;;) {
-        const struct rounds_refused who = rounds_kill_once();
+        const struct rounds_refused who = rounds_kill_once(last);
         int reaped = reap();
         if (reaped < 0)
             return;

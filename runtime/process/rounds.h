@@ -14,15 +14,20 @@ struct rounds_refused {
     int error; /* EPERM, as a rule: kill(2) */
 };
 
-/** One round: SIGKILL to every process below this one, as far as /proc shows them now. @return who
- * refused, or nobody. */
-struct rounds_refused rounds_kill_once(void);
+/**
+ * One round: SIGKILL to every process below this one, as far as /proc shows them now.
+ * @param last a child that kills what is below it when this process dies: killed when it has no
+ * children any more, and awakened until then. 0: there is none.
+ * @return who refused, or nobody.
+ */
+struct rounds_refused rounds_kill_once(pid_t last);
 
 /**
  * Kills and reaps until this process has no child left, however long that takes.
+ * @param last as rounds_kill_once has it.
  * @param refused called once, when a process that may not be killed is met; may be NULL.
  */
-void rounds_kill_all(void (*refused)(void *context, const struct rounds_refused *who),
+void rounds_kill_all(pid_t last, void (*refused)(void *context, const struct rounds_refused *who),
                      void *context);
 
 /** A process, and a descriptor that stands for it and for no other that has its number later. */

@@ -17,7 +17,6 @@
 #include "base/random.h"
 #include "process/backoff.h"
 #include "process/fds.h"
-#include "process/keeper.h"
 #include "process/keepers.h"
 #include "process/launch.h"
 #include "process/orphans.h"
@@ -128,25 +127,7 @@ static int start_runtime(struct supervisor *supervisor)
     return 0;
 }
 
-static void start_keeper(struct supervisor *supervisor, const struct wire_message *message,
-                         const int *fds, unsigned nfds)
-{
-    pid_t self = getpid();
-    if (nfds < 2 || !keepers_room(&supervisor->keepers)) {
-        keepers_add_failed(&supervisor->keepers, message->id, EAGAIN);
-        return;
-    }
-    pid_t pid = fork();
-    if (pid == 0)
-        keeper_run(fds[0], fds + 1, nfds - 1, self);
-    if (pid > 0)
-        keepers_add(&supervisor->keepers, pid, message->id);
-    else
-        keepers_add_failed(&supervisor->keepers, message->id, errno);
-}
-
-static void handle_runtime(struct supervisor *supervisor, const struct wire_message *message,
-                           const int *fds, unsigned nfds)
+static void handle_runtime(struct supervisor *supervisor, const struct wire_message *message)
 {
     if (message->type == WIRE_HELD) {
         watchdog_answer(&supervisor->watchdog, message->text);
@@ -163,8 +144,6 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         limit_silence(supervisor);
     } else if (message->type == WIRE_TITLE) {
         title_line(message->text);
-    } else if (message->type == WIRE_START_KEEPER) {
-        start_keeper(supervisor, message, fds, nfds);
     }
 }
 
@@ -183,7 +162,9 @@ static void read_runtime(struct supervisor *supervisor)
             supervisor->line = -1; /* its death comes as SIGCHLD */
             return;
         }
-        handle_runtime(supervisor, &message, fds, nfds);
+        handle_runtime(supervisor, &message);
+        if (message.type == WIRE_START_KEEPER)
+            nfds = launch_keeper(&supervisor->keepers, &message, fds, nfds);
         for (unsigned i = 0; i < nfds; i++)
             (void)close(fds[i]); /* the keeper has its own copies */
     }

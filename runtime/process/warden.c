@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,7 +61,7 @@ static void report_unkillable(void *context, const struct rounds_refused *who)
 static void end_tree(const struct warden *warden)
 {
     if (!warden->namespaced || warden->holds)
-        rounds_kill_all(report_unkillable, (void *)warden);
+        rounds_kill_all(0, report_unkillable, (void *)warden);
     _exit(0);
 }
 
@@ -210,7 +212,22 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
     }
 }
 
-pid_t warden_start(const struct child_spec *spec, const int *fds, int *keeper_end,
+/* The raw call with no stack behaves like fork: clone(2). The kernel notes the pid before the new
+ * process runs, also when this one is killed in between. */
+static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown_error *err)
+{
+    bool namespaced = spec->isolation == CHILD_ISOLATION_PIDNS;
+    unsigned long flags = CLONE_PARENT_SETTID | SIGCHLD | (namespaced ? pidns_flags() : 0);
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, note, NULL, NULL);
+    if (pid < 0 && namespaced)
+        (void)error_set_errno(err, errno,
+                              "isolation 'pidns' is not to be had here: make a PID namespace");
+    else if (pid < 0)
+        (void)error_set_errno(err, errno, "run %s: fork", spec->argv[0]);
+    return pid;
+}
+
+pid_t warden_start(const struct child_spec *spec, const int *fds, pid_t *note, int *keeper_end,
                    struct crown_error *err)
 {
     int ends[2];
@@ -219,19 +236,15 @@ pid_t warden_start(const struct child_spec *spec, const int *fds, int *keeper_en
     gid_t gid = getegid();
     if (wire_pair(ends, err) < 0)
         return -1;
-    pid_t pid = spec->isolation == CHILD_ISOLATION_PIDNS ? pidns_fork(err) : fork();
+    pid_t pid = fork_noted(spec, note, err);
     if (pid == 0) {
         (void)close(ends[0]);
         warden_run(spec, fds, ends[1], keeper, uid, gid);
     }
-    int saved = errno;
     (void)close(ends[1]);
-    if (pid < 0) {
+    if (pid < 0)
         (void)close(ends[0]);
-        if (spec->isolation != CHILD_ISOLATION_PIDNS)
-            (void)error_set_errno(err, saved, "run %s: fork", spec->argv[0]);
-        return -1;
-    }
-    *keeper_end = ends[0];
+    else
+        *keeper_end = ends[0];
     return pid;
 }

@@ -15,9 +15,11 @@
  * Forks the warden, which starts the child and reports to `*keeper_end`: STARTED, or START_FAILED;
  * then EXITED. It understands SET_DEADLINE (for its own dead-man timer) and SIGNAL (`status` 1: to
  * the child's whole group).
+ * @param note is given its pid by the kernel before it runs: the warden starts no child that nobody
+ * knows the warden of. The caller sets it to 0 before it reaps the warden.
  * @return its pid, or -1 with `err`.
  */
-pid_t warden_start(const struct child_spec *spec, const int *fds, int *keeper_end,
+pid_t warden_start(const struct child_spec *spec, const int *fds, pid_t *note, int *keeper_end,
                    struct crown_error *err);
 
 #endif

@@ -7,37 +7,42 @@
 #include "base/log.h"
 #include "process/signals.h"
 
-#define ANSWER_PATIENCE_NS (100 * NS_PER_MS)
+#define ANSWER_NS (100 * NS_PER_MS) /* so long before its end a silence is asked about, */
+#define ANSWER_PART 8               /* or such a part of it where that is less */
 
-static bool is_asked(const struct watchdog *watchdog)
+static void wait_to_ask(struct watchdog *watchdog)
 {
-    return watchdog->answer_ns != TIME_NEVER;
+    int64_t limit_ns = watchdog->pulse.limit_ns;
+    int64_t answer_ns = limit_ns / ANSWER_PART;
+    watchdog->asked = false;
+    pulse_mark(&watchdog->pulse, limit_ns - (answer_ns < ANSWER_NS ? answer_ns : ANSWER_NS));
 }
 
 void watchdog_start(struct watchdog *watchdog, pid_t runtime)
 {
     pulse_start(&watchdog->pulse, runtime);
-    watchdog->answer_ns = TIME_NEVER;
+    wait_to_ask(watchdog);
     watchdog->held[0] = '\0';
 }
 
 void watchdog_beat(struct watchdog *watchdog)
 {
     pulse_beat(&watchdog->pulse);
-    if (is_asked(watchdog))
+    if (watchdog->asked)
         watchdog->held[0] = '\0'; /* saved at the last moment */
-    watchdog->answer_ns = TIME_NEVER;
+    wait_to_ask(watchdog);
 }
 
 void watchdog_answer(struct watchdog *watchdog, const char *text)
 {
-    if (is_asked(watchdog))
+    if (watchdog->asked)
         (void)snprintf(watchdog->held, sizeof(watchdog->held), "%s", text);
 }
 
 void watchdog_limit(struct watchdog *watchdog, int64_t limit_ns)
 {
     pulse_limit(&watchdog->pulse, limit_ns);
+    wait_to_ask(watchdog);
 }
 
 /* First the deed, then the word. */
@@ -49,27 +54,32 @@ static void kill_it(struct watchdog *watchdog)
                        watchdog->pulse.stopped ? "stopped by a signal" : "no answer");
     log_warn("the runtime was silent for %.3g s: killed it (%s)",
              clock_seconds_from_ns(watchdog->pulse.limit_ns), watchdog->held);
-    watchdog->answer_ns = TIME_NEVER;
-    pulse_limit(&watchdog->pulse, 0); /* once */
+    watchdog_limit(watchdog, 0); /* once */
+}
+
+/* One that is stopped cannot answer. Whoever is asked late gets as much time for it. */
+static void ask(struct watchdog *watchdog)
+{
+    struct pulse *pulse = &watchdog->pulse;
+    int64_t left_ns = pulse->limit_ns - pulse->mark_ns;
+    watchdog->asked = true;
+    watchdog->held[0] = '\0';
+    if (!pulse->stopped)
+        (void)kill(pulse->pid, SIGNAL_ASK); /* its parent has not reaped it: it is there */
+    pulse_mark(pulse, pulse->silent_ns + left_ns);
 }
 
 void watchdog_look(struct watchdog *watchdog)
 {
-    if (is_asked(watchdog)) {
-        if (clock_monotonic_ns() >= watchdog->answer_ns)
-            kill_it(watchdog);
-        return;
-    }
     if (!pulse_look(&watchdog->pulse))
         return;
-    watchdog->held[0] = '\0';
-    if (watchdog->pulse.stopped || kill(watchdog->pulse.pid, SIGNAL_ASK) < 0)
+    if (watchdog->asked)
         kill_it(watchdog);
     else
-        watchdog->answer_ns = clock_monotonic_ns() + ANSWER_PATIENCE_NS;
+        ask(watchdog);
 }
 
 int64_t watchdog_next_ns(const struct watchdog *watchdog)
 {
-    return is_asked(watchdog) ? watchdog->answer_ns : watchdog->pulse.next_ns;
+    return watchdog->pulse.next_ns;
 }

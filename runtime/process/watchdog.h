@@ -1,6 +1,6 @@
 /**
- * What becomes of a runtime that is silent for too long: it is asked what it does, which the next
- * one is told and the log says, and killed unless it makes progress at the last moment.
+ * What becomes of a runtime that is silent for too long: it is asked what it does a little before
+ * that, which the next one is told and the log says, and killed unless it makes progress.
  */
 #ifndef CROWN_PROCESS_WATCHDOG_H
 #define CROWN_PROCESS_WATCHDOG_H
@@ -13,7 +13,7 @@
 
 struct watchdog {
     struct pulse pulse;
-    int64_t answer_ns; /* it is asked, and killed then: on CLOCK_MONOTONIC. TIME_NEVER: it is not */
+    bool asked;           /* in this silence */
     char held[WIRE_TEXT]; /* what the last one did when it was killed; "" where it was not */
 };
 

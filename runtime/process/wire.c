@@ -88,14 +88,16 @@ int wire_receive(int fd, struct wire_message *message, int *fds, unsigned *nfds,
     if (got == 0)
         return error_set(err, ERROR_CLOSED, "the other process is gone");
     unsigned count = fds != NULL ? take_descriptors(&packet, fds) : 0;
+    bool whole = (packet.msg_flags & MSG_CTRUNC) == 0; /* else there was no room for all of them */
     if (nfds != NULL)
-        *nfds = count;
+        *nfds = whole ? count : 0;
     message->text[WIRE_TEXT - 1] = '\0';
-    if ((size_t)got == sizeof(*message) && !(packet.msg_flags & MSG_TRUNC) &&
-        message->version == WIRE_VERSION && message->type < WIRE_TYPE_COUNT)
-        return 1;
-    for (unsigned i = 0; i < count; i++)
+    bool ours = (size_t)got == sizeof(*message) && !(packet.msg_flags & MSG_TRUNC) &&
+                message->version == WIRE_VERSION && message->type < WIRE_TYPE_COUNT;
+    for (unsigned i = 0; i < count && !(ours && whole); i++)
         (void)close(fds[i]); /* nobody is going to use them */
+    if (ours)
+        return 1;
     return error_set(err, ERROR_PROTOCOL, "a message of %zd bytes that is none of ours", got);
 }
 

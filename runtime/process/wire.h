@@ -53,7 +53,8 @@ struct wire_message {
     int32_t signal;
     int32_t error; /* an errno */
     uint32_t restarts;
-    uint32_t real_time;   /* HELLO: keepers run at real-time priority */
+    uint32_t real_time; /* HELLO: keepers run at real-time priority */
+    uint32_t holds;     /* START_KEEPER: how many of the descriptors, the last ones, hold a lock */
     char text[WIRE_TEXT]; /* NUL-terminated */
 };
 
@@ -66,7 +67,8 @@ int wire_send(int fd, const struct wire_message *message, const int *fds, unsign
               struct crown_error *err);
 
 /**
- * Receives one message. Received descriptors are CLOEXEC and the caller's.
+ * Receives one message. Received descriptors are CLOEXEC and the caller's. Where there is no room
+ * for all of them (EMFILE), none is received.
  * @return 1 a message; 0 none now; -1 with ERROR_CLOSED (end of file) or ERROR_PROTOCOL (wrong size
  * or version).
  */

@@ -52,6 +52,15 @@ describe("a leader on the file oracle", function()
       cluster:succeed(term.epoch, 30)
     end)
 
+    it(("leaves no overlap when runtime, keeper and warden are killed at once, and nobody of the tree holds the lock (%s)")
+      :format(isolation), function()
+      cluster = Cluster.new { oracle = "file", mode = "chain", env = { one = { ISOLATION = isolation } } }
+      local leader, _, term = cluster:pair()
+      leader:hurt("STOP", "keeper") -- so that it cannot kill anybody before it dies
+      leader:hurt("KILL", "runtime", "warden", "keeper")
+      cluster:succeed(term.epoch, 30)
+    end)
+
     it(("leaves no overlap when its supervisor is killed right after runtime and keeper (%s)"):format(isolation), function()
       cluster = Cluster.new { oracle = "file", mode = "loose", env = { one = { ISOLATION = isolation } } }
       local leader, _, term = cluster:pair()
@@ -91,6 +100,16 @@ describe("a leader on the file oracle", function()
       end)
     end
   end
+
+  it("restarts the child when keeper and warden are killed, whatever those call themselves that it has started", function()
+    cluster = Cluster.new { oracle = "file", mode = "impostor" }
+    local leader = cluster:pair()
+    leader:hurt("STOP", "keeper") -- so that it cannot kill anybody before it dies
+    leader:hurt("KILL", "warden", "keeper")
+    eventually(function() return #ticks.lives(cluster.ticks) == 2 end, 10)
+    ticks.settle(cluster.ticks)
+    assert.equal(1, #ticks.terms(cluster.ticks))
+  end)
 
   it("restarts a stopped runtime, under the same token, without overlap", function()
     local _, leader = fails_over("plain", function(one) one:hurt("STOP", "runtime") end)

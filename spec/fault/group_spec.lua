@@ -9,6 +9,7 @@ local ticks = require "support.ticks"
 
 local program = os.getenv "CROWN_LUA" or "./crown-lua"
 local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
+local USER = tostring(1200000 + math.random(90000)) -- nobody's
 
 -- Says which signals it gets, and when; ends at TERM.
 local WORKER = [[
@@ -165,14 +166,49 @@ describe("a child that has become root under a user who is not", function()
     return dir .. "/sudo"
   end
 
+  -- A candidate without rights, on a lock in `dir`, whose child becomes root and closes the lock's descriptor.
+  local function join_without_rights(node, user)
+    local one = Candidate.start { program = "/usr/bin/setpriv", node = node, log = ("%s/%s.log"):format(cluster.dir, node),
+      args = { "--reuid", user, "--regid", "65534", "--clear-groups", program, cluster.dir .. "/app.lua", cluster.dir .. "/locks",
+        cluster.dir .. "/sudo", "--reuid", "0", "bash", "-c", 'exec 100>&- "$@"', "bash", ticker, cluster.ticks, "plain" } }
+    cluster.members[#cluster.members + 1] = one
+    return one
+  end
+
+  it("keeps its warden and so its lock when runtime, keeper and then the supervisor are killed", function()
+    cluster = Cluster.new { oracle = "file" }
+    write(cluster.ticks, "")
+    sudo(cluster.dir)
+    os.execute(("chmod 666 %s && mkdir %s/locks && chown %s:65534 %s/locks"):format(cluster.ticks, cluster.dir, USER, cluster.dir))
+    local one = join_without_rights("one", USER)
+    local term = ticks.await(cluster.ticks, 0, 10)
+    child = one:pids("child")[1]
+    join_without_rights("two", USER):follows()
+    local warden = one:pids("warden")[1]
+    one:hurt("KILL", "runtime", "keeper")
+    eventually(function() return #one:pids "keeper" == 0 end, 20)
+    local function last_tick() return ticks.lives(cluster.ticks)[1].last end
+    local function tick_for(seconds)
+      local from = last_tick()
+      eventually(function() return last_tick() > from + seconds end, 20)
+    end
+    tick_for(0.1) -- the supervisor, which has reaped the keeper, has done whatever it does then
+    one:hurt_self "KILL"
+    tick_for(2) -- long enough for another to lead
+    assert.equal(1, #ticks.lives(cluster.ticks))
+    kill_child()
+    assert.equal("two", ticks.await(cluster.ticks, term.epoch, 20).node)
+    child = cluster.members[2]:pids("child")[1]
+    assert.is_nil(read_file(("/proc/%d/comm"):format(warden)))
+  end)
+
   it("keeps its lease, with an event that says so, for as long as it lives", function()
     cluster = Cluster.new { oracle = "lease", ttl = 2 }
     write(cluster.ticks, "")
     os.execute("chmod 666 " .. cluster.ticks)
-    local user = tostring(1200000 + math.random(90000))
     local one = Candidate.start { program = "/usr/bin/setpriv", node = "one", log = cluster.dir .. "/one.log",
       env = { TTL = 2 },
-      args = { "--reuid", user, "--regid", "65534", "--clear-groups", program, "lua/examples/custom_oracle/app.lua",
+      args = { "--reuid", USER, "--regid", "65534", "--clear-groups", program, "lua/examples/custom_oracle/app.lua",
         cluster.port, sudo(cluster.dir), "--reuid", "0", ticker, cluster.ticks, "plain" } }
     cluster.members[#cluster.members + 1] = one
     local term = ticks.await(cluster.ticks, 0, 10)

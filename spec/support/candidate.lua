@@ -91,7 +91,7 @@ function Candidate:pids(kind)
     local name = comm(pid)
     local is_child = parent_comm == "crown-warden"
     -- The pid that was forked bears its maker's name until it has become the program.
-    local ours = (pid == self.pid) == (kind == "supervise") and name == "crown-" .. kind
+    local ours = not is_child and (pid == self.pid) == (kind == "supervise") and name == "crown-" .. kind
     if (kind == "child" and is_child) or ours then found[#found + 1] = pid end
     if not is_child then
       for _, child in ipairs(children_of(pid)) do visit(child, name) end

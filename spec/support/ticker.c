@@ -5,14 +5,17 @@
  * ticker FILE [MODE], where MODE is
  *   plain     ticks
  *   daemon    so does a daemonized descendant
- *   stubborn  ignores SIGTERM, SIGINT and SIGHUP
- *   loose     holds no lock, and so do three hundred daemonized descendants
- *   fork      a chain of processes ticks, each for ten ticks, each in a session of its own */
+ *   impostor  so does a daemonized descendant that is called as the runtime's processes are, and
+ * its child stubborn  ignores SIGTERM, SIGINT and SIGHUP loose     holds no lock, and so do three
+ * hundred daemonized descendants chain     holds no lock, and so do three hundred descendants, each
+ * the parent of the next fork      a chain of processes ticks, each for ten ticks, each in a
+ * session of its own */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,22 +75,65 @@ static void daemonize(void)
     tick_for_ever();
 }
 
-/* Many, since it takes a while to kill them; seldom, since the ticks are read. */
-static void loosen(void)
+static void impersonate(void)
 {
-    const struct timespec pause = {0, LOOSE_PAUSE_NS};
+    if (fork() != 0)
+        return;
+    (void)setsid();
+    if (fork() != 0)
+        _exit(0);
+    (void)prctl(PR_SET_NAME, "crown-warden");
+    (void)fork();
+    tick_for_ever();
+}
+
+static void let_go_of_locks(void)
+{
     for (int other = STDERR_FILENO + 1; other < 1024; other++)
         if (other != fd)
             (void)close(other);
+}
+
+static void tick_seldom(void)
+{
+    const struct timespec pause = {0, LOOSE_PAUSE_NS};
+    for (;;) {
+        tick();
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+/* Many, since it takes a while to kill them; seldom, since the ticks are read. */
+static void loosen(void)
+{
     for (int i = 0; i < LOOSE_MANY; i++) {
         if (fork() != 0)
             continue;
         (void)setsid();
-        for (;;) {
-            tick();
-            (void)nanosleep(&pause, NULL);
-        }
+        tick_seldom();
     }
+}
+
+/* Who looks no further than to its own children has to look again for each. Returns in the first
+ * one, when all are there. */
+static void chain(void)
+{
+    int ends[2];
+    char byte = 0;
+    if (pipe(ends) < 0)
+        exit(1);
+    for (int i = 0; i < LOOSE_MANY; i++) {
+        if (fork() == 0)
+            continue;
+        if (i > 0)
+            tick_seldom();
+        if (read(ends[0], &byte, 1) != 1)
+            exit(1);
+        return;
+    }
+    if (write(ends[1], &byte, 1) != 1)
+        exit(1);
+    tick_seldom();
 }
 
 static void fork_on(void)
@@ -112,8 +158,14 @@ int main(int argc, char **argv)
         return 1;
     if (strcmp(mode, "daemon") == 0)
         daemonize();
+    if (strcmp(mode, "impostor") == 0)
+        impersonate();
+    if (strcmp(mode, "loose") == 0 || strcmp(mode, "chain") == 0)
+        let_go_of_locks();
     if (strcmp(mode, "loose") == 0)
         loosen();
+    if (strcmp(mode, "chain") == 0)
+        chain();
     if (strcmp(mode, "stubborn") == 0) {
         (void)signal(SIGTERM, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);

@@ -234,53 +234,6 @@ static void a_user_that_may_not_be_become_is_an_error(void **state)
                         "run /bin/true: cannot change to its user: Operation not permitted");
 }
 
-static int held_lock(const char *path)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    assert_true(fd >= 0);
-    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
-    return fd;
-}
-
-static bool locked(const char *path)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
-    assert_int_equal(close(fd), 0);
-    return lock.l_type != F_UNLCK;
-}
-
-static const char *lock_path;
-
-static bool lock_free(void)
-{
-    return !locked(lock_path);
-}
-
-static void a_held_lock_is_free_only_when_the_tree_is_gone(void **state)
-{
-    (void)state;
-    char path[64];
-    (void)strcpy(path, stage.folder);
-    (void)strcat(path, "/lock");
-    lock_path = path;
-    int fd = held_lock(path);
-    stage.board->mode = "daemons";
-    stage.board->spec.hold_count = 1;
-    stage.board->spec.hold_fd[0] = fd;
-    stage_start();
-    assert_int_equal(close(fd), 0);
-    stage_until_ticking(3);
-    assert_true(locked(path));
-    stage_kill(stage.supervisor, SIGKILL);
-    stage_until(lock_free);
-    stage_until_gone();
-    assert_int_equal(unlink(path), 0);
-}
-
 static int wanted_signal;
 
 static bool signalled(void)
@@ -470,6 +423,20 @@ static void a_namespaced_child_is_asked_and_killed_too(void **state)
     (void)stage_until_message(WIRE_GONE);
 }
 
+/* It may be killed, but whoever is not its parent does not know that it is there. */
+static void who_is_hidden_from_the_keeper_is_killed_by_the_warden(void **state)
+{
+    (void)state;
+    stage.board->unprivileged = true;
+    stage.board->hides = true;
+    stage.board->mode = "hidden";
+    stage_start_as_init();
+    stage_until_ticking(0);
+    stop_in(0);
+    (void)stage_until_message(WIRE_GONE);
+    stage_until_gone();
+}
+
 int main(int argc, char **argv)
 {
     stage_main(argc, argv);
@@ -487,7 +454,6 @@ int main(int argc, char **argv)
         STAGE_TEST(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
         STAGE_TEST(a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent),
         STAGE_TEST(a_user_that_may_not_be_become_is_an_error),
-        STAGE_TEST(a_held_lock_is_free_only_when_the_tree_is_gone),
         STAGE_TEST(a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up),
         STAGE_TEST(all_of_a_childs_group_are_asked),
         STAGE_TEST(a_lease_that_ends_is_told_once),
@@ -499,6 +465,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_keeper_sleeps_until_there_is_something_to_do),
         STAGE_TEST(an_escalating_stop_interrupts_first_and_terminates_then),
         STAGE_TEST(a_signal_reaches_the_child_and_stops_nothing),
+        STAGE_TEST(who_is_hidden_from_the_keeper_is_killed_by_the_warden),
         STAGE_TEST(a_namespaced_child_is_asked_and_killed_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

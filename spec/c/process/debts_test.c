@@ -65,6 +65,46 @@ static void a_stop_reaches_a_runtime_whose_line_is_full(void **state)
     stage_until(all_are_told);
 }
 
+#define DESCRIPTORS 64
+#define CHILDREN 30
+
+/* @return how many keepers have failed so far: died, with 0, or could not be forked. */
+static int failed_with(int error)
+{
+    int count = 0;
+    for (int i = 0; i < stage.board->logged; i++)
+        count +=
+            stage.board->log[i].type == WIRE_KEEPER_FAILED && stage.board->log[i].error == error;
+    return count;
+}
+
+static bool each_has_started_or_failed(void)
+{
+    return stage.board->started + stage.board->unstarted == CHILDREN;
+}
+
+static bool one_died(void)
+{
+    return failed_with(0) == 1;
+}
+
+/* It has to look for what is left of a tree, however many locks it holds. */
+static void a_supervisor_keeps_descriptors_for_itself(void **state)
+{
+    (void)state;
+    (void)snprintf(stage.board->lock, sizeof(stage.board->lock), "%s/lock", stage.folder);
+    stage.board->descriptors = DESCRIPTORS;
+    stage.board->children = CHILDREN;
+    stage_start();
+    stage_order(ORDER_READ, NULL);
+    stage_until(each_has_started_or_failed);
+    assert_int_equal(failed_with(EMFILE), stage.board->unstarted);
+    assert_true(stage.board->unstarted > 0 && stage.board->started > 0);
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    stage_until(one_died);
+    assert_int_equal(unlink(stage.board->lock), 0);
+}
+
 /* A log whose reader has gone to sleep. */
 
 static int saved_stderr;
@@ -115,6 +155,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         STAGE_TEST(every_keeper_that_could_not_be_forked_is_told_of),
         STAGE_TEST(a_stop_reaches_a_runtime_whose_line_is_full),
+        STAGE_TEST(a_supervisor_keeps_descriptors_for_itself),
         STAGE_TEST(a_supervisor_that_cannot_say_it_kills_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

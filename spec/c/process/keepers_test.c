@@ -2,11 +2,13 @@
 #include "process/keepers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -45,8 +47,8 @@ static int open_table(void **state)
 static void who_ends_well_is_off_the_table(void **state)
 {
     (void)state;
-    keepers_add(&keepers, 101, 1);
-    keepers_add(&keepers, 102, 2);
+    keepers_add(&keepers, 101, 1, NULL, 0);
+    keepers_add(&keepers, 102, 2, NULL, 0);
     assert_int_equal(keepers.count, 2);
     assert_false(keepers_ended(&keepers, 101, 0)); /* it said GONE itself */
     assert_int_equal(keepers.count, 1);
@@ -60,8 +62,8 @@ static void who_ends_well_is_off_the_table(void **state)
 static void who_died_is_told_of_when_what_it_left_is_gone(void **state)
 {
     (void)state;
-    keepers_add(&keepers, 101, 1);
-    keepers_add(&keepers, 102, 2);
+    keepers_add(&keepers, 101, 1, NULL, 0);
+    keepers_add(&keepers, 102, 2, NULL, 0);
     assert_true(keepers_ended(&keepers, 101, SIGKILL));
     assert_false(keepers_ended(&keepers, 999, SIGKILL));
     assert_int_equal(keepers.count, 1);
@@ -77,11 +79,74 @@ static void who_died_is_told_of_when_what_it_left_is_gone(void **state)
     assert_true(keepers_has(&keepers, 102));
 }
 
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Copies of what holds a lock. @return the last one's number; the others' are just below it. */
+static int copies(unsigned count)
+{
+    int fd = -1;
+    for (unsigned i = 0; i < count; i++)
+        fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100 + (int)i);
+    assert_int_equal(fd, 100 + (int)count - 1);
+    return fd;
+}
+
+static void a_lock_is_held_until_the_tree_is_gone(void **state)
+{
+    (void)state;
+    const int holds[] = {copies(3) - 2, 101, 102};
+    keepers_add(&keepers, 101, 1, holds, 2);
+    keepers_add(&keepers, 102, 2, holds + 2, 1);
+    assert_false(keepers_ended(&keepers, 102, 0));
+    assert_false(is_open(102)); /* it said GONE itself */
+    assert_true(keepers_ended(&keepers, 101, SIGKILL));
+    tell_of(false, 8);
+    tell_of(true, 0);
+    assert_true(is_open(100) && is_open(101));
+    tell_of(true, 8);
+    assert_false(is_open(100) || is_open(101));
+}
+
+static pid_t *add_with_warden(pid_t keeper, pid_t warden)
+{
+    pid_t *note = keepers_next_warden(&keepers);
+    assert_int_equal(*note, 0); /* whoever was there before */
+    *note = warden;
+    keepers_add(&keepers, keeper, (uint64_t)keeper, NULL, 0);
+    return note;
+}
+
+static void a_warden_is_known_for_as_long_as_its_keeper(void **state)
+{
+    (void)state;
+    pid_t *notes[4];
+    for (pid_t i = 0; i < 4; i++)
+        notes[i] = add_with_warden(101 + i, 201 + i);
+    assert_false(keepers_ended(&keepers, 102, 0));
+    assert_false(keepers_ended(&keepers, 101, 0));
+    assert_false(keepers_has_warden(&keepers, 201) || keepers_has_warden(&keepers, 202));
+    assert_true(keepers_has_warden(&keepers, 203) && keepers_has_warden(&keepers, 204));
+    /* Whose keepers have died, others came and went: each has its note alone. */
+    assert_true(keepers_ended(&keepers, 104, SIGKILL));
+    for (pid_t i = 0; i < 3; i++)
+        (void)add_with_warden(111 + i, 211 + i);
+    assert_int_equal(*notes[2], 203);
+    assert_int_equal(*notes[3], 204);
+    tell_of(true, 8);
+    assert_false(keepers_has_warden(&keepers, 204));
+    assert_true(keepers_has_warden(&keepers, 203));
+    for (pid_t i = 0; i < 3; i++)
+        assert_true(keepers_has_warden(&keepers, 211 + i));
+}
+
 /* A keeper whose exit code is not 0 could not say GONE. */
 static void who_ends_badly_is_told_of(void **state)
 {
     (void)state;
-    keepers_add(&keepers, 101, 1);
+    keepers_add(&keepers, 101, 1, NULL, 0);
     assert_true(keepers_ended(&keepers, 101, 1 << 8));
     tell_of(true, 8);
     assert_int_equal(told.id[0], 1);
@@ -103,7 +168,7 @@ static void what_cannot_be_told_now_is_told_later_and_once(void **state)
 {
     (void)state;
     uint64_t sum = 0;
-    keepers_add(&keepers, 101, 100);
+    keepers_add(&keepers, 101, 100, NULL, 0);
     for (uint64_t id = 1; id <= 4; id++)
         keepers_add_failed(&keepers, id, EAGAIN);
     tell_of(false, 1);
@@ -124,7 +189,7 @@ static void there_is_room_for_the_news_of_failures_when_there_is_none_for_keeper
     (void)state;
     for (unsigned i = 0; i < KEEPERS_MAX; i++) {
         assert_true(keepers_room(&keepers));
-        keepers_add(&keepers, (pid_t)i + 2, i);
+        keepers_add(&keepers, (pid_t)i + 2, i, NULL, 0);
     }
     assert_false(keepers_room(&keepers));
     for (unsigned i = 0; i < KEEPERS_ROOM - KEEPERS_MAX; i++) {
@@ -143,6 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(who_ends_well_is_off_the_table, open_table),
         cmocka_unit_test_setup(who_died_is_told_of_when_what_it_left_is_gone, open_table),
+        cmocka_unit_test_setup(a_lock_is_held_until_the_tree_is_gone, open_table),
+        cmocka_unit_test_setup(a_warden_is_known_for_as_long_as_its_keeper, open_table),
         cmocka_unit_test_setup(who_ends_badly_is_told_of, open_table),
         cmocka_unit_test_setup(who_was_never_forked_is_told_of_at_once, open_table),
         cmocka_unit_test_setup(what_cannot_be_told_now_is_told_later_and_once, open_table),

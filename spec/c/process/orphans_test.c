@@ -45,6 +45,14 @@ static int reap_all(void **state)
     return 0;
 }
 
+static void add_dead_keeper_of(pid_t warden)
+{
+    const pid_t keeper = 1; /* nobody's who could be an orphan */
+    *keepers_next_warden(&keepers) = warden;
+    keepers_add(&keepers, keeper, 1, NULL, 0);
+    assert_true(keepers_ended(&keepers, keeper, SIGKILL));
+}
+
 static void assert_killed(pid_t pid)
 {
     int status = 0;
@@ -58,7 +66,7 @@ static void the_runtime_and_keepers_are_spared_and_all_others_killed(void **stat
     assert_int_equal(keepers_init(&keepers), 0);
     for (unsigned i = 0; i < 3; i++)
         pids[i] = fork_sleeper();
-    keepers_add(&keepers, pids[1], 1);
+    keepers_add(&keepers, pids[1], 1, NULL, 0);
     assert_int_equal(orphans_kill(pids[0], &keepers, false, &refused), 1);
     assert_killed(pids[2]);
     pids[2] = 0;
@@ -73,7 +81,7 @@ static void an_orphan_behind_a_thousand_keepers_is_found(void **state)
         pids[i] = fork_sleeper();
         assert_true(pids[i] > 0);
         if (i < MANY - 1)
-            keepers_add(&keepers, pids[i], i);
+            keepers_add(&keepers, pids[i], i, NULL, 0);
     }
     assert_int_equal(orphans_kill(0, &keepers, false, &refused), 1);
     assert_killed(pids[MANY - 1]);
@@ -86,9 +94,8 @@ static void process_1_kills_wardens_but_no_strangers(void **state)
     assert_int_equal(keepers_init(&keepers), 0);
     (void)unsetenv("CROWN_ELECTION");
     pids[0] = fork_sleeper();
-    (void)prctl(PR_SET_NAME, "crown-warden"); /* what it forks bears the name from the start */
     pids[1] = fork_sleeper();
-    (void)prctl(PR_SET_NAME, "orphans_test");
+    add_dead_keeper_of(pids[1]);
     assert_int_equal(orphans_kill(0, &keepers, true, &refused), 1);
     assert_killed(pids[1]);
     pids[1] = 0;
@@ -101,12 +108,18 @@ static int release[2]; /* a pipe that a warden ends with */
 static void play_warden(void)
 {
     char byte;
-    (void)prctl(PR_SET_NAME, "crown-warden");
     if (close(release[1]) < 0 || fork_sleeper() < 0 || kill(getpid(), SIGSTOP) < 0)
         _exit(1);
     while (read(release[0], &byte, 1) < 0)
         continue;
     _exit(0);
+}
+
+static void until_stopped(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
 }
 
 /* The locks of its tree may be its alone, and its child would die with it. */
@@ -119,8 +132,8 @@ static void a_warden_is_left_to_kill_its_tree_and_awakened_for_it(void **state)
     pids[0] = fork();
     if (pids[0] == 0)
         play_warden();
-    assert_int_equal(waitpid(pids[0], &status, WUNTRACED), pids[0]);
-    assert_true(WIFSTOPPED(status));
+    until_stopped(pids[0]);
+    add_dead_keeper_of(pids[0]);
     for (int round = 0; round < 3; round++)
         assert_int_equal(orphans_kill(0, &keepers, false, &refused), 1);
     assert_int_equal(close(release[1]), 0);
@@ -129,6 +142,23 @@ static void a_warden_is_left_to_kill_its_tree_and_awakened_for_it(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_int_equal(close(release[0]), 0);
+}
+
+static void whoever_calls_itself_a_warden_is_killed(void **state)
+{
+    (void)state;
+    assert_int_equal(keepers_init(&keepers), 0);
+    assert_int_equal(pipe(release), 0);
+    pids[0] = fork();
+    if (pids[0] == 0) {
+        (void)prctl(PR_SET_NAME, "crown-warden");
+        play_warden();
+    }
+    until_stopped(pids[0]);
+    assert_int_equal(orphans_kill(0, &keepers, false, &refused), 1);
+    assert_killed(pids[0]);
+    pids[0] = 0;
+    assert_int_equal(close(release[0]) | close(release[1]), 0);
 }
 
 /* What a process without rights has met, whose child has kept them. */
@@ -173,6 +203,7 @@ int main(void)
         cmocka_unit_test_teardown(an_orphan_behind_a_thousand_keepers_is_found, reap_all),
         cmocka_unit_test_teardown(who_may_not_be_killed_counts_and_is_named, reap_all),
         cmocka_unit_test_teardown(a_warden_is_left_to_kill_its_tree_and_awakened_for_it, reap_all),
+        cmocka_unit_test_teardown(whoever_calls_itself_a_warden_is_killed, reap_all),
         cmocka_unit_test_teardown(process_1_kills_wardens_but_no_strangers, reap_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ static int become_subreaper(void **state)
 static int kill_the_rest(void **state)
 {
     (void)state;
-    rounds_kill_all(NULL, NULL);
+    rounds_kill_all(0, NULL, NULL);
     return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
 }
 
@@ -109,9 +109,9 @@ static void two_rounds_reach_all_that_is_below(void **state)
     pid_t pid = fork_pair(&below);
     int first = pidfd_open(pid, 0);
     int second = pidfd_open(below, 0);
-    assert_int_equal(rounds_kill_once().pid, 0);
+    assert_int_equal(rounds_kill_once(0).pid, 0);
     assert_true(ends(first));
-    assert_int_equal(rounds_kill_once().pid, 0);
+    assert_int_equal(rounds_kill_once(0).pid, 0);
     assert_true(ends(second));
     assert_int_equal(close(first) | close(second), 0);
 }
@@ -122,7 +122,7 @@ static void all_are_reaped_when_it_is_over(void **state)
     pid_t below = 0;
     for (int i = 0; i < 20; i++)
         (void)fork_pair(&below);
-    rounds_kill_all(NULL, NULL);
+    rounds_kill_all(0, NULL, NULL);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
 }
@@ -230,7 +230,7 @@ static int kill_below_root(void (*play)(void))
     if (read(line[0], &below, sizeof(below)) != (ssize_t)sizeof(below))
         return 3;
     int pidfd = pidfd_open(below, 0);
-    const struct rounds_refused who = rounds_kill_once();
+    const struct rounds_refused who = rounds_kill_once(0);
     if (who.pid != refusing || who.error != EPERM)
         return 4;
     return ends(pidfd) ? 0 : 5;
@@ -279,9 +279,9 @@ static int kill_hidden(void)
     pid_t hidden = fork_pair(&below);
     if ((first = pidfd_open(hidden, 0)) < 0 || (second = pidfd_open(below, 0)) < 0)
         return 3;
-    if (rounds_kill_once().pid != 0 || !ends(first))
+    if (rounds_kill_once(0).pid != 0 || !ends(first))
         return 4;
-    return rounds_kill_once().pid == 0 && ends(second) ? 0 : 5;
+    return rounds_kill_once(0).pid == 0 && ends(second) ? 0 : 5;
 }
 
 static void who_is_hidden_from_the_killer_is_killed(void **state)

@@ -65,6 +65,10 @@ static void play_supervisor(void)
         for (;;)
             (void)pause();
     }
+    const rlim_t most = (rlim_t)stage.board->descriptors;
+    const struct rlimit descriptors = {most, most};
+    if (most > 0 && setrlimit(RLIMIT_NOFILE, &descriptors) < 0)
+        _exit(9);
     if (stage.board->own_group && setpgid(0, 0) < 0)
         _exit(9);
     if (stage.board->slept_s > 0 && !slept_for(stage.board->slept_s))
@@ -136,7 +140,7 @@ int stage_close(void **state)
         (void)kill(stage.supervisor, SIGKILL);
     while (!(clean = reap()) && clock_boottime_ns() < until_ns)
         stage_pause(STAGE_LOOK_NS);
-    rounds_kill_all(NULL, NULL);
+    rounds_kill_all(0, NULL, NULL);
     (void)snprintf(path, sizeof(path), "%s.world", stage.fifo);
     (void)unlink(path); /* one test writes it */
     int removed = unlink(stage.fifo) | rmdir(stage.folder) | close(stage.ticks);
@@ -160,7 +164,7 @@ void stage_start_as_init(void)
         (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
     if (stage.supervisor == 0) {
         if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("proc", "/proc", "proc", 0, NULL) < 0)
+            mount("proc", "/proc", "proc", 0, stage.board->hides ? "hidepid=2" : NULL) < 0)
             _exit(9);
         play_supervisor();
     }
@@ -185,8 +189,7 @@ static void hear(const struct tick *tick)
     stage.daemon_pids[stage.daemons++] = tick->pid;
 }
 
-/* @return whether nobody has the FIFO open for writing. */
-static bool hear_all(void)
+bool stage_gone(void)
 {
     struct tick tick;
     ssize_t got;
@@ -199,7 +202,7 @@ void stage_until(bool (*done)(void))
 {
     int64_t until_ns = clock_boottime_ns() + patience_ns();
     for (;;) {
-        (void)hear_all();
+        (void)stage_gone();
         (void)reap();
         if (done())
             return;
@@ -248,7 +251,7 @@ void stage_until_runs(int runs)
 void stage_until_gone(void)
 {
     assert_true(stage.count[TICK_CHILD] > 0);
-    stage_until(hear_all);
+    stage_until(stage_gone);
 }
 
 static bool supervisor_ended(void)

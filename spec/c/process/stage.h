@@ -87,9 +87,13 @@ struct stage_board {
     bool answers;        /* it says what it does when it is asked */
     bool unprivileged;   /* the supervisor runs as a user without rights, who has nothing else */
     int processes;       /* how many that user may have; 0: any number */
+    bool hides;          /* as process 1: /proc shows a user's processes to nobody else */
+    int descriptors;     /* how many each process may have; 0: as many as the test */
     bool own_group;      /* the supervisor leads a process group */
     int niceness;        /* that the supervisor is started with */
     int64_t slept_s;     /* how long its host has slept; 0 where that cannot be pretended */
+    char lock[48];       /* the runtime holds this file's lock, and so do its children, with as many
+                            descriptors as may be; "": none */
     bool crash;          /* the runtime ends itself before it says ARM */
     bool stranger; /* a process that is none of ours is the supervisor's child from the start */
     int64_t silence_ns, end_silence_ns; /* armed; and when it is asked to end, not armed */
@@ -105,6 +109,7 @@ struct stage_board {
     _Atomic int logged;
     char token[2][WIRE_TEXT];
     uint32_t restarts;
+    _Atomic int64_t spun_ns;             /* processor time that it has spent on ORDER_SPIN */
     _Atomic unsigned started, unstarted; /* children */
     _Atomic bool stopped;                /* STOP came, perhaps after the log was full */
     struct wire_message log[STAGE_LOG_MOST];
@@ -149,6 +154,8 @@ void stage_until(bool (*done)(void));
 void stage_until_ticking(unsigned daemons);
 /** Until so many runtimes have started. */
 void stage_until_runs(int runs);
+/** @return whether no process of the child's tree is left, where it has ticked. */
+bool stage_gone(void);
 /** Until no process of the child's tree is left. */
 void stage_until_gone(void);
 /** Until the supervisor has ended: stage.status. */

@@ -43,6 +43,19 @@ static void daemonize(unsigned count)
     }
 }
 
+/* Each of a session of its own, and none holds a lock. */
+static void gather(unsigned count)
+{
+    (void)close_range((unsigned)fifo_fd + 1, ~0u, 0);
+    for (unsigned i = 0; i < count; i++)
+        if (fork() == 0) {
+            (void)setsid();
+            for (;;)
+                (void)pause();
+        }
+    daemonize(1);
+}
+
 static void tell_signal(int signal)
 {
     tell(TICK_SIGNALLED, signal);
@@ -111,8 +124,10 @@ static void tell_signals(void)
 }
 
 /* tick; family: ignores TERM, and another of its group tells of it; daemons: three daemons tick
- * too; stubborn: tells of signals and goes on; ends: one daemon, ends itself with 7; world: looks
- * around first; root: becomes root, as sudo(8) does. */
+ * too; crowd: one does, when a hundred others that sleep are there, and all let go of locks;
+ * stubborn: tells of signals and goes on; ends: one daemon, ends itself with 7; world: looks around
+ * first; root: becomes root, as sudo(8) does; hidden: where /proc hides other users' processes, it
+ * is hidden too. */
 void stage_play_child(const char *mode, const char *fifo)
 {
     if (strcmp(mode, "world") == 0)
@@ -122,6 +137,8 @@ void stage_play_child(const char *mode, const char *fifo)
         _exit(1);
     if (strcmp(mode, "daemons") == 0)
         daemonize(3);
+    if (strcmp(mode, "crowd") == 0)
+        gather(100);
     if (strcmp(mode, "ends") == 0) {
         daemonize(1);
         for (int i = 0; i < 10; i++) {
@@ -130,6 +147,8 @@ void stage_play_child(const char *mode, const char *fifo)
         }
         _exit(7);
     }
+    if (strcmp(mode, "hidden") == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+        _exit(1);
     if (strcmp(mode, "root") == 0 && setresuid(0, 0, 0) < 0)
         _exit(1);
     if (strcmp(mode, "stubborn") == 0)

@@ -1,6 +1,7 @@
 /* The runtime: does what the test's board tells it. */
 #include "stage_parts.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,18 @@ static void note(const struct wire_message *message)
     }
 }
 
+static int take_lock(void)
+{
+    static int fd;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fd > 0)
+        return fd;
+    fd = open(stage.board->lock, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
+        _exit(9);
+    return fd;
+}
+
 static void start_child(void)
 {
     static char mode[32];
@@ -45,6 +58,8 @@ static void start_child(void)
         (void)snprintf(program, sizeof(program), "%s", stage.board->program);
         argv[0] = program;
     }
+    while (stage.board->lock[0] != '\0' && spec.hold_count < CHILD_MAX_HOLD)
+        spec.hold_fd[spec.hold_count++] = take_lock();
     spec.argv = argv;
     spec.envp = envp;
     spec.label = "test";
@@ -74,6 +89,14 @@ static void work(void)
     const clock_t until = clock() + (clock_t)(STAGE_WORK_NS / (NS_PER_S / CLOCKS_PER_SEC));
     while (clock() < until)
         continue;
+}
+
+static void spin(void) __attribute__((noreturn));
+static void spin(void)
+{
+    const clock_t began = clock();
+    for (;;)
+        stage.board->spun_ns = (clock() - began) * (NS_PER_S / CLOCKS_PER_SEC);
 }
 
 static void obey(void)
@@ -107,8 +130,7 @@ static void obey(void)
         for (;;)
             (void)pause();
     case ORDER_SPIN:
-        for (volatile unsigned spins = 0;; spins++)
-            continue;
+        spin();
     case ORDER_NAP:
         (void)pause(); /* until a signal is handled */
         break;

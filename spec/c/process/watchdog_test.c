@@ -11,6 +11,7 @@
 
 /* More than a busy host keeps a process from a moment's work, less than anybody's patience. */
 #define SILENCE (800 * NS_PER_MS)
+#define LONG (3 * NS_PER_S)
 #define SHORT (STAGE_WORK_NS * 5 / 2)
 #define HOGS 4
 
@@ -22,6 +23,19 @@ static void a_runtime_that_spins_is_replaced_and_the_next_one_hears_why(void **s
     stage_order(ORDER_SPIN, NULL);
     stage_until_runs(2);
     assert_string_equal(stage_until_message(WIRE_HELD)->text, "on the stage");
+}
+
+/* In processor time, so that a busy host changes nothing: the supervisor, which works in real time,
+ * looks when it is to. */
+static void a_runtime_that_spins_is_killed_when_its_time_is_up(void **state)
+{
+    (void)state;
+    stage.board->answers = true;
+    stage_start_armed(LONG);
+    stage_order(ORDER_SPIN, NULL);
+    stage_until_runs(2);
+    assert_true(stage.board->spun_ns > LONG * 9 / 10);
+    assert_true(stage.board->spun_ns < LONG * 11 / 10);
 }
 
 static void a_runtime_that_does_not_answer_is_replaced(void **state)
@@ -168,6 +182,7 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         STAGE_TEST(a_runtime_that_spins_is_replaced_and_the_next_one_hears_why),
+        STAGE_TEST(a_runtime_that_spins_is_killed_when_its_time_is_up),
         STAGE_TEST(a_runtime_that_does_not_answer_is_replaced),
         STAGE_TEST(a_stopped_runtime_is_replaced_and_named),
         STAGE_TEST(a_runtime_that_dies_otherwise_was_held_by_nothing),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -88,6 +89,29 @@ static void descriptors_that_nobody_asked_for_do_not_stay_open(void **state)
     assert_int_equal(wire_send(ends[0], &sent, ends, 2, NULL), 0);
     assert_int_equal(wire_receive(ends[1], &got, NULL, NULL, NULL), 1);
     assert_int_equal(count_open(), before);
+}
+
+/* Half of what a message speaks of would be another message. */
+static void where_there_is_no_room_for_all_descriptors_none_comes(void **state)
+{
+    (void)state;
+    int fds[WIRE_MAX_FDS] = {0};
+    unsigned count = 7;
+    struct rlimit before, few;
+    const struct wire_message sent = {.type = WIRE_START_KEEPER, .id = 5};
+    struct wire_message got;
+    assert_int_equal(wire_send(ends[0], &sent, ends, 2, NULL), 0);
+    int next = dup(ends[0]);
+    assert_int_equal(close(next), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int received = wire_receive(ends[1], &got, fds, &count, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(received, 1);
+    assert_int_equal(got.id, 5);
+    assert_int_equal(count, 0);
+    assert_int_equal(fcntl(next, F_GETFD), -1);
 }
 
 /* A process that ends without having read all it was sent: unix(7) has the kernel say ECONNRESET to
@@ -218,6 +242,7 @@ int main(void)
         WIRE_TEST(a_message_arrives_whole),
         WIRE_TEST(descriptors_come_along_in_order_and_close_on_exec),
         WIRE_TEST(descriptors_that_nobody_asked_for_do_not_stay_open),
+        WIRE_TEST(where_there_is_no_room_for_all_descriptors_none_comes),
         WIRE_TEST(a_message_of_the_wrong_size_version_or_type_is_refused_with_its_descriptors),
         WIRE_TEST(a_text_without_an_end_gets_one),
         WIRE_TEST(a_closed_line_says_so_to_both),
