@@ -59,13 +59,15 @@ local function arguments(self, url)
   return words
 end
 
---- Starts a member; `url`: its own way to the store.
-function Cluster:join(node, url)
-  local args = arguments(self, url)
+--- Starts a member; `url`: its own way to the store; `words`: what starts the program, instead of the program itself.
+function Cluster:join(node, url, words)
+  local args = { unpack(words or {}, 2) }
+  for _, word in ipairs(arguments(self, url)) do args[#args + 1] = word end
   local env = { TTL = self.options.ttl or 2, STOP_TIMEOUT = self.options.stop_timeout or 0.5,
     CROWN_LOG_LEVEL = "debug" } -- tells of each claim and refresh
   for key, value in pairs(self.options.env and self.options.env[node] or {}) do env[key] = value end
-  local member = Candidate.start { args = args, node = node, log = ("%s/%s.log"):format(self.dir, node), env = env }
+  local member = Candidate.start { program = words and words[1], args = args, node = node, env = env,
+    log = ("%s/%s.log"):format(self.dir, node) }
   self.members[#self.members + 1] = member
   return member
 end

@@ -65,18 +65,21 @@ end
 
 function verbs.close(connection) connection:close() end
 
-local function play(self, connection, script)
+--- Plays a script on a connection, which stays open, silent, until it is closed.
+-- @param connection of crown.core.tcp
+-- @string script
+function Hostile.play(connection, script)
   for line in script:gmatch "[^\n]+" do
     local verb, text = line:match "^%s*(%a+) ?(.*)$"
     if verb and not verbs[verb](connection, text) then return end
   end
-  while self.open[connection] and connection:read("*s", 60) do end
+  while connection:read("*s", 600) do end
 end
 
 local function serve(self, connection)
   self.count = self.count + 1
   self.open[connection] = true
-  play(self, connection, self.scripts[math.min(self.count, #self.scripts)])
+  Hostile.play(connection, self.scripts[math.min(self.count, #self.scripts)])
   connection:close()
   self.open[connection] = nil
 end
@@ -97,7 +100,7 @@ end
 function Hostile.dial(port, script)
   local connection = assert(crown.tcp.connect("127.0.0.1", port, { timeout = 5 }))
   connection:set_timeout(5)
-  play({ open = {} }, connection, script)
+  Hostile.play(connection, script)
   connection:close()
 end
 

@@ -1,5 +1,6 @@
--- A name server that misbehaves as it is told: luajit name_server.lua PORT HOW [ADDRESS…]. HOW is "silent", "slow" (answers
--- after 0.7 s), "wrong" (answers nonsense), "empty" (no such record) or "answers"; what it is asked goes to standard output.
+-- A name server that misbehaves as it is told: luajit name_server.lua [HERE:]PORT HOW [ADDRESS…]. HERE is an IPv4 address
+-- (127.0.0.1). HOW is "silent", "slow" (answers after 0.7 s), "wrong" (answers nonsense), "empty" (no such record) or "answers", or
+-- the path of a file that holds one of these, read at each question; what it is asked goes to standard output.
 local ffi = require "ffi"
 local bit = require "bit"
 
@@ -14,12 +15,21 @@ int inet_pton(int family, const char *text, void *address); int usleep(unsigned 
 local AF_INET, AF_INET6, SOCK_DGRAM = 2, 10, 2
 local AAAA = 28
 
-local port, how = tonumber(arg[1]), arg[2]
+local place, port = arg[1]:match "^(.-):?(%d+)$"
 local fd = ffi.C.socket(AF_INET, SOCK_DGRAM, 0)
-local here = ffi.new("struct sockaddr_in", { AF_INET, bit.bor(bit.lshift(port % 256, 8), math.floor(port / 256)), { 127, 0, 0, 1 } })
+local here = ffi.new("struct sockaddr_in", { AF_INET, bit.bor(bit.lshift(port % 256, 8), math.floor(port / 256)) })
+assert(ffi.C.inet_pton(AF_INET, place == "" and "127.0.0.1" or place, here.address) == 1, place)
 assert(ffi.C.bind(fd, here, ffi.sizeof(here)) == 0, "bind")
 io.stdout:setvbuf "no"
 print "ready"
+
+local function manner()
+  if not arg[2]:find("/", 1, true) then return arg[2] end
+  local file = assert(io.open(arg[2]))
+  local word = file:read "*l"
+  file:close()
+  return word
+end
 
 -- Addresses of one family, as the wire has them.
 local function addresses(kind)
@@ -45,7 +55,7 @@ local function name_of(question)
   return table.concat(words, "."), at
 end
 
-local function answer(query)
+local function answer(query, how)
   local name, last = name_of(query:sub(13))
   local kind = query:byte(12 + last + 1) * 256 + query:byte(12 + last + 2)
   local question = query:sub(13, 12 + last + 4)
@@ -64,8 +74,9 @@ while true do
   length[0] = ffi.sizeof(from)
   local got = ffi.C.recvfrom(fd, buffer, 2048, 0, from, length)
   local query = got > 12 and ffi.string(buffer, got)
+  local how = manner()
   if query and how ~= "silent" then
-    local reply = answer(query)
+    local reply = answer(query, how)
     if how == "slow" then ffi.C.usleep(700000) end
     if how == "wrong" then reply = query:sub(1, 2) .. ("\255"):rep(40) end
     ffi.C.sendto(fd, reply, #reply, 0, from, length[0])

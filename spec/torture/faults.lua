@@ -1,8 +1,13 @@
 --- What can happen to a candidate or to its way to the store. A fault begins, lasts, and ends: `begin(world, who, random)`
--- returns what ends it, or nothing where that is its end. `weight`: how often it is drawn.
+-- returns what ends it, or nothing where that is its end. `weight`: how often it is drawn; `on_way`: it needs a way of the torture's own.
 local signals = require "support.signals"
+local tricks = require "support.tricks"
 
 local KINDS = { "supervise", "runtime", "keeper", "warden" }
+local MANNERS = { "silent", "slow", "wrong", "empty" } -- of a name server
+local TRICKS = {}
+for name in pairs(tricks) do TRICKS[#TRICKS + 1] = name end
+table.sort(TRICKS)
 
 local faults = {}
 
@@ -75,18 +80,43 @@ local function on_way(title, act)
   end
 end
 
-faults.freeze = { weight = 3, begin = on_way("hold back both ways of", function(way)
+faults.freeze = { weight = 3, on_way = true, begin = on_way("hold back both ways of", function(way)
   way.held = { there = true, back = true }
 end) }
-faults.hold_requests = { weight = 3, begin = on_way("hold back the questions of", function(way) way.held = { there = true } end) }
-faults.hold_answers = { weight = 3, begin = on_way("hold back the answers to", function(way) way.held = { back = true } end) }
-faults.delay = { weight = 2, begin = on_way("delay the way of", function(way, random)
+faults.hold_requests = { weight = 3, on_way = true, begin = on_way("hold back the questions of", function(way)
+  way.held = { there = true }
+end) }
+faults.hold_answers = { weight = 3, on_way = true, begin = on_way("hold back the answers to", function(way)
+  way.held = { back = true }
+end) }
+faults.delay = { weight = 2, on_way = true, begin = on_way("delay the way of", function(way, random)
   way.delay = { there = random(1200) / 1000, back = random(1200) / 1000 }
 end) }
-faults.refuse = { weight = 2, begin = on_way("cut off, with resets,", function(way)
+faults.refuse = { weight = 2, on_way = true, begin = on_way("cut off, with resets,", function(way)
   way.refusing = true
   way:reset()
 end) }
-faults.reset = { weight = 2, begin = on_way("reset the connections of", function(way) way:reset() end) }
+faults.reset = { weight = 2, on_way = true, begin = on_way("reset the connections of", function(way) way:reset() end) }
+faults.half_answers = { weight = 2, on_way = true, begin = on_way("break the store's answers off in the middle for", function(way)
+  way.halved = { back = true }
+end) }
+
+faults.trick = { weight = 3, on_way = true, begin = function(world, who, random)
+  if not who.way then return end
+  local name = TRICKS[random(#TRICKS)]
+  world:say("for %s there is a server instead that %s", who.node, name)
+  who.way.script = tricks[name]
+  who.way:reset()
+  return function() who.way:free() end
+end }
+
+faults.names = { weight = 2, on_way = true, begin = function(world, who, random)
+  if not who.names then return end
+  local manner = MANNERS[random(#MANNERS)]
+  world:say("the name server of %s is %s, and its connections are reset", who.node, manner)
+  who.names:be(manner)
+  who.way:reset()
+  return function() who.names:be "answers" end
+end }
 
 return faults

@@ -21,8 +21,7 @@ end
 local function menu_of(store)
   local menu = {}
   for name, fault in pairs(faults) do
-    local on_way = store.port == nil and (name == "freeze" or name:find "^hold" or name == "delay" or name == "refuse" or name == "reset")
-    if not on_way then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
+    if store.port or not fault.on_way then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
   end
   for name, fault in pairs(store.faults) do menu[#menu + 1] = { kind = "store", name = name, weight = fault.weight } end
   table.sort(menu, function(a, b) return a.kind .. a.name < b.kind .. b.name end)

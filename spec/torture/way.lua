@@ -1,6 +1,7 @@
 --- A candidate's way to its store: a TCP proxy of the torture's own, that holds back, delays, cuts and resets, each direction
--- by itself. What it holds back it delivers late, in order, as a network does.
+-- by itself. What it holds back it delivers late, in order, as a network does. Or it leads to somebody else, who plays tricks.
 local crown = require "crown"
+local Hostile = require "support.hostile"
 local port = require "support.port"
 
 local Way = {}
@@ -15,6 +16,10 @@ local function pump(self, pair, from, to, direction)
     if not bytes then break end
     local due = crown.now() + self.delay[direction]
     while not pair.closed and (self.held[direction] or crown.now() < due) do crown.sleep(LOOK) end
+    if self.halved[direction] then
+      to:write(bytes:sub(1, math.floor(#bytes / 2)))
+      break
+    end
     if pair.closed or not to:write(bytes) then break end
   end
   pair:close()
@@ -27,7 +32,7 @@ local function new_pair(self, near, far)
     pair.closed = true
     self.pairs[pair] = nil
     near:close()
-    far:close()
+    if far then far:close() end
   end
   self.pairs[pair] = true
   return pair
@@ -35,6 +40,11 @@ end
 
 local function accept(self, near)
   if self.refusing then return near:close() end
+  if self.script then
+    local pair = new_pair(self, near)
+    Hostile.play(near, self.script)
+    return pair.close()
+  end
   while self.held.there do crown.sleep(LOOK) end
   local far = crown.tcp.connect("127.0.0.1", self.target(), { timeout = 5 })
   if not far or self.refusing then
@@ -57,9 +67,9 @@ function Way.open(target)
   return self
 end
 
---- Nothing is held, delayed or refused any more; what was held is delivered now.
+--- Nothing is held, delayed, halved or refused any more; what was held is delivered now.
 function Way:free()
-  self.held, self.delay, self.refusing = {}, { there = 0, back = 0 }, false
+  self.held, self.halved, self.delay, self.refusing, self.script = {}, {}, { there = 0, back = 0 }, false, nil
 end
 
 --- Ends every connection.

@@ -3,6 +3,7 @@ local Cluster = require "support.cluster"
 local crown = require "crown"
 local faults = require "torture.faults"
 local judge = require "torture.judge"
+local NameServer = require "torture.name_server"
 local new_random = require "torture.random"
 local signals = require "support.signals"
 local ticks = require "support.ticks"
@@ -28,7 +29,9 @@ function World.new(store, mode)
   self.began = crown.now()
   for i, node in ipairs(NODES) do
     local who = { node = node, clock = WrongClock.new(0) }
-    if store.port then who.way = Way.open(store.port) end
+    if store.port then
+      who.way, who.names = Way.open(store.port), NameServer.start()
+    end
     self.cluster.options.env[node] = who.clock:environment()
     self.candidates[i] = who
     self:start(who)
@@ -37,7 +40,12 @@ function World.new(store, mode)
 end
 
 function World:start(who)
-  who.member = self.cluster:join(who.node, self.store.url(who.way and who.way.port))
+  local url = self.store.url(who.way and who.way.port)
+  if who.names then
+    who.member = self.cluster:join(who.node, NameServer.named(url), who.names:words())
+  else
+    who.member = self.cluster:join(who.node, url)
+  end
 end
 
 --- Starts a candidate again whose supervisor has ended.
@@ -117,6 +125,7 @@ end
 function World:destroy()
   for _, who in ipairs(self.candidates) do
     if who.way then who.way:close() end
+    if who.names then who.names:destroy() end
   end
   self.cluster:destroy()
   local alive = ticks.alive(self.cluster.ticks)
