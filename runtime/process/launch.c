@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "process/child_spec.h"
@@ -12,8 +11,6 @@
 #include "process/realtime.h"
 #include "process/signals.h"
 #include "process/title.h"
-
-#define SPARE 8 /* descriptors for what the supervisor itself opens: of /proc, above all */
 
 /* The terminal sends its signals to the whole group; only the supervisor acts on them. */
 static void leave_signals_to_supervisor(void)
@@ -62,21 +59,12 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
     return pid;
 }
 
-/* Numbers are given out from the lowest on: above those that just came is nothing that stays. */
-static bool descriptors_left(const int *fds, unsigned nfds)
-{
-    struct rlimit limit;
-    for (unsigned i = 0; i < nfds; i++)
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fds[i] + SPARE >= limit.rlim_cur)
-            return false;
-    return nfds > 0;
-}
-
 unsigned launch_keeper(struct keepers *keepers, const struct wire_message *message, const int *fds,
                        unsigned nfds)
 {
     unsigned holds = message->holds;
-    if (!descriptors_left(fds, nfds) || holds > CHILD_MAX_HOLD || nfds < 2 + holds) {
+    /* The first two are closed again: so the supervisor always has some for what it opens. */
+    if (holds > CHILD_MAX_HOLD || nfds < 2 + holds) {
         keepers_add_failed(keepers, message->id, EMFILE);
         return nfds;
     }

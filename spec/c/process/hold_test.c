@@ -89,6 +89,38 @@ static void whoever_is_killed_it_is_held_until_the_namespace_is_gone(void **stat
     kill_each_set(state, CHILD_ISOLATION_PIDNS);
 }
 
+#define INSTANTS 15
+#define BETWEEN_NS (40 * NS_PER_US)
+
+/* It has begun to, since its supervisor is dead, and has not come far. */
+static void kill_keepers_at_work(void **state, enum child_isolation isolation)
+{
+    for (int i = 0; i < INSTANTS; i++) {
+        if (i > 0)
+            assert_int_equal(stage_close(state) | stage_open(state), 0);
+        start_holding("crowd", isolation);
+        stage_until_ticking(1);
+        pid_t keeper = stage_pid("crown-keeper");
+        stage_kill(stage_pid("crown-runtime"), SIGKILL);
+        stage_kill(stage.supervisor, SIGKILL);
+        int64_t at_ns = clock_boottime_ns() + i * BETWEEN_NS;
+        while (clock_boottime_ns() < at_ns)
+            continue;
+        (void)kill(keeper, SIGKILL); /* it may be done */
+        assert_free_when_gone();
+    }
+}
+
+static void a_keeper_that_dies_as_it_ends_a_tree_leaves_the_rest_to_the_warden(void **state)
+{
+    kill_keepers_at_work(state, CHILD_ISOLATION_TREE);
+}
+
+static void a_keeper_that_dies_as_it_ends_a_namespace_leaves_the_rest_to_the_warden(void **state)
+{
+    kill_keepers_at_work(state, CHILD_ISOLATION_PIDNS);
+}
+
 int main(int argc, char **argv)
 {
     stage_main(argc, argv);
@@ -96,6 +128,8 @@ int main(int argc, char **argv)
         STAGE_TEST(what_the_child_has_kept_is_held_by_its_daemons_too),
         STAGE_TEST(whoever_is_killed_it_is_held_until_the_tree_is_gone),
         STAGE_TEST(whoever_is_killed_it_is_held_until_the_namespace_is_gone),
+        STAGE_TEST(a_keeper_that_dies_as_it_ends_a_tree_leaves_the_rest_to_the_warden),
+        STAGE_TEST(a_keeper_that_dies_as_it_ends_a_namespace_leaves_the_rest_to_the_warden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
