@@ -3,17 +3,16 @@
  * nil, message for what is no RESP, or too big. Null is nil, at the end of an array too: its length
  * is in `n`.
  */
-#include <hiredis/hiredis.h>
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bind/bind.h"
+#include "bind/redis_codec.h"
 
 #define READER_TYPE "crown.resp_reader"
 #define WAITING_MAX (64u << 20) /* bytes of one reply */
 #define WORDS_MAX 4096
-#define ELEMENTS_MAX (1 << 20) /* of one array */
 
 struct reader {
     redisReader *reader;
@@ -35,22 +34,12 @@ static int resp_format(lua_State *L)
         luaL_argcheck(L, words[i] != NULL, 1, "strings and numbers expected");
     }
     char *bytes = NULL;
-    int size = redisFormatCommandArgv(&bytes, count, words, sizes);
+    long long size = redisFormatCommandArgv(&bytes, count, words, sizes);
     if (size < 0)
         return luaL_error(L, "out of memory");
     lua_pushlstring(L, bytes, (size_t)size);
     redisFreeCommand(bytes);
     return 1;
-}
-
-static redisReplyObjectFunctions reply_makers; /* hiredis's own, but for createArray */
-static void *(*create_any_array)(const redisReadTask *task, int elements);
-
-/* hiredis allots what is only promised, and looks at each place of it when it lets go: a few bytes
- * would cost seconds. */
-static void *create_array(const redisReadTask *task, int elements)
-{
-    return elements <= ELEMENTS_MAX ? create_any_array(task, elements) : NULL;
 }
 
 static int reader_new(lua_State *L)
@@ -59,26 +48,18 @@ static int reader_new(lua_State *L)
     *reader = (struct reader){.reader = NULL};
     luaL_getmetatable(L, READER_TYPE);
     lua_setmetatable(L, -2);
-    reader->reader = redisReaderCreate();
-    if (reader->reader == NULL)
-        return luaL_error(L, "out of memory");
-    if (create_any_array == NULL) {
-        reply_makers = *reader->reader->fn;
-        create_any_array = reply_makers.createArray;
-        reply_makers.createArray = create_array;
-    }
-    reader->reader->fn = &reply_makers;
-    return 1;
+    reader->reader = redis_reader_new();
+    return reader->reader != NULL ? 1 : luaL_error(L, "out of memory");
 }
 
 static void push_reply(lua_State *L, const redisReply *reply)
 {
     luaL_checkstack(L, 3, "a reply that is too deep");
-    switch (reply->type) {
-    case REDIS_REPLY_INTEGER:
+    switch (redis_kind_of(reply)) {
+    case REDIS_NUMBER:
         lua_pushnumber(L, (lua_Number)reply->integer);
         break;
-    case REDIS_REPLY_ARRAY:
+    case REDIS_LIST:
         lua_createtable(L, (int)reply->elements, 1);
         for (size_t i = 0; i < reply->elements; i++) {
             push_reply(L, reply->element[i]);
@@ -87,10 +68,11 @@ static void push_reply(lua_State *L, const redisReply *reply)
         lua_pushnumber(L, (lua_Number)reply->elements);
         lua_setfield(L, -2, "n");
         break;
-    case REDIS_REPLY_NIL:
+    case REDIS_NOTHING:
         lua_pushnil(L);
         break;
-    default: /* strings, states and errors */
+    case REDIS_FAILURE:
+    case REDIS_TEXT:
         lua_pushlstring(L, reply->str, reply->len);
         break;
     }
@@ -133,7 +115,7 @@ static int reader_next(lua_State *L)
     }
     redisReply *reply = found;
     reader->waiting = reader->reader->len - reader->reader->pos;
-    lua_pushstring(L, reply->type == REDIS_REPLY_ERROR ? "error" : "value");
+    lua_pushstring(L, redis_kind_of(reply) == REDIS_FAILURE ? "error" : "value");
     push_reply(L, reply);
     freeReplyObject(reply);
     return 2;
