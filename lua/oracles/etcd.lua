@@ -242,9 +242,16 @@ local function with_client(opts, fn)
   return fn(Client.new(checked.parsed, checked.timeout or 5), checked)
 end
 
+-- What a leader's lease still has, and was granted; nothing where this user may not ask.
+local function read_lease(client, election, id)
+  local answer = client:ask("/v3/lease/timetolive", { ID = id })
+  election.ttl = answer and tonumber(answer.grantedTTL)
+  election.expires_in = answer and tonumber(answer.TTL)
+end
+
 --- Elections under the prefix.
 -- @tparam table opts `url`
--- @treturn table an array of `{ name, node, epoch }`, or nil and a message
+-- @treturn table an array of `{ name, node, epoch, expires_in, ttl, candidates }`, or nil and a message
 function Etcd.list(opts)
   return with_client(opts, function(client, checked)
     local prefix = checked.parsed.prefix ~= "" and checked.parsed.prefix .. "/" or ""
@@ -259,7 +266,10 @@ function Etcd.list(opts)
         name = keys.name(name)
         local node = base64.decode(kv.value or "")
         local one = seen[name] or { name = name, node = node, epoch = tonumber(kv.create_revision), candidates = {} }
-        if not seen[name] then found[#found + 1] = one end
+        if not seen[name] then
+          found[#found + 1] = one
+          read_lease(client, one, kv.lease)
+        end
         seen[name] = one
         table.insert(one.candidates, node)
       end

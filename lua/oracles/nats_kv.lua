@@ -282,7 +282,7 @@ end
 
 --- Elections in the bucket.
 -- @tparam table opts `url`, `bucket`
--- @treturn table an array of `{ name, node, epoch }`, or nil and a message
+-- @treturn table an array of `{ name, node, epoch, expires_in, revision, written }`, or nil and a message
 function Nats.list(opts)
   return with_bucket(opts, function(bucket)
     local info, problem = bucket:info(true)
@@ -292,7 +292,9 @@ function Nats.list(opts)
       local name = subject:sub(#("$KV." .. bucket.name .. ".") + 1)
       local last = bucket:get(name)
       if last and not last.gone then
-        found[#found + 1] = { name = name, node = last.data, epoch = epoch_of(last) }
+        local age = info.now and last.written_at and info.now - last.written_at
+        found[#found + 1] = { name = name, node = last.data, epoch = epoch_of(last),
+          expires_in = age and math.max(0, info.ttl - math.max(0, age)), revision = last.revision, written = last.written }
       end
     end
     table.sort(found, function(a, b) return a.name < b.name end)
@@ -302,7 +304,7 @@ end
 
 --- What the bucket is, for `info`.
 -- @tparam table opts `url`, `bucket`
--- @treturn table `{ facts =, warnings = }`, or nil and a message
+-- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
 function Nats.health(opts)
   return with_bucket(opts, function(bucket)
     local info, problem = bucket:info()
@@ -313,8 +315,8 @@ function Nats.health(opts)
     if info.replicas > 1 and info.ttl < 10 then
       warnings[#warnings + 1] = "a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"
     end
-    return { warnings = warnings, facts = { { "Bucket", bucket.name }, { "Created", info.created }, { "Storage", info.storage },
-      { "Max time", ("%g s"):format(info.ttl) },
+    return { ttl = info.ttl, warnings = warnings, facts = { { "Bucket", bucket.name }, { "Created", info.created },
+      { "Storage", info.storage }, { "Max time", ("%g s"):format(info.ttl) },
       { "Replicas", ("%d%s"):format(info.replicas, info.leader and (", leader " .. info.leader) or "") } } }
   end)
 end

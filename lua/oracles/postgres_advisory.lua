@@ -164,5 +164,5 @@ SELECT holder, epoch, extract(epoch FROM acting_until - clock_timestamp())::floa
 FROM crown_advisory_v1 WHERE lock_name = $1]],
 }
 
-return admin.serve(Advisory, { word = "postgres_advisory", rules = RULES, table = "crown_advisory_v1", list = LIST,
-  evict = EVICT })
+return admin.serve(Advisory, { word = "postgres_advisory", rules = RULES, table = "crown_advisory_v1",
+  part = "advisory", list = LIST, evict = EVICT })

@@ -97,4 +97,5 @@ SELECT holder, epoch, extract(epoch FROM expires_at - clock_timestamp())::float8
 FROM crown_lease_v1 WHERE lock_name = $1]],
 }
 
-return admin.serve(Lease, { word = "postgres_lease", rules = RULES, table = "crown_lease_v1", list = LIST, evict = EVICT })
+return admin.serve(Lease, { word = "postgres_lease", rules = RULES, table = "crown_lease_v1", part = "lease",
+  list = LIST, evict = EVICT })

@@ -116,7 +116,9 @@ end
 
 local LIST = [[
 SELECT registry AS name, substr(leader, length(registry) + 2) AS holder, epoch,
-  coalesce((members -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8, 0) AS left
+  coalesce((members -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8, 0) AS left,
+  (SELECT coalesce(string_agg(substr(m.key, length(registry) + 2), E'\n' ORDER BY m.key), '') FROM jsonb_each(members) m
+    WHERE (m.value ->> 'expires_at')::float8 > extract(epoch FROM clock_timestamp())) AS candidates
 FROM crown_registry_v1 ORDER BY registry]]
 
 local EVICT = {
@@ -131,4 +133,5 @@ SELECT substr(leader, length(registry) + 2) AS holder, epoch,
 FROM crown_registry_v1 WHERE registry = $1]],
 }
 
-return admin.serve(Registry, { word = "registry", rules = RULES, table = "crown_registry_v1", list = LIST, evict = EVICT })
+return admin.serve(Registry, { word = "registry", rules = RULES, table = "crown_registry_v1", part = "registry",
+  list = LIST, evict = EVICT })

@@ -85,6 +85,19 @@ describe("info and evict", function()
         assert.equal("one", elections(url, "task")[1].node)
       end)
 
+      it("show the TTL that the store knows, not one of ours", function()
+        leads(lead(url, "timed"))
+        local told = crown.json.decode(run({ "info", "--oracle", (url:gsub("%?.*", "")), "--json" }).stdout)
+        local ttl = tonumber(url:match "ttl=([%d.]+)")
+        local one = told.elections[1]
+        assert.same({ "timed", ttl }, { one.name, oracle_name == "etcd" and one.ttl or told.ttl })
+        if ttl then assert.is_true(one.expires_in > 0 and one.expires_in <= ttl) end
+        if oracle_name == "nats_kv" then
+          assert.is_true(one.revision >= one.epoch)
+          assert.matches("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d", one.written)
+        end
+      end)
+
       it("evict the leader in order, and say who leads now", function()
         local one = lead(url, "evicted")
         leads(one)
@@ -144,7 +157,7 @@ describe("info and evict", function()
       assert.same({ "ann", "ben" }, elections(url)[1].candidates)
       return true
     end, 20)
-    assert.matches("Expires in%s+Candidates\nshared%s+ann%s+%d+%s+%S.-ann, ben\n", run({ "info", "--oracle", url }).stdout)
+    assert.matches("Expires in%s+TTL%s+Candidates\nshared%s+ann%s+%d+%s+%S.-ann, ben\n", run({ "info", "--oracle", url }).stdout)
   end)
 
   describe("on a terminal", function()

@@ -28,7 +28,8 @@ the oracle cannot be reached.
   crown-lua info --oracle postgres://db/app '^cron-' --json]],
 }
 
-local LAYOUT = { spare = { "Candidates", "Epoch" }, long = { Election = 10, Leader = 10, Candidates = 20 } }
+local LAYOUT = { spare = { "Written", "Revision", "TTL", "Candidates", "Epoch" },
+  long = { Election = 10, Leader = 10, Candidates = 20 } }
 local SHORT, LONG = 1, 300 -- seconds of a TTL that is worth a warning
 
 local function seconds(value)
@@ -36,21 +37,43 @@ local function seconds(value)
   return ("%.1f s"):format(value)
 end
 
--- What the store says of itself, where it does; and what is to be said of the options.
+-- What the store says of itself, where it does; and what is to be said of its TTL, or of the one that the URL asks for.
 local function health_of(module, opts)
-  local facts, warnings = {}, {}
+  local found, problem, code
   if module.health then
-    local found, problem, code = module.health(opts)
+    found, problem, code = module.health(opts)
     if not found then return nil, problem, code end
-    facts, warnings = found.facts, found.warnings
   end
-  local ttl = module.timing and module.timing(opts) or tonumber(opts.ttl)
+  found = found or { facts = {}, warnings = {} }
+  local ttl, warnings = tonumber(opts.ttl) or found.ttl, found.warnings
   if ttl and ttl < SHORT then
     warnings[#warnings + 1] = ("a TTL of %g s: a busy host loses leadership for nothing"):format(ttl)
   elseif ttl and ttl > LONG then
     warnings[#warnings + 1] = ("a TTL of %g s: for so long nobody leads when a leader's host dies"):format(ttl)
   end
-  return { ttl = ttl, facts = facts, warnings = warnings }
+  return { ttl = found.ttl, facts = found.facts, warnings = warnings }
+end
+
+-- Columns that only some stores can fill.
+local MORE = {
+  { "TTL", "ttl", seconds },
+  { "Revision", "revision", function(value) return value and ("%d"):format(value) or "-" end },
+  { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },
+  { "Candidates", "candidates", function(value) return table.concat(value or {}, ", ") end },
+}
+
+local function table_of(elections)
+  local heading, rows, more = { "Election", "Leader", "Epoch", "Expires in" }, {}, {}
+  for _, column in ipairs(MORE) do
+    local there = false
+    for _, election in ipairs(elections) do there = there or election[column[2]] ~= nil end
+    if there then heading[#heading + 1], more[#more + 1] = column[1], column end
+  end
+  for i, election in ipairs(elections) do
+    rows[i] = { election.name, election.node or "-", ("%d"):format(election.epoch or 0), seconds(election.expires_in) }
+    for j, column in ipairs(more) do rows[i][4 + j] = column[3](election[column[2]]) end
+  end
+  return heading, rows
 end
 
 local function for_people(word, opts, found, health)
@@ -59,15 +82,8 @@ local function for_people(word, opts, found, health)
   for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], printable(tostring(fact[2]))) end
   text[#text + 1] = ("%-11s%d"):format("Elections", #found)
   for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. printable(warning) end
-  local rows, with_candidates = {}, false
-  for _, election in ipairs(found) do with_candidates = with_candidates or election.candidates ~= nil end
-  local heading = { "Election", "Leader", "Epoch", "Expires in", with_candidates and "Candidates" or nil }
-  for i, election in ipairs(found) do
-    rows[i] = { election.name, election.node or "-", ("%d"):format(election.epoch or 0), seconds(election.expires_in) }
-    if with_candidates then rows[i][5] = table.concat(election.candidates or {}, ", ") end
-  end
-  return table.concat(text, "\n") .. "\n\n"
-    .. tables.text(heading, rows, (console.columns(1)), LAYOUT)
+  local heading, rows = table_of(found)
+  return table.concat(text, "\n") .. "\n\n" .. tables.text(heading, rows, (console.columns(1)), LAYOUT)
 end
 
 local function for_programs(word, found, health)

@@ -103,8 +103,8 @@ end
 
 --- What is known of the bucket; it is made when it is missing.
 -- @bool[opt] with_keys whether its keys are wanted too
--- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, leader =, subjects = }`; or nil,
--- message, code
+-- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, now =, leader =, subjects = }`;
+-- or nil, message, code
 function Bucket:info(with_keys)
   local answer, problem, code = api(self, "STREAM.INFO." .. self.stream,
     with_keys and { subjects_filter = "$KV." .. self.name .. ".>" } or nil)
@@ -116,7 +116,7 @@ function Bucket:info(with_keys)
   local now, created = time_now(self, answer), server_time(answer.created)
   return { ttl = answer.config.max_age / NS, history = answer.config.max_msgs_per_subject,
     replicas = answer.config.num_replicas, storage = answer.config.storage, created = answer.created,
-    age = now and created and now - created or 0, leader = answer.cluster and answer.cluster.leader,
+    age = now and created and now - created or 0, now = now, leader = answer.cluster and answer.cluster.leader,
     subjects = answer.state.subjects or {} }
 end
 
@@ -167,7 +167,8 @@ end
 
 --- The last value of a key. Decided by the stream's leader, not by whoever is near.
 -- @string key
--- @treturn table `{ data =, revision =, headers =, gone = }`; false when there is none; or nil, message, code
+-- @treturn table `{ data =, revision =, headers =, gone =, written = the server's words, written_at = its seconds }`; false
+-- when there is none; or nil, message, code
 function Bucket:get(key)
   local answer, problem, code = api(self, "STREAM.MSG.GET." .. self.stream, { last_by_subj = "$KV." .. self.name .. "." .. key })
   if code == NO_MESSAGE then return false end
@@ -178,6 +179,7 @@ function Bucket:get(key)
   end
   local operation = headers["kv-operation"]
   return { data = base64.decode(answer.message.data or "") or "", revision = answer.message.seq, headers = headers,
+    written = answer.message.time, written_at = server_time(answer.message.time),
     gone = operation == "DEL" or operation == "PURGE" }
 end
 

@@ -19,10 +19,17 @@ local function with_client(opts, fn)
   return result, problem, code
 end
 
+local function candidates_of(row)
+  if not row.candidates then return nil end
+  local found = {}
+  for name in row.candidates:gmatch "[^\n]+" do found[#found + 1] = name end
+  return found
+end
+
 --- Elections in a table.
 -- @tparam table opts `url`, `timeout`
--- @string sql with the columns name, holder, epoch, left (seconds)
--- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
+-- @string sql with the columns name, holder, epoch, left (seconds); and candidates, a line each, where they are known
+-- @treturn table an array of `{ name, node, epoch, expires_in, candidates }`, or nil and a message
 function admin.list(opts, sql)
   return with_client(opts, function(client)
     local rows, problem, code = client:query(sql)
@@ -32,7 +39,7 @@ function admin.list(opts, sql)
     for i, row in ipairs(rows) do
       local led = row.left > 0 and row.holder ~= ""
       found[i] = { name = row.name, node = led and holder.node(row.holder) or nil, epoch = row.epoch,
-        expires_in = led and row.left or nil }
+        expires_in = led and row.left or nil, candidates = candidates_of(row) }
     end
     return found
   end)
@@ -57,11 +64,18 @@ local function warnings_of(row, named)
   return warnings
 end
 
+-- The longest TTL in use, as the store knows it; nil before anybody has been there.
+local function longest_ttl(client, part)
+  local rows = client:query("SELECT longest_ttl FROM crown_store_v1 WHERE part = $1 AND longest_ttl > 0", part)
+  return rows and rows[1] and rows[1].longest_ttl or nil
+end
+
 --- What the server says of itself, for `info`.
 -- @tparam table opts `url`, `timeout`
 -- @string named the oracle's table
--- @treturn table `{ facts =, warnings = }`, or nil and a message
-function admin.health(opts, named)
+-- @string[opt] part of crown_store_v1 that knows the longest TTL in use
+-- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
+function admin.health(opts, named, part)
   return with_client(opts, function(client)
     local rows, problem = client:query(HEALTH, named)
     if not rows then return nil, problem end
@@ -69,7 +83,7 @@ function admin.health(opts, named)
     local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
       row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
     if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
-    return { facts = facts, warnings = warnings_of(row, named) }
+    return { ttl = part and longest_ttl(client, part), facts = facts, warnings = warnings_of(row, named) }
   end)
 end
 
@@ -134,14 +148,14 @@ end
 
 --- Gives an oracle what `info` and `evict` call: list, evict, health.
 -- @tparam table oracle
--- @tparam table what `word` and `rules` of its options, `table`, and the SQL: `list` as for admin.list, `evict` as for
--- admin.evict
+-- @tparam table what `word` and `rules` of its options, `table`, its `part` of crown_store_v1, and the SQL: `list` as for
+-- admin.list, `evict` as for admin.evict
 -- @treturn table the oracle
 function admin.serve(oracle, what)
   local function options(opts) return postgres_url.options(what.word, opts, what.rules) end
   function oracle.list(opts) return admin.list(options(opts), what.list) end
   function oracle.evict(opts, name) return admin.evict(options(opts), name, what.evict) end
-  function oracle.health(opts) return admin.health(options(opts), what.table) end
+  function oracle.health(opts) return admin.health(options(opts), what.table, what.part) end
   function oracle.rights(opts) return admin.rights(options(opts), what.table) end
   return oracle
 end

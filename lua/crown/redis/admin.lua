@@ -136,10 +136,17 @@ local function replica_words(info)
   return ("%d replica%s"):format(count, count == 1 and "" or "s")
 end
 
-local function health_of_server(info, opts)
+-- The longest TTL in use, as the store knows it; nil before anybody has been there.
+local function longest_ttl(store, prefix)
+  local longest = store.run(prefix, function(client) return client:call("HGET", prefix .. ":store", "longest") end)
+  return tonumber(longest) and tonumber(longest) / 1000
+end
+
+local function health_of_server(store, opts)
+  local info = store.info
   local words = ("Redis %s, %s, %s, append-only file %s"):format(field(info, "redis_version"), field(info, "role"),
     replica_words(info), field(info, "aof_enabled") == "1" and "on" or "off")
-  return { facts = { { "Store", words } }, warnings = warnings_of(info, opts) }
+  return { ttl = longest_ttl(store, opts.prefix), facts = { { "Store", words } }, warnings = warnings_of(info, opts) }
 end
 
 -- What is to be said of one node is to be said of all of them.
@@ -159,11 +166,11 @@ end
 
 --- What the server says of itself; of a cluster, each node that keeps slots.
 -- @tparam table opts `url`
--- @treturn table `{ facts =, warnings = }`, or nil and a message
+-- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
 function admin.health(opts)
   return with_store(opts, function(store)
     if store.is_cluster then return health_of_cluster(store, opts) end
-    return health_of_server(store.info, opts)
+    return health_of_server(store, opts)
   end)
 end
 
