@@ -198,7 +198,9 @@ end
 local function lost(self)
   if self.session.trust:left() > 0 then return self.session.trust:denial() end
   local answers = self.session.batch:ask { first(self) }
-  return false, answers and held_by(key_of(answers[1])) or nil
+  local holder = answers and held_by(key_of(answers[1])) or {} -- nobody else
+  holder.error = "our key is gone from the store"
+  return false, holder
 end
 
 local function is_evicted(self)

@@ -232,8 +232,8 @@ function Nats:refresh()
     return nil, "an earlier update was answered only now", "store"
   end
   self.leading, self.epoch = false, nil
-  if last and not last.gone then return false, { node = last.data } end
-  return false
+  if last and not last.gone then return false, { node = last.data, error = "the key was written by somebody else" } end
+  return false, { error = "the key is gone from the bucket" }
 end
 
 function Nats:abdicate()
@@ -257,7 +257,9 @@ function Nats:look()
   if last == nil then return nil, problem, code end
   if last and not last.gone and last.headers["crown-token"] == self.token then return end
   self.leading, self.epoch = false, nil
-  return false, { node = last and not last.gone and last.data or nil }
+  local there = last and not last.gone
+  return false, { node = there and last.data or nil,
+    error = there and "the key was written by somebody else" or "the key is gone from the bucket" }
 end
 
 local function with_bucket(opts, fn)

@@ -126,7 +126,7 @@ function Advisory:refresh()
   if held and second then return false, { evicted = true } end
   if held then return self:grant() end
   self.epoch = nil
-  return false
+  return false, { error = second }
 end
 
 -- Called when nothing of the term runs any more, or for a claim whose outcome is not known.
@@ -141,7 +141,7 @@ function Advisory:handle_info(message)
   if message == "closed" then
     if not self.epoch or self.session.locked then return end
     self.epoch = nil
-    return false
+    return false, { error = self.session.ended or "the session ended, and its lock with it" }
   end
   if message == "evict" and self.epoch then return self:refresh() end
   if self.epoch then return end

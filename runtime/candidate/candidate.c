@@ -44,6 +44,14 @@ static unsigned amnesia_fields(const struct candidate *candidate, struct log_fie
     return count;
 }
 
+/* Why leadership was lost, as the store said, or why it said nothing; or NULL. */
+static const char *cause_of(const struct candidate *candidate, enum election_reason reason)
+{
+    if (reason == ELECTION_REASON_DENIED)
+        return candidate->denied_because;
+    return reason == ELECTION_REASON_EXPIRED ? candidate->failure : NULL;
+}
+
 /* The core tells what happened to leadership; who leads now is known here. */
 static void emit_notice(struct candidate *candidate, const struct election_action *action)
 {
@@ -60,10 +68,14 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         [ELECTION_NOTICE_LEADER_DOWN] = TELEMETRY_MONITOR_LEADER_DOWN,
         [ELECTION_NOTICE_MONITOR_TIMEOUT] = TELEMETRY_MONITOR_TIMEOUT,
     };
-    struct log_field fields[2];
+    struct log_field fields[3];
     unsigned count = 0;
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
+    const char *cause =
+        action->notice == ELECTION_NOTICE_LOST ? cause_of(candidate, action->reason) : NULL;
+    if (cause != NULL)
+        fields[count++] = log_string("error", cause);
     if (action->notice == ELECTION_NOTICE_AMNESIA)
         count = amnesia_fields(candidate, fields);
     bool asked =
@@ -288,6 +300,7 @@ void candidate_free(struct candidate *candidate)
     outage_forget(candidate);
     shared_release(candidate->oracle);
     shared_release(candidate->config);
+    free(candidate->denied_because);
     free(candidate->own_node);
     free(candidate->key);
     free(candidate->name);

@@ -222,6 +222,18 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     assert.equal("denied", one:call("handle_info", "closed")[1])
   end)
 
+  it("names the cause of a loss: that an administrator ended the session", function()
+    local path = tempdir() .. "/log"
+    local one = Process.start { node = "one", log = path, args = { "run", "--log-level", "info", "--oracle",
+      (server.url:gsub("^postgres", "postgres+advisory")) .. "?ttl=4", name, "sleep", "60" } }
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    server:sql("SELECT pg_terminate_backend(pid) FROM crown_advisory_v1 WHERE lock_name = $1", name)
+    eventually(function()
+      return one:output():find 'leadership%.lost [^\n]*reason=denied error="server closed the connection'
+    end, 20)
+    one:destroy()
+  end)
+
   it("notices that the lock was released behind its back (R10)", function()
     local one = candidate "one"
     one:claim()

@@ -41,7 +41,10 @@ local function progress(election)
     end)
   end)
   events.listen({ "leadership.lost" }, function(event)
-    if event.reason ~= "shutdown" then say("no longer leading '%s': %s; campaigning again", name, event.reason) end
+    if event.reason ~= "shutdown" then
+      local cause = event.error and (" (%s)"):format(event.error) or ""
+      say("no longer leading '%s': %s%s; campaigning again", name, event.reason, cause)
+    end
   end)
 end
 

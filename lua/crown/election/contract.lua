@@ -122,7 +122,8 @@ local function denied(fn, holder)
   local expires = holder.expires_in
   if expires and expires < 0 then expires = 0 end
   local node = holder.node ~= nil and tostring(holder.node) or nil
-  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in
+  local reason = holder.error ~= nil and tostring(holder.error) or nil
+  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason
 end
 
 --- Makes a function's results into a verdict.

@@ -52,8 +52,12 @@ local function refresh(self)
   if epoch and second then return false, { evicted = true } end
   if epoch then return granted(self, epoch, self.delay) end
   self.leading = false
-  if not second.mine then return false, { amnesia = true, expires_in = self.ttl } end -- there is none any more
-  return denied(second) -- also where it is ours by another claim: this term's lease is gone
+  if not second.mine then -- there is none any more
+    return false, { amnesia = true, expires_in = self.ttl, error = "the store has no lease of this name any more" }
+  end
+  local verdict, holder = denied(second) -- also where it is ours by another claim: this term's lease is gone
+  holder.error = "the lease in the store is not this term's"
+  return verdict, holder
 end
 
 local function abdicate(self)

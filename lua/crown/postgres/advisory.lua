@@ -135,7 +135,8 @@ function Session.new(options)
   local self = setmetatable({ name = options.name, holder = options.holder, ttl = options.ttl, key = options.key,
     pair = options.pair, timeout = options.timeout, memory = {} }, Session)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, keep = true, background = true,
-    silence = options.ttl, label = "postgres_advisory", on_closed = function(generation)
+    silence = options.ttl, label = "postgres_advisory", on_closed = function(generation, problem)
+      self.ended = problem
       if self.locked == generation then self.locked = nil end
       options.on_closed()
     end, setup = function(bare, generation) return set_up(self, bare, generation) end })
@@ -235,13 +236,14 @@ function Session:win(generation)
 end
 
 --- Looks, on the lock's own session, whether it is still held, and prolongs the promise.
--- @treturn boolean true, and whether the leader was evicted; false when the lock is lost; or nil, message, code
+-- @treturn boolean true, and whether the leader was evicted; false and why, when the lock is lost; or nil, message, code
 function Session:check(generation, epoch)
   local rows, problem, code = self.bare:query(self.sql.check, self.timeout, generation, self.name, self.holder,
     self.ttl, epoch)
-  if rows then return rows[1] ~= nil, rows[1] and rows[1].evicted end
+  if rows and not rows[1] then return false, "the session has the lock no more" end
+  if rows then return true, rows[1].evicted end
   if code == "timeout" then return nil, problem, code end
-  if self.bare:generation() ~= generation then return false end
+  if self.bare:generation() ~= generation then return false, problem end
   return nil, problem, code
 end
 
