@@ -6,6 +6,7 @@
 
 const struct lua_module bind_modules[] = {
     {"crown.core", bind_open_core},
+    {"crown.core.build", bind_open_build},
     {"crown.core.console", bind_open_console},
     {"crown.core.crypto", bind_open_crypto},
     {"crown.core.election", bind_open_election},

@@ -30,6 +30,7 @@ void bind_make_type(lua_State *L, const char *name, const struct luaL_Reg *metho
 /** @return the host that runs L. */
 struct host *check_host(lua_State *L);
 
+int bind_open_build(lua_State *L);
 int bind_open_console(lua_State *L);
 int bind_open_core(lua_State *L);
 int bind_open_crypto(lua_State *L);

@@ -31,7 +31,8 @@
     X(curl_url_cleanup)                                                                            \
     X(curl_url_get)                                                                                \
     X(curl_url_set)                                                                                \
-    X(curl_url_strerror)
+    X(curl_url_strerror)                                                                           \
+    X(curl_version)
 
 /** The functions, by their own names: `curl.curl_easy_init()`. All NULL before curl_load. */
 struct curl {

@@ -13,6 +13,7 @@
     X(MHD_stop_daemon)                                                                             \
     X(MHD_run)                                                                                     \
     X(MHD_get_timeout)                                                                             \
+    X(MHD_get_version)                                                                             \
     X(MHD_get_daemon_info)                                                                         \
     X(MHD_get_connection_info)                                                                     \
     X(MHD_lookup_connection_value)                                                                 \

@@ -178,6 +178,12 @@ static void after_wait(struct ev_loop *ev, ev_check *check, int events)
     held_begin(loop->held);
 }
 
+void loop_library(int *major, int *minor)
+{
+    *major = ev_version_major();
+    *minor = ev_version_minor();
+}
+
 struct loop *loop_new(struct crown_error *err)
 {
     struct loop *loop = calloc(1, sizeof(*loop));

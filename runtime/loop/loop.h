@@ -42,6 +42,9 @@ struct loop_watch {
     void *impl; /* the libev watcher, owned by the loop while the watch is active */
 };
 
+/** Fills in the version of libev that is loaded. */
+void loop_library(int *major, int *minor);
+
 /** @return a loop, or NULL with `err`. */
 struct loop *loop_new(struct crown_error *err);
 void loop_free(struct loop *loop);

@@ -167,6 +167,11 @@ static struct resolver *current(const struct loop *loop)
     return resolver;
 }
 
+const char *resolve_library(void)
+{
+    return ares_version(NULL);
+}
+
 struct resolver *resolver_get(struct loop *loop, struct crown_error *err)
 {
     struct resolver *resolver = current(loop);

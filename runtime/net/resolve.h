@@ -23,6 +23,9 @@ struct resolution;
 typedef void resolved(void *context, const struct address *addresses, size_t count,
                       const struct crown_error *err);
 
+/** @return the version of c-ares that is loaded. */
+const char *resolve_library(void);
+
 /** One for a loop, made at its first use. @return NULL with `err`. */
 struct resolver *resolver_get(struct loop *loop, struct crown_error *err);
 /** Frees the loop's resolver, if it has one; pending resolutions end without a word. */

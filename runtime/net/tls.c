@@ -18,6 +18,11 @@ struct tls_context {
     char *server_name;
 };
 
+const char *tls_library(void)
+{
+    return OpenSSL_version(OPENSSL_VERSION_STRING);
+}
+
 void tls_outlast_exit(void)
 {
     (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); /* what fails here, fails at its use */

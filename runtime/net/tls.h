@@ -25,6 +25,9 @@ struct ssl_st;
  * apart at exit(3), where a thread (loop/helper.h) may be in the middle of using it. */
 void tls_outlast_exit(void);
 
+/** @return the version of OpenSSL that is loaded. */
+const char *tls_library(void);
+
 /** @return a context for any number of connections, or NULL with ERROR_TLS. */
 struct tls_context *tls_context_new(const struct tls_options *options, struct crown_error *err);
 void tls_context_free(struct tls_context *context);

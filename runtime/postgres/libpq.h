@@ -32,6 +32,7 @@
     X(PQgetvalue)                                                                                  \
     X(PQhost)                                                                                      \
     X(PQisBusy)                                                                                    \
+    X(PQlibVersion)                                                                                \
     X(PQnfields)                                                                                   \
     X(PQnotifies)                                                                                  \
     X(PQntuples)                                                                                   \

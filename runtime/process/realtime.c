@@ -48,10 +48,10 @@ bool realtime_enter(void)
     return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
 }
 
-void realtime_lock_memory(void)
+bool realtime_lock_memory(void)
 {
     /* ONFAULT: only what is used, not every page of every library. */
-    (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); /* not allowed: then without */
+    return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }
 
 void realtime_leave(void)

@@ -11,8 +11,8 @@
 bool realtime_enter(void);
 
 /** Locks what memory this process has and will touch, where allowed. Not inherited by fork:
- * mlockall(2). */
-void realtime_lock_memory(void);
+ * mlockall(2). @return whether it was. */
+bool realtime_lock_memory(void);
 
 /** After fork, in a process that is none of ours: gives the OOM score and the niceness back that
  * the supervisor was started with (the real-time priority resets by itself). */

@@ -360,7 +360,7 @@ static int set_up(struct supervisor *supervisor)
         return -1;
     }
     title_set("crown-supervise", supervisor->config->title);
-    realtime_lock_memory();
+    (void)realtime_lock_memory(); /* not allowed: then without */
     supervisor->real_time = realtime_enter();
     return start_runtime(supervisor);
 }

@@ -21,6 +21,27 @@ describe("the command", function()
     assert.matches("^crown%-lua %d+%.%d+%.%d+\n$", run({ "--version" }).stdout)
   end)
 
+  it("says what it is made of", function()
+    local said = run({ "--version", "--verbose" })
+    assert.equal(0, said.code, said.stderr)
+    assert.matches("^crown%-lua %d+%.%d+%.%d+\n  built by +%a+ %d", said.stdout)
+    for _, library in ipairs { "LuaJIT", "lua%-cjson", "libev", "c%-ares", "OpenSSL", "hiredis", "libpq", "libmicrohttpd" } do
+      assert.matches("\n  " .. library .. " +%d+%.%d", said.stdout)
+    end
+    assert.matches("\n  libcurl +libcurl/%d", said.stdout)
+    for _, feature in ipairs { "real%-time", "locked memory", "pidfd", "PID namespaces" } do
+      assert.matches("\n  " .. feature .. " +%a", said.stdout)
+    end
+  end)
+
+  it("says what the kernel does not give", function()
+    local said = assert(crown.exec({ "bash", "-c", "ulimit -l 0 -r 0; exec setpriv --bounding-set -all --inh-caps -all --reuid 65534" ..
+      " --regid 65534 --clear-groups -- \"$0\" --version --verbose", program }, { env = { CROWN_DIRECTORY = tempdir() } }))
+    assert.matches("\n  real%-time +no: ", said.stdout, said.stderr)
+    assert.matches("\n  locked memory +no: ", said.stdout)
+    assert.matches("\n  pidfd +yes\n", said.stdout)
+  end)
+
   it("teaches by --help, and by help COMMAND", function()
     local help = run { "--help" }
     assert.equal(0, help.code)

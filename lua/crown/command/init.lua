@@ -9,6 +9,7 @@ local output = require "crown.command.output"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 local url = require "crown.text.url"
+local version = require "crown.command.version"
 
 local command = {}
 
@@ -41,6 +42,7 @@ command.common = {
     help = "serve metrics, health and a status page; loopback unless ADDR says otherwise" },
   { name = "help", help = "say what there is" },
   { name = "version", help = "say which version this is" },
+  { name = "verbose", help = "with --version: also how it was built, and with which libraries" },
 }
 
 --- The options of command.common that a verb takes.
@@ -123,8 +125,7 @@ end
 local function run(argv)
   local options, at = cli.parse(argv, 1, command.common)
   if options.version then
-    output.line("crown-lua " .. core.version)
-    return 0
+    return version.run(options.verbose)
   end
   local word = argv[at]
   if options.help or not word then
