@@ -1,4 +1,5 @@
-# Where things go. DESTDIR= for packagers.
+# Where things go. DESTDIR=, ETC= for packagers.
+ETC ?= /etc
 MAN := $(DESTDIR)$(PREFIX)/share/man
 DOC := $(DESTDIR)$(PREFIX)/share/doc/crown-lua
 COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crown-lua \
@@ -10,7 +11,7 @@ VERBS = $(shell ./$(PROGRAM) completion fish | sed -n 's/.*__fish_use_subcommand
 .PHONY: install
 install: all ## install to PREFIX (/usr/local): program, manual pages, completions, systemd units, monitoring
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/crown-lua
-	install -d $(DOC)/examples $(DOC)/docs $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(firstword $(UNITS))) $(MONITORING) $(DESTDIR)/etc/crown-lua
+	install -d $(DOC)/examples $(DOC)/docs $(MAN)/man1 $(MAN)/man3 $(dir $(COMPLETIONS) $(firstword $(UNITS))) $(MONITORING) $(DESTDIR)$(ETC)/crown-lua
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE SECURITY.md $(DOC)
 	cp -r docs/. $(DOC)/docs
 	cp -r lua/examples/. $(DOC)/examples
@@ -20,7 +21,7 @@ install: all ## install to PREFIX (/usr/local): program, manual pages, completio
 	./$(PROGRAM) completion bash > $(word 1,$(COMPLETIONS))
 	./$(PROGRAM) completion zsh > $(word 2,$(COMPLETIONS))
 	./$(PROGRAM) completion fish > $(word 3,$(COMPLETIONS))
-	for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/$${unit##*/} > $$unit || exit 1; done
+	for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|; s|/etc/|$(ETC)/|' tools/systemd/$${unit##*/} > $$unit || exit 1; done
 	install -m 644 tools/monitoring/* $(MONITORING)
 
 .PHONY: uninstall

@@ -3,8 +3,8 @@ package = "crown-lua"
 version = "scm-1"
 source = { url = "git+file://." }
 description = {
-  summary = "Leader election runtime: runs a child on exactly one node, for as long as it leads",
-  detailed = "A Lua-scriptable election runtime in C. This rock has the Lua modules; the runtime itself is built by make.",
+  summary = "Runs a program on exactly one of several machines, and moves it when that machine fails",
+  detailed = "The program crown-lua, built by make (README.md says from which packages), with its manual pages and documents.",
   license = "MIT",
 }
 dependencies = { "lua == 5.1" }
@@ -12,5 +12,5 @@ build = {
   type = "make",
   build_target = "all",
   install_target = "install",
-  install_variables = { PREFIX = "$(PREFIX)" },
+  install_variables = { PREFIX = "$(PREFIX)", ETC = "$(PREFIX)/etc" },
 }

@@ -1,0 +1,40 @@
+rockspec_format = "3.0"
+package = "crown-lua-modules"
+version = "0.1.0-1"
+source = { url = "crown-lua-0.1.0.tar.gz" }
+description = {
+  summary = "Modules of crown-lua for authors of oracles: to lint against, and to try what is pure Lua on a plain LuaJIT",
+  detailed = "crown.testing, the core of oracles over compare-and-swap (crown.oracle.record_lease, crown.oracle.cas), text and checks.",
+  license = "MIT",
+}
+dependencies = { "lua == 5.1", "lua-cjson" }
+build = {
+  type = "builtin",
+  modules = {
+    ["crown.check.schema"] = "lua/crown/check/schema.lua",
+    ["crown.check.usage"] = "lua/crown/check/usage.lua",
+    ["crown.core"] = "rockspec/plain/crown/core.lua",
+    ["crown.election.contract"] = "lua/crown/election/contract.lua",
+    ["crown.oracle.candidate"] = "lua/crown/oracle/candidate.lua",
+    ["crown.oracle.cas"] = "lua/crown/oracle/cas.lua",
+    ["crown.oracle.claim_number"] = "lua/crown/oracle/claim_number.lua",
+    ["crown.oracle.eviction"] = "lua/crown/oracle/eviction.lua",
+    ["crown.oracle.lease"] = "lua/crown/oracle/lease.lua",
+    ["crown.oracle.options"] = "lua/crown/oracle/options.lua",
+    ["crown.oracle.record"] = "lua/crown/oracle/record.lua",
+    ["crown.oracle.record_lease"] = "lua/crown/oracle/record_lease.lua",
+    ["crown.oracle.trust"] = "lua/crown/oracle/trust.lua",
+    ["crown.testing"] = "lua/crown/testing/init.lua",
+    ["crown.testing.clock"] = "lua/crown/testing/clock.lua",
+    ["crown.testing.conformance"] = "lua/crown/testing/conformance.lua",
+    ["crown.testing.eventually"] = "lua/crown/testing/eventually.lua",
+    ["crown.testing.oracle"] = "lua/crown/testing/oracle.lua",
+    ["crown.text.base64"] = "lua/crown/text/base64.lua",
+    ["crown.text.hex"] = "lua/crown/text/hex.lua",
+    ["crown.text.is_utf8"] = "lua/crown/text/is_utf8.lua",
+    ["crown.text.json"] = "lua/crown/text/json.lua",
+    ["crown.text.printable"] = "lua/crown/text/printable.lua",
+    ["crown.text.read_file"] = "lua/crown/text/read_file.lua",
+    ["crown.text.url"] = "lua/crown/text/url.lua",
+  },
+}

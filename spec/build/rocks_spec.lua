@@ -1,0 +1,81 @@
+-- The rocks: one builds and installs the program, the other has the modules that an oracle's author writes against.
+local crown = require "crown"
+local tempdir = require "support.tempdir"
+
+local function sh(command)
+  local result = assert(crown.exec({ "sh", "-c", command }, { timeout = 240 }))
+  assert.equal(0, result.code, result.stdout .. result.stderr)
+  return result.stdout
+end
+
+-- Makes a rock of a copy of the sources, with what is built of them already, into a tree of its own.
+local function make_rock(name)
+  local dir = tempdir()
+  sh(("cp -a Makefile mk lua runtime docs tools rockspec README.md CHANGELOG.md CONTRIBUTING.md LICENSE SECURITY.md %s"):format(dir))
+  sh(("cp -a crown-lua %s && mkdir %s/build && cp -a build/runtime build/embedded.* %s/build"):format(dir, dir, dir))
+  sh(("cd %s && HOME=%s luarocks --lua-version 5.1 --tree %s/tree make --deps-mode none rockspec/%s.rockspec"):format(dir, dir, dir, name))
+  return dir .. "/tree", dir
+end
+
+describe("the rocks", function()
+  for _, name in ipairs { "crown-lua-scm-1", "crown-lua-modules-scm-1", "crown-lua-0.1.0-1", "crown-lua-modules-0.1.0-1" } do
+    it(name .. " is what luarocks takes", function()
+      sh(("HOME=%s luarocks --lua-version 5.1 lint rockspec/%s.rockspec"):format(tempdir(), name))
+    end)
+  end
+
+  it("of a version bear the version that the program says", function()
+    local version = require("crown.core").version
+    for _, name in ipairs { "crown-lua", "crown-lua-modules" } do
+      sh(("grep -qF 'version = \"%s-1\"' rockspec/%s-%s-1.rockspec"):format(version, name, version))
+      -- and differ from the moving one in that alone
+      sh(("test $(diff rockspec/%s-scm-1.rockspec rockspec/%s-%s-1.rockspec | grep -c '^>') = 2"):format(name, name, version))
+    end
+  end)
+
+  it("install the program into the tree, and nothing outside of it", function()
+    local tree = make_rock "crown-lua-scm-1"
+    assert.matches("^crown%-lua %d", sh(tree .. "/bin/crown-lua --version"))
+    assert.matches("/crown%-lua/scm%-1/etc/crown%-lua\n", sh(("find %s -path '*/etc/crown-lua'"):format(tree)))
+  end)
+
+  it("have modules that work on a plain LuaJIT", function()
+    local tree, dir = make_rock "crown-lua-modules-scm-1"
+    local file = assert(io.open(dir .. "/try.lua", "w"))
+    file:write [[
+      local RecordLease = require "crown.oracle.record_lease"
+      local text, version = false, 0
+      local function member(token)
+        return RecordLease.new { token = token, node = token, ttl = 1, delay = 0.3, retry = 0.1, trust_empty = true,
+          now = require("crown.core").now,
+          read = function() if not text then return false end return text, version end,
+          write = function(new, replaced)
+            if text and replaced ~= version then return false end
+            text, version = new, version + 1
+            return version
+          end }
+      end
+      local one, two = member "one", member "two"
+      local granted, _, grant = one:claim()
+      assert(granted == true and grant.epoch == 1)
+      local denied, holder = two:claim()
+      assert(denied == false and holder.node == "one")
+      assert(require("crown.text.url").is "postgres://db/app")
+      assert(require "crown.testing.oracle"():grant(1):claim() == true)
+      print "two candidates, one leader"
+    ]]
+    file:close()
+    assert.equal("two candidates, one leader\n", sh(("cd / && LUA_PATH='%s/share/lua/5.1/?.lua;;' luajit %s/try.lua"):format(tree, dir)))
+  end)
+
+  it("have all modules that theirs require", function()
+    local rock = setmetatable({}, { __index = function() return nil end })
+    setfenv(assert(loadfile "rockspec/crown-lua-modules-scm-1.rockspec"), rock)()
+    for name, path in pairs(rock.build.modules) do
+      for wanted in io.open(path):read("*a"):gmatch '[^-]require%(?%s*"(crown%.[%w_.]+)"' do
+        local is_in_c = wanted:match "^crown%.core%."
+        assert.is_true(rock.build.modules[wanted] ~= nil or is_in_c ~= nil, name .. " requires " .. wanted)
+      end
+    end
+  end)
+end)
