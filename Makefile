@@ -32,8 +32,8 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
 	  awk -F'\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
-.PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs
-packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs: packages-%:
+.PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package
+packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package: packages-%:
 	@$(INSTALL_PACKAGES) build $*
 
 $(PROGRAM): $(OBJECTS) $(BUILD)/runtime/main.o

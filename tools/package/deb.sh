@@ -1,0 +1,41 @@
+#!/bin/bash
+# Builds the Debian package of what is committed in a clean minimal Debian, and lets lintian judge it.
+#   tools/package/deb.sh SUITE OUT [COMMIT VERSION]      COMMIT with this one's debian/, as VERSION
+# OUT gets crown-lua_…deb, crown-lua-dbgsym_…deb, the source package and lintian's word.
+set -eu
+cd "$(dirname "$0")/../.."
+suite=$1 out=$2 commit=${3:-HEAD} version=${4:-}
+# Of the same sources, nothing is built again.
+of=$(git rev-parse "$commit:" HEAD:debian HEAD:tools/package/deb.sh | tr '\n' ' ')$version
+if [ "$of" = "$(cat "$out/of" 2>/dev/null)" ]; then
+    ls "$out"/*.deb
+    exit
+fi
+# What the build needs, and lintian, are in the tarball: so every build begins with the same Debian.
+needs=$(sed -n '/^Build-Depends:/,/^[A-Z]/{s/^Build-Depends://;/^[A-Z]/d;s/debhelper-compat[^,]*/debhelper/;s/,/ /g;p}' debian/control)
+# shellcheck disable=SC2086 # a list of words
+tarball=$(VARIANT=buildd tools/package/debian.sh tarball "$suite" $needs lintian)
+work=$(mktemp -d /tmp/crown-deb-XXXXXX)
+trap 'rm -rf --one-file-system "$work"' EXIT
+tools/package/debian.sh unpack "$tarball" "$work/root"
+source=$work/root/build/crown-lua
+mkdir -p "$source"
+git archive "$commit" | tar -x -C "$source"
+if [ "$commit" != HEAD ]; then
+    rm -rf "$source/debian"
+    git archive HEAD debian | tar -x -C "$source"
+fi
+[ -z "$version" ] || sed -i "1s/(.*)/($version)/" "$source/debian/changelog"
+# shellcheck disable=SC2016 # expanded in there
+tools/package/debian.sh run "$work/root" bash -eu -c '
+    useradd --create-home builder && chown -R builder /build && cd /build/crown-lua
+    su builder -c "DEB_BUILD_OPTIONS=parallel=$(nproc) dpkg-buildpackage -us -uc" >/build/log 2>&1 || { tail -40 /build/log >&2; exit 1; }
+    [ "$1" = HEAD ] || exit 0 # what is out is out
+    su builder -c "lintian --fail-on error,warning --display-info ../crown-lua_*.changes" >/build/lintian 2>&1 ||
+        { cat /build/lintian >&2; exit 1; }' build "$commit"
+mkdir -p "$out"
+rm -f "$out"/crown-lua* "$out"/of "$out"/lintian
+cp "$work"/root/build/crown-lua?*.* "$work/root/build/log" "$out"
+[ "$commit" != HEAD ] || cp "$work/root/build/lintian" "$out"
+echo "$of" >"$out/of"
+ls "$out"/*.deb

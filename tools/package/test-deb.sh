@@ -1,0 +1,23 @@
+#!/bin/bash
+# The Debian package, in a clean minimal Debian with a real systemd and a real Postgres: installed, upgraded from the version
+# before, removed, purged.    tools/package/test-deb.sh [SUITE]
+set -eu
+cd "$(dirname "$0")/../.."
+suite=${1:-bookworm}
+before=$(tools/package/before.sh)
+[ -n "$before" ] || { echo "  skipped: an upgrade, since this clone has no history"; before=HEAD; }
+tools/package/deb.sh "$suite" "build/package/$suite" >/dev/null
+tools/package/deb.sh "$suite" "build/package/$suite-before" "$before" '0.0.1~before' >/dev/null
+tarball=$(tools/package/debian.sh tarball "$suite" systemd systemd-sysv postgresql procps)
+work=$(mktemp -d /tmp/crown-package-XXXXXX)
+trap 'rm -rf --one-file-system "$work"' EXIT
+tools/package/debian.sh unpack "$tarball" "$work/root"
+mkdir "$work/root/test"
+chmod 777 "$work/root/test"
+cp "build/package/$suite"/crown-lua_*.deb "$work/root/test/after.deb"
+cp "build/package/$suite-before"/crown-lua_*.deb "$work/root/test/before.deb"
+cp tools/package/inside/deb.sh "$work/root/test/test.sh"
+# The mirror is not there once it is booted.
+tools/package/debian.sh run "$work/root" sh -c '
+    apt-get update -q && apt-get install -y -q --download-only --no-install-recommends /test/after.deb' >"$work/apt" 2>&1 || { cat "$work/apt"; exit 1; }
+tools/package/boot.sh "$work/root" bash /test/test.sh
