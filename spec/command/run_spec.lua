@@ -5,198 +5,33 @@ local eventually = require("crown.testing").eventually
 local full_fifo = require "support.full_fifo"
 local program = require "support.program"
 local run = require "support.run"
+local Runs = require "support.runs"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local Terminal = require "support.terminal"
-local write_file = require "support.write_file"
 
 local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 
 -- A command that no other process of this host bears.
 local NAP = ("sleep 60.%07d"):format(require("crown.core").pid)
 
--- A script as one writes it for the signals.
-local TRAPS = [[
-#!/bin/bash
-LEADER=0
-function won() {
-  echo "Election won"; LEADER=1
-}
-function lost() {
-  echo "Election lost"; LEADER=0
-}
-function int() {
-  echo "Got interrupt signal"; exit
-}
-trap won USR1
-trap lost USR2
-trap int INT
-while true
-do
-  if [ $LEADER == 1 ]
-  then
-    echo "Doing work...."
-  fi
-  sleep 0.1
-done
-]]
-
-local function write(text)
-  local path = write_file(tempdir() .. "/script", text)
-  assert(os.execute("chmod +x " .. path) == 0)
-  return path
-end
-
 describe("crown-lua run", function()
-  local oracle, started
+  local oracle, runs
 
-  before_each(function() oracle, started = "file:" .. tempdir(), {} end)
-  after_each(function()
-    for _, one in ipairs(started) do one:destroy() end
+  before_each(function()
+    runs = Runs.new()
+    oracle = runs.oracle
   end)
+  after_each(function() runs:destroy() end)
 
-  local function start(node, ...)
-    local one = Candidate.start { args = { "run", "--oracle", oracle, ... }, node = node, log = tempdir() .. "/log" }
-    started[#started + 1] = one
-    return one
-  end
+  local function start(...) return runs:start(...) end
+  local function finish(...) return runs:finish(...) end
+  local says, count = Runs.says, Runs.count
 
   local function on_terminal(...)
     local one = Terminal.start { args = { "run", "--oracle", oracle, ... } }
-    started[#started + 1] = one
-    return one
+    return runs:keep(one)
   end
-
-  local function says(one, pattern, seconds)
-    local fine = pcall(eventually, function() return one:output():find(pattern) end, seconds or 10)
-    assert(fine, ("'%s' was not said:\n%s"):format(pattern, one:output()))
-  end
-
-  local function count(one, pattern)
-    return select(2, one:output():gsub(pattern, ""))
-  end
-
-  local function finish(...)
-    return run { "run", "--oracle", oracle, ... }
-  end
-
-  describe("in signal mode", function()
-    it("starts the command when it has won, tells it by SIGUSR1 and SIGUSR2, and lets it live on", function()
-      local script = write(TRAPS)
-      local one = start("one", "--signal", "SHELL", script)
-      says(one, "Election won\nDoing work")
-      local child = one:pids("child")[1]
-      local two = start("two", "--signal", "SHELL", script)
-      two:follows()
-      assert.equal(0, #two:pids "child")
-      run { "evict", "--oracle", oracle, "--force", "SHELL" }
-      says(one, "Election lost")
-      says(two, "Election won")
-      assert.equal(child, one:pids("child")[1])
-      two:signal "TERM"
-      eventually(function() return count(one, "Election won") == 2 end, 15)
-      assert.equal(child, one:pids("child")[1])
-    end)
-
-    it("waits with the first signal until the command has a handler for it", function()
-      local one = start("one", "--signal", "x", "bash", "-c", "sleep 0.5; trap 'echo told; exit 3' USR1; while true; do sleep 0.05; done")
-      says(one, "told")
-      assert.equal(3, one:wait(5))
-    end)
-
-    it("never kills a command that has no handler, and says so", function()
-      local one = start("one", "--signal", "x", "sleep", "60")
-      says(one, "has no handler for SIGUSR1", 10)
-      assert.equal(1, #one:pids "child")
-    end)
-
-    it("kills the command with everything it started when the runtime dies", function()
-      local one = start("one", "--signal", "x", "sh", "-c", "trap 'echo won as $$' USR1; while true; do sleep 0.05; done")
-      says(one, "won as %d")
-      local first = one:pids("child")[1]
-      one:hurt("KILL", "runtime")
-      eventually(function() return count(one, "won as") == 2 end)
-      assert.are_not.equal(first, one:pids("child")[1])
-    end)
-
-    it("with --fence, kills a command that does not go", function()
-      local one = start("one", "--signal", "--fence", "x", write(TRAPS))
-      says(one, "Doing work")
-      local two = start("two", "x", "sleep", "60")
-      two:follows()
-      run { "evict", "--oracle", oracle, "--force", "x" }
-      eventually(function() return #two:pids "child" == 1 end)
-      assert.equal(0, #one:pids "child")
-      two:signal "TERM"
-      eventually(function() return count(one, "Election won") == 2 end, 20)
-    end)
-
-    it("has the epoch of each win in CROWN_EPOCH_FILE before it tells of it", function()
-      local place = tempdir()
-      local function begin(node)
-        local one = Candidate.start { node = node, log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place },
-          args = { "run", "--oracle", oracle, "--signal", "x", "bash", "-c", [[
-            trap 'echo "won <$(cat $CROWN_EPOCH_FILE)>"' USR1; trap 'echo "lost <$(cat $CROWN_EPOCH_FILE)>"' USR2
-            while true; do sleep 0.05; done]] } }
-        started[#started + 1] = one
-        return one
-      end
-      local one = begin "one"
-      says(one, "won <1>")
-      local two = begin "two"
-      two:follows()
-      run { "evict", "--oracle", oracle, "--force", "x" }
-      says(one, "lost <>")
-      says(two, "won <2>")
-      two:signal "TERM"
-      says(one, "won <3>", 20)
-      one:hurt("KILL", "supervise", "runtime")
-      one:wait(5)
-      begin "three"
-      eventually(function()
-        return crown.exec({ "sh", "-c", "ls " .. place .. "/epoch-* | wc -l" }).stdout == "1\n"
-      end, 10)
-    end)
-
-    -- As on a full disk, which writes nothing either.
-    it("is not told that it leads where its epoch cannot be written, and the term ends", function()
-      local place = tempdir()
-      local one = Candidate.start { node = "one", log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place },
-        args = { "run", "--oracle", oracle, "--signal", "x", "bash", "-c", [[
-          trap 'echo "won <$(cat $CROWN_EPOCH_FILE)>"' USR1; trap 'echo "lost <$(cat $CROWN_EPOCH_FILE)>"' USR2
-          while true; do sleep 0.05; done]] } }
-      started[#started + 1] = one
-      says(one, "won <1>", 20)
-      local two = start("two", "x", "sleep", "60")
-      two:follows()
-      run { "evict", "--oracle", oracle, "--force", "x" }
-      says(one, "lost <>", 20)
-      eventually(function() return #two:pids "child" == 1 end, 20)
-      assert.equal("", crown.exec({ "sh", "-c", "for f in " .. place .. "/epoch-*; do mkdir $f.new; done" }).stderr)
-      two:signal "TERM"
-      says(one, "not told that it leads: write the epoch.*child_failed", 30)
-      assert.is_nil(one:output():find "won <[^1]")
-      assert.equal(1, #one:pids "child")
-      local three = start("three", "x", "sleep", "60")
-      eventually(function() return #three:pids "child" == 1 end, 30)
-    end)
-
-    it("reports a command that goes on working unfenced, and shows it in status", function()
-      local place = tempdir()
-      local one = Candidate.start { args = { "run", "--oracle", oracle, "--signal", "x", "sleep", "60" }, node = "one",
-        log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place } }
-      started[#started + 1] = one
-      eventually(function() return #one:pids "child" == 1 end)
-      local two = start("two", "x", "sleep", "60")
-      two:follows()
-      run { "evict", "--oracle", oracle, "--force", "x" }
-      says(one, "child.unfenced.*pid=%d+")
-      local child = one:pids("child")[1]
-      eventually(function()
-        return run({ "status" }, { env = { CROWN_DIRECTORY = place } }).stdout:find("following%s+two.*" .. child .. " unfenced")
-      end, 10)
-    end)
-  end)
 
   describe("when leadership is lost", function()
     for _, words in ipairs { {}, { "--terminate" } } do
@@ -222,13 +57,13 @@ describe("crown-lua run", function()
     end
 
     it("tells a command that asks for it that it leads, and says so", function()
-      local one = start("one", "--log-level", "info", "SHELL", write(TRAPS))
+      local one = start("one", "--log-level", "info", "SHELL", Runs.script(Runs.TRAPS))
       says(one, "Election won\nDoing work")
       says(one, "sent SIGUSR1 to " .. one:pids("child")[1])
     end)
 
     it("interrupts the command, which may end as it likes", function()
-      local one = start("one", "--terminate", "SHELL", write((TRAPS:gsub("exit\n", "exit 5\n"))))
+      local one = start("one", "--terminate", "SHELL", Runs.script((Runs.TRAPS:gsub("exit\n", "exit 5\n"))))
       says(one, "Election won")
       local two = start("two", "SHELL", "sleep", "60")
       two:follows()
@@ -400,7 +235,7 @@ describe("crown-lua run", function()
     it("gives the terminal back to the script that called it", function()
       local one = Terminal.start { program = "/bin/sh", args = { "-c",
         ("%s run --oracle %s x true; echo asks; read answer; echo got $answer"):format(program, oracle) } }
-      started[#started + 1] = one
+      runs:keep(one)
       one:shows "asks"
       one:type "it\n"
       one:shows "got it"
@@ -437,7 +272,7 @@ describe("crown-lua run", function()
 
     local function start_full(...)
       local one = Candidate.start { args = { "run", "--oracle", oracle, ... }, node = "one", log = log }
-      started[#started + 1] = one
+      runs:keep(one)
       return one
     end
 
