@@ -197,6 +197,19 @@ function Nats:claim()
     return self:cool()
   end
   self.leading = true
+  return self:announce()
+end
+
+-- A cluster may let two that come at once write over one revision (seen with NATS 2.9). So a win is one only when it has been
+-- written over at its own revision. This value also bears the epoch, which the first could not know.
+function Nats:announce()
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  if revision == nil then return nil, problem, code end
+  if revision == false then
+    self.leading, self.epoch = false, nil
+    return false
+  end
+  self.revision = revision
   return grant(self, lease.first_delay(self.delay))
 end
 

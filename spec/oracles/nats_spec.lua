@@ -95,6 +95,20 @@ describe("the oracle on a NATS bucket", function()
     assert.same({ denied = 44, unknown = 256 }, found)
   end)
 
+  it("has won only when it has written over its own value: a cluster may let two write over one", function()
+    local one = candidate "one"
+    local looks, key = one.state.bucket.looks, "e-" .. serial
+    one.state.bucket.looks = { ask = function(_, ...) -- between the win and the next write
+      assert(wire:campaign("ELECTIONS", key, "another", one.state.bucket:get(key).revision))
+      return looks:ask(...)
+    end }
+    local verdict = one:claim()
+    one.state.bucket.looks = looks
+    assert.equal("denied", verdict[1])
+    assert.equal("another", one.state.bucket:get(key).data)
+    assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
   it("hands over at once on abdicate, by the watch", function()
     local one, two = candidate "one", candidate "two"
     local epoch = one:claim()[4]
