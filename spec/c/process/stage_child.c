@@ -126,8 +126,8 @@ static void tell_signals(void)
 /* tick; family: ignores TERM, and another of its group tells of it; daemons: three daemons tick
  * too; crowd: one does, when a hundred others that sleep are there, and all let go of locks;
  * stubborn: tells of signals and goes on; ends: one daemon, ends itself with 7; world: looks around
- * first; root: becomes root, as sudo(8) does; hidden: where /proc hides other users' processes, it
- * is hidden too. */
+ * first; root: becomes root, as sudo(8) does; hidden: ignores
+ * TERM, and is hidden where /proc hides other users' processes. */
 void stage_play_child(const char *mode, const char *fifo)
 {
     if (strcmp(mode, "world") == 0)
@@ -147,7 +147,8 @@ void stage_play_child(const char *mode, const char *fifo)
         }
         _exit(7);
     }
-    if (strcmp(mode, "hidden") == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+    if (strcmp(mode, "hidden") == 0 &&
+        (prctl(PR_SET_DUMPABLE, 0) < 0 || signal(SIGTERM, SIG_IGN) == SIG_ERR))
         _exit(1);
     if (strcmp(mode, "root") == 0 && setresuid(0, 0, 0) < 0)
         _exit(1);
