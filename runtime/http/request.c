@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define HEADERS_MAX (64u << 10)
+#define SYSTEM_CERTIFICATES_S 3600L /* for which they are kept */
 
 struct http_request {
     struct op op;
@@ -117,14 +119,30 @@ static void detach(struct http_request *request)
 #define SET(option, value)                                                                         \
     (result = result == CURLE_OK ? curl.curl_easy_setopt(easy, option, value) : result)
 
-static CURLcode set_security(CURL *easy, const struct http_options *options)
+/* Where libcurl has a directory of certificates it reads all of the system's anew for each
+ * connection, some 50 ms, and takes them besides those that the user names. Its file holds the
+ * same, and is kept. */
+static CURLcode set_authorities(CURL *easy, const char *ca)
 {
     CURLcode result = CURLE_OK;
+    const char *file = NULL;
+    (void)curl.curl_easy_getinfo(easy, CURLINFO_CAINFO, &file); /* NULL: there is none */
+    if (ca != NULL)
+        SET(CURLOPT_CAINFO, ca);
+    if (ca != NULL || (file != NULL && access(file, R_OK) == 0))
+        SET(CURLOPT_CAPATH, NULL);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    SET(CURLOPT_CA_CACHE_TIMEOUT, ca != NULL ? 0L : SYSTEM_CERTIFICATES_S);
+#endif
+    return result;
+}
+
+static CURLcode set_security(CURL *easy, const struct http_options *options)
+{
+    CURLcode result = set_authorities(easy, options->ca);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_SSL_VERIFYPEER, options->insecure ? 0L : 1L);
     SET(CURLOPT_SSL_VERIFYHOST, options->insecure ? 0L : 2L);
-    if (options->ca != NULL)
-        SET(CURLOPT_CAINFO, options->ca);
     if (options->cert != NULL)
         SET(CURLOPT_SSLCERT, options->cert);
     if (options->key != NULL)

@@ -91,18 +91,22 @@ end
 function targets.etcd()
   local barrier = require "crown.link.barrier"
   local Client = require "crown.etcd.client"
+  local Watch = require "crown.etcd.watch"
   local function answer(body) return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body) end
   local one = server(function(connection) return connection:read "*s" end, {
     answer '{"header":{"cluster_id":"1","revision":"7"},"kvs":[{"key":"YQ==","create_revision":"5","value":"Yg=="}]}',
-    answer '{"error":"x","code":14}', answer '{"result":{"created":true}}\n{"result":{"events":[{"type":"DELETE"}]}}\n',
+    answer '{"error":"x","code":14}', answer '{"result":{"created":true,"watch_id":"1","header":{"revision":"7"}}}\n',
+    answer '{"result":{"watch_id":"1","header":{"revision":"8"},"events":[{"type":"DELETE","kv":{"key":"YQ==","value":"Yg=="}}]}}\n',
     "HTTP/1.1 503 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" })
   local client = Client.new({ endpoints = { "http://127.0.0.1:" .. one.port } }, 1)
   return function()
     local _, problem = barrier.call(client.ask, client, "/v3/kv/range", {})
     check(problem, one.said)
-    local over = false
-    client:watch("a", "1", function(event) over = over or event == nil end)
-    while not over do crown.sleep(0.001) end
+    local watch, over = Watch.new { client = client, timeout = 1, on_event = function() end, on_missed = function() end }, crown.now() + 1
+    crown.spawn(watch.over, watch, { key = "YQ==" })
+    repeat crown.sleep(0.001) until watch.problem or watch.whole or crown.now() > over
+    watch:close()
+    check(watch.problem, one.said)
   end
 end
 

@@ -3,6 +3,7 @@ local crown = require "crown"
 local Client = require "crown.etcd.client"
 local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
+local Watch = require "crown.etcd.watch"
 
 local function answer(status, body)
   return ("hear POST\nsay HTTP/1.1 %d X\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n%s"):format(status, #body, body)
@@ -60,6 +61,24 @@ describe("a member of etcd without quorum", function()
     lonely:destroy()
     well:destroy()
   end)
+end)
+
+describe("a line of a watch that etcd does not say", function()
+  local LINES = { "null", "5", "{\"result\":5}", "{\"result\":{}}", "{\"result\":{\"header\":{}}}", "{nonsense",
+    "{\"result\":{\"header\":{\"revision\":\"7\"},\"watch_id\":\"1\",\"events\":5}}",
+    "{\"result\":{\"header\":{\"revision\":\"7\"},\"watch_id\":\"1\",\"events\":[{\"kv\":5}]}}" }
+  for _, line in ipairs(LINES) do
+    it("ends it, in words: " .. line, function()
+      local server = Hostile.start(("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
+        :format(#line + 1, line))
+      local watch = Watch.new { client = client_of(server), timeout = 1, on_event = function() end, on_missed = function() end }
+      crown.spawn(watch.over, watch, { key = "a2V5" })
+      eventually(function() return watch.problem end, 20)
+      assert.equal("what came is nothing that a watch of etcd says", watch.problem)
+      watch:close()
+      server:destroy()
+    end)
+  end
 end)
 
 describe("what etcd refuses", function()

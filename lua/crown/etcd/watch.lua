@@ -41,12 +41,33 @@ local function enter(self, state)
   self.state, self.since = state, core.now()
 end
 
+local function is_event(event)
+  return type(event) == "table" and type(event.kv) == "table" and type(event.kv.key) == "string"
+end
+
+-- What a line of the stream says, if it is one of etcd's.
+local function result_of(line)
+  local fine, found = pcall(core.json.decode, line)
+  local result = fine and type(found) == "table" and found.result
+  if type(result) ~= "table" then return nil end
+  if result.canceled then return result end -- of what was compacted, without a revision
+  if type(result.header) ~= "table" or not tonumber(result.header.revision) then return nil end
+  if result.events and type(result.events) ~= "table" then return nil end
+  for _, event in ipairs(result.events or {}) do
+    if not is_event(event) then return nil end
+  end
+  return result
+end
+
+-- @return nil and a message where the stream says what etcd does not
 local function read(self, stream)
   while self.stream == stream do
     local line = stream:line(FOREVER)
-    if line then self.heard_at = core.now() end
-    local result = line and core.json.decode(line).result
-    if not result or not hear(self, result) then return end
+    if not line then return true end
+    self.heard_at = core.now()
+    local result = result_of(line)
+    if not result then return nil, "what came is nothing that a watch of etcd says" end
+    if not hear(self, result) then return true end
     if not self.whole and is_created(self) then
       self.whole = true
       enter(self, "open")
