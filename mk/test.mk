@@ -12,14 +12,14 @@ C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 $(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD)/spec/support/slept.o $(BUILD)/embedded.o $$(call test_objects,$$*)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-$(BUILD)/ticker: $(BUILD)/spec/support/ticker.o
+$(BUILD)/ticker $(BUILD)/deny_calls: $(BUILD)/%: $(BUILD)/spec/support/%.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
 
 $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so: $(BUILD)/%.so: spec/support/%.c
 	@echo "  LD    $@"; mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
 
 # What the specs start besides the program.
-HELPERS := $(BUILD)/ticker $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so
+HELPERS := $(BUILD)/ticker $(BUILD)/deny_calls $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so
 .PHONY: test-helpers
 test-helpers: $(HELPERS)
 

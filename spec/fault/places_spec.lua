@@ -1,0 +1,58 @@
+-- Places that refuse what the program would like to have: it goes on without, a leader's tree is dead before the next one
+-- leads all the same, and where something is lost it says so.
+local Cluster = require "support.cluster"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local program = require "support.program"
+
+local NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs -- "
+
+local function shell(text) return { "/bin/bash", "-c", text, "bash", program } end
+
+-- hidepid belongs to a mount of /proc: this one is new, in a namespace of its own.
+local PLACES = {
+  ["without pidfds, namespaces, real-time priority and locked memory, by seccomp"] = { "build/deny_calls", program },
+  ["without privileges, real-time priority and locked memory"] = shell('ulimit -r 0 -l 0; exec ' .. NOBODY .. '"$@"'),
+  ["where /proc hides other users' processes"] = shell(
+    [[exec unshare --mount bash -c 'mount -t proc -o hidepid=2 proc /proc && exec ]] .. NOBODY .. [["$@"' bash "$@"]]),
+}
+
+describe("a leader", function()
+  local cluster
+
+  local function new(options)
+    cluster = Cluster.new(options)
+    assert.equal(0, crown.exec({ "chmod", "777", cluster.dir }).code)
+    local env = { CROWN_DIRECTORY = cluster.dir .. "/user", ISOLATION = options.isolation }
+    cluster.options.env = { one = env, two = env }
+    return cluster
+  end
+  after_each(function() cluster:finish() end)
+
+  for title, words in pairs(PLACES) do
+    for _, kinds in ipairs { { "runtime" }, { "supervise", "runtime", "keeper" } } do
+      it(("%s leaves no overlap when its %s die"):format(title, table.concat(kinds, ", ")), function()
+        new { oracle = "file", mode = "daemon" }
+        local leader = cluster:join("one", nil, words)
+        local term = cluster:succeed(0, 30)
+        cluster:join("two", nil, words):follows(30)
+        leader:hurt("KILL", unpack(kinds))
+        cluster:succeed(term.epoch, 30)
+      end)
+    end
+  end
+
+  it("that may make no namespace is told so when it asks for one", function()
+    new { oracle = "file", isolation = "pidns" }
+    local leader = cluster:join("one", nil, PLACES["without pidfds, namespaces, real-time priority and locked memory, by seccomp"])
+    eventually(function() return leader:output():find "isolation 'pidns' is not to be had here" end, 30)
+  end)
+
+  it("has what is missing said by --version --verbose", function()
+    new { oracle = "file" }
+    local said = assert(crown.exec { "build/deny_calls", program, "--version", "--verbose" }).stdout
+    for _, feature in ipairs { "real%-time", "locked memory", "pidfd", "PID namespaces" } do
+      assert.matches("\n  " .. feature .. " +no: ", said)
+    end
+  end)
+end)

@@ -1,0 +1,88 @@
+#!/bin/bash
+# The image's root file system, made by the script that Containerfile runs, in a clean minimal Debian; then run in namespaces,
+# as process 1, as nobody, with a read-only root: exit codes, signals, zombies, a child's tree.
+set -eu
+cd "$(dirname "$0")/../.."
+echo "  skipped: buildah itself, since its base image is in a registry; mmdebstrap makes the base"
+tarball=$(tools/package/debian.sh tarball bookworm procps)
+work=$(mktemp -d /tmp/crown-image-XXXXXX)
+root=$work/root
+trap 'rm -rf --one-file-system "$work"' EXIT
+fail() {
+    echo "  FAILED: $*"
+    cat "$work"/log* 2>/dev/null
+    exit 1
+}
+tools/package/debian.sh unpack "$tarball" "$root"
+rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
+size() { du -sm --apparent-size --exclude=usr/share/doc --exclude=usr/share/man --exclude=usr/share/locale "$root" | cut -f1; }
+base=$(size)
+cp tools/container/prepare.sh "$root/prepare.sh"
+tools/package/debian.sh run "$root" /prepare.sh >"$work/log" 2>&1 || fail "prepare.sh"
+rm "$root/prepare.sh"
+strip -o "$root/usr/bin/crown-lua" crown-lua
+more=$(($(size) - base))
+echo "  $more MB beyond the base of $base MB"
+[ $more -le 25 ] || fail "that is more than 25 MB"
+
+# Starts it as a container would: `container COMMAND...`, in the background as process $pid of this machine.
+container() {
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    unshare --mount --pid --fork --kill-child --ipc --uts bash -euc '
+        root=$1; shift
+        mount --bind "$root" "$root"; cd "$root"
+        mount -t proc proc proc; mount --rbind /dev dev
+        mount -t tmpfs -o mode=700,uid=65532,gid=65532 tmpfs run
+        mkdir run/crown-lua; chown 65532:65532 run/crown-lua
+        mount -o remount,bind,ro "$root"
+        exec env -i PATH=/usr/bin:/bin CROWN_DIRECTORY=/run/crown-lua CROWN_NODE=pod \
+            setpriv --no-new-privs --bounding-set -all,+sys_chroot,+setuid,+setgid --inh-caps -all chroot --userspec=65532:65532 . crown-lua "$@"
+        ' container "$root" "$@"
+}
+background() {
+    container "$@" >"$work/log" 2>&1 &
+    unshare=$!
+    within 30 child_of_unshare
+    pid=$(child_of_unshare)
+}
+child_of_unshare() { pgrep --parent "$unshare"; }
+within() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $until ] || fail "not in time: $*"
+        sleep 0.1
+    done
+}
+said() { grep -q "$1" "$work/log"; }
+below() { pgrep --ns "$pid" --nslist pid --full "$1"; }
+gone() { ! below "$1"; }
+no_zombies() { ! ps -o stat= -p "$(pgrep --ns "$pid" --nslist pid | tr '\n' ',')1" | grep -q '^Z'; }
+
+code=0
+# shellcheck disable=SC2016 # expanded in there
+container run --once job -- sh -c 'test $(id -u) = 65532 && ! touch /x 2>/dev/null && exit 7' >"$work/log" 2>&1 || code=$?
+[ "$code" = 7 ] || fail "a command's exit code 7 became $code"
+echo "  as nobody, with a read-only root, it ends with its command's exit code"
+
+background run job -- sh -c 'trap "echo ended in order; exit 0" TERM INT; echo leads; while :; do sleep 0.1; done'
+within 30 said leads
+kill -TERM "$pid"
+code=0
+wait "$unshare" || code=$?
+said "ended in order" || fail "SIGTERM did not reach the worker"
+[ "$code" = 0 ] || [ "$code" = 143 ] || fail "SIGTERM ended it with $code"
+echo "  SIGTERM to process 1 ends the worker in order, and the program with $code"
+
+# shellcheck disable=SC2016 # expanded in there
+background run --restart permanent job -- sh -c 'for i in 1 2 3 4 5; do (setsid sleep 0.0$i &); done; setsid sleep 12345 & echo leads; sleep 54321'
+within 30 said leads
+within 30 below 'sleep 12345'
+first=$(below 'sleep 12345')
+within 30 no_zombies
+kill -KILL "$(below 'sleep 54321')"
+replaced() { [ "$(below 'sleep 12345')" != "$first" ] && [ "$(below 'sleep 12345' | wc -l)" = 1 ]; }
+within 30 replaced
+echo "  it reaps orphans, and kills what a dead worker has left before the next one starts"
+kill -TERM "$pid"
+wait "$unshare" || true
