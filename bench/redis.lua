@@ -31,11 +31,11 @@ end
 
 return function(measure)
   local server = Redis.start()
-  probe.store_rows(probe.rows(measure, function() return { url = server.url } end), "redis", { "≤ 20", "≤ 60", "≤ 2100" }, server,
+  probe.store_rows(probe.rows(measure, function() return { url = server.quick } end), "redis", { "≤ 20", "≤ 60", "≤ 2100" }, server,
     server.url)
   local result
   local function run()
-    result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "redis"), args = { server.url, "70" }, settle = 40,
+    result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "redis"), args = { server.quick, "70" }, settle = 40,
       watch = 20, meter = function() return probe.cpu_seconds(server.process.pid) end }
     return result
   end

@@ -24,6 +24,8 @@ local RULES = {
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
   prefix = { type = "string", default = "crown", match = "^[%w_.-]+$", match_words = "letters, digits, '_', '.' and '-'" },
+  amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = { type = "boolean", default = false },
   min_replicas = { type = "number", integer = true, least = 0, most = 100, default = 0 },
 }
 -- What the client reads from the URL.
@@ -46,7 +48,8 @@ function Redis.timing(opts)
 end
 
 local function leases_of(checked, timeout)
-  local options = { timeout = timeout, prefix = checked.prefix, min_replicas = checked.min_replicas }
+  local options = { timeout = timeout, prefix = checked.prefix, min_replicas = checked.min_replicas,
+    amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty }
   if not checked.urls then return Leases.at(checked.url, options) end
   return Quorum.at(checked.urls, options)
 end

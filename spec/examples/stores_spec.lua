@@ -18,7 +18,7 @@ local function http_server(file, path)
 end
 
 for example, case in pairs {
-  ["redis.lua"] = { Redis, "REDIS_URL" },
+  ["redis.lua"] = { Redis, "REDIS_URL", "quick" },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["nats_kv.lua"] = { Nats, "NATS_URL" },
   ["http_lease/app.lua"] = { http_server("http_lease/lease_server.lua", "/locks"), "LEASE_URL" },
@@ -38,7 +38,7 @@ for example, case in pairs {
 
     local function start(node)
       started[#started + 1] = Candidate.start { args = { "lua/examples/" .. example }, node = node,
-        env = { [case[2]] = server.url }, log = tempdir() .. "/log" }
+        env = { [case[2]] = server[case[3] or "url"] }, log = tempdir() .. "/log" }
       return started[#started]
     end
 

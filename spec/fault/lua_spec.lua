@@ -53,13 +53,13 @@ describe("a leader that works in Lua", function()
 
   -- The supervisor would kill a silent runtime after two seconds; here the deadline alone has to.
   local function start(mode)
-    cluster = Cluster.new { url = server.url, ttl = 2, mode = mode, app = APP, words = { "--heartbeat", "60" } }
+    cluster = Cluster.new { url = server.quick, ttl = 2, mode = mode, app = APP, words = { "--heartbeat", "60" } }
     return cluster
   end
 
   local function through_proxy()
     proxy = Proxy.start(server.port)
-    return (server.url:gsub(":" .. server.port, ":" .. proxy.port))
+    return (server.quick:gsub(":" .. server.port, ":" .. proxy.port))
   end
 
   for _, kinds in ipairs { { "runtime" }, { "supervise", "runtime" } } do
@@ -124,7 +124,7 @@ describe("a fenced command in signal mode", function()
   for _, kinds in ipairs { { "runtime" }, { "supervise", "runtime" }, { "supervise", "runtime", "keeper" } } do
     it(("is dead at the deadline while these are stopped: %s"):format(table.concat(kinds, ", ")), function()
       cluster = Cluster.new { args = function(one)
-        return { "--heartbeat", "60", "run", "--oracle", server.url .. "?ttl=2", "--signal", "--fence", "spec", one.ticker,
+        return { "--heartbeat", "60", "run", "--oracle", server.quick .. "&ttl=2", "--signal", "--fence", "spec", one.ticker,
           one.ticks, "daemon" }
       end }
       local leader, _, term = cluster:pair()

@@ -5,7 +5,7 @@ local takeover = require "support.takeover"
 local server = Redis.start()
 
 takeover("a leader by a lease in Redis", {
-  url = server.url, port = server.port,
+  url = server.quick, port = server.port,
   drop = function() server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") end,
   down = function() server:down() end,
   up = function() server:up() end,

@@ -31,7 +31,7 @@ describe("a command of a term", function()
   end)
 
   local function start(mode, ttl)
-    cluster = Cluster.new { url = server.url, ttl = ttl, mode = mode, app = APP, words = { "--heartbeat", "60" } }
+    cluster = Cluster.new { url = server.quick, ttl = ttl, mode = mode, app = APP, words = { "--heartbeat", "60" } }
     return cluster
   end
 

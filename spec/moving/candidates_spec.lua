@@ -35,7 +35,7 @@ local STORES = {
     local one = Postgres.start()
     return one, one.url:gsub("^postgres", "postgres+advisory") .. "?ttl=2"
   end },
-  { "Redis", function() local one = Redis.start() return one, one.url .. "?ttl=2" end },
+  { "Redis", function() local one = Redis.start() return one, one.quick .. "&ttl=2" end },
   { "etcd", function() local one = Etcd.start() return one, one.quick .. "&ttl=2" end },
   { "NATS", function() local one = Nats.start() return one, one.url .. "/TEN?ttl=2" end },
   { "this process", plain "memory:ten?ttl=2" },

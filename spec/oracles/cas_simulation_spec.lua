@@ -43,6 +43,15 @@ describe("the simulation of a lease in a record finds", function()
 
   it("a store that does not compare", function() is_found { remembers = true, careless = true } end)
 
+  it("a candidate that waits for its own TTL only when the record is gone, which is shorter than another's", function()
+    is_found { floor = 0 }
+  end)
+
+  it("epochs that are given again when the record is gone", function()
+    record.doubted = function(_, ttl) return doubted(0, ttl) end
+    is_found()
+  end)
+
   it("a missing record that is believed", function()
     record.doubted = record.empty
     is_found()

@@ -40,7 +40,7 @@ end
 
 local conformed = table_store()
 testing.conformance("a compare-and-swap store", function()
-  return { module = conformed.oracle, options = { retry = 0.1 }, expires = true, evicts = false, outage = function()
+  return { module = conformed.oracle, options = { retry = 0.1, amnesia_wait = 0 }, expires = true, evicts = false, outage = function()
     conformed.down = true
     return function() conformed.down = false end
   end }
@@ -53,7 +53,7 @@ silent.oracle = cas.oracle { word = "silent", ttl = TTL, read = silent.spec.read
   return new and true or new, problem
 end }
 testing.conformance("a compare-and-swap store that tells no new version", function()
-  return { module = silent.oracle, options = {}, expires = true }
+  return { module = silent.oracle, options = { amnesia_wait = 0 }, expires = true }
 end)
 
 describe("an oracle on a compare-and-swap store", function()
@@ -61,7 +61,7 @@ describe("an oracle on a compare-and-swap store", function()
   before_each(function() serial = serial + 1 end)
 
   local function candidate(store, node, options)
-    local given = { name = "cas-" .. serial, node = node or "one" }
+    local given = { name = "cas-" .. serial, node = node or "one", amnesia_wait = 0 }
     for key, value in pairs(options or {}) do given[key] = value end
     return elections.new(store.oracle, given)
   end
@@ -95,6 +95,27 @@ describe("an oracle on a compare-and-swap store", function()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
     store.records = {}
     assert.equal("denied", one:claim()[1])
+  end)
+
+  it("waits longer than its own TTL when the record is gone: the holder's may have been longer", function()
+    local store = table_store()
+    win(candidate(store, "one", { ttl = 20 }))
+    store.records = {}
+    local verdict = candidate(store, "two", { amnesia_wait = 30 }):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 30)
+  end)
+
+  it("gives no epoch twice, though the record was deleted and nobody knows it (P4)", function()
+    local store = table_store { trust_empty = true }
+    local last = 0
+    for _ = 1, 3 do
+      local epoch = win(candidate(store, "newcomer", { token = "t" .. last }))[4]
+      assert.is_true(epoch > last)
+      last = epoch
+      store.records = {}
+      crown.sleep(1) -- as long as a record without a memory is waited for
+    end
   end)
 
   it("goes on with the epochs when the record was deleted under its leader", function()
@@ -132,13 +153,13 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("ends with one doubt where candidates remember different things", function()
-    local store = table_store()
+    local store, high = table_store(), 2 ^ 52 -- a higher epoch than any that begins now
     local one, two = candidate(store), candidate(store, "two")
     local function hold(epoch, number)
       store.records["cas-" .. serial] = { version = -number,
         text = crown.json.encode { epoch = epoch, serial = number, ttl = 9, token = "t", claim = 1, node = "n" } }
     end
-    hold(9, 10)
+    hold(high, 10)
     one:claim()
     hold(1, 30)
     two:claim()
@@ -147,7 +168,7 @@ describe("an oracle on a compare-and-swap store", function()
       one:claim()
       two:claim()
     end
-    assert.same({ 9, true }, { record_of(store).epoch, record_of(store).doubted })
+    assert.same({ high, true }, { record_of(store).epoch, record_of(store).doubted })
     local writes = store.writes
     one:claim()
     two:claim()
@@ -225,11 +246,11 @@ describe("an oracle on a compare-and-swap store", function()
     local one = candidate(store)
     win(one)
     for _ = 1, 5 do one:refresh() end
-    local text = crown.json.encode { epoch = 1000, serial = 1, ttl = TTL, nonce = "another's" }
+    local text = crown.json.encode { epoch = 2 ^ 52, serial = 1, ttl = TTL, nonce = "another's" }
     store.records["cas-" .. serial] = { text = text, version = "another's" }
     assert.equal("denied", one:refresh()[1])
-    assert.same({ true, 1000 }, { record_of(store).doubted, record_of(store).epoch })
-    assert.is_true(win(one)[4] > 1000)
+    assert.same({ true, 2 ^ 52 }, { record_of(store).doubted, record_of(store).epoch })
+    assert.is_true(win(one)[4] > 2 ^ 52)
   end)
 
   it("counts a reading that cannot be written over for an old one, and no loss", function()

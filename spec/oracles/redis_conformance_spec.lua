@@ -5,13 +5,13 @@ local testing = require "crown.testing"
 local servers = { Redis.start(), Redis.start(), Redis.start() }
 
 testing.conformance("redis", function()
-  return { module = require "crown.oracles.redis", options = { url = servers[1].url, ttl = 1 }, expires = true,
+  return { module = require "crown.oracles.redis", options = { url = servers[1].url, ttl = 1, amnesia_wait = 0 }, expires = true,
     numbered = true, outage = function() servers[1]:freeze() return function() servers[1]:thaw() end end }
 end)
 
 testing.conformance("redis, on a majority", function()
   return { module = require "crown.oracles.redis", expires = true, numbered = true,
-    options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 1, prefix = "majority" } }
+    options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 1, amnesia_wait = 0, prefix = "majority" } }
 end)
 
 describe("the servers of these specs", function()

@@ -2,6 +2,7 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
+local WrongClock = require "support.wrong_clock"
 local redis_lease = require "support.redis_lease"
 
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
@@ -116,6 +117,78 @@ describe("a Redis server that may have forgotten", function()
     long:claim()
     server:call "FLUSHALL"
     assert.is_true(short:claim()[2] > 15)
+  end)
+
+  it("is sat out by a newcomer for longer than its own TTL when all is lost: leases were longer, perhaps (R12)", function()
+    server = trusted(Redis.start())
+    assert.equal("granted", candidate(server.url, "one", { ttl = 20 }):claim()[1])
+    server:call "FLUSHALL"
+    local way = redis_lease.valve(server)
+    local two = candidate(way.url, "two", { ttl = 0.5, amnesia_wait = 30 })
+    local verdict = two:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 20)
+    server:call("HSET", "crown:store", "identity", "another") -- as after a failover: what was lost is as long ago as it was
+    assert.is_true(two:claim()[2] > 20)
+    way.listener:close()
+  end)
+
+  it("is believed at once where nobody can have emptied it, and only once (R12)", function()
+    server = Redis.start()
+    local one = candidate(server.url, "one", { ttl = 1, trust_empty = true })
+    assert.equal("granted", one:claim()[1])
+    assert.equal("denied", candidate(server.url, "two", { ttl = 1 }):claim()[1])
+    server:call "FLUSHALL"
+    assert.is_true(one:refresh()[5])
+    local verdict = one:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
+  describe("whose clock was stepped forward (R12)", function()
+    local clock, way
+
+    before_each(function()
+      clock = WrongClock.new(0)
+      server = trusted(Redis.start { env = clock:environment() })
+      way = redis_lease.valve(server)
+    end)
+    after_each(function() way.listener:close() end)
+
+    local function is_doubted(player)
+      local verdict
+      eventually(function() verdict = player:claim() return verdict[1] ~= "unknown" end)
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(verdict[2] > 15)
+    end
+
+    it("is sat out by who has seen it before, though the lease is over there", function()
+      local one, two = candidate(server.url, "one", { ttl = 20 }), candidate(way.url, "two", { ttl = 20 })
+      assert.equal("granted", one:claim()[1])
+      assert.equal("denied", two:claim()[1])
+      clock:set(3600)
+      assert.equal("unknown", two:claim()[1]) -- granted there, and taken back
+      is_doubted(two)
+      assert.is_nil(redis_lease.field(server, "node"))
+    end)
+
+    it("is sat out by who has never seen it, once somebody has noticed", function()
+      local one = candidate(server.url, "one", { ttl = 20 })
+      assert.equal("granted", one:claim()[1])
+      clock:set(3600)
+      assert.equal("denied", one:refresh()[1])
+      is_doubted(candidate(way.url, "two", { ttl = 20 }))
+    end)
+
+    it("is led on by a lease that is not over", function()
+      local one = candidate(server.url, "one", { ttl = 20 })
+      local epoch = one:claim()[4]
+      clock:set(10)
+      local verdict = one:refresh()
+      assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+      clock:set(-10)
+      verdict = one:refresh()
+      assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+    end)
   end)
 
   it("knows the longest TTL that was ever asked for there, for those who come later (R12)", function()

@@ -8,8 +8,7 @@ local RecordLease = require "crown.oracle.record_lease"
 local World = {}
 World.__index = World
 
-local TTL = 5
-local MARGIN = TTL / 100 + 0.25
+local TTL = 5 -- the longest; a record that is gone is waited for as long
 local PATIENCE = TTL / 4 -- seconds that a call may take
 local NODES = 3
 local STEPS = 300 -- between two breaths
@@ -127,16 +126,18 @@ end
 local function begin_term(world, node, grant)
   assert(not world.leader, ("%s leads while %s does"):format(node.name, world.leader and world.leader.name or ""))
   assert(grant.epoch > node.highest, ("%s was granted epoch %d after %d"):format(node.name, grant.epoch, node.highest))
-  if world.remembers then
-    assert(grant.epoch > world.highest, ("epoch %d came after %d"):format(grant.epoch, world.highest))
-  end
+  assert(grant.epoch > world.highest, ("epoch %d came after %d"):format(grant.epoch, world.highest))
   world.highest, node.highest = math.max(world.highest, grant.epoch), grant.epoch
   world.leader, node.leads, world.terms = node, true, world.terms + 1
 end
 
+local function lasts(node)
+  return node.ttl - node.ttl / 100 - math.min(0.25, node.ttl / 8)
+end
+
 -- The keeper ends a term in time, also that of a stopped runtime.
 local function lead_until(world, node, sent)
-  local deadline = sent + TTL - MARGIN
+  local deadline = sent + lasts(node)
   node.deadline = deadline
   after(world, node, deadline - node.now(), function()
     if node.deadline ~= deadline or not node.leads then return end
@@ -176,7 +177,7 @@ function refresh(world, node, delay)
 end
 
 local function claimed(world, node, sent, verdict, second, grant)
-  if verdict and node.now() < sent + TTL - MARGIN then
+  if verdict and node.now() < sent + lasts(node) then
     begin_term(world, node, grant)
     lead_until(world, node, sent)
     return refresh(world, node, second)
@@ -201,7 +202,8 @@ end
 local function start(world, node)
   node.life, node.dead, node.task, node.waiting, node.highest = (node.life or 0) + 1, false, nil, {}, 0
   node.now = function() return world.clock.now * node.pace + node.offset end
-  node.lease = RecordLease.new { token = node.name, node = node.name, ttl = TTL, delay = TTL / 3, retry = 1, now = node.now,
+  node.lease = RecordLease.new { token = node.name, node = node.name, ttl = node.ttl, delay = node.ttl / 3, retry = 1, now = node.now, floor = world.floor or TTL,
+    clock = function() return math.floor(world.clock.now + node.ahead) end,
     read = function() return coroutine.yield "read" end,
     write = function(text, version) return coroutine.yield("write", text, version) end }
   claim(world, node, world.random())
@@ -238,13 +240,14 @@ local function go_back(world)
   end
   local state = states[world.random(math.max(1, #states))]
   if not state or not world.text then return end
-  world.text, world.version, world.back = state.text, state.version, true
+  world.text, world.version, world.back = state.text, state.version, state.version
 end
 
 local FAULTS = {
   function(world, node)
     if world.back then -- until somebody who knows better has written that down, nobody may come who knows nothing
-      world.back = not (world.text and record.parse(world.text).doubted)
+      local known = world.text and world.version ~= world.back and record.parse(world.text).doubted
+      world.back = not known and world.back
     end
     if not world.back and not node.dead then kill(world, node) end
   end,
@@ -274,12 +277,12 @@ local function hurt(world)
 end
 
 --- @tparam table options `seed`; `versions` of World.VERSIONS; `remembers`: the store forgets nothing; `careless`: it does
--- not compare
+-- not compare; `floor`: how long candidates wait for a record that is gone, in seconds (the longest TTL)
 function World.new(options)
   local state = options.seed
   math.randomseed(options.seed) -- the lease's own
   local world = setmetatable({ clock = Clock.new(1000), versions = options.versions, remembers = options.remembers,
-    careless = options.careless, nodes = {}, count = 0, past = {}, terms = 0, highest = 0, trouble = 1 }, World)
+    careless = options.careless, floor = options.floor, nodes = {}, count = 0, past = {}, terms = 0, highest = 0, trouble = 1 }, World)
   function world.random(most)
     state = (state * 16807) % 2147483647
     local part = state / 2147483647
@@ -287,7 +290,7 @@ function World.new(options)
   end
   for _ = 1, 5 do world.random() end
   for i = 1, NODES do
-    local node = { name = "node" .. i, pace = 0.995 + world.random() * 0.01, offset = world.random() * 1000 }
+    local node = { name = "node" .. i, ttl = TTL / (1 + i % 2), ahead = world.random() * 0.4, pace = 0.995 + world.random() * 0.01, offset = world.random() * 1000 }
     world.nodes[i] = node
     start(world, node)
   end

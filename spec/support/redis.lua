@@ -10,11 +10,12 @@ Redis.__index = Redis
 
 --- Starts a server.
 -- @tparam[opt] table options `args`: more words for its command line; `sentinel`: lines of a Sentinel's configuration;
--- `scheme`, `query`: of its URL
+-- `scheme`, `query`: of its URL; `env`
 function Redis.start(options)
   options = options or {}
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options }, Redis)
   self.url = ("%s://127.0.0.1:%d%s"):format(options.scheme or "redis", self.port, options.query or "")
+  self.quick = ("%s%samnesia_wait=0"):format(self.url, options.query and "&" or "?") -- nobody has a longer lease than its own
   self:up()
   return self
 end
@@ -28,7 +29,7 @@ function Redis:up()
   end
   file:close()
   self.process = Candidate.start { program = self.options.sentinel and "/usr/bin/redis-sentinel" or "/usr/bin/redis-server",
-    args = { self.dir .. "/config" }, node = "redis", log = self.dir .. "/log" }
+    args = { self.dir .. "/config" }, node = "redis", env = self.options.env, log = self.dir .. "/log" }
   eventually(function() return self.process:output():find "Ready to accept connections" or self.process:output():find "Sentinel ID" end, 10)
 end
 

@@ -67,7 +67,7 @@ end
 -- @tparam[opt] table options the oracle's
 -- @treturn Player
 function redis_lease.candidate(url, node, options)
-  local given = { name = redis_lease.name(), node = node, url = url, ttl = 30 }
+  local given = { name = redis_lease.name(), node = node, url = url, ttl = 30, amnesia_wait = 0 }
   for key, value in pairs(options or {}) do given[key] = value end
   if given.urls then given.url = nil end
   return Player.new(redis, given)

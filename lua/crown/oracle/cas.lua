@@ -33,6 +33,7 @@ local OPTIONS = {
   retry = { type = "number", above = 0, most = MOST_TTL, default = 1 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
+  amnesia_wait = store_options.AMNESIA_WAIT,
 }
 
 -- --- what the user's functions may return
@@ -125,7 +126,8 @@ local function new_candidate(store, opts)
   if not there then return nil, problem end
   local read, write = asking(store, there)
   return RecordLease.new { read = read, write = write, now = core.now, token = token, node = opts.node, ttl = ttl,
-    delay = delay, retry = checked.retry, trust_empty = store.trust_empty }
+    delay = delay, retry = checked.retry, trust_empty = store.trust_empty, floor = checked.amnesia_wait,
+    clock = os.time }
 end
 
 -- --- tools

@@ -2,7 +2,8 @@
 -- when it has seen one version of the record stand unchanged for the lease's TTL and a margin, by its own clock.
 --
 -- Its state has `read()` → text, version; false; or nil, message, code; `write(text, version)` → the new version, or true;
--- false; or nil, message, code; `now()`; `token`, `node`, `ttl`, `delay`, `retry`, `trust_empty`.
+-- false; or nil, message, code; `now()`; `clock()`, the time of day in seconds, by which epochs begin where they were lost;
+-- `floor`: seconds to wait at least where the store has forgotten; `token`, `node`, `ttl`, `delay`, `retry`, `trust_empty`.
 -- @module crown.oracle.record_lease
 
 local claim_number = require "crown.oracle.claim_number"
@@ -12,12 +13,19 @@ local record = require "crown.oracle.record"
 local RecordLease = {}
 RecordLease.__index = RecordLease
 
+local LEAST_DOUBT = 1 -- seconds: a record that is lost again has a later first epoch
+
 --- Makes a candidate's lease.
 -- @tparam table self see above
 -- @treturn RecordLease
 function RecordLease.new(self)
   self.number, self.written, self.epoch, self.serial, self.longest = 0, 0, 0, 0, self.ttl
   return setmetatable(self, RecordLease)
+end
+
+-- Epochs that were lost are not given again: each count begins with the time in milliseconds, which goes on outside the store.
+local function first_epoch(self)
+  return self.clock() * 1000
 end
 
 -- How long a version has to stand: the lease, and what clocks may drift apart.
@@ -38,7 +46,7 @@ local function look(self)
   if not self.stood or self.stood.version ~= version or self.stood.text ~= text then
     self.stood = { version = version, text = text, since = self.now() } -- it was written before it was read
   end
-  self.longest = math.max(self.longest, found.ttl)
+  if not found.doubted then self.longest = math.max(self.longest, found.ttl) end
   return found, version
 end
 
@@ -73,11 +81,13 @@ end
 
 -- The store has forgotten: nobody is granted anything before the longest lease that anybody may still act on is over. It
 -- is written into the store, so that everybody waits. It counts only when it could be written: else the reading was old.
+-- What it has forgotten may be a longer lease than any that is known.
 local function doubt(self, version)
-  local wrote, problem, code = put(self, record.doubted(self.epoch, self.longest), version)
+  local longest = math.max(self.longest, self.floor, LEAST_DOUBT)
+  local wrote, problem, code = put(self, record.doubted(math.max(self.epoch, first_epoch(self)), longest), version)
   if wrote == nil then return nil, problem, code end
   if not wrote then return nil, "the record changed while it was looked at", "store" end
-  return false, { amnesia = true, expires_in = standing_time(self.longest) }
+  return false, { amnesia = true, expires_in = standing_time(longest) }
 end
 
 local function is_mine(self, found)
@@ -133,7 +143,7 @@ function RecordLease:claim()
   local found, version, code = look(self)
   if found == nil then return nil, version, code end
   if not found then
-    if self.trust_empty and self.serial == 0 then return take(self, 1, nil) end
+    if self.trust_empty and self.serial == 0 then return take(self, first_epoch(self), nil) end
     return doubt(self, nil)
   end
   if note(self, found) or found.doubted and found.ttl < self.longest then return doubt(self, version) end

@@ -8,6 +8,7 @@ local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
 local promise = require "crown.core.promise"
 local script = require "crown.redis.script"
+local ServerClock = require "crown.oracle.server_clock"
 local Subscriber = require "crown.redis.subscriber"
 
 local Leases = {}
@@ -67,14 +68,16 @@ end
 
 --- The leases of a server; the first election that names it makes them.
 -- @string url
--- @tparam table options `timeout`, `prefix`, `min_replicas`
+-- @tparam table options `timeout`, `prefix`, `min_replicas`; `amnesia_wait` in seconds; `trust_empty`
 -- @treturn Leases or nil and a message
 function Leases.at(url, options)
-  local key = table.concat({ url, options.prefix, options.min_replicas }, "\n")
+  local key = table.concat({ url, options.prefix, options.min_replicas, options.amnesia_wait, tostring(options.trust_empty) },
+    "\n")
   if known[key] then return known[key] end
   local self = setmetatable({ url = url, prefix = options.prefix, store = options.prefix .. ":store",
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
-    min_replicas = options.min_replicas, longest = 0, followers = {}, batches = {} }, Leases)
+    min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
+    trust_empty = options.trust_empty, seen = {}, longest = 0, followers = {}, batches = {} }, Leases)
   local problem
   self.home, problem = Client.new(url, options_of(self))
   if not self.home then return nil, problem end
@@ -105,8 +108,17 @@ function Leases:join(lease)
 end
 
 -- In a cluster every key of a call has to be in one slot, so there each election has a store of its own.
+local function store_of(self, items)
+  return self.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.store
+end
+
+-- An empty store is trusted once, by who has not seen it before.
+local function floor_of(self, store)
+  return self.trust_empty and not self.seen[store] and "-1" or self.floor
+end
+
 local function words_of(self, op, items)
-  local store = self.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.store
+  local store = store_of(self, items)
   local words = { "EVALSHA", self.sha, #items + 1, store }
   local at = 4
   for i = 1, #items do
@@ -116,7 +128,8 @@ local function words_of(self, op, items)
   end
   at = at + #items
   words[at + 1], words[at + 2], words[at + 3] = op, ("%d"):format(self.longest), self.channel
-  at = at + 3
+  words[at + 4] = floor_of(self, store)
+  at = at + 4
   for i = 1, #items do
     local item = items[i]
     words[at + 1], words[at + 2], words[at + 3], words[at + 4] = item.token, item.node, item.claim, item.ttl
@@ -145,9 +158,12 @@ local function replicated(self, client)
   return nil, ("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), "store"
 end
 
--- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; and the longest TTL.
+-- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; the longest TTL, and the
+-- time.
 local function fits(answers, count)
-  if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" then return false end
+  if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" or not tonumber(answers[count + 2]) then
+    return false
+  end
   for i = 1, count do
     local one = answers[i]
     local is_table = type(one) == "table" and (one[1] == 1 or type(one[4]) == "number" and type(one[5]) == "number")
@@ -156,15 +172,28 @@ local function fits(answers, count)
   return true
 end
 
+-- Where leases have ended too early by the server's clock the doubt is noted there, and what was granted is taken back.
+local function take_back(self, client, op, items)
+  local doubted, problem, code = evaluate(self, client, "doubt", items)
+  if not doubted then return nil, problem, code end
+  if op ~= "claim" and op ~= "restore" then return true end
+  evaluate(self, client, "undo", items)
+  return nil, "the server's clock was stepped forward", "store"
+end
+
 local function ask_server(self, client, op, items)
+  local sent = core.now()
   local answers, problem, code = evaluate(self, client, op, items)
-  if answers and not fits(answers, #items) then return nil, STRANGE, "protocol" end
-  if answers and op ~= "release" then
-    local fine
-    fine, problem, code = replicated(self, client)
-    if not fine then answers = nil end
+  if not answers then return nil, problem, code end
+  if not fits(answers, #items) then return nil, STRANGE, "protocol" end
+  self.seen[store_of(self, items)] = true
+  client.clock = client.clock or ServerClock.new()
+  local fine = true
+  if client.clock:saw(sent, tonumber(answers[#items + 2]) / 1000) then
+    fine, problem, code = take_back(self, client, op, items)
   end
-  return answers, problem, code
+  if fine and op ~= "release" then fine, problem, code = replicated(self, client) end
+  return fine and answers or nil, problem, code
 end
 
 local function settle(self, items, answers, problem, code)

@@ -4,7 +4,9 @@
 -- and the number of this token's last claim, which is kept for longer than any packet lives. The store names the memory it
 -- was written in by its replication id, which is another one after a restart, a promotion, and a promotion back. Another
 -- memory may have forgotten leases: it is doubted since it was first seen, and none is given out there before the longest
--- TTL that anybody knows of has passed since, whoever asks. Epochs are at least the server's time in milliseconds, so that
+-- TTL that anybody knows of has passed since, whoever asks. Where nothing is known at all it was lost, or never was: then
+-- what the asker allows for unknown leases has to pass too. The same doubt is noted when somebody finds that the server's
+-- clock, by which leases end, was stepped forward: `doubt`. Epochs are at least the server's time in milliseconds, so that
 -- they rise even where all was lost.
 -- @module crown.redis.script
 
@@ -14,15 +16,18 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
 local count = #KEYS - 1
-local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest')
+local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost')
 local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local since, longest = tonumber(store[2]) or now, math.max(tonumber(store[3]) or 0, tonumber(ARGV[2]))
-for i = 1, count do longest = math.max(longest, tonumber(ARGV[4 * i + 3])) end
-if store[1] ~= identity or since > now then since = now end
-if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] then
-  redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest))
+local lost, floor, is_empty = tonumber(store[4]) or 0, tonumber(ARGV[4]), not store[1] and not store[3]
+for i = 1, count do longest = math.max(longest, tonumber(ARGV[4 * i + 4])) end
+if store[1] ~= identity or since > now or op == 'doubt' then since = now end
+if is_empty or lost > now then lost = now end
+if is_empty and floor < 0 then since, lost = 0, 0 end
+if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] or whole(lost) ~= store[4] then
+  redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest), 'lost', whole(lost))
 end
-local doubted = math.max(0, since + longest - now)
+local doubted = math.max(0, since + longest - now, lost + floor - now)
 
 local function denied(lease, held)
   return { 0, held[2] or '', held[3] or '0', redis.call('PTTL', lease), doubted, held[1] or '' }
@@ -96,13 +101,15 @@ function ops.raise(lease, epochs, mark, token, epoch, claim, ttl)
   return epoch
 end
 
+function ops.doubt() return '0' end
+
 local answers = {}
 for i = 1, count do
-  local at = 4 * i
+  local at = 4 * i + 1
   local lease, token = KEYS[i + 1], ARGV[at]
   local base = string.sub(lease, 1, -#':lease' - 1)
   answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
-answers[count + 1] = longest
+answers[count + 1], answers[count + 2] = longest, whole(now)
 return answers
 ]]

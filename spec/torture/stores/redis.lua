@@ -31,7 +31,7 @@ end
 function redis.single()
   local server = Redis.start()
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
-  function store.url(number) return ("redis://127.0.0.1:%d"):format(number or server.port) end
+  function store.url(number) return ("redis://127.0.0.1:%d?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   store.faults.flush = flush(function() return server end)
@@ -71,7 +71,7 @@ function redis.sentinel()
   local store = { ttl = TTL, cost = COST + DEMOTION, server = { destroy = function()
     for _, one in ipairs(all) do one:destroy() end
   end } }
-  function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine" end
+  function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine?amnesia_wait=0" end
   store.faults = server_faults.of_one(primary)
   store.faults.flush = flush(primary)
   store.faults.failover = { weight = 2, begin = function(world)
@@ -92,7 +92,7 @@ function redis.cluster()
   local cluster = RedisCluster.start()
   local function keeper() return (cluster:keeper(KEY)) end
   local store = { ttl = TTL, cost = COST + FAILOVER, server = cluster }
-  function store.url() return cluster:seeds() end
+  function store.url() return cluster:seeds() .. "?amnesia_wait=0" end
   store.faults = server_faults.of_one(keeper)
   store.faults.any_restart = server_faults.of_one(function(random) return cluster.servers[random(#cluster.servers)] end).restart
   store.faults.flush = flush(keeper)

@@ -1,0 +1,33 @@
+--- The wall clock of a server that judges leases by it, watched by a clock that never jumps. When it is stepped forward, leases
+-- end early there. Each answer that tells the server's time shows how far the two are apart at least (the answer was under way
+-- for no time) and at most (the question was). What is apart at least by more than it was at most before has been stepped.
+-- @module crown.oracle.server_clock
+
+local core = require "crown.core"
+
+local ServerClock = {}
+ServerClock.__index = ServerClock
+
+local DRIFT = 0.01 -- what the margin of a lease is for, as a part of the time that has passed
+local SLACK = 0.02 -- seconds: servers tell milliseconds
+
+--- Makes one.
+-- @treturn ServerClock
+function ServerClock.new()
+  return setmetatable({}, ServerClock)
+end
+
+--- Notes an answer.
+-- @number sent `crown.now()` before the question was sent
+-- @number server the server's time in seconds
+-- @treturn boolean whether the clock was found stepped forward since that question was sent
+function ServerClock:saw(sent, server)
+  local now = core.now()
+  local most = self.most and self.most + DRIFT * (now - self.at)
+  local stepped = most ~= nil and server - now > most + SLACK
+  if stepped then self.stepped = now end
+  if not most or stepped or server - sent < most then self.most, self.at = server - sent, now end
+  return self.stepped ~= nil and sent <= self.stepped
+end
+
+return ServerClock

@@ -1,0 +1,62 @@
+local fake_clock = require("crown.testing").fake_clock
+local ServerClock = require "crown.oracle.server_clock"
+
+describe("a server's clock", function()
+  local clock, server
+
+  before_each(function()
+    clock = fake_clock()
+    server = ServerClock.new()
+  end)
+  after_each(function() clock:restore() end)
+
+  -- A question that takes so many seconds each way; the server is ahead by so much.
+  local function ask(there, back, ahead)
+    local sent = require("crown.core").now()
+    clock:advance(there)
+    local told = require("crown.core").now() + ahead
+    clock:advance(back)
+    return server:saw(sent, told)
+  end
+
+  it("is believed whatever it says first, and while it goes on", function()
+    assert.is_false(ask(0.01, 0.01, 1e9))
+    clock:advance(100)
+    assert.is_false(ask(0.01, 0.01, 1e9))
+  end)
+
+  it("may be late in any way on the way", function()
+    ask(0.01, 0.01, 50)
+    for _, way in ipairs { { 5, 0 }, { 0, 5 }, { 5, 5 }, { 0, 0 } } do assert.is_false(ask(way[1], way[2], 50)) end
+  end)
+
+  it("may drift, and be set back", function()
+    ask(0, 0, 50)
+    clock:advance(100)
+    assert.is_false(ask(0, 0, 50.9))
+    assert.is_false(ask(0, 0, 40))
+  end)
+
+  it("is found stepped forward when it is ahead by more than it can be", function()
+    ask(0.1, 0.1, 50)
+    ask(0.01, 0.2, 50)
+    assert.is_true(ask(0, 0, 50.1))
+    clock:advance(0.01)
+    assert.is_false(ask(0, 0, 50.1))
+  end)
+
+  it("is found stepped forward from when it was set back, too", function()
+    ask(0, 0, 50)
+    ask(0, 0, 40)
+    assert.is_true(ask(0, 0, 50))
+  end)
+
+  it("is not believed by who had asked before that was found", function()
+    ask(0, 0, 50)
+    local sent = require("crown.core").now()
+    assert.is_true(ask(0, 0, 60))
+    clock:advance(1)
+    assert.is_true(server:saw(sent, sent + 60))
+    assert.is_false(ask(0, 0, 60))
+  end)
+end)
