@@ -1,10 +1,12 @@
 -- What a Postgres server may have forgotten is sat out: tables made anew, older files, other servers in its place.
+local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
 local Pgbouncer = require "support.pgbouncer"
 local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
 local run = require "support.run"
+local WrongClock = require "support.wrong_clock"
 
 describe("a store that may have forgotten (R12)", function()
   local server, name, epoch
@@ -251,6 +253,45 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
       restore()
     end
     server:up()
+  end)
+
+  describe("whose clock was stepped forward", function()
+    local clock
+
+    before_each(function()
+      clock = WrongClock.new(0)
+      assert(crown.exec { "/bin/chmod", "755", (clock.path:gsub("/[^/]*$", "")) }) -- the server is another user's
+      server, name = Postgres.start { env = clock:environment() }, "stepped"
+    end)
+
+    local function candidate_of(node)
+      return Player.new(lease, { name = name, node = node, url = server.url .. "?application_name=" .. node, ttl = 20 })
+    end
+
+    local function is_doubted(player)
+      local verdict = player:claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(verdict[2] > 15)
+    end
+
+    it("sits it out, though the lease is over there, as one finds who has been there before", function()
+      local one, two = candidate_of "one", candidate_of "two"
+      assert.equal("granted", one:claim()[1])
+      assert.equal("denied", two:claim()[1])
+      clock:set(3600)
+      is_doubted(two) -- granted there, and taken back
+      is_doubted(candidate_of "three")
+    end)
+
+    it("is led on by a leader who finds it, and sat out by who comes later", function()
+      local one = candidate_of "one"
+      epoch = one:claim()[4]
+      clock:set(3600)
+      local verdict = one:refresh()
+      assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+      one:abdicate()
+      is_doubted(candidate_of "two")
+    end)
   end)
 
   it("refuses a table that a crash would empty", function()

@@ -202,7 +202,8 @@ end
 local function start(world, node)
   node.life, node.dead, node.task, node.waiting, node.highest = (node.life or 0) + 1, false, nil, {}, 0
   node.now = function() return world.clock.now * node.pace + node.offset end
-  node.lease = RecordLease.new { token = node.name, node = node.name, ttl = node.ttl, delay = node.ttl / 3, retry = 1, now = node.now, floor = world.floor or TTL,
+  node.lease = RecordLease.new { token = node.name, node = node.name,
+    ttl = node.ttl, delay = node.ttl / 3, retry = 1, now = node.now, floor = world.floor or TTL,
     clock = function() return math.floor(world.clock.now + node.ahead) end,
     read = function() return coroutine.yield "read" end,
     write = function(text, version) return coroutine.yield("write", text, version) end }
@@ -290,7 +291,8 @@ function World.new(options)
   end
   for _ = 1, 5 do world.random() end
   for i = 1, NODES do
-    local node = { name = "node" .. i, ttl = TTL / (1 + i % 2), ahead = world.random() * 0.4, pace = 0.995 + world.random() * 0.01, offset = world.random() * 1000 }
+    local node = { name = "node" .. i, ttl = TTL / (1 + i % 2), ahead = world.random() * 0.4,
+      pace = 0.995 + world.random() * 0.01, offset = world.random() * 1000 }
     world.nodes[i] = node
     start(world, node)
   end

@@ -45,10 +45,10 @@ end
 
 --- Starts a server with a database and a user named crown, who owns it.
 -- @tparam[opt] table options `config`: lines for postgresql.conf; `hba`: for pg_hba.conf, instead of trust; `dir`: an
--- empty directory for it
+-- empty directory for it; `env`: what the server's environment has besides
 function Postgres.start(options)
   options = options or {}
-  local self = setmetatable({ dir = options.dir or tempdir(), port = port.free() }, Postgres)
+  local self = setmetatable({ dir = options.dir or tempdir(), port = port.free(), env = options.env }, Postgres)
   if #AS_USER > 0 then assert(crown.exec { "/bin/chown", "postgres", self.dir }) end
   self.data = self.dir .. "/data"
   run(bin "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
@@ -84,7 +84,7 @@ function Postgres:up()
   for i = 2, #AS_USER do args[#args + 1] = AS_USER[i] end
   if #AS_USER > 0 then args[#args + 1] = bin "postgres" end
   args[#args + 1], args[#args + 2] = "-D", self.data
-  self.process = Candidate.start { program = AS_USER[1] or bin "postgres", args = args, node = "postgres",
+  self.process = Candidate.start { program = AS_USER[1] or bin "postgres", args = args, node = "postgres", env = self.env,
     log = self.dir .. "/log" }
   eventually(function()
     local client = crown.postgres.connect(self:url_for("postgres", "postgres") .. "?target_session_attrs=any")

@@ -2,8 +2,10 @@
 -- statements, one for the notifications. Calls that come close together go out as one statement over arrays.
 -- @module crown.postgres.leases
 
+local core = require "crown.core"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
+local ServerClock = require "crown.oracle.server_clock"
 local Shared = require "crown.link.shared"
 local tables = require "crown.postgres.tables"
 
@@ -57,7 +59,7 @@ won AS (
 )
 SELECT i.n, i.believed, i.written, won.epoch, l.holder, l.epoch AS held,
   extract(epoch FROM l.expires_at - clock_timestamp())::float8,
-  extract(epoch FROM i.trusted_at - clock_timestamp())::float8
+  extract(epoch FROM i.trusted_at - clock_timestamp())::float8, extract(epoch FROM clock_timestamp())::float8
 FROM asked i LEFT JOIN won ON won.lock_name = i.name
   LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]):gsub("IDENTITY", (tables.identity(tables.parts.lease)))
   :gsub("WRITTEN", tables.WRITTEN)
@@ -68,8 +70,8 @@ kept AS (
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
 )
 SELECT i.n, kept.epoch, kept.evicted, l.holder, l.epoch AS held,
-  extract(epoch FROM l.expires_at - clock_timestamp())::float8, ]] .. tables.WRITTEN .. [[
-
+  extract(epoch FROM l.expires_at - clock_timestamp())::float8, ]] .. tables.WRITTEN .. [[,
+  extract(epoch FROM clock_timestamp())::float8
 FROM input i LEFT JOIN kept ON kept.n = i.n
   LEFT JOIN LATERAL (SELECT * FROM crown_lease_v1 WHERE kept.n IS NULL AND lock_name = i.name) l ON TRUE]]
 
@@ -114,7 +116,8 @@ function Leases.at(url, options)
     self.longest = math.max(self.longest, options.ttl)
     return self
   end
-  self = setmetatable({ url = url, followers = {}, memory = {}, longest = options.ttl, stored = 0, emit = options.emit,
+  self = setmetatable({ url = url, followers = {}, memory = {}, longest = options.ttl, stored = 0,
+    clock = ServerClock.new(), emit = options.emit,
     timeout = options.timeout }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
@@ -167,6 +170,19 @@ local function remember(self, written)
   self.memory.written = math.max(self.memory.written or 0, written)
 end
 
+-- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt.
+local function is_stepped(self, sent, server)
+  self.stepped = self.clock:saw(sent, server) or self.stepped
+  if self.stepped then self.memory.place = "a clock that was stepped" end
+  return self.stepped
+end
+
+local function doubt_clock(self, timeout)
+  local distrust, problem, code = self.doubted:ask(timeout)
+  if distrust then self.stepped = false end
+  return distrust, problem, code
+end
+
 --- Claims a lease.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
@@ -174,10 +190,16 @@ end
 function Leases:claim(lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
-  local found, same, written, epoch, holder, held, left, distrust = self.claims:call(CLAIM_WINDOW, lease.timeout, lease.name,
-    lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0), ("%.0f"):format(lease.seen or 0))
+  local sent = core.now()
+  local found, same, written, epoch, holder, held, left, distrust, server = self.claims:call(CLAIM_WINDOW, lease.timeout,
+    lease.name, lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0), ("%.0f"):format(lease.seen or 0))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
+  if is_stepped(self, sent, server) then
+    self:release(lease, claim)
+    distrust, problem, code = doubt_clock(self, lease.timeout)
+    return distrust and { held = held, distrust = distrust }, problem, code
+  end
   if not same then
     if (held or 0) < (lease.seen or 0) then -- whatever place it is now, it is not the one that we know
       self.memory.place, self.memory.epoch = "gone back", math.max(self.memory.epoch or 0, lease.seen)
@@ -195,10 +217,15 @@ end
 -- @return epoch and whether the leader was evicted; or false and `{ holder =, held =, left = }`, all nil where there
 -- is no row any more; or nil, message, code
 function Leases:refresh(lease, claim)
-  local found, epoch, evicted, holder, held, left, written = self.refreshes:call(
+  local sent = core.now()
+  local found, epoch, evicted, holder, held, left, written, server = self.refreshes:call(
     math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, ("%d"):format(claim), lease.ttl)
   if found == nil then return nil, epoch, evicted end
   remember(self, written)
+  if is_stepped(self, sent, server) then
+    local noted, problem, code = doubt_clock(self, lease.timeout)
+    if not noted then return nil, problem, code end
+  end
   if epoch then return epoch, evicted end
   return false, { holder = holder, held = held, left = left }
 end
