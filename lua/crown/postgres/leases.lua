@@ -192,7 +192,8 @@ function Leases:claim(lease, claim)
   if not stored then return nil, problem, code end
   local sent = core.now()
   local found, same, written, epoch, holder, held, left, distrust, server = self.claims:call(CLAIM_WINDOW, lease.timeout,
-    lease.name, lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0), ("%.0f"):format(lease.seen or 0))
+    lease.name, lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0),
+    ("%.0f"):format(lease.seen or 0))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   if is_stepped(self, sent, server) then

@@ -158,8 +158,8 @@ local function replicated(self, client)
   return nil, ("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), "store"
 end
 
--- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; the longest TTL, and the
--- time.
+-- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; the longest
+-- TTL, and the time.
 local function fits(answers, count)
   if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" or not tonumber(answers[count + 2]) then
     return false
