@@ -94,6 +94,11 @@ function probe.cpu_seconds(pid)
   return (tonumber(fields[12] or 0) + tonumber(fields[13] or 0)) / 100
 end
 
+--- MB that a process has in memory, its part of what it shares.
+function probe.memory(pid)
+  return tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)") / 1024
+end
+
 --- An app with ten thousand leases on an oracle; it writes how long it took until all were led, and how late 99.9 % of the
 -- refreshes were at most.
 probe.LEASES = [[
@@ -145,7 +150,7 @@ function probe.many(options)
   local seconds = crown.now() - at
   cpu, metered = probe.cpu_seconds(pid) - cpu, meter() - metered
   eventually(function() return read(dir .. "/out") ~= "" end, 180)
-  local pss = tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)") / 1024
+  local pss = probe.memory(pid)
   local descriptors = select(2, crown.exec({ "ls", ("/proc/%d/fd"):format(pid) }).stdout:gsub("\n", ""))
   member:destroy()
   return { pss = pss, descriptors = descriptors, cpu = cpu / seconds * 100, metered = metered / seconds * 100, text = read(dir .. "/out") }

@@ -95,8 +95,8 @@ inline elect(winner) {
   :: leader != NONE && member[leader] != 0 && member[leader] == leader_token -> skip
   :: else ->
     if
-    :: STAYS -> skip /* it joined anew */
-    :: !STAYS && ELIGIBLE(winner) -> leader = winner
+    :: ELIGIBLE(winner) -> leader = winner
+    :: !ELIGIBLE(winner) && STAYS -> skip /* it joined anew */
     :: else ->
       leader = NONE; k = 0;
       do

@@ -154,44 +154,6 @@ describe("a leader that loses members", function()
   end)
 end)
 
-describe("a change-over", function()
-  local Changeover = require "crown.registry.changeover"
-
-  it("takes the names from whoever has them all, though a member no more", function()
-    local sent, events, replica, is_done = {}, {}, Replica.new(), false
-    local members = { ["r@a"] = { token = "ta" }, ["r@b"] = { token = "tb" } }
-    local change = Changeover.new({ me = "r@a", epoch = EPOCH, replica = replica, members = members,
-      committed = { epoch = 6, seq = 1 }, timeout = 1, strict = false }, { ["r@b"] = true, ["r@gone"] = true },
-      { now = function() return 0 end, after = function() end, send = function(id, message) sent[#sent + 1] = { id, message.kind } end,
-        emit = function(event) events[#events + 1] = event end }, function() is_done = true end)
-    change:position("r@b", { epoch = 6, seq = 0 })
-    assert.is_false(is_done)
-    change:position("r@gone", { epoch = 6, seq = 1 })
-    assert.same({ "r@gone", "fetch" }, sent[#sent])
-    change:copy("r@gone", { epoch = 6, seq = 1, part = 1, last = true, names = { { "n", "r@b", "tb", "1" } } })
-    assert.is_true(is_done)
-    assert.same({}, events)
-    assert.equal("1", (replica:find "n"))
-  end)
-
-  it("waits for a copy that comes slowly, as long as it comes", function()
-    local limits, replica, is_done, fetches = {}, Replica.new(), false, 0
-    local change = Changeover.new({ me = "r@a", epoch = EPOCH, replica = replica,
-      members = { ["r@a"] = {}, ["r@b"] = {} }, committed = { epoch = 6, seq = 1 }, timeout = 1 }, { ["r@b"] = true },
-      { now = function() return 0 end, after = function(_, fn) limits[#limits + 1] = fn end,
-        send = function(_, message) if message.kind == "fetch" then fetches = fetches + 1 end end, emit = function() end },
-      function() is_done = true end)
-    change:position("r@b", { epoch = 6, seq = 1 })
-    for part = 1, 5 do
-      change:copy("r@b", { epoch = 6, seq = 1, part = part, last = part == 5, names = { { "n" .. part, "r@b", "tb", "1" } } })
-      if part < 5 then table.remove(limits)() end
-    end
-    assert.equal(1, fetches)
-    assert.is_true(is_done)
-    assert.equal(5, replica.count)
-  end)
-end)
-
 describe("a member", function()
   local asked, events, peers, beat, clock, hints, later, acts
 
@@ -352,6 +314,21 @@ describe("a member", function()
     end)
   end
 
+  it("processes the join of its own after all others could have", function()
+    local member = start()
+    local join = { kind = "join", id = member.id, token = "ta", runtime = "x", number = 1, address = "a:1", ttl = 5 }
+    local head = { head = { number = 1, message = join } }
+    asked[2].done(view(1, { [other] = b }, head))
+    clock = 0.0051 -- its draw is one half of what each has
+    later[#later]()
+    asked[#asked].done(view(1, { [other] = b }, head))
+    assert.equal(0, count_asked "decide")
+    clock = 0.0101
+    later[#later]()
+    asked[#asked].done(view(1, { [other] = b }, head))
+    assert.equal(1, count_asked "decide")
+  end)
+
   it("takes no answer to what it asked before it joined", function()
     local member = start()
     local told = {}
@@ -390,170 +367,5 @@ describe("a member", function()
     asked[3].done(view(2, { [member.id] = twin, [other] = b }))
     assert.same({}, peers)
     assert.same({ { "oracle.error", elector.TAKEN } }, events)
-  end)
-end)
-
-describe("a copy of the names", function()
-  it("is whole with the changes that come between its parts", function()
-    local from, to = Replica.new(), Replica.new()
-    for i = 1, 5 * Replica.PART_ROWS do from:apply { "+", "n" .. i, "r@a", "ta", "1" } end
-    from.at = { epoch = 3, seq = 0 }
-    local walk = from:walk()
-    local function change(what)
-      from:apply(what)
-      from.at.seq = from.at.seq + 1
-      assert.is_nil(to:follow(3, from.at.seq, { what }))
-    end
-    repeat
-      local part = from:part(walk, { epoch = 3, seq = from.at.seq })
-      assert.equal(part.last, to:gather(part, "r@a"))
-      if not part.last then
-        change { "-", "n" .. part.part }
-        change { "+", "n" .. from.rows.count, "r@b", "tb", "2" }
-        change { "+", "new" .. part.part, "r@b", "tb", "3" }
-      end
-    until part.last
-    to:adopt()
-    assert.same(from.at, to.at)
-    assert.equal(from.count, to.count)
-    for place = from.rows.count, 1, -1 do
-      local name, value, owner, token = from:row(place)
-      assert.same({ value, owner, token }, { to:find(name) })
-    end
-  end)
-end)
-
-describe("a node's own names", function()
-  local OwnNames = require "crown.registry.own_names"
-  local sent, later, member, own
-
-  before_each(function()
-    sent, later = {}, {}
-    member = { id = "r@b", token = "t1", joined = true, linked = { ["r@a"] = true }, replica = Replica.new(),
-      options = { ttl = 5 }, view = { leader = "r@a", epoch = 1, assumed = 1 },
-      effects = { now = function() return 0 end, fresh = function() return "s" .. math.random() end, emit = function() end,
-        soon = function(fn) fn() end, after = function(_, fn) later[#later + 1] = fn end,
-        send = function(_, message)
-          for _, write in ipairs(message.writes) do sent[#sent + 1] = write end
-        end } }
-    own = OwnNames.new(member)
-  end)
-
-  local function write(what, value)
-    local told = {}
-    own:write({ what = what, name = "n", value = what == "register" and (value or "1") or nil }, 2,
-      function(fine) told[1] = fine end)
-    return told
-  end
-
-  local function answer(result) own.writes:answered(sent[#sent].request, result) end
-
-  local function pass()
-    local now = later
-    later = {}
-    for _, fn in ipairs(now) do fn() end
-  end
-
-  it("are registered again until a leader has answered", function()
-    write "register"
-    answer { ok = true }
-    own:restore()
-    assert.equal(2, #sent)
-    for count = 3, 5 do
-      answer { error = "too few", code = "uncertain" }
-      pass()
-      assert.equal(count, #sent)
-      assert.equal("register", sent[count].op.what)
-    end
-  end)
-
-  it("do not come back once they were given up, in whatever order they are answered", function()
-    write "register"
-    write "unregister"
-    answer { ok = true }
-    assert.equal("unregister", sent[2].op.what)
-    answer { ok = true }
-    own:restore()
-    pass()
-    assert.equal(2, #sent)
-  end)
-
-  it("are not theirs by an answer to what was asked in an earlier membership", function()
-    local told = write "register"
-    local old = sent[1].request
-    member.token = "t2"
-    own.writes:renew()
-    own.writes:again()
-    own.writes:answered(old, { ok = true })
-    assert.is_nil(told[1])
-    pass()
-    assert.equal("t2", sent[2].op.token)
-    assert.not_equal(old, sent[2].request)
-  end)
-
-  it("are registered again where an older copy has come back, with an older value", function()
-    write "register"
-    answer { ok = true }
-    write("register", "2")
-    answer { ok = true }
-    member.replica:apply { "+", "n", "r@b", "t1", "1" }
-    own:restore()
-    assert.equal(3, #sent)
-    assert.equal("2", sent[3].op.value)
-  end)
-
-  it("are not registered again behind a newer write", function()
-    write "register"
-    answer { ok = true }
-    write("register", "2")
-    own:restore()
-    answer { ok = true }
-    assert.equal(2, #sent)
-    pass()
-    assert.equal("2", sent[#sent].op.value)
-  end)
-
-  it("keep a value that may have come to count", function()
-    write "register"
-    answer { ok = true }
-    write("register", "2")
-    answer { error = "too few", code = "uncertain" }
-    member.replica:apply { "+", "n", "r@b", "t1", "2" }
-    own:restore()
-    pass()
-    assert.equal(2, #sent)
-  end)
-
-  it("are given up again where an older copy has brought them back, until a leader has answered", function()
-    write "register"
-    answer { ok = true }
-    write "unregister"
-    answer { ok = true }
-    member.replica:apply { "+", "n", "r@b", "t1", "1" }
-    member.replica:apply { "+", "of another", "r@c", "t1", "1" }
-    member.replica:apply { "+", "of an earlier membership", "r@b", "t0", "1" }
-    own:restore()
-    for count = 3, 5 do
-      pass()
-      assert.equal(count, #sent)
-      assert.same({ what = "unregister", name = "n", token = "t1" }, sent[count].op)
-      answer { error = "too few", code = "uncertain" }
-    end
-  end)
-
-  it("are left alone where it is not known whether they came to count, or is about to be", function()
-    write "register"
-    member.replica:apply { "+", "n", "r@b", "t1", "1" }
-    own:restore()
-    assert.equal(1, #sent)
-    answer { error = "too few", code = "uncertain" }
-    own:restore()
-    pass()
-    assert.equal(1, #sent)
-    write "unregister"
-    answer { error = "too few", code = "uncertain" }
-    own:restore()
-    assert.equal(3, #sent)
-    assert.equal("unregister", sent[3].op.what)
   end)
 end)

@@ -9,12 +9,16 @@ local Outbox = {}
 Outbox.__index = Outbox
 
 local PIECE = 262144 -- bytes that are written at once
+local LARGE = 16384  -- bytes that go out alone: joined to others they would be copied, and the copy collected
 
 local function take(self)
   local from, waiting, bytes = self.first, self.waiting, 0
   while self.first <= self.last and bytes < PIECE do
-    bytes = bytes + #waiting[self.first]
+    local size = #waiting[self.first]
+    if bytes > 0 and size >= LARGE then break end
+    bytes = bytes + size
     self.first = self.first + 1
+    if size >= LARGE then break end
   end
   self.size = self.size - bytes
   self.writing = bytes > 0 and not self.failed
@@ -43,10 +47,11 @@ function Outbox.new(stream, on_failure)
   return setmetatable({ stream = stream, on_failure = on_failure, waiting = {}, first = 1, last = 0, size = 0 }, Outbox)
 end
 
-local function add(self, bytes)
+local function add(self, bytes, more)
   self.last = self.last + 1
   self.waiting[self.last] = bytes
   self.size = self.size + #bytes
+  if more then return add(self, more) end
   if self.writing then return end
   self.writing = true
   core.detach(write_all, self)
@@ -54,8 +59,9 @@ end
 
 --- Writes soon.
 -- @string bytes
-function Outbox:write(bytes)
-  core.atomic(add, self, bytes)
+-- @string[opt] more what follows them: long bytes are not copied
+function Outbox:write(bytes, more)
+  core.atomic(add, self, bytes, more)
 end
 
 return Outbox

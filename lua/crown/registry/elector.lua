@@ -114,12 +114,13 @@ local function lowest(state, now)
   return least
 end
 
--- The incumbent stays while it is a member, under a new epoch when its runtime has joined anew: what that one held is lost.
+-- The incumbent stays while it is a member. One whose runtime has joined anew has lost what it held, so whoever else is awake
+-- comes first: taking over from its own copy takes no time.
 local function elect(state, winner, now)
   local incumbent = state.leader and state.members[state.leader]
   if incumbent and incumbent.token == state.leader_token then return end
-  local chosen = eligible(state, state.leader, now) and state.leader
-    or eligible(state, winner, now) and winner or lowest(state, now)
+  local chosen = eligible(state, winner, now) and winner
+    or eligible(state, state.leader, now) and state.leader or lowest(state, now)
   if state.distrust or not chosen then
     state.leader, state.leader_token = nil, nil
     return

@@ -11,14 +11,23 @@ local CUT = "the connection ended within a frame"
 --- Bytes in a frame at most.
 frames.MOST = 1048576
 
+--- Makes a frame, in two parts, so that what is long is not copied.
+-- @param value what JSON can hold
+-- @treturn string its length
+-- @treturn string the rest
+function frames.parts(value)
+  local text = json.encode(value)
+  local size = #text
+  return string.char(math.floor(size / 16777216) % 256, math.floor(size / 65536) % 256, math.floor(size / 256) % 256,
+    size % 256), text
+end
+
 --- Makes a frame.
 -- @param value what JSON can hold
 -- @treturn string
 function frames.encode(value)
-  local text = json.encode(value)
-  local size = #text
-  return string.char(math.floor(size / 16777216) % 256, math.floor(size / 65536) % 256, math.floor(size / 256) % 256,
-    size % 256) .. text
+  local head, text = frames.parts(value)
+  return head .. text
 end
 
 --- Reads a frame.

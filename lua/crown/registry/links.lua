@@ -33,20 +33,20 @@ function Links:tell(who, problem)
 end
 
 -- What waits for somebody who takes it too slowly is given up with the link.
-local function put(self, id, stream, out, bytes)
-  if out.size <= self.waiting_most then return out:write(bytes) end
+local function put(self, id, stream, out, head, text)
+  if out.size <= self.waiting_most then return out:write(head, text) end
   self:tell(id, "it takes what is sent to it too slowly")
   stream:close()
 end
 
 -- One message goes to several members: it is encoded once.
 local function encoded(self, message)
-  local bytes = self.encoded[message]
-  if not bytes then
-    bytes = frames.encode(message)
-    self.encoded[message] = bytes
+  local frame = self.encoded[message]
+  if not frame then
+    frame = { frames.parts(message) }
+    self.encoded[message] = frame
   end
-  return bytes
+  return frame[1], frame[2]
 end
 
 --- Sends to a member; without a link, nothing happens.
@@ -115,7 +115,7 @@ end
 
 local function serve(self, stream, id, out)
   local function reply(message)
-    put(self, id, stream, out, frames.encode(message))
+    put(self, id, stream, out, frames.parts(message))
   end
   local function waiting() return out.size end
   local read = self:reader(stream)

@@ -226,11 +226,11 @@ local function decide(self, view)
 end
 
 -- What everybody could do, one should: each waits for a moment of its own, the longer the more there are, and looks once more
--- whether it is still to be done.
-local function is_turn(self, key, view, each)
+-- whether it is still to be done. `last`: this one is to come after all others.
+local function is_turn(self, key, view, each, last)
   local now = self.effects.now()
   if not self.turn or self.turn.key ~= key then
-    self.turn = { key = key, at = now + self.effects.random() * each * count(view.members) }
+    self.turn = { key = key, at = now + (self.effects.random() + (last and 1 or 0)) * each * count(view.members) }
   end
   if now >= self.turn.at then return true end
   wake_in(self, self.turn.at - now + 0.001)
@@ -242,7 +242,9 @@ local function act(self, view)
   if what == "change_over" then
     self:change_over(view)
   elseif what == "decide" then
-    if leads(self, view) or is_turn(self, view.head.number, view, DECIDE_EACH) then decide(self, view) end
+    -- Whoever processes the message may lead after it, and who joins has none of the names.
+    local last = not self.joined
+    if leads(self, view) or is_turn(self, view.head.number, view, DECIDE_EACH, last) then decide(self, view) end
   elseif what == "report" then
     if not is_turn(self, "report", view, REPORT_EACH) then return end
     self.turn = nil
