@@ -29,7 +29,7 @@ new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
         make --no-print-directory $proof >build/test/broken 2>&1 || { cat build/test/broken; echo "0 1" >>build/test/totals; }
     done
     JOBS=$((2 * $(nproc) + 1)) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) \
-        torture:{file,postgres,advisory,redis,etcd,nats,http}:25:1
+        torture:{registry,file,postgres,advisory,redis,etcd,nats,http}:25:1
 }
 
 held=$(grep -c 'was held' build/loop-held 2>/dev/null || true)

@@ -1,7 +1,11 @@
---- Three members of a registry on a real Postgres, each behind a way of its own to the store and to the others. Clients register
--- and unregister on each without end, while members are killed, stopped, cut off and end, and the store crashes and answers late.
--- In the end what every node was told last is compared with what all nodes know, and the children's ticks with each other.
+--- Three members of a registry on a real Postgres, each behind a way of its own to the store and to the others. Clients register,
+-- unregister and look up on each without end, while members are killed, stopped, cut off and end, and the store crashes and
+-- answers late. What they are told is compared at once with what the others were told; and now and then, when all is well
+-- again, with what all nodes know. In the end the children's ticks are compared with each other.
 local crown = require "crown"
+local faults = require "torture.name_faults"
+local Ledger = require "torture.name_ledger"
+local LogReader = require "support.log_reader"
 local new_random = require "torture.random"
 local port = require "support.port"
 local Postgres = require "support.postgres"
@@ -11,28 +15,35 @@ local Way = require "torture.way"
 
 local NODES = { "ann", "ben", "cat" }
 local NAMES, CLIENTS = 12, 2 -- a client has its names for itself at its node
+local PAUSE = 0.06           -- seconds between what a client asks, at most
 local SETTLE = 60            -- seconds until all has to be well again
+local AGAIN = 5              -- seconds until it is looked whether somebody has to be started again
+local CALM = 2.2             -- seconds in which nothing is broken, and reads have to be fresh
 local A_RUN = 25             -- faults
+local A_ROUND = 13           -- of them, until all has to be well
 
 local World = {}
 World.__index = World
 
-local function join(self, who)
+--- A member starts.
+function World:join(who)
   who.member = self.cluster:join(who.node, { url = self.server.url:gsub(":%d+/", ":" .. who.store.port .. "/"), child = true,
     listen = "127.0.0.1:" .. who.port, advertise = "127.0.0.1:" .. who.others.port, strict = self.strict })
+  who.log:follow(who.member.candidate.log)
 end
 
 local function new_world(seed)
-  local self = setmetatable({ random = new_random(seed), strict = seed % 2 == 0, server = Postgres.start(), members = {}, said = {},
-    began = crown.now(), serial = 0 }, World)
+  local self = setmetatable({ random = new_random(seed), strict = seed % 3 ~= 0, server = Postgres.start(), members = {}, said = {},
+    nodes = {}, wrong = {}, busy = 0, asking = 0, quiet = true, began = crown.now(), serial = 0 }, World)
   self.cluster = Registry.new { url = self.server.url, name = "torture" }
   for i, node in ipairs(NODES) do
-    local who = { node = node, port = port.free(), wishes = {} }
+    local who = { node = node, port = port.free(), log = LogReader.new() }
     who.store = Way.open(function() return tonumber(self.server.url:match ":(%d+)/") end)
     who.others = Way.open(function() return who.port end)
-    self.members[i] = who
-    join(self, who)
+    self.members[i], self.nodes[node] = who, who
+    self:join(who)
   end
+  self.ledger = Ledger.new(self.nodes, self.strict)
   return self
 end
 
@@ -40,136 +51,91 @@ function World:say(format, ...)
   self.said[#self.said + 1] = ("%8.3f s  %s"):format(crown.now() - self.began, format:format(...))
 end
 
--- A process that is another one has forgotten what it was told.
-local function life_of(who)
-  local last
-  for one in who.member.candidate:output():gmatch "control port (%d+)" do last = one end
-  return who.member, last
-end
-
--- How often its log tells of an event.
-local function times(who, event, words)
-  local count = 0
-  for line in who.member.candidate:output():gmatch("[^\n]*oracle%.registry%." .. event .. "[^\n]*") do
-    if line:find(words) then count = count + 1 end
+local function blame(self, texts)
+  for _, text in ipairs(texts) do
+    self:say("WRONG: %s", text)
+    self.wrong[#self.wrong + 1] = text
   end
-  return count
 end
 
-local function times_lost(who, name) return times(who, "name_lost", "lost=" .. name .. "%f[%D]") end
-
--- Whether a node was told that it has a name no more, and may have been: where it is strict, only who was no member for a
--- while loses any.
-local function is_excused(self, who, name, wish)
-  if times_lost(who, name) == wish.lost then return false end
-  return not self.strict or times(who, "thrown_out", "") > wish.thrown
+-- A connection of the task's own, to the process that there is now.
+local function twin_of(who, known)
+  if known and known.candidate == who.member.candidate then return known end
+  if known then known:close() end
+  return who.member:twin()
 end
 
 local function client(self, who, number)
-  while not self.quiet do
-    crown.sleep(0.01 + self.random() * 0.2)
-    local name = "n" .. (self.random(NAMES / CLIENTS) - 1) * CLIENTS + number
-    self.serial = self.serial + 1
-    local wish = { what = self.random() < 0.6 and "register" or "unregister", value = who.node .. self.serial,
-      lost = times_lost(who, name), thrown = times(who, "thrown_out", "") }
-    wish.member, wish.life = life_of(who)
-    who.wishes[name] = wish
-    local twin = wish.member:twin()
-    local told = twin:ask(wish.what, { name = name, value = wish.value, timeout = 2 })
-    twin:close()
-    local member, life = life_of(who)
-    wish.told = member == wish.member and life == wish.life and told or nil
-    if wish.told then self.told = (self.told or 0) + 1 end
+  local twin
+  while not self.over do
+    crown.sleep(self.random() * PAUSE)
+    if not self.quiet then
+      twin = twin_of(who, twin)
+      local name = "n" .. (self.random(NAMES / CLIENTS) - 1) * CLIENTS + number
+      self.serial = self.serial + 1
+      local op = self.ledger:asks(who.node, name, self.random() < 0.6 and "register" or "unregister", who.node .. self.serial)
+      self.asking = self.asking + 1
+      self.ledger:answered(op, twin:ask(op.what, { name = name, value = op.value, timeout = 2 }))
+      self.asking = self.asking - 1
+    end
   end
+  if twin then twin:close() end
 end
 
-local faults = {}
-
-function faults.runtime_killed(_, who) who.member.candidate:hurt("KILL", "runtime") end
-
-function faults.killed(self, who)
-  who.member.candidate:hurt("KILL", "supervise", "runtime")
-  return function() join(self, who) end
-end
-
-function faults.ends(self, who)
-  who.member.candidate:signal "TERM"
-  return function()
-    pcall(who.member.candidate.wait, who.member.candidate, 20)
-    join(self, who)
+-- What is read while something is broken may be as old as that.
+local function reader(self, who)
+  local twin
+  while not self.over do
+    crown.sleep(self.random() * PAUSE)
+    twin = twin_of(who, twin)
+    local name = "n" .. self.random(NAMES) - 1
+    local from, before, calm = crown.now(), self.ledger:now(name), self.calm
+    local value, owner = twin:ask("whereis", { name = name })
+    if calm and self.calm == calm and owner ~= "gone" then
+      local wrong = self.ledger:read(who.node, name, from, before, value, owner)
+      if wrong then blame(self, { wrong }) end
+    end
   end
-end
-
-function faults.stopped(_, who)
-  local candidate = who.member.candidate
-  candidate:hurt("STOP", "supervise", "runtime")
-  return function() candidate:hurt("CONT", "supervise", "runtime") end
-end
-
-local function holds(which, directions)
-  return function(_, who)
-    for _, direction in ipairs(directions) do who[which].held[direction] = true end
-    return function() who[which]:free() end
-  end
-end
-
-faults.asks_the_store_late = holds("store", { "there" })
-faults.hears_the_store_late = holds("store", { "back" })
-faults.is_not_reached = holds("others", { "there", "back" })
-faults.is_heard_late = holds("others", { "back" })
-
--- What the others send is long on its way: here is less than was acknowledged.
-function faults.is_slow(_, who)
-  who.others.delay.there = 0.4
-  return function() who.others:free() end
-end
-
-local function cuts(which)
-  return function(_, who)
-    who[which].refusing = true
-    who[which]:reset()
-    return function() who[which]:free() end
-  end
-end
-
-faults.has_no_store = cuts "store"
-faults.is_cut_off = cuts "others"
-
-function faults.store_crashes(self)
-  if self.down then return end
-  self.down = true
-  self.server:down "immediate"
-  return function()
-    self.server:up()
-    self.down = nil
-  end
-end
-
-function faults.store_late_for_all(self)
-  for _, who in ipairs(self.members) do who.store.held.back = true end
-  return function()
-    for _, who in ipairs(self.members) do who.store:free() end
-  end
+  if twin then twin:close() end
 end
 
 local KINDS = {}
 for name in pairs(faults) do KINDS[#KINDS + 1] = name end
 table.sort(KINDS)
 
-local function leader_of(self)
+--- Who led last, as the children's ticks say.
+function World:leader()
   local lives = ticks.lives(self.cluster.ticks)
   local last = lives[#lives]
-  for _, who in ipairs(self.members) do
-    if last and who.node == last.node then return who end
-  end
+  return last and self.nodes[last.node]
+end
+
+-- What takes all three is not mixed with other faults.
+local function behind(self)
+  while self.busy > 0 do crown.sleep(0.05) end
+  local leader = self:leader()
+  local who
+  repeat who = self.members[self.random(#self.members)] until who ~= leader
+  return who
+end
+
+--- Who has begun to lead since an instant; waits for it.
+function World:leads_since(at, seconds)
+  local until_at = crown.now() + seconds
+  repeat
+    local lives = ticks.lives(self.cluster.ticks)
+    if #lives > 0 and lives[#lives].first > at then return self.nodes[lives[#lives].node] end
+    crown.sleep(0.05)
+  until crown.now() > until_at
 end
 
 local function suffer(self)
-  local kind, seconds = KINDS[self.random(#KINDS)], self.random() ^ 2 * 6
-  local who = self.members[self.random(#self.members)]
-  if self.random() < 0.5 then who = leader_of(self) or who end
+  local kind, seconds = KINDS[self.random(#KINDS)], self.random() ^ 2 * 4
+  if self.random() < 0.2 then kind = "leader_dies_behind" end
+  local who = kind == "leader_dies_behind" and behind(self) or self.random() < 0.5 and self:leader()
+    or self.members[self.random(#self.members)]
   if who.suffers then return end
-  who.suffers, self.busy = true, (self.busy or 0) + 1
+  who.suffers, self.busy = true, self.busy + 1
   self:say("%s: %s for %.2f s", kind, who.node, seconds)
   crown.spawn(function()
     local fine, ends = pcall(faults[kind], self, who)
@@ -180,77 +146,83 @@ local function suffer(self)
   end)
 end
 
--- What is not as somebody was told, in words.
 local function look(self)
-  local wrong, known = {}, {}
-  for _, who in ipairs(self.members) do
-    known[who.node] = who.member:ask "names"
-    if not known[who.node] then return { who.node .. " cannot be asked" } end
+  local known = {}
+  for node, who in pairs(self.nodes) do
+    known[node] = who.member:ask "names"
+    if not known[node] then return { node .. " cannot be asked" } end
   end
-  local function say(...) wrong[#wrong + 1] = (...):format(select(2, ...)) end
-  for _, who in ipairs(self.members) do
-    for name, wish in pairs(who.wishes) do
-      local member, life = life_of(who)
-      local holds_good = wish.told and member == wish.member and life == wish.life and not is_excused(self, who, name, wish)
-      for _, other in ipairs(holds_good and self.members or {}) do
-        local found = known[other.node][name]
-        if wish.what == "unregister" and found and found.owner == who.node then
-          say("%s gave %s up, and at %s it has it", who.node, name, other.node)
-        elseif wish.what == "register" and not (found and found.owner == who.node and found.value == wish.value) then
-          say("%s was told that it has %s with %s, and at %s it is %s's with %s", who.node, name, wish.value, other.node,
-            found and found.owner or "nobody", found and tostring(found.value) or "nothing")
-        end
-      end
-    end
+  return self.ledger:compare(known)
+end
+
+-- A runtime that is killed before its app has run through is not started again by its supervisor.
+local function revive(self)
+  local members = {}
+  for i, who in ipairs(self.members) do
+    if pcall(who.member.candidate.wait, who.member.candidate, 0.01) then self:join(who) end
+    members[i] = who.member
   end
-  for name, found in pairs(known[NODES[1]]) do
-    for node, others in pairs(known) do
-      if not others[name] or others[name].owner ~= found.owner then say("%s and %s do not agree about %s", NODES[1], node, name) end
-    end
+  return members
+end
+
+-- Waits until nothing is wrong any more, and says what still is.
+local function settle(self)
+  while self.busy > 0 do crown.sleep(0.05) end
+  self.quiet = true
+  while self.asking > 0 do crown.sleep(0.01) end
+  local until_at = crown.now() + SETTLE
+  local fine, problem
+  repeat fine, problem = pcall(self.cluster.await, self.cluster, revive(self), AGAIN) until fine or crown.now() > until_at
+  if not fine then return blame(self, { "they do not agree who leads: " .. tostring(problem) }) end
+  local wrong = look(self)
+  while #wrong > 0 and crown.now() < until_at do
+    crown.sleep(0.2)
+    wrong = look(self)
   end
-  return wrong
+  self:say "all is well again"
+  blame(self, wrong)
+  blame(self, self.ledger:breaches())
+end
+
+local function be_calm(self)
+  self.calm, self.quiet = {}, false
+  crown.sleep(CALM)
+  self.calm = nil
 end
 
 local function play(self, count)
-  local members = {}
-  local function all()
-    for i, who in ipairs(self.members) do members[i] = who.member end
-    return members
-  end
-  self.cluster:await(all(), SETTLE)
+  settle(self)
   for _, who in ipairs(self.members) do
     for number = 0, CLIENTS - 1 do crown.spawn(client, self, who, number) end
+    crown.spawn(reader, self, who)
   end
-  for _ = 1, count do
-    crown.sleep(self.random() * 1.5)
+  self.quiet = false
+  for i = 1, count do
     suffer(self)
+    crown.sleep(self.random() * 1.2)
+    if i % A_ROUND == 0 or i == count then
+      settle(self)
+      if #self.wrong > 0 then return end
+      be_calm(self)
+    end
   end
-  while self.busy > 0 do crown.sleep(0.05) end
-  self:say "all is well again"
-  self.quiet = true
-  local fine, problem = pcall(self.cluster.await, self.cluster, all(), SETTLE)
-  if not fine then return { "they do not agree who leads: " .. tostring(problem) } end
-  local until_at = crown.now() + SETTLE
-  while true do
-    local wrong = look(self)
-    if #wrong == 0 or crown.now() > until_at then return wrong end
-    crown.sleep(0.2)
-  end
+  settle(self)
 end
 
 local function finish(self)
+  self.over = true
   for _, who in ipairs(self.members) do
     who.store:close()
     who.others:close()
   end
   local fine, problem = pcall(self.cluster.finish, self.cluster)
+  if not fine then blame(self, { tostring(problem) }) end
   self.server:destroy()
-  return fine and {} or { tostring(problem) }
 end
 
-local function report(self, seed, count, wrong)
+local function report(self, seed, count)
   print(("\nregistry, seed %d:"):format(seed))
-  for _, text in ipairs(wrong) do print("  " .. text) end
+  for _, text in ipairs(self.wrong) do print("  " .. text) end
   print("what happened:\n  " .. table.concat(self.said, "\n  "))
   print(("again: make torture STORE=registry FAULTS=%d SEED=%d"):format(count, seed))
   os.execute(("cp -r %s /tmp/crown-kept-%d"):format(self.cluster.dir, require("crown.core").pid))
@@ -266,16 +238,16 @@ return function(count, seed)
   while sum.faults < count do
     local size = math.min(A_RUN, count - sum.faults)
     local world = new_world(seed)
-    local fine, wrong = pcall(play, world, size)
-    if not fine then wrong = { tostring(wrong) } end
-    world.quiet = true
+    local fine, problem = pcall(play, world, size)
+    if not fine then blame(world, { tostring(problem) }) end
     local terms = #ticks.lives(world.cluster.ticks)
-    for _, text in ipairs(finish(world)) do wrong[#wrong + 1] = text end
-    if #wrong > 0 then report(world, seed, size, wrong) end
-    print(("registry   seed %-8d %3d faults %3d terms  %d writes  %s"):format(seed, size, terms, world.told or 0,
-      #wrong == 0 and "fine" or "WRONG"))
+    finish(world)
+    local wrong = #world.wrong > 0
+    if wrong then report(world, seed, size) end
+    print(("registry   seed %-8d %3d faults %3d terms  %d writes  %d fresh reads  %s"):format(seed, size, terms, world.ledger.told,
+      world.ledger.reads, wrong and "WRONG" or "fine"))
     io.flush()
-    sum.faults, sum.runs, sum.terms, sum.wrong = sum.faults + size, sum.runs + 1, sum.terms + terms, sum.wrong + math.min(#wrong, 1)
+    sum.faults, sum.runs, sum.terms, sum.wrong = sum.faults + size, sum.runs + 1, sum.terms + terms, sum.wrong + (wrong and 1 or 0)
     seed = seed + 1
   end
   return sum
