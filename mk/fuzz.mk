@@ -15,8 +15,8 @@ define fuzz
 @printf '%-12s %s inputs, nothing found\n' $(1) "$$(sed -n 's/.*number_of_executed_units: *//p' $(BUILD)/fuzz/$(1).log)"
 endef
 
-# What servers say to our clients, and guests to the HTTP endpoint: on the program itself, by a seed.
-WIRE_TARGETS := resp redis nats etcd postgres http
+# What servers say to our clients, members and strangers to a member, and guests to the HTTP endpoint: on the program itself, by a seed.
+WIRE_TARGETS := resp redis nats etcd postgres http frames handshake
 FUZZ_SEED ?= 1
 .PHONY: fuzz-wire
 fuzz-wire: packages-check ## feed the clients what servers may say, changed at random, under ASan (FUZZ_SECONDS= each, FUZZ_SEED=)

@@ -160,8 +160,53 @@ function targets.http()
   end
 end
 
+-- A connection that has said all that it says.
+local function said(text)
+  local at = 1
+  return { write = function() return true end, read = function(_, bytes)
+    if at > #text then return nil, "closed", "closed" end
+    local piece = text:sub(at, at + bytes - 1)
+    at = at + bytes
+    return piece
+  end }
+end
+
+local function framed(samples)
+  local frames, found = require "crown.registry.frames", {}
+  for i, one in ipairs(samples) do found[i] = frames.encode(one) end
+  return found
+end
+
+-- What members say to each other once they know each other, whatever stands in it.
+function targets.frames()
+  local frames, messages = require "crown.registry.frames", require "crown.registry.messages"
+  local samples = framed { { kind = "append", epoch = 1, first = 2, changes = { { "+", "n", "r@a", "t", "1" }, { "-", "n" } } },
+    { kind = "snapshot", epoch = 1, seq = 2, part = 1, last = true, names = { { "n", "r@a", "t", "1" } } },
+    { kind = "write", writes = { { request = "s:1", op = { what = "register", name = "n", token = "t", value = "1" } } } },
+    { kind = "written", answers = { { request = "s:1", result = { ok = true } } } }, { kind = "position", epoch = 1,
+      at = { epoch = 1, seq = 2 } }, { kind = "resume", epoch = 1, from = { epoch = 0, seq = 0 } }, { kind = "ping" } }
+  return function()
+    local stream = said(mutator.next(samples))
+    for one in function() return frames.read(stream, frames.MOST, 1, 1) end do messages.check(one) end
+  end
+end
+
+-- What a stranger says; none of it may let anybody in.
+function targets.handshake()
+  local handshake = require "crown.registry.handshake"
+  local who = { registry = "r", id = "r@a", secret = "a secret that is long enough", runtime = "x" }
+  local samples = framed { { version = handshake.VERSION, registry = "r", id = "r@b", runtime = "y", nonce = ("n"):rep(44) },
+    { id = "r@b", nonce = ("n"):rep(44), proof = ("p"):rep(44) }, { proof = ("p"):rep(44) }, { ok = true },
+    { error = "another registry" } }
+  return function()
+    local text = mutator.next(samples) .. mutator.next(samples) .. mutator.next(samples)
+    local let_in = handshake.accept(said(text), who, 1, function() end) or handshake.dial(said(text), who, "r@b", 1)
+    if let_in then check("an error here: a stranger was let in", text) end
+  end
+end
+
 local count, over = 0, crown.now() + seconds
-local try = assert(targets[target], "targets: resp, redis, nats, etcd, postgres, http")()
+local try = assert(targets[target], "targets: resp, redis, nats, etcd, postgres, http, frames, handshake")()
 while crown.now() < over do
   try()
   count = count + 1

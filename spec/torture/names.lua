@@ -14,7 +14,7 @@ local ticks = require "support.ticks"
 local Way = require "torture.way"
 
 local NODES = { "ann", "ben", "cat" }
-local NAMES, CLIENTS = 12, 2 -- a client has its names for itself at its node
+local NAMES, CLIENTS = 12, 4 -- a client has its names for itself at its node
 local PAUSE = 0.06           -- seconds between what a client asks, at most
 local SETTLE = 60            -- seconds until all has to be well again
 local AGAIN = 5              -- seconds until it is looked whether somebody has to be started again
