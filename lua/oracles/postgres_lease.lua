@@ -42,6 +42,14 @@ local function check(opts)
   return checked
 end
 
+-- What thousands of elections have in common is one table for all of them, where Lua looks for what their own lack.
+local function kind_of(leases, ttl, delay, timeout)
+  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
+  local common = { leases = leases, ttl = ttl, delay = delay, timeout = timeout }
+  leases.kinds[key] = leases.kinds[key] or { __index = setmetatable(common, Lease) }
+  return leases.kinds[key]
+end
+
 function Lease.init(opts)
   local checked, problem = check(opts)
   if not checked then return nil, problem end
@@ -55,9 +63,8 @@ function Lease.init(opts)
   local token
   token, problem = candidate.enter("lease " .. checked.url, name, opts)
   if not token then return nil, problem end
-  local self = setmetatable({ leases = leases, name = name, number = 0,
-    ttl = ttl, delay = delay, timeout = timeout, holder = holder.of(opts.node, token),
-    send = opts.send, emit = opts.emit }, Lease)
+  local self = setmetatable({ name = name, number = 0, holder = holder.of(opts.node, token), send = opts.send },
+    kind_of(leases, ttl, delay, timeout))
   self.mine = self.holder
   leases:join(self)
   return self

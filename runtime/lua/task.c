@@ -112,6 +112,7 @@ static void task_free(struct task *task)
     anchor(vm->L, task);
     scope_leave(&task->member);
     free(task);
+    tidy_task_ended(vm);
 }
 
 void task_drop(struct task *task)
@@ -282,6 +283,7 @@ struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct sc
     anchor(from, task);
     lua_xmove(from, task->thread, nargs + 1);
     list_append(&vm->tasks, &task->link);
+    tidy_task_began(vm);
     loop_post(vm->loop, &task->job);
     return task;
 }

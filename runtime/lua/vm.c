@@ -102,6 +102,7 @@ void lua_vm_free(struct lua_vm *vm)
         return;
     guard_close(vm);
     task_drop_all(vm);
+    tidy_close(vm);
     scope_close(vm->scope);
     vm->closing = true;
     lua_close(vm->L); /* runs finalizers */

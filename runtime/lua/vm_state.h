@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lua/task.h"
+#include "lua/tidy.h"
 #include "lua/vm.h"
 
 struct lua_vm {
@@ -21,7 +22,8 @@ struct lua_vm {
     struct scope *closed; /* never open: what a finalizer would start enters it in vain */
     struct task *running;
     unsigned idle_count; /* threads that wait for a task */
-    bool collect;        /* torture: a full collection before each resume */
+    struct tidy tidy;
+    bool collect; /* torture: a full collection before each resume */
     /* guard.c; read by a signal handler */
     timer_t slice_timer;
     bool guarded;

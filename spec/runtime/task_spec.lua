@@ -120,6 +120,24 @@ describe("a task that never waits", function()
     assert.equal(0, halves_seen(function(state) core.atomic(change, state) end))
   end)
 
+  it("leaves nothing behind that waits for the collector, where thousands ended together", function()
+    local pause = collectgarbage("setpause", 100000)
+    collectgarbage() -- from here on it would wait for a thousand times as much
+    local left = setmetatable({}, { __mode = "k" })
+    for _ = 1, 2000 do
+      crown.spawn(function()
+        local own = {}
+        left[own] = true
+        crown.sleep(0.05)
+        own.used = true
+      end)
+    end
+    eventually(function() return next(left) end)
+    eventually(function() return next(left) == nil end)
+    collectgarbage("setpause", pause)
+    collectgarbage()
+  end)
+
   it("gets what an atomic function returns, and its errors", function()
     assert.same({ 3, 4 }, { core.atomic(function(a, b) return a + 1, b + 1 end, 2, 3) })
     assert.has_error(function() core.atomic(error, "no") end, "no")

@@ -9,7 +9,7 @@ local candidate = {}
 
 local A_SECOND = 5000 -- elections that may come at once
 
-local taken, count = {}, 0
+local taken, count = {}, 0 -- taken[store][token][lock]: the election's name
 
 -- Of any length, and of any bytes, to few that every store takes.
 local function digest(text)
@@ -23,13 +23,15 @@ end
 -- @treturn string its token, the same from one runtime of this candidate to the next; or nil and a message: another election
 -- of this runtime is on that lock
 function candidate.enter(store, lock, opts)
-  local key = ("%s\n%s\n%s"):format(store, lock, opts.token)
-  local other = taken[key]
+  local tokens = taken[store] or {}
+  local locks = tokens[opts.token] or {}
+  taken[store], tokens[opts.token] = tokens, locks
+  local other = locks[lock]
   if other and other ~= opts.crown_name then
     return nil, ("election '%s' of this runtime is on the lock '%s' already: each needs one of its own"):format(other, lock)
   end
   if not other then count = count + 1 end
-  taken[key] = opts.crown_name
+  locks[lock] = opts.crown_name
   return ("%s-%s"):format(opts.token, digest(opts.crown_name))
 end
 

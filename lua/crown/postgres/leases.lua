@@ -116,9 +116,8 @@ function Leases.at(url, options)
     self.longest = math.max(self.longest, options.ttl)
     return self
   end
-  self = setmetatable({ url = url, followers = {}, memory = {}, longest = options.ttl, stored = 0,
-    clock = ServerClock.new(), emit = options.emit,
-    timeout = options.timeout }, Leases)
+  self = setmetatable({ url = url, followers = {}, kinds = {}, memory = {}, longest = options.ttl, stored = 0,
+    clock = ServerClock.new(), emit = options.emit, timeout = options.timeout }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
@@ -134,10 +133,10 @@ end
 function Leases:listen(pooled)
   notices.listen(self, pooled, "a released lease is claimed when it would have expired", Leases.CHANNEL, function(payload)
     local what, name = payload:match "^(%l+) (.*)$"
-    for _, send in pairs(self.followers[name] or {}) do send(what) end
+    for lease in pairs(self.followers[name] or {}) do lease.send(what) end
   end, function()
     for _, members in pairs(self.followers) do
-      for _, send in pairs(members) do send "missed" end
+      for lease in pairs(members) do lease.send "missed" end
     end
   end)
 end
@@ -147,7 +146,7 @@ end
 function Leases:join(lease)
   local members = self.followers[lease.name] or {}
   self.followers[lease.name] = members
-  members[lease] = lease.send
+  members[lease] = true
 end
 
 -- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out. One that is sitting

@@ -1,0 +1,50 @@
+#include "lua/tidy.h"
+
+#include <malloc.h>
+
+#include "base/clock.h"
+#include "base/container.h"
+#include "lua/vm_state.h"
+
+#define MANY 1024 /* tasks at once: what they need is not kept for the next ones */
+#define FEW 8     /* the part of them that is left when most have gone */
+#define SLICE_NS (2 * NS_PER_MS)
+#define CYCLES 2 /* of the collector: the first may have passed by what it would find now */
+
+static void collect(struct loop_job *job)
+{
+    struct lua_vm *vm = container_of(job, struct lua_vm, tidy.job);
+    struct tidy *tidy = &vm->tidy;
+    int64_t until_ns = clock_boottime_ns() + SLICE_NS;
+    if (lua_gc(vm->L, LUA_GCISRUNNING, 0) == 0)
+        tidy->cycles = 0; /* the user has stopped it */
+    while (tidy->cycles > 0 && clock_boottime_ns() < until_ns)
+        tidy->cycles -= lua_gc(vm->L, LUA_GCSTEP, 0) != 0;
+    if (tidy->cycles > 0)
+        loop_defer(vm->loop, job);
+    else
+        (void)malloc_trim(0); /* whether there was anything to give back does not matter */
+}
+
+void tidy_task_began(struct lua_vm *vm)
+{
+    struct tidy *tidy = &vm->tidy;
+    if (++tidy->tasks > tidy->most)
+        tidy->most = tidy->tasks;
+}
+
+void tidy_task_ended(struct lua_vm *vm)
+{
+    struct tidy *tidy = &vm->tidy;
+    if (--tidy->tasks > tidy->most / FEW || tidy->most < MANY)
+        return;
+    tidy->most = tidy->tasks;
+    tidy->cycles = CYCLES;
+    tidy->job.run = collect;
+    loop_defer(vm->loop, &tidy->job);
+}
+
+void tidy_close(struct lua_vm *vm)
+{
+    loop_unpost(vm->loop, &vm->tidy.job);
+}

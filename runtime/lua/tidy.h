@@ -1,0 +1,24 @@
+/**
+ * After thousands of tasks at once, such as the first claims of all elections: what they have left
+ * behind goes back to the system, a little in each turn of the loop.
+ */
+#ifndef CROWN_LUA_TIDY_H
+#define CROWN_LUA_TIDY_H
+
+#include "loop/loop.h"
+
+struct lua_vm;
+
+/** Embed it; zero-initialise before first use. */
+struct tidy {
+    struct loop_job job;
+    unsigned tasks, most; /* there are, and have been since the last time */
+    unsigned cycles;      /* of the collector that are still to be completed */
+};
+
+void tidy_task_began(struct lua_vm *vm);
+void tidy_task_ended(struct lua_vm *vm);
+/** Before the vm goes. */
+void tidy_close(struct lua_vm *vm);
+
+#endif
