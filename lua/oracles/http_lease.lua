@@ -8,6 +8,7 @@ local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local http = require "crown.http"
 local store_options = require "crown.oracle.options"
+local Gathered = require "crown.link.gathered"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
 local url = require "crown.text.url"
@@ -27,6 +28,7 @@ local RULES = {
   claim_path = { type = "string", default = "/{name}/claim" },
   refresh_path = { type = "string", default = "/{name}/refresh" },
   release_path = { type = "string", default = "/{name}" },
+  batch_path = { type = "string" },
   headers = { type = "table", default = {} },
   user = { type = "string" },
   password = { type = "string" },
@@ -41,6 +43,8 @@ local RULES = {
 }
 local MOST = 65536 -- bytes of an answer
 local CONNECTIONS = 8 -- to a server, however many elections
+local LOT = 100 -- questions in one request, where the server takes many
+local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05 -- seconds that a question waits for company then
 local BROKEN = 500 -- from this status on the server is not well
 
 --- TTL and refresh delay that these options make.
@@ -65,7 +69,7 @@ local servers = setmetatable({}, { __mode = "v" })
 
 local function server_at(text)
   local name = server_of(text)
-  servers[name] = servers[name] or { asked = Asked.new("http_lease", name), lanes = Lanes.new(CONNECTIONS) }
+  servers[name] = servers[name] or { asked = Asked.new("http_lease", name), lanes = Lanes.new(CONNECTIONS), lots = {} }
   return servers[name]
 end
 
@@ -95,7 +99,7 @@ function Lease.init(opts)
   return self
 end
 
-local function ask(self, method, path, body)
+local function request(self, method, path, body)
   local options = self.options
   local asked = {
     url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
@@ -125,41 +129,84 @@ local function node_of(holder)
   return type(holder) == "string" and (holder:match "^(.*)#[^#]*$" or holder) or nil
 end
 
-local function verdict(self, answer, problem, code)
-  if not answer then return nil, problem, code end
-  local options, found = self.options, read(answer)
-  if answer.status == 200 and found and not next(found) and not options.ttl then
+-- @tparam table found what the answer says, nil where it says nothing that is known
+local function verdict(self, status, found, retry)
+  local options = self.options
+  if status == 200 and found and not next(found) and not options.ttl then
     return nil, "the lease server does not say how long its leases last: set ttl", "store"
-  elseif answer.status == 200 and found then
+  elseif status == 200 and found then
     return true, self.delay, { ttl = tonumber(found[options.ttl_field]) or self.ttl,
       epoch = tonumber(found[options.epoch_field]) }
-  elseif answer.status == 409 then
+  elseif status == 409 then
     found = found or {}
     local left = tonumber(found[options.expires_field])
     -- Nobody tells of a release, so a lease that runs on is asked for again before it ends.
-    local again = retry_after(answer) or options.retry
+    local again = retry or options.retry
     return false, { node = node_of(found[options.holder_field]), epoch = tonumber(found[options.epoch_field]),
       expires_in = left and left <= again and left or nil, retry_in = again }
   end
-  return nil, ("the lease server answered %d%s"):format(answer.status,
-    answer.status == 200 and ", and what came is no JSON object" or ""), "store"
+  return nil, ("the lease server answered %s%s"):format(tostring(status),
+    status == 200 and ", and what came is no JSON object" or ""), "store"
 end
 
 local function body_of(self)
   return { holder = self.node .. "#" .. self.token, node = self.node, ttl = self.ttl, claim = self.number }
 end
 
+-- Many at once: an answer for each question, in their order.
+local function ask_lot(self, lot)
+  local asked = {}
+  for i, one in ipairs(lot) do asked[i] = one.body end
+  local answer, problem, code = request(self, "POST", self.options.batch_path, { asked = asked })
+  local found = answer and answer.status == 200 and read(answer)
+  if answer and not (found and type(found.answers) == "table") then
+    problem, code = ("the lease server answered %d to many questions"):format(answer.status), "store"
+  end
+  for i, one in ipairs(lot) do
+    local part = found and type(found.answers) == "table" and found.answers[i]
+    if type(part) == "table" then one.answer:resolve(part) elseif problem then one.answer:resolve(nil, problem, code) end
+  end
+end
+
+-- Those of one way to the server, login and all, share it.
+local function lots(self, window)
+  local shared = self.server.lots
+  local options = self.options
+  local key = json.encode { self.base, options.batch_path, options.headers, options.user or false, options.password or false,
+    options.bearer or false, options.ca or false, options.cert or false, options.key or false, self.timeout, window }
+  shared[key] = shared[key] or Gathered.new { window = window, most = LOT, ask = function(lot) ask_lot(self, lot) end }
+  return shared[key]
+end
+
+local function ask_with_others(self, op)
+  local body, over = body_of(self), core.now() + self.timeout
+  body.op, body.name = op, self.name
+  local part, problem, code = lots(self, op == "refresh" and math.min(REFRESH_WINDOW, self.ttl / 100) or CLAIM_WINDOW)
+    :ask { body = body, wanted = function() return core.now() <= over end }
+  if not part then return nil, problem, code end
+  local status = part.status
+  part.status = nil
+  return verdict(self, status, part, tonumber(part.retry_after))
+end
+
+local function ask(self, op, method)
+  if self.options.batch_path then return ask_with_others(self, op) end
+  local answer, problem, code = request(self, method, self.options[op .. "_path"], body_of(self))
+  if not answer then return nil, problem, code end
+  return verdict(self, answer.status, read(answer), retry_after(answer))
+end
+
 function Lease:claim()
   self.number = claim_number(self.number)
-  return verdict(self, ask(self, "POST", self.options.claim_path, body_of(self)))
+  return ask(self, "claim", "POST")
 end
 
 function Lease:refresh()
-  return verdict(self, ask(self, "POST", self.options.refresh_path, body_of(self)))
+  return ask(self, "refresh", "POST")
 end
 
 function Lease:abdicate()
-  ask(self, "DELETE", self.options.release_path, body_of(self))
+  ask(self, "release", "DELETE")
 end
 
 return Lease

@@ -15,6 +15,11 @@ testing.conformance("http_lease", function()
   return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5 }, expires = true }
 end)
 
+testing.conformance("http_lease, with many questions in a request,", function()
+  return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5, batch_path = "/batch" },
+    expires = true, numbered = true }
+end)
+
 teardown(function() server:destroy() end)
 
 describe("the lease oracle over HTTP", function()
@@ -151,6 +156,48 @@ describe("the lease oracle over HTTP", function()
     end
     eventually(function() return answered == 60 end, 30)
     assert.is_true(most <= 8, most .. " at once")
+  end)
+
+  it("asks for many in one request where the server takes that, and tells each what is its own", function()
+    local requests, told = 0, {}
+    answer = function()
+      requests = requests + 1
+      local answers = {}
+      for i, one in ipairs(crown.json.decode(seen.body).asked) do
+        local number = tonumber(one.name:match "%d+")
+        answers[i] = number % 2 == 0 and { status = 200, epoch = number }
+          or { status = 409, holder = "n" .. number, retry_after = number }
+      end
+      return reply(200, crown.json.encode { answers = answers })
+    end
+    for i = 1, 150 do
+      local one = candidate { name = "lot-" .. i, timeout = 20, batch_path = "/batch" }
+      crown.spawn(function() told[i] = one:claim() end)
+    end
+    eventually(function() return #told == 150 end, 30)
+    assert.equal("POST /locks/batch HTTP/1.1\r", seen.line)
+    assert(requests <= 10, requests .. " requests for 150 questions")
+    for i = 1, 150 do
+      if i % 2 == 0 then assert.same({ "granted", i }, { told[i][1], told[i][4] })
+      else assert.same({ "denied", "n" .. i, i }, { told[i][1], told[i][3], told[i][6] }) end
+    end
+  end)
+
+  it("knows nothing of what an answer to many leaves out, nor where there is none", function()
+    answer = reply(200, '{"answers":[{"status":200,"epoch":4}]}')
+    local told = {}
+    for i = 1, 2 do
+      local one = candidate { name = "less-" .. i, timeout = 20, batch_path = "/batch" }
+      crown.spawn(function() told[i] = one:claim() end)
+    end
+    eventually(function() return told[1] and told[2] end, 30)
+    assert.same({ "granted", "unknown" }, { told[1][1], told[2][1] })
+    assert.matches("less than was asked", told[2][2])
+    answer = reply(404, "")
+    local verdict = candidate({ batch_path = "/batch" }):claim()
+    assert.same({ "unknown", "the lease server answered 404 to many questions" }, verdict)
+    answer = reply(200, '{"answers":[{"status":500}]}')
+    assert.equal("unknown", candidate({ batch_path = "/batch" }):claim()[1])
   end)
 
   it("does not ask any more for what has waited too long", function()

@@ -4,6 +4,7 @@
 --   POST   /locks/NAME/claim     {"holder", "ttl", "claim"}   200 {"ttl", "epoch"} | 409 {"holder", "epoch", "expires_in"}
 --   POST   /locks/NAME/refresh   the same
 --   DELETE /locks/NAME           {"holder", "claim"}          200 {}
+--   POST   /locks/batch          {"asked": [{"op", "name", …}, …]}   200 {"answers": [{"status", …}, …]}
 --
 -- Usage: crown-lua lease_server.lua PORT [SIT_OUT_SECONDS]
 local crown = require "crown"
@@ -46,19 +47,38 @@ end
 
 local function route(method, path)
   local name, verb = path:match "^/locks/([^/]+)/?(%l*)$"
+  name = name and name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
   if method == "DELETE" and name and verb == "" then return name, verbs.release end
   if method == "POST" and name and (verb == "claim" or verb == "refresh") then return name, verbs[verb] end
 end
 
-local function answer(method, path, body)
-  local name, verb = route(method, path)
-  if not verb then return 404, { error = "there are /locks/NAME/claim, /locks/NAME/refresh and /locks/NAME" } end
-  local fine, asked = pcall(crown.json.decode, body)
-  if not fine or type(asked) ~= "table" or type(asked.holder) ~= "string" or type(asked.claim) ~= "number" then
+local function decide(name, verb, asked)
+  if type(asked) ~= "table" or type(asked.holder) ~= "string" or type(asked.claim) ~= "number" then
     return 400, { error = "holder and claim expected" }
   end
   asked.ttl = math.max(0.5, math.min(3600, tonumber(asked.ttl) or 15))
   return verb(lease_of(name), asked, crown.now())
+end
+
+local function decide_all(list)
+  local answers = {}
+  for i, asked in ipairs(list) do
+    local verb = type(asked) == "table" and verbs[asked.op]
+    local status, value = 404, { error = "claim, refresh or release" }
+    if verb then status, value = decide(tostring(asked.name), verb, asked) end
+    value.status = status
+    answers[i] = value
+  end
+  return 200, { answers = answers }
+end
+
+local function answer(method, path, body)
+  local fine, asked = pcall(crown.json.decode, body)
+  if not fine then return 400, { error = "JSON expected" } end
+  if method == "POST" and path == "/locks/batch" and type(asked.asked) == "table" then return decide_all(asked.asked) end
+  local name, verb = route(method, path)
+  if not verb then return 404, { error = "there are /locks/NAME/claim, /locks/NAME/refresh and /locks/NAME" } end
+  return decide(name, verb, asked)
 end
 
 -- One request of HTTP/1.1: the request line, headers, as many bytes as they say.
