@@ -97,20 +97,31 @@ local function leave(self)
   if place then self.session:leave(place) end
 end
 
--- Puts our key where it is not there yet, and looks who is first, in one step.
+-- Our key, by the answer to its put: it bears the revision of that, unless an earlier put, whose answer was lost, has made it.
+local function made(place, answer, header)
+  local before = answer.response_put and answer.response_put.prev_kv
+  return { key = place.encoded, create_revision = before and before.create_revision or header.revision }
+end
+
+-- Puts our key where it is not there yet, and looks who is first, in one step. @return our key and the first; or nil, message,
+-- code
 local function look(self)
   local place = self.place
-  local own = { request_range = { key = place.encoded, keys_only = true } }
-  if place.since then return self.session.batch:ask { own, first(self) } end
-  local put = { request_put = { key = place.encoded, value = base64.encode(self.node), lease = place.lease } }
+  if place.since then
+    local own = { request_range = { key = place.encoded, keys_only = true } }
+    local answers, header, code = self.session.batch:ask { own, first(self) }
+    if not answers then return nil, header, code end
+    return { key_of(answers[1]), key_of(answers[2]) }, header
+  end
+  local put = { request_put = { key = place.encoded, value = base64.encode(self.node), lease = place.lease, prev_kv = true } }
   local function wanted() -- else it is not even put
     place.written = not place.left
     return place.written
   end
-  local answers, header, code = self.session.batch:ask({ put, own, first(self) }, wanted)
+  local answers, header, code = self.session.batch:ask({ put, first(self) }, wanted)
   if not answers then return nil, header, code end
   place.since = core.now()
-  return { answers[2], answers[3] }, header
+  return { made(place, answers[1], header), key_of(answers[2]) }, header
 end
 
 local function before(revision)
@@ -165,8 +176,8 @@ function Etcd:claim()
     return nil, problem, code
   end
   local known = session.trust.at
-  local answers, header, why = look(self)
-  if not answers then
+  local found, header, why = look(self)
+  if not found then
     if why == "store" then session.claims:ask() end -- perhaps the lease has ended
     return nil, header, why
   end
@@ -174,7 +185,7 @@ function Etcd:claim()
     leave(self)
     return session.trust:denial()
   end
-  local own, leader = key_of(answers[1]), key_of(answers[2])
+  local own, leader = found[1], found[2]
   if not own or not leader then
     leave(self)
     return nil, "our key has gone while we were in the queue", "store"

@@ -37,6 +37,25 @@ describe("the oracle on etcd", function()
     return players[#players]
   end
 
+  it("goes by the revision that made its key, also where it was told of it only when it put it again", function()
+    local one = candidate "one"
+    local batch = one.state.session.batch
+    local ask = batch.ask
+    batch.ask = function(self, ops, wanted)
+      batch.ask = nil
+      ask(self, ops, wanted)
+      return nil, "the answer is lost", "closed"
+    end
+    assert.equal("unknown", one:claim()[1])
+    local verdict = one:claim()
+    assert.equal("granted", verdict[1])
+    local listed
+    for _, found in ipairs(assert(etcd.list { url = server.url })) do
+      if found.name == "e-" .. serial then listed = found.epoch end
+    end
+    assert.equal(listed, verdict[4])
+  end)
+
   it("tells a follower who leads, in which epoch: the revision of the leader's key", function()
     local one, two = candidate "one", candidate "two"
     local won = one:claim()

@@ -7,18 +7,24 @@ local Batch = {}
 Batch.__index = Batch
 
 local WINDOW = 0.002 -- seconds that a question waits for company
-local MOST = 100     -- in one transaction: etcd takes 128
+local MOST = 60 -- of them in one transaction, of two operations at most: etcd takes 128
 
+-- Each has as many answers as it has operations, in their order.
 local function settle(answer, asked)
-  for i, one in ipairs(asked) do
-    local there = answer.responses and answer.responses[i] and answer.responses[i].response_txn
-    if there then one.answer:resolve(there.responses or {}, answer.header or {}) end
+  local at, answers = 0, answer.responses or {}
+  for _, one in ipairs(asked) do
+    local own = {}
+    for i = 1, #one.ops do own[i] = answers[at + i] end
+    at = at + #one.ops
+    if #own == #one.ops then one.answer:resolve(own, answer.header or {}) end
   end
 end
 
 local function ask(client, asked)
   local ops = {}
-  for i, one in ipairs(asked) do ops[i] = { request_txn = { success = one.ops } } end
+  for _, one in ipairs(asked) do
+    for _, op in ipairs(one.ops) do ops[#ops + 1] = op end
+  end
   local answer, problem, code = client:ask("/v3/kv/txn", { success = ops })
   if answer then return settle(answer, asked) end
   if code == "store" and #asked > 1 then -- what is refused to one of them is refused to all
@@ -37,7 +43,7 @@ function Batch.new(client)
 end
 
 --- Asks; all operations count together, in their order.
--- @tparam table ops operations of a transaction, as the gateway has them
+-- @tparam table ops one or two operations of a transaction, as the gateway has them
 -- @tparam[opt] function wanted asked right before they are sent: whether anybody still waits
 -- @treturn table the answers, one an operation; or nil
 -- @treturn table the header of the transaction; or message, code
