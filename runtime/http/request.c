@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/plain_file.h"
 #include "base/redact.h"
 #include "http/curl.h"
 #include "http/hosts.h"
@@ -255,6 +256,10 @@ static int start(struct http_request *request, const struct http_options *option
 {
     struct transfers *transfers = transfers_of(request->loop, err);
     if (transfers == NULL)
+        return -1;
+    if (plain_file_check("http: the file of authorities", options->ca, err) < 0 ||
+        plain_file_check("http: the certificate", options->cert, err) < 0 ||
+        plain_file_check("http: the key", options->key, err) < 0)
         return -1;
     if (!is_method(options->method))
         return error_set(err, ERROR_USAGE, "http: the method is none");

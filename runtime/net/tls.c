@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/plain_file.h"
 
 #define SYSTEM_CERTIFICATES_NS (3600 * NS_PER_S)
 
@@ -67,13 +68,17 @@ static int trust_system(SSL_CTX *ctx)
 static int load_certificates(SSL_CTX *ctx, const struct tls_options *options,
                              struct crown_error *err)
 {
+    const char *key = options->key != NULL ? options->key : options->cert;
+    if (plain_file_check("tls: the file of authorities", options->ca, err) < 0 ||
+        plain_file_check("tls: the certificate", options->cert, err) < 0 ||
+        plain_file_check("tls: the key", key, err) < 0)
+        return -1;
     if (options->ca != NULL && SSL_CTX_load_verify_file(ctx, options->ca) != 1)
         return tls_error(NULL, options->ca, err);
     if (options->ca == NULL && !options->server && trust_system(ctx) < 0)
         return tls_error(NULL, "load the system's certificates", err);
     if (options->cert != NULL && SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
         return tls_error(NULL, options->cert, err);
-    const char *key = options->key != NULL ? options->key : options->cert;
     if (key != NULL && SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
         return tls_error(NULL, key, err);
     return 0;

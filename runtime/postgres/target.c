@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/address.h"
+#include "base/plain_file.h"
 #include "base/redact.h"
 
 /* A value that no sslmode has: libpq takes in all options, then stops at it, before any network.
@@ -124,16 +124,12 @@ static int split(const char *url, const PQconninfoOption *options, struct postgr
 static int check_service_file(struct crown_error *err)
 {
     char path[PATH_MAX];
-    struct stat found;
     const char *named = getenv("PGSERVICEFILE"), *home = getenv("HOME");
     if (named == NULL)
         (void)snprintf(path, sizeof(path), "%s/.pg_service.conf", home != NULL ? home : "");
     else
         (void)snprintf(path, sizeof(path), "%s", named);
-    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
-        return error_set(err, ERROR_USAGE, "postgres: the service file %.200s is no plain file",
-                         path);
-    return 0;
+    return plain_file_check("postgres: the service file", path, err);
 }
 
 int postgres_targets_read(const char *url, struct postgres_targets *targets,

@@ -4,6 +4,7 @@
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
+local files = require "crown.core.files"
 local read_file = require "crown.text.read_file"
 
 local login = {}
@@ -12,6 +13,12 @@ local BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 local VALUES = {}
 for i = 1, 32 do VALUES[BASE32:byte(i)] = i - 1 end
+
+-- Whoever opens a pipe waits for somebody to write to it.
+local function read_plain(path)
+  if files.kind(path) == "other" then return nil, path .. " is no plain file" end
+  return read_file(path)
+end
 
 local function decode_base32(text)
   return base64.decode_bits(text, VALUES, 5)
@@ -70,7 +77,7 @@ local function sign(words, secret, nonce)
 end
 
 local function from_credentials(words, path, nonce)
-  local text, problem = read_file(path)
+  local text, problem = read_plain(path)
   if not text then return nil, "credentials: " .. problem end
   local jwt = text:match "BEGIN NATS USER JWT%-+%s+(%S+)"
   local seed = text:match "BEGIN USER NKEY SEED%-+%s+(%S+)"
@@ -84,7 +91,7 @@ local function from_credentials(words, path, nonce)
 end
 
 local function from_seed(words, path, nonce)
-  local text, problem = read_file(path)
+  local text, problem = read_plain(path)
   if not text then return nil, "nkey: " .. problem end
   local secret
   secret, problem = read_seed(text)
