@@ -58,8 +58,8 @@ end)
 describe("a Redis server that answers its script in a way of its own", function()
   local GREETING = "hear INFO\nsay $22\\r\\nmaster_replid:abcdef01\\r\\n\nhear ROLE\nsay *1\\r\\n$6\\r\\nmaster\\r\\n\nhear SCRIPT\n"
     .. "say +0123\\r\\n\nhear EVALSHA\nsay "
-  for what, answer in pairs { ["a number"] = ":5", ["too few"] = "*1\\r\\n:5", ["numbers"] = "*2\\r\\n:5\\r\\n:5",
-    ["half a denial"] = "*2\\r\\n*1\\r\\n:0\\r\\n:4000" } do
+  for what, answer in pairs { ["a number"] = ":5", ["too few"] = "*1\\r\\n:5", ["numbers"] = "*3\\r\\n:5\\r\\n:5\\r\\n:5",
+    ["half a denial"] = "*3\\r\\n*1\\r\\n:0\\r\\n:4000\\r\\n:5" } do
     it("is refused in words: " .. what, function()
       local server = Hostile.start(GREETING .. answer .. "\\r\\n")
       local app = run { redis = server }
