@@ -11,6 +11,7 @@ local hex = require "crown.text.hex"
 local past = require "crown.election.history"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
+local Pace = require "crown.election.pace"
 local schema = require "crown.check.schema"
 local settings = require "crown.election.settings"
 local Term = require "crown.election.term"
@@ -42,6 +43,9 @@ end
 -- A follower asks again before the end of a lease that is longer than any here: a slip in an oracle's units must not mean
 -- nobody for days. What a store that may have forgotten makes everybody wait is waited for.
 function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
+  if self.pace and word == "granted" then self.pace:won() end
+  local again = self.pace and word == "denied" and not amnesia and self.pace:again(expires_in)
+  if again then return word, nil, node, epoch, amnesia, again, ... end
   local most_wait = self.common.most_wait
   if word ~= "denied" or amnesia or not expires_in or expires_in <= most_wait then
     return word, expires_in, node, epoch, amnesia, retry_in, ...
@@ -58,6 +62,8 @@ end
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument, epoch)
   local module, state = self.common.module, self.state
+  local left = kind == "claim" and self.pace and self.pace:left()
+  if left then return "denied", nil, nil, nil, false, left end
   if kind == "claim" then return self:bound(kind, oracle.verdict("claim", module.claim(state))) end
   if kind == "refresh" then return self:bound(kind, oracle.verdict("refresh", module.refresh(state))) end
   if kind == "info" then
@@ -204,7 +210,7 @@ local function elect(given)
     usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
       .. "its own: node = 'w2'", where)
   end
-  local module, oracle_options, word = oracle.find(where, checked.oracle or settings.oracle)
+  local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
   local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
   local spec = make_spec(where, checked, word, module, prepared)
   local self = setmetatable({ name = checked.name }, Election) -- no more than four fields: a fifth doubles the table
@@ -216,6 +222,7 @@ local function elect(given)
     opts.send = function() end -- a message makes an oracle claim
   end
   settings.ttl_of[checked.name] = ttl
+  self.pace = Pace.new(where, checked, pace) -- a fifth field, of those that ask for it
   self.state = oracle.init(where, word, module, opts)
   declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end

@@ -18,15 +18,6 @@ local CHORIAS_TTL, DEFAULT_TTL = 60, 10
 local LEAST_TTL, MOST_TTL = 1, 3600
 local BUSY = 1 -- seconds until a claim that found no room comes again
 
-local BACKOFFS = {
-  five_sec = { 0.5, 0.7, 0.9, 1.1, 1.4, 2, 3, 4, 5 },
-  twenty_sec = { 0.5, 1, 2, 4, 7, 11, 15, 20 },
-}
-
-local function check_backoff(backoff)
-  if type(backoff) == "string" and not BACKOFFS[backoff] then return "must be five_sec, twenty_sec, or a list of seconds" end
-end
-
 local RULES = {
   url = { type = "string", default = "nats://127.0.0.1:4222" },
   bucket = { type = "string", match = "^[%w_-]+$", match_words = "letters, digits, '_' and '-'" },
@@ -34,8 +25,6 @@ local RULES = {
   refresh = { type = "number", above = 0, most = MOST_TTL },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
-  splay = { type = "number", least = 0, most = 3600, default = 0 },
-  backoff = { type = { "string", "table" }, check = check_backoff },
   cool_down = { type = "number", least = 0, most = 3600 },
   replicas = { type = "number", integer = true, least = 1, most = 5, default = 1 },
   storage = { type = "string", values = { "file", "memory" }, default = "file" },
@@ -89,10 +78,9 @@ function Nats.init(opts)
   token, problem = candidate.enter(("nats %s %s"):format(checked.url, checked.bucket), key, opts)
   if not token then return nil, problem end
   local cool_down = checked.cool_down or (checked.bucket == CHORIAS and delay or 0)
-  local backoff = type(checked.backoff) == "string" and BACKOFFS[checked.backoff] or checked.backoff
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
-    delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send, backoff = backoff,
-    tries = 0, cool_down = cool_down, splay = checked.splay, seen_at = nil, number = 0 }, Nats)
+    delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
+    cool_down = cool_down, seen_at = nil, number = 0 }, Nats)
   bucket:join(self.key, function(...) self:heard(...) end)
   return self
 end
@@ -132,19 +120,11 @@ local function headers_of(self)
   return { ["Crown-Token"] = self.token, ["Crown-Epoch"] = ("%d"):format(self.epoch or 0) }
 end
 
--- Seconds until the next campaign where the user chose: then it is not the end of the lease that is waited for.
-local function retry_in(self, left)
-  if not self.backoff then return nil end
-  self.tries = math.min(self.tries + 1, #self.backoff)
-  return math.min(left, self.backoff[self.tries])
-end
-
 local function denied(self, last)
   local left = self.seen_at and self.ttl - (core.now() - self.seen_at)
   if not self.seen_at or left <= 0 then self.seen_at, left = self.seen_at or core.now(), left and 0.1 or self.ttl end
-  local retry = retry_in(self, left)
   return false, { node = last and last.data or nil, epoch = last and last.headers["crown-token"] and epoch_of(last) or nil,
-    expires_in = not retry and left or nil, retry_in = retry }
+    expires_in = left }
 end
 
 -- Creates the key, or writes over the mark that it was deleted.
@@ -166,16 +146,7 @@ local function grant(self, delay)
   return true, delay, { ttl = self.ttl, epoch = self.epoch }
 end
 
--- A claim that slept would be given up: the first campaign is put off instead.
-local function splayed(self)
-  self.campaign_at = self.campaign_at or core.now() + math.random() * self.splay
-  local left = self.campaign_at - core.now()
-  if left > 0 then return { retry_in = left } end
-end
-
 function Nats:claim()
-  local later = self.splay > 0 and splayed(self)
-  if later then return false, later end
   local fine, problem, code = fit(self)
   if not fine then return nil, problem, code end
   if self.cooling then return self:cool() end
@@ -191,7 +162,7 @@ function Nats:claim()
     self.bucket:delete(self.key, revision)
     return self.bucket.trust:denial()
   end
-  self.revision, self.epoch, self.tries = revision, revision, 0
+  self.revision, self.epoch = revision, revision
   if self.cool_down > 0 then
     self.cooling = core.now() + self.cool_down
     return self:cool()

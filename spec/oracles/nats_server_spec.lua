@@ -128,30 +128,6 @@ describe("a NATS server", function()
     eventually(function() return two:message() == "freed" end, 30)
   end)
 
-  it("is campaigned in after the splay, also one that is longer than a call may take", function()
-    local given = { name = "splayed", node = "one", url = settled "SPLAY" and server.url .. "/SPLAY", ttl = 2 }
-    given.splay = 3600
-    local at, verdict = crown.now(), Player.new(kv, given):claim()
-    assert.is_true(crown.now() - at < 5)
-    assert.equal("denied", verdict[1])
-    assert.is_true(verdict[6] > 0 and verdict[6] <= 3600)
-    given.splay = 0.2
-    local soon = Player.new(kv, given)
-    eventually(function() return soon:claim()[1] == "granted" end)
-  end)
-
-  it("is campaigned in at the user's pace by a standby candidate", function()
-    local one = settled "PACE"
-    local paced = Player.new(kv, { name = "x", node = "three", url = server.url .. "/PACE", backoff = { 0.2, 0.4 } })
-    for _, wait in ipairs { 0.2, 0.4, 0.4 } do
-      assert.equal("granted", one:refresh()[1])
-      local verdict = paced:claim()
-      assert.equal("denied", verdict[1])
-      assert.is_nil(verdict[2])
-      assert.equal(wait, verdict[6])
-    end
-  end)
-
   it("lets a leader be evicted whose name has dots", function()
     settled "DOTS"
     local one = Player.new(kv, { name = "a.b.c", node = "one", url = server.url .. "/DOTS" })

@@ -182,13 +182,6 @@ describe("the oracle on a NATS bucket", function()
     assert.is_true(crown.now() - at >= 0.6)
   end)
 
-  it("has backoff policies for standby candidates", function()
-    local one, two = candidate "one", candidate("two", { backoff = "five_sec" })
-    one:claim()
-    assert.equal(0.5, two:claim()[6])
-    assert.equal(0.7, two:claim()[6])
-  end)
-
   it("evicts, lists and describes the bucket, from the command line", function()
     local one = candidate "one"
     local epoch = one:claim()[4]

@@ -1,6 +1,7 @@
 --- Finds an oracle, checks it, and makes what its functions return into verdicts that the C side reads.
 -- @module crown.election.contract
 
+local Pace = require "crown.election.pace"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
 
@@ -53,6 +54,7 @@ end
 -- @treturn table the module
 -- @treturn table its options
 -- @treturn string the word that events use for it
+-- @treturn table what stood there of the candidate's pace: see crown.election.pace; or nil
 function oracle.find(where, given)
   local options, name = {}, nil
   if type(given) == "table" and given[1] ~= nil then
@@ -74,7 +76,10 @@ function oracle.find(where, given)
     options = from_url
   end
   name = name or given
-  return check_module(where, name, load_module(where, name)), options, word_for(name)
+  local word = word_for(name)
+  local module = check_module(where, name, load_module(where, name))
+  local is_own = package.loaded["crown.oracles." .. word] == module -- another's options are its own
+  return module, options, word, is_own and Pace.take(options) or nil
 end
 
 --- Calls an oracle's init.

@@ -62,6 +62,8 @@ options.election = {
   handlers = { type = { "string", "table" } },
   claim_delay = { type = "number", least = 0, most = 86400, default = 0 },
   retry = { type = "number", above = 0, most = 86400, default = 1 },
+  backoff = { type = { "string", "table" } },
+  splay = { type = "number", least = 0, most = 3600 },
   monitor_leader = { type = "boolean", default = true },
   lease = { type = "number", above = 0, most = 31536000 },
   cool_down = { type = "number", least = 0, most = 86400, default = 0 },

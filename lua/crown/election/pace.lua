@@ -1,0 +1,84 @@
+--- How often a candidate that follows asks again: the election's options `splay` and `backoff`, on every oracle.
+-- @module crown.election.pace
+
+local core = require "crown.core"
+local url = require "crown.text.url"
+local usage = require "crown.check.usage"
+
+local Pace = {}
+Pace.__index = Pace
+
+local NAMES = { backoff = true, splay = true }
+
+-- Seconds between the tries of a candidate that follows; the last goes on.
+local BACKOFFS = {
+  five_sec = { 0.5, 0.7, 0.9, 1.1, 1.4, 2, 3, 4, 5 },
+  twenty_sec = { 0.5, 1, 2, 4, 7, 11, 15, 20 },
+}
+
+--- What is wrong with a backoff.
+-- @param backoff
+-- @treturn string words to follow its name, or nil
+function Pace.problem(backoff)
+  local words = "must be five_sec, twenty_sec, or a list of seconds"
+  if type(backoff) == "string" then return not BACKOFFS[backoff] and words or nil end
+  if type(backoff) ~= "table" or #backoff == 0 then return words end
+  for _, seconds in ipairs(backoff) do
+    if type(seconds) ~= "number" or not (seconds > 0 and seconds < math.huge) then return words end
+  end
+end
+
+--- Takes these options out of an oracle's, where they may stand too: as in a URL.
+-- @tparam table options of the oracle
+-- @treturn table what was there: `backoff`, `splay`
+function Pace.take(options)
+  local taken = {}
+  for name in pairs(NAMES) do taken[name], options[name] = options[name], nil end
+  if next(taken) and options.url then options.url = url.without(options.url, NAMES) end
+  return taken
+end
+
+--- The pace of one candidate.
+-- @string where how messages name the election
+-- @tparam table checked the election's options
+-- @tparam table given what stood among the oracle's
+-- @treturn Pace nil where it is not asked for
+function Pace.new(where, checked, given)
+  local backoff, splay = checked.backoff, checked.splay
+  given = given or {}
+  if backoff == nil then backoff = given.backoff end
+  if splay == nil then splay = given.splay or 0 end
+  local problem = backoff ~= nil and Pace.problem(backoff)
+  if problem then usage.error("%s: backoff %s", where, problem) end
+  if type(splay) ~= "number" or not (splay >= 0 and splay <= 3600) then
+    usage.error("%s: splay must be 0 to 3600 seconds", where)
+  end
+  if backoff == nil and splay == 0 then return nil end
+  return setmetatable({ delays = type(backoff) == "string" and BACKOFFS[backoff] or backoff, splay = splay, tries = 0 }, Pace)
+end
+
+--- Seconds until the first claim: it is put off, since a claim that slept would be given up.
+-- @treturn number or nil
+function Pace:left()
+  if self.splay == 0 then return nil end
+  self.first_at = self.first_at or core.now() + math.random() * self.splay
+  local left = self.first_at - core.now()
+  if left > 0 then return left end
+  self.splay = 0
+end
+
+--- Seconds after which a candidate that was denied asks again, where the user chose; no later than at the lease's end.
+-- @number[opt] expires_in until the lease ends
+-- @treturn number or nil
+function Pace:again(expires_in)
+  if not self.delays then return nil end
+  self.tries = math.min(self.tries + 1, #self.delays)
+  return math.min(expires_in or math.huge, self.delays[self.tries])
+end
+
+--- The candidate leads: the next time it begins anew.
+function Pace:won()
+  self.tries = 0
+end
+
+return Pace
