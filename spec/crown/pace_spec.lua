@@ -1,5 +1,4 @@
 -- The options splay and backoff: how soon a candidate asks first, and how often while it follows; on every oracle.
-local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Pace = require "crown.election.pace"
 local run = require "support.run"
