@@ -16,7 +16,7 @@ Nats.__index = Nats
 local CHORIAS = "CHORIA_LEADER_ELECTION"
 local CHORIAS_TTL, DEFAULT_TTL = 60, 10
 local LEAST_TTL, MOST_TTL = 1, 3600
-local BUSY = 1 -- seconds until a claim that found no room comes again
+local BUSY, APART = 1, 5 -- seconds until a claim that found no room comes again; among thousands longer
 
 local RULES = {
   url = { type = "string", default = "nats://127.0.0.1:4222" },
@@ -153,7 +153,7 @@ function Nats:claim()
   if self.bucket.trust:left() > 0 then return self.bucket.trust:denial() end
   self.epoch = nil
   local revision, last, why = create(self)
-  if why == "busy" then return false, { retry_in = BUSY + candidate.apart() } end -- thousands claim: nothing was written
+  if why == "busy" then return false, { retry_in = BUSY * (1 + APART * candidate.apart()) } end -- nothing was written
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
   fine, problem, code = self.bucket.looks:ask(self.bucket.timeout)
