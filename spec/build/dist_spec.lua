@@ -4,21 +4,32 @@ local read_file = require "crown.text.read_file"
 local run = require "support.run"
 
 local function make_dist()
-  local result = assert(crown.exec({ "make", "-s", "dist" }, { timeout = 60 }))
+  local result = assert(crown.exec({ "make", "-s", "dist" }, { timeout = 300 }))
   assert.equal(0, result.code, result.stderr)
   return result.stdout
 end
 
 describe("a release", function()
+  local first
+
+  setup(function() first = make_dist() end)
+
   it("is the same tarball whenever it is made of one commit", function()
-    local first = make_dist()
     crown.sleep(1.1) -- a time stamp would be another one
     assert.equal(first, make_dist())
+  end)
+
+  it("holds the documentation as a site that needs no network", function()
+    local listed = assert(crown.exec({ "sh", "-c", "tar -tzf build/crown-lua-*.tar.gz" }, { timeout = 60 })).stdout
+    for _, path in ipairs { "Makefile", "debian/rules", "site/index.html", "site/install.html", "site/api/index.html" } do
+      assert.matches("\ncrown%-lua%-[%d.]+/" .. path:gsub("%p", "%%%0") .. "\n", listed)
+    end
+    assert.is_nil(listed:find "\ncrown%-lua%-[%d.]+/build/")
   end)
 
   it("bears the version that the program says", function()
     local version = read_file("Makefile"):match "\nVERSION := (%S+)"
     assert.equal("crown-lua " .. version .. "\n", run({ "--version" }).stdout)
-    assert.matches("crown%-lua%-" .. version:gsub("%p", "%%%0") .. "%.tar%.gz", make_dist())
+    assert.matches("crown%-lua%-" .. version:gsub("%p", "%%%0") .. "%.tar%.gz", first)
   end)
 end)

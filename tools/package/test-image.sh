@@ -25,10 +25,10 @@ more=$(($(size) - base))
 echo "  $more MB beyond the base of $base MB"
 [ $more -le 25 ] || fail "that is more than 25 MB"
 
-# Starts it as a container would: `container COMMAND...`, in the background as process $pid of this machine.
+# Becomes a container that runs the program with these words; `background` starts one as process $pid of this machine.
 container() {
     # shellcheck disable=SC2016 # expanded by the inner shell
-    unshare --mount --pid --fork --kill-child --ipc --uts bash -euc '
+    exec unshare --mount --pid --fork --kill-child --ipc --uts bash -euc '
         root=$1; shift
         mount --bind "$root" "$root"; cd "$root"
         mount -t proc proc proc; mount --rbind /dev dev
@@ -36,7 +36,7 @@ container() {
         mkdir run/crown-lua; chown 65532:65532 run/crown-lua
         mount -o remount,bind,ro "$root"
         exec env -i PATH=/usr/bin:/bin CROWN_DIRECTORY=/run/crown-lua CROWN_NODE=pod \
-            setpriv --no-new-privs --bounding-set -all,+sys_chroot,+setuid,+setgid --inh-caps -all chroot --userspec=65532:65532 . crown-lua "$@"
+            setpriv --no-new-privs --bounding-set -all,+sys_chroot,+setuid,+setgid --inh-caps -all /usr/sbin/chroot --userspec=65532:65532 . crown-lua "$@"
         ' container "$root" "$@"
 }
 background() {
@@ -61,7 +61,7 @@ no_zombies() { ! ps -o stat= -p "$(pgrep --ns "$pid" --nslist pid | tr '\n' ',')
 
 code=0
 # shellcheck disable=SC2016 # expanded in there
-container run --once job -- sh -c 'test $(id -u) = 65532 && ! touch /x 2>/dev/null && exit 7' >"$work/log" 2>&1 || code=$?
+(container run --once job -- sh -c 'test $(id -u) = 65532 && ! touch /x 2>/dev/null && exit 7') >"$work/log" 2>&1 || code=$?
 [ "$code" = 7 ] || fail "a command's exit code 7 became $code"
 echo "  as nobody, with a read-only root, it ends with its command's exit code"
 
@@ -77,11 +77,11 @@ echo "  SIGTERM to process 1 ends the worker in order, and the program with $cod
 # shellcheck disable=SC2016 # expanded in there
 background run --restart permanent job -- sh -c 'for i in 1 2 3 4 5; do (setsid sleep 0.0$i &); done; setsid sleep 12345 & echo leads; sleep 54321'
 within 30 said leads
-within 30 below 'sleep 12345'
-first=$(below 'sleep 12345')
+within 30 below '^sleep 12345$'
+first=$(below '^sleep 12345$')
 within 30 no_zombies
-kill -KILL "$(below 'sleep 54321')"
-replaced() { [ "$(below 'sleep 12345')" != "$first" ] && [ "$(below 'sleep 12345' | wc -l)" = 1 ]; }
+kill -KILL "$(below '^sleep 54321$')"
+replaced() { [ "$(below '^sleep 12345$')" != "$first" ] && [ "$(below '^sleep 12345$' | wc -l)" = 1 ]; }
 within 30 replaced
 echo "  it reaps orphans, and kills what a dead worker has left before the next one starts"
 kill -TERM "$pid"

@@ -84,7 +84,7 @@ done
 in_order pg || fail "two led at once"
 in_order file || fail "two led at once"
 say "an upgrade hands over in order: the other machine leads in epoch $(tail -1 pg.ticks | cut -d' ' -f2)"
-CROWN_ORACLE=$url crown-lua evict pg >/dev/null
+CROWN_ORACLE=$url crown-lua evict --force pg >/dev/null
 within 60 led_by pg one
 in_order pg || fail "two led at once"
 say "the new version leads after the old one, in epoch $(tail -1 pg.ticks | cut -d' ' -f2)"
