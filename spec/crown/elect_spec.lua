@@ -54,6 +54,8 @@ describe("crown.elect", function()
       { "an option out of range", { name = "x", retry = 0 }, "retry must be more than 0" },
       { "an oracle that is not there", { name = "x", oracle = "nosuch" }, "oracle 'nosuch' is neither" },
       { "an oracle that lacks a function", { name = "x", oracle = { init = print } }, "lacks the function claim" },
+      { "an oracle with a name where a function may be", { name = "x", oracle = { init = print, claim = print, refresh = print,
+        abdicate = "release" } }, "abdicate must be a function, not a string" },
       { "a URL of an unknown scheme", { name = "x", oracle = "fil:x" }, "did you mean 'file'" },
       { "an empty command", { name = "x", oracle = "memory:", child = {} }, "either a command" },
       { "a command with a number in it", { name = "x", oracle = "memory:", child = { "sleep", 5 } }, "command%[2%] must be a string" },
