@@ -26,7 +26,7 @@ local RULES = {
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
   cool_down = { type = "number", least = 0, most = 3600 },
-  replicas = { type = "number", integer = true, least = 1, most = 5, default = 1 },
+  replicas = { type = "number", integer = true, least = 1, most = 5 },
   storage = { type = "string", values = { "file", "memory" }, default = "file" },
 }
 -- What the client reads from the URL.
@@ -54,6 +54,7 @@ local function check(opts)
   if not checked.bucket:match(rule.match) then
     usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
   end
+  if checked.bucket ~= CHORIAS then checked.replicas = checked.replicas or 1 end
   return checked
 end
 
@@ -261,9 +262,10 @@ end
 -- @treturn table an array of texts
 function Nats.warnings(self)
   if self.bucket.name ~= CHORIAS then return {} end
-  return { ("where the bucket %s has to be made, it gets a TTL of %g s and %d replica%s; Choria's broker makes it with as many "
-    .. "replicas as the cluster has servers: replicas=3"):format(CHORIAS, self.ttl, self.bucket.options.replicas,
-    self.bucket.options.replicas == 1 and "" or "s") }
+  local replicas = self.bucket.options.replicas
+  return { ("where the bucket %s has to be made, it gets a TTL of %g s and %s; Choria's broker makes it as its own settings say")
+    :format(CHORIAS, self.ttl, replicas and ("%d replica%s"):format(replicas, replicas == 1 and "" or "s")
+      or "as many replicas as the cluster then has servers, 5 at most") }
 end
 
 --- Elections in the bucket.

@@ -102,6 +102,28 @@ describe("a NATS server", function()
     for _, each in ipairs(servers) do each:destroy() end
   end)
 
+  -- Choria's broker makes it so.
+  it("keeps Choria's bucket, where it has to be made, on every server of its cluster", function()
+    local servers = Nats.cluster(3)
+    local hosts = {}
+    for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
+    local url = "nats://" .. table.concat(hosts, ",")
+    local options = { name = "x", node = "one", url = url .. "/B", ttl = 20, timeout = 2, replicas = 3 }
+    local other = Player.new(kv, options)
+    eventually(function() return other:claim()[5] end, 20) -- all three servers have met
+    local made = {}
+    local candidates = {}
+    for i, node in ipairs { "one", "two" } do -- both find no bucket
+      candidates[i] = Player.new(kv, { name = "x", node = node, url = url .. ("/CHORIA_LEADER_ELECTION"):rep(i - 1), timeout = 5 })
+      crown.spawn(function() made[i] = candidates[i]:claim() end)
+    end
+    eventually(function() return made[1] and made[2] end, 30)
+    assert.same({ { "denied", true }, { "denied", true } }, { { made[1][1], made[1][5] }, { made[2][1], made[2][5] } })
+    local info = candidates[1].state.bucket:info()
+    assert.same({ 3, 60 }, { info.replicas, info.ttl })
+    for _, each in ipairs(servers) do each:destroy() end
+  end)
+
   it("is one of several: another one is asked when one does not answer", function()
     server = Nats.start()
     let_in(("nats://127.0.0.1:1,127.0.0.1:%d/B"):format(server.port))

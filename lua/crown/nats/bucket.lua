@@ -14,7 +14,9 @@ local Bucket = {}
 Bucket.__index = Bucket
 
 local NS = 1e9
-local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
+local WRONG_REVISION, NO_STREAM, NO_MESSAGE, NAME_IN_USE = 10071, 10059, 10037, 10058
+local NO_PEERS, NO_CLUSTER = 10005, 10074 -- more replicas were asked for than the cluster has servers; than a single one keeps
+local MOST_REPLICAS = 5
 local LOOK_WINDOW = 0.002 -- seconds in which those gather who want to know whether the bucket is what it was
 local HEARTBEAT = 5 -- seconds between two signs of life of a watch
 
@@ -53,8 +55,8 @@ end
 
 --- The bucket; the first election in it makes it.
 -- @string url
--- @tparam table options `bucket`, `timeout`, `ttl`, `replicas`, `storage`; `check(name, info)` → true, or nil and a message where
--- the bucket will not do
+-- @tparam table options `bucket`, `timeout`, `ttl`, `storage`; `replicas`, nil for as many as the cluster has servers;
+-- `check(name, info)` → true, or nil and a message where the bucket will not do
 -- @treturn Bucket or nil and a message
 function Bucket.at(url, options)
   local parsed, problem = nats_url.parse(url)
@@ -74,12 +76,25 @@ function Bucket.at(url, options)
   return self
 end
 
-local function make(self)
+local function make_with(self, replicas)
   local ttl = self.options.ttl
   return api(self, "STREAM.CREATE." .. self.stream, { name = self.stream, subjects = { "$KV." .. self.name .. ".>" },
     max_msgs_per_subject = 1, discard = "new", max_age = ttl * NS, duplicate_window = math.min(ttl, 120) * NS,
-    storage = self.options.storage, num_replicas = self.options.replicas, retention = "limits", max_consumers = -1,
+    storage = self.options.storage, num_replicas = replicas, retention = "limits", max_consumers = -1,
     max_msgs = -1, max_bytes = -1, max_msg_size = -1, allow_rollup_hdrs = true, deny_delete = true })
+end
+
+-- Where no number of replicas is given, the servers themselves say how many they have room for. A bucket that another candidate
+-- has made meanwhile is taken as it is.
+local function make(self)
+  local replicas = self.options.replicas or MOST_REPLICAS
+  local answer, problem, code = make_with(self, replicas)
+  while not self.options.replicas and replicas > 1 and (code == NO_PEERS or code == NO_CLUSTER) do
+    replicas = code == NO_CLUSTER and 1 or replicas - 1
+    answer, problem, code = make_with(self, replicas)
+  end
+  if code == NAME_IN_USE then return api(self, "STREAM.INFO." .. self.stream) end
+  return answer, problem, code
 end
 
 -- Seconds since year 0 of a time as the server writes it: only the server's own times are ever compared.
