@@ -162,6 +162,7 @@ describe("on this host", function()
     assert.matches("refused", elections().x.failure)
     local terminal = Terminal.start { args = { "status" }, columns = 40, env = { CROWN_DIRECTORY = dir } }
     started[#started + 1] = terminal
+    terminal:shows "1 election, 0 led here"
     terminal:shows "1 whose store gives no answer"
     terminal:shows "no answer"
   end)

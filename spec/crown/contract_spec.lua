@@ -37,6 +37,20 @@ describe("the oracle contract", function()
     assert.same({ "unknown", "no route" }, { contract.verdict("handle_info", nil, "no route") })
   end)
 
+  it("is for functions alone, those that may be missing too", function()
+    local module = { init = print, claim = print, refresh = print }
+    assert.equal(module, (contract.find("x", { module })))
+    for _, name in ipairs { "abdicate", "handle_info", "list", "evict", "timing", "health", "warnings" } do
+      for _, value in ipairs { "text", {}, 7 } do
+        module[name] = value
+        local fine, problem = pcall(contract.find, "x", { module })
+        assert.is_false(fine)
+        assert.matches(("%s must be a function, not a %s"):format(name, type(value)), tostring(problem), 1, true)
+      end
+      module[name] = nil
+    end
+  end)
+
   it("tells a denial from an eviction", function()
     assert.same({ "denied" }, verdict(false))
     assert.same({ "evicted" }, verdict(false, { evicted = true }))

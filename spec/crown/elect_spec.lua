@@ -1,7 +1,10 @@
 local crown = require "crown"
 local elections = require "crown.core.election"
 local promise = require "crown.core.promise"
+local read_file = require "crown.text.read_file"
+local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
+local write_file = require "support.write_file"
 
 local serial = 0
 
@@ -387,6 +390,14 @@ describe("crown.elect", function()
     local _, namespace = elections.explain({ child = { isolation = "pidns" } }, 60, 20)
     assert.is_true(namespace.lead < tree.lead)
     assert.is_true(namespace.kill_at > tree.kill_at)
+  end)
+
+  it("adds what its child writes to the end of the file that is meant", function()
+    local path = tempdir() .. "/output"
+    write_file(path, "what stood there before\n")
+    elect { oracle = "memory:", child = { command = { "echo", "more" }, stdout = path, restart = { policy = "transient" } } }
+    testing.eventually(function() return read_file(path):find "more" end, 20)
+    assert.equal("what stood there before\nmore\n", (read_file(path)))
   end)
 
   describe("stands back for as long as restarts are counted, so that another candidate leads,", function()

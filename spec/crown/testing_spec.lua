@@ -33,6 +33,7 @@ local CORRECT = {
     local l = leases[self.election] or { epoch = 0 } leases[self.election] = l
     if l.token and l.token ~= self.token then return false, { node = l.node, epoch = l.epoch, expires_in = 1 } end
     l.token, l.node, l.epoch, self.mine = self.token, self.node, l.epoch + 1, l.epoch + 1
+    l.send = self.send
     return true, 0.3, { ttl = 1, epoch = l.epoch } end]],
   refresh = [[function M:refresh()
     if self.silent() then return nil, "no answer" end local l = leases[self.election] or {}
@@ -43,8 +44,11 @@ local CORRECT = {
   list = [[function M.list() local found = {}
     for name, l in pairs(leases) do found[#found + 1] = { name = name, node = l.node, epoch = l.epoch } end return found end]],
   timing = "function M.timing() return 1, 0.3 end",
+  evict = [[function M.evict(_, name) local l = leases[name] local found = { node = l.node, epoch = l.epoch }
+    l.send "go" require("crown.testing").eventually(function() return not l.token end) return found end]],
+  handle_info = "function M:handle_info(message) if message == 'go' then return false, { evicted = true } end end",
 }
-local ORDER = { "claim", "refresh", "abdicate", "list", "timing" }
+local ORDER = { "claim", "refresh", "abdicate", "list", "timing", "evict", "handle_info" }
 
 local function correct_but(fn, before, after)
   local parts = {}
@@ -65,6 +69,7 @@ BROKEN["lets a late release undo a later claim"] = correct_but("abdicate", " and
 BROKEN["gives an epoch twice"] = correct_but("claim", "l.epoch + 1, l.epoch + 1", "math.max(l.epoch, 1), math.max(l.epoch, 1)")
 BROKEN["lists a leader who has released"] = correct_but("abdicate", "l.token, l.node = nil, nil", "l.token = nil")
 BROKEN["tells another timing than it grants"] = correct_but("timing", "return 1", "return 2")
+BROKEN["does not say that it was asked to go"] = correct_but("handle_info", "evicted = true", "expires_in = 1")
 BROKEN["takes an outage for a loss"] = correct_but("refresh", [[nil, "no answer"]], "false")
 
 -- The case that finds it, for those that are a word away from a correct one.
@@ -76,6 +81,7 @@ local FAILS = {
   ["gives an epoch twice"] = "epoch 1 was granted after epoch 1",
   ["lists a leader who has released"] = "nobody after a release",
   ["tells another timing than it grants"] = "the timing that it grants",
+  ["does not say that it was asked to go"] = "asks the leader to go, and waits until it has gone",
   ["takes an outage for a loss"] = "knows nothing while",
 }
 
@@ -84,7 +90,7 @@ local leases, silent = {}, false
 local M = {}
 M.__index = M
 function M.init(opts)
-  return setmetatable({ name = opts.crown_name, election = opts.crown_name, node = opts.node, token = opts.token,
+  return setmetatable({ name = opts.crown_name, election = opts.crown_name, node = opts.node, token = opts.token, send = opts.send,
     silent = function() return silent end }, M)
 end
 %s

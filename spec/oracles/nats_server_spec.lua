@@ -1,5 +1,6 @@
 -- The kinds of NATS servers that a bucket can be on, what they may say, and how a bucket is campaigned in.
 local authority = require "support.authority"
+local Connection = require "crown.nats.connection"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local kv = require "crown.oracles.nats_kv"
@@ -63,6 +64,17 @@ describe("a NATS server", function()
     let_in(server.url .. "/B?nkey=" .. seed)
     refused(server.url .. "/B?nkey=/no/such/file", "nkey: ")
     refused(server.url .. "/B", "Authorization Violation")
+  end)
+
+  it("may deny a subject: who asks there is told, and all others on the connection go on", function()
+    server = Nats.start { config =
+      "authorization { users = [ { user: joe, password: secret, permissions: { publish: { deny: [\"no.>\"] } } } ] }" }
+    local link = { hosts = {}, user = "joe", password = "secret" }
+    local connection = assert(Connection.open(link, { host = "127.0.0.1", port = server.port }, 20))
+    finally(function() connection:close() end)
+    local _, problem = connection:request("no.way", nil, "", 1)
+    assert.matches("Permissions Violation for Publish to \"no.way\"", problem, 1, true)
+    assert.is_table(crown.json.decode(assert(connection:request("$JS.API.INFO", nil, "", 20)).data))
   end)
 
   it("is reached by TLS, with a certificate that is checked", function()
@@ -176,7 +188,6 @@ describe("a NATS server", function()
         connection:write(table.concat(parts))
         connection:close()
       end))
-      local Connection = require "crown.nats.connection"
       local connection, problem = Connection.open({ hosts = {} }, { host = "127.0.0.1", port = listener:port() }, 0.5)
       assert.is_true(connection ~= nil or type(problem) == "string")
       if connection then connection:close() end

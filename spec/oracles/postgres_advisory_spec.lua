@@ -138,6 +138,20 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     leader:destroy()
   end)
 
+  -- So that the session, and the lock with it, does not end before the child has.
+  it("has the child hold the leader's socket", function()
+    local url = server.url:gsub("^postgres", "postgres+advisory") .. "?ttl=60"
+    local leader = Process.start { args = { "run", "--oracle", url, name, "sleep", "600" }, node = "one", log = tempdir() .. "/log" }
+    finally(function() leader:destroy() end)
+    local function held()
+      local child, found = leader:pids "child"[1], 0
+      local links = child and crown.exec({ "find", ("/proc/%d/fd"):format(child), "-lname", "socket:*" }) or { stdout = "" }
+      for _ in links.stdout:gmatch "[^\n]+" do found = found + 1 end
+      return found
+    end
+    eventually(function() return held() == 1 end, 20)
+  end)
+
   it("waits for the leader's promise to end when the server itself ended its session", function()
     local one, two = candidate("one", { ttl = 3 }), candidate "two"
     one:claim()

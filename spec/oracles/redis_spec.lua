@@ -4,6 +4,7 @@ local port = require "support.port"
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
 local run = require "support.run"
+local Subscriber = require "crown.redis.subscriber"
 local tempdir = require "support.tempdir"
 
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
@@ -34,6 +35,21 @@ describe("the lease oracle on Redis", function()
     one:abdicate()
     eventually(function() return two:message() == "freed" end)
     assert.is_true(two:call("handle_info", "freed")[4] > epoch)
+  end)
+
+  it("stops to listen for one candidate, and not for the others on its channel", function()
+    local subscriber = assert(Subscriber.new(server.url, 20))
+    finally(function() subscriber:close() end)
+    local first, second = {}, {}
+    local function for_first(payload) first[#first + 1] = payload end
+    subscriber:subscribe("shared", for_first)
+    subscriber:subscribe("shared", function(payload) second[#second + 1] = payload end)
+    eventually(function() return tonumber(server:call("PUBLISH", "shared", "both")) == 1 end)
+    eventually(function() return first[#first] == "both" and second[#second] == "both" end)
+    subscriber:unsubscribe("shared", for_first)
+    server:call("PUBLISH", "shared", "one")
+    eventually(function() return second[#second] == "one" end)
+    assert.equal("both", first[#first])
   end)
 
   it("does not let an older claim of the same candidate undo a newer one, nor a late release", function()

@@ -1,4 +1,4 @@
--- Whom HTTP believes, and how often the system's certificates are read. The host's own are the spec's. Needs root.
+-- Whom HTTP and crown.tcp believe, and how often the system's certificates are read. The host's own are the spec's. Needs root.
 local authority = require "support.authority"
 local crown = require "crown"
 local Names = require "support.names"
@@ -20,7 +20,7 @@ end
 os.exit(0)
 ]]
 
-describe("the authorities that HTTP believes", function()
+describe("the authorities that HTTP and TLS believe", function()
   local dir, system
 
   -- A directory of certificates as the system has it: by their hashes, and all in one file.
@@ -38,6 +38,15 @@ describe("the authorities that HTTP believes", function()
   it("are the user's own alone, where there are some", function()
     local result = run [[ask() ask(dir .. "/other.crt") ask(dir .. "/ca.crt")]]
     assert.matches("^200\n[^\n]*certificate[^\n]*\n200\n", result.stdout)
+  end)
+
+  it("are the system's for crown.tcp too, where the user has none", function()
+    local result = run [[
+for _, ca in ipairs { false, dir .. "/other.crt" } do
+  local stream, problem = crown.tcp.connect("127.0.0.1", listener:port(), { timeout = 20, tls = { ca = ca or nil } })
+  print(stream and "open" or problem)
+end]]
+    assert.matches("^open\n[^\n]*certificate[^\n]*\n$", result.stdout)
   end)
 
   it("are read from the system once, and from the user's file each time", function()

@@ -33,6 +33,13 @@ describe("a command", function()
     assert.is_nil(crown.exec({ "env" }).stdout:find "CROWN_ORACLE=")
   end)
 
+  it("is given a variable once, with the value that was given last", function()
+    local shown = crown.exec({ "env" }, { env = { PATH = os.getenv "PATH" .. ":/last" } }).stdout
+    local values = {}
+    for value in ("\n" .. shown):gmatch "\nPATH=([^\n]*)" do values[#values + 1] = value end
+    assert.same({ os.getenv "PATH" .. ":/last" }, values)
+  end)
+
   it("that is not there is no result but a message", function()
     local result, problem = crown.exec { "/no/such/command" }
     assert.is_nil(result)

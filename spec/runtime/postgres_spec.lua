@@ -1,6 +1,7 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Postgres = require "support.postgres"
+local promise = require "crown.core.promise"
 local Proxy = require "support.proxy"
 local read_file = require "crown.text.read_file"
 
@@ -131,6 +132,29 @@ describe("crown.postgres", function()
     local nobody, problem = crown.postgres.connect(server.url, { setup = function() return nil, "not this one" end })
     assert.is_nil(nobody)
     assert.matches("not this one", problem)
+  end)
+
+  it("uses none before its setup is done, also not one that is made anew", function()
+    local done, looked = promise(), 0
+    local other = assert(crown.postgres.connect(server.url, { timeout = 60, setup = function()
+      looked = looked + 1
+      if looked > 1 then done:wait() end
+      return true
+    end }))
+    finally(function() other:close() end)
+    local heard, order = {}, {}
+    other:listen("made_anew", function(payload) heard[#heard + 1] = payload end)
+    server:sql("SELECT pg_terminate_backend($1)", other:query("SELECT pg_backend_pid() AS pid")[1].pid)
+    eventually(function() return other.bare:generation() == 0 end)
+    crown.spawn(function() order[#order + 1] = other:query("SELECT 1") and "asked" end)
+    eventually(function() return looked == 2 end)
+    assert.same({}, order)
+    done:resolve(true)
+    eventually(function() return order[1] == "asked" end)
+    eventually(function()
+      server:sql("SELECT pg_notify('made_anew', 'hello')")
+      return heard[1] == "hello"
+    end)
   end)
 
   it("tries ever less often to reach a server that ends each connection", function()
