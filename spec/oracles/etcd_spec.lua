@@ -1,6 +1,7 @@
 local authority = require "support.authority"
 local base64 = require "crown.text.base64"
 local Candidate = require "support.candidate"
+local Client = require "crown.etcd.client"
 local contract = require "crown.election.contract"
 local crown = require "crown"
 local Etcd = require "support.etcd"
@@ -11,6 +12,7 @@ local Proxy = require "support.proxy"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
+local Watch = require "crown.etcd.watch"
 
 local server = Etcd.start():trusted()
 local serial = 0
@@ -384,6 +386,29 @@ describe("the oracle on etcd", function()
     assert.equal("unknown", wrong[1])
     assert.matches("etcd: .*invalid user ID or password", wrong[2])
     assert.is_nil(wrong[2]:find "root:wrong")
+  end)
+
+  it("opens its watch with a new pass when the old one has run out, and says who may not watch", function()
+    local range = { key = "YQ==", range_end = "Yg==" }
+    local function watch_of(user)
+      local client = Client.new(Client.parse(("etcd://%s@%s"):format(user, server.endpoint)), 5)
+      local watch = Watch.new { client = client, timeout = 5, on_event = function() end, on_missed = function() end }
+      return watch, client
+    end
+    server:ctl("user", "add", "root:secret")
+    server:ctl("user", "grant-role", "root", "root")
+    server:ctl("user", "add", "joe:other")
+    server:ctl("auth", "enable")
+    local watch, client = watch_of "root:secret"
+    client.token = "not.valid"
+    local problem
+    local watched = pcall(eventually, function() return watch:over(range) end, 20)
+    local forbidden = watch_of "joe:other"
+    eventually(function() problem = select(2, forbidden:over(range)) return problem:find "permission" end, 20)
+    watch:close()
+    forbidden:close()
+    server:ctl("--user", "root:secret", "auth", "disable")
+    assert.is_true(watched)
   end)
 end)
 

@@ -13,6 +13,7 @@ Client.__index = Client
 local PORT = 2379
 local MOST = 8 * 1024 * 1024
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
+local PASS_IS_OLD = { "invalid auth token", "revision of auth store is old" }
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
 
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
@@ -86,7 +87,7 @@ local function ask_once(self, path, body)
   if not answer then return nil, problem, code end
   local found
   found, problem, code = read(answer)
-  if answer.status == 401 or not found and problem:find("revision of auth store is old", 1, true) then self.token = nil end
+  if not found then self:refused(problem, answer.status) end
   return found, problem, code
 end
 
@@ -104,6 +105,15 @@ local function leave(self, endpoint)
   if self.at ~= endpoint or following == endpoint then return end
   self.at = following
   if self.watched and self.watched.endpoint == endpoint then self.watched.stream:close() end
+end
+
+--- A pass that is not taken any more is dropped: the next question logs in again.
+-- @string problem what etcd says
+-- @number[opt] status of its answer
+function Client:refused(problem, status)
+  local old = status == 401
+  for _, words in ipairs(PASS_IS_OLD) do old = old or problem:find(words, 1, true) ~= nil end
+  if old then self.token = nil end
 end
 
 --- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too; one that has

@@ -15,9 +15,14 @@ Watch.__index = Watch
 local WINDOW = 0.01 -- seconds in which ranges gather that are watched from then on
 local FOREVER = 1e9
 
--- One answer: that a range is watched, that it is not any more, or what happened to keys. @return whether to read on
+-- One answer: that a range is watched, that it is not any more, or what happened to keys. @return whether to read on; why not
 local function hear(self, result)
   local range = self.ranges[tonumber(result.watch_id or 0)]
+  if not range and result.canceled then -- all of them: its answer is for a watch -1
+    local problem = "etcd: " .. tostring(result.cancel_reason)
+    self.client:refused(problem)
+    return false, problem
+  end
   if not range then return true end
   if result.canceled then
     range.from = nil -- what is between is lost: compacted
@@ -67,7 +72,8 @@ local function read(self, stream)
     self.heard_at = core.now()
     local result = result_of(line)
     if not result then return nil, "what came is nothing that a watch of etcd says" end
-    if not hear(self, result) then return true end
+    local on, problem = hear(self, result)
+    if not on then return not problem or nil, problem end
     if not self.whole and is_created(self) then
       self.whole = true
       enter(self, "open")
@@ -153,7 +159,7 @@ function Watch:over(range)
   elseif known.created then
     return true
   end
-  return self.openings:ask(self.timeout + WINDOW)
+  return self.openings:ask()
 end
 
 --- How far it has come with a range: what happened up to there has been told.
