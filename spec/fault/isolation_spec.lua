@@ -35,6 +35,14 @@ describe("a child in a PID namespace", function()
     ticks.await(cluster.ticks, 0, 10)
     assert.equal(2, ticks.read(cluster.ticks)[1].pid)
   end)
+
+  it("is told of by the process id that the host knows it by", function()
+    cluster = Cluster.new { oracle = "file", app = PIDNS }
+    local one = cluster:join "one"
+    ticks.await(cluster.ticks, 0, 10)
+    local pid = eventually(function() return one:output():match "child%.started [^\n]*pid=(%d+)" end, 10)
+    assert.matches("NSpid:%s+" .. pid .. "%s+2\n", (read_file(("/proc/%s/status"):format(pid))))
+  end)
 end)
 
 describe("a child", function()

@@ -203,6 +203,31 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
   end)
 
+  -- As where the whole machine was put back to a snapshot: the server was not started again.
+  it("sits it out when the log is shorter than a refresh has seen it, though the same server goes on", function()
+    server = Postgres.start()
+    local admin = server:admin()
+    for _, sql in ipairs {
+      "CREATE SCHEMA snapshot AUTHORIZATION crown", "CREATE TABLE snapshot.log (put_back_to pg_lsn)",
+      "ALTER TABLE snapshot.log OWNER TO crown",
+      [[CREATE FUNCTION snapshot.pg_current_wal_insert_lsn() RETURNS pg_lsn LANGUAGE sql AS
+        'SELECT coalesce((SELECT put_back_to FROM snapshot.log), pg_catalog.pg_current_wal_insert_lsn())']],
+      "ALTER ROLE crown SET search_path = public, snapshot, pg_catalog" } do assert(admin:query(sql)) end
+    local function log() return server:sql("SELECT pg_catalog.pg_current_wal_insert_lsn()::text AS at")[1].at end
+    name = "r11"
+    local one, two = Player.new(lease, { name = name, node = "one", url = server.url, ttl = 30 }), candidate "two"
+    assert.equal("granted", one:claim()[1])
+    assert.equal("denied", two:claim()[1])
+    local before = log()
+    assert(admin:query "SELECT pg_switch_wal()")
+    admin:close()
+    local after = log()
+    assert.equal("granted", one:refresh()[1])
+    server:sql("INSERT INTO snapshot.log SELECT $1::pg_lsn + ($2::pg_lsn - $1::pg_lsn) / 2", before, after)
+    local verdict = two:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
   it("sits it out when older files were put back, also as one sees who knows nothing of what was there before (R12)", function()
     local one = prepare(4)
     one:abdicate()

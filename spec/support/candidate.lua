@@ -9,7 +9,7 @@ local signals = require "support.signals"
 ffi.cdef [[
 int fork(void); int setpgid(int pid, int group); int execve(const char *path, char *const argv[], char *const envp[]);
 int waitpid(int pid, int *status, int options); int open(const char *path, int flags, int mode); int dup2(int from, int to);
-void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request, ...);
+long signal(int signal, long handler); void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request, ...);
 ]]
 
 local Candidate = {}
@@ -19,6 +19,7 @@ local REJECTED = "leadership.rejected" -- which a follower's log tells, whatever
 local WNOHANG = 1
 local O_RDWR, O_CREATE_APPEND = 2, 2 + 64 + 1024
 local TIOCSCTTY = 0x540E
+local SIG_DFL, HIGHEST_SIGNAL = 0, 31
 
 local function environment(extra)
   local list = {}
@@ -36,8 +37,14 @@ local function c_array(list)
   return array
 end
 
+-- As from a shell: this process ignores some of them, and what is ignored stays so over an exec.
+local function take_signals_by_default()
+  for signal = 1, HIGHEST_SIGNAL do ffi.C.signal(signal, SIG_DFL) end
+end
+
 -- In the forked process: nothing but plain C calls until the exec.
 local function become_on_terminal(path, argv, env, terminal)
+  take_signals_by_default()
   ffi.C.setsid()
   local fd = ffi.C.open(terminal, O_RDWR, 0)
   ffi.C.ioctl(fd, TIOCSCTTY, 0)
@@ -47,6 +54,7 @@ local function become_on_terminal(path, argv, env, terminal)
 end
 
 local function become(path, argv, env, log)
+  take_signals_by_default()
   ffi.C.setpgid(0, 0)
   local fd = ffi.C.open(log, O_CREATE_APPEND, 420)
   ffi.C.dup2(fd, 1)
