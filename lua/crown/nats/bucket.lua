@@ -14,7 +14,7 @@ local Bucket = {}
 Bucket.__index = Bucket
 
 local NS = 1e9
-local WRONG_REVISION, NO_STREAM, NO_MESSAGE, NAME_IN_USE = 10071, 10059, 10037, 10058
+local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
 local NO_PEERS, NO_CLUSTER = 10005, 10074 -- more replicas were asked for than the cluster has servers; than a single one keeps
 local MOST_REPLICAS = 5
 local LOOK_WINDOW = 0.002 -- seconds in which those gather who want to know whether the bucket is what it was
@@ -84,8 +84,7 @@ local function make_with(self, replicas)
     max_msgs = -1, max_bytes = -1, max_msg_size = -1, allow_rollup_hdrs = true, deny_delete = true })
 end
 
--- Where no number of replicas is given, the servers themselves say how many they have room for. A bucket that another candidate
--- has made meanwhile is taken as it is.
+-- Where no number of replicas is given, the servers themselves say how many they have room for.
 local function make(self)
   local replicas = self.options.replicas or MOST_REPLICAS
   local answer, problem, code = make_with(self, replicas)
@@ -93,7 +92,6 @@ local function make(self)
     replicas = code == NO_CLUSTER and 1 or replicas - 1
     answer, problem, code = make_with(self, replicas)
   end
-  if code == NAME_IN_USE then return api(self, "STREAM.INFO." .. self.stream) end
   return answer, problem, code
 end
 
