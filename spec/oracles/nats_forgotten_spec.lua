@@ -79,6 +79,51 @@ describe("a NATS server that may have forgotten", function()
     is_sat_out(two)
   end)
 
+  -- Replicas of one stream may come apart when their servers crash (seen with NATS 2.9): the one that a watch is on then numbers
+  -- each write higher than the stream's leader does.
+  it("is sat out once for each watch when the watch's replica is ahead of the stream's leader, not for ever", function()
+    local servers, hosts = Nats.cluster(3), {}
+    finally(function() for _, each in ipairs(servers) do each:destroy() end end)
+    for i, each in ipairs(servers) do hosts[i] = "127.0.0.1:" .. each.port end
+    local one = Player.new(kv, { name = "x", node = "one", url = "nats://" .. table.concat(hosts, ",") .. "/APART", ttl = 3,
+      timeout = 1, replicas = 3 })
+    local bucket, wire, heard, joined = one.state.bucket, Wire.open(servers[1].port), 0, {}
+    local function api(verb) return wire:ask("$JS.API." .. verb, nil, "") end
+    local function told() -- a bucket that is far ahead tells the watches of its writes, too
+      for _, name in ipairs(api("CONSUMER.NAMES.KV_APART").consumers) do
+        local about = api("CONSUMER.INFO.KV_APART." .. name)
+        local subject = about.config and about.config.deliver_subject
+        if subject and not joined[subject] then
+          joined[subject] = not wire:ask("$JS.API.CONSUMER.CREATE.KV_OTHER", nil, crown.json.encode { stream_name = "KV_OTHER",
+            config = { deliver_subject = subject, deliver_policy = "new", ack_policy = "none", mem_storage = true } }).error
+        end
+      end
+      local ahead = wire:ask("$KV.OTHER.k", nil, "").seq
+      return crown.sleep(0.1) or heard >= ahead
+    end
+    local function wins(before)
+      local verdict, amnesia
+      eventually(function()
+        if before then eventually(before, 10) end
+        verdict = one:claim()
+        amnesia = amnesia or verdict[5] == true
+        return verdict[1] == "granted"
+      end, 20)
+      one:abdicate()
+      return amnesia
+    end
+    bucket:join("k", function(_, revision) heard = revision or heard end)
+    wins()
+    wire:make_bucket("OTHER", 60)
+    for _ = 1, 200 do wire:ask("$KV.OTHER.k", nil, "") end
+    assert.is_true(wins(told))
+    assert.is_falsy(wins(told))
+    bucket.link.connection:close "a new watch comes with the next one"
+    bucket.highest = bucket.highest + 5 -- writes that the stream has lost: the new watch told nothing of them
+    assert.is_true(wins())
+    assert.is_true(wins(told))
+  end)
+
   it("is sat out after a start of its only server, which may not have had its last writes on disk (R12)", function()
     local one, two = settled "START"
     one:abdicate()

@@ -148,7 +148,9 @@ function Bucket:look()
   if not answer then return nil, problem, code end
   if self.link.connection ~= connection then return nil, "the connection was lost meanwhile", "closed" end
   local last = answer.state.last_seq
-  if not self.trust:saw { identity = identity_of(answer, connection), at = last } then self.highest = last end
+  local believed, back = self.trust:saw { identity = identity_of(answer, connection), at = last }
+  if back and self.watch and self.watch.told > last then self.watch.astray = true end
+  if not believed then self.highest = last end
   return true
 end
 
@@ -250,15 +252,18 @@ local function hear(self, connection, watch, message)
   local key = message.subject:sub(#("$KV." .. self.name .. ".") + 1)
   local operation = message.headers["kv-operation"]
   local revision = revision_of(message)
-  self.highest = math.max(self.highest, revision or 0)
+  watch.told = math.max(watch.told, revision or 0)
+  if not watch.astray then self.highest = math.max(self.highest, watch.told) end
   tell(self, key, (operation == "DEL" or operation == "PURGE") and "gone" or "put", revision, message.headers)
 end
 
 -- A plain subscription would also show writes that were refused, so a consumer delivers; its subject is subscribed to
--- first. What stops sending signs of life is made anew.
+-- first. What stops sending signs of life is made anew. It may be on a replica that has come apart from the stream's leader, and
+-- be ahead for good: once the leader turned out to be behind, its sequences count no more.
 local function run_watch(self, connection)
   while not connection.closed do
-    local watch = { alive = core.now() }
+    local watch = { alive = core.now(), told = 0 }
+    self.watch = watch
     local subject = connection.inbox:gsub("%.$", "") .. ("w%d"):format(math.random(1, 2 ^ 31))
     local sid = connection:subscribe(subject, function(message) hear(self, connection, watch, message) end)
     local made = api(self, "CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = {
