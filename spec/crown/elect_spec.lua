@@ -105,6 +105,11 @@ describe("crown.elect", function()
     assert.same({ "won 1 true", "lost shutdown" }, calls)
     assert.is_false(election:is_leader())
     assert.same({ false, 0 }, { last_term:valid(), last_term:remaining() })
+    for _, name in ipairs { "valid", "remaining" } do -- as a function, it is not this term that is asked
+      local fine, problem = pcall(function() return last_term[name]() end)
+      assert.is_false(fine)
+      assert.matches(("elect_spec.lua:%%d+: term.%s%%(%%) is a method: write term:%s%%(%%)"):format(name, name), tostring(problem))
+    end
   end)
 
   it("gives handlers their state first when they have an init", function()
