@@ -6,5 +6,5 @@ deb: packages-package ## build the Debian package of what is committed, for SUIT
 	@tools/package/deb.sh $(SUITE) build/package/$(SUITE)
 
 .PHONY: package-test
-package-test: packages-package all ## try the packages: Debian's, the rocks, the image, two versions in one election; says what it skips
+package-test: packages-package packages-test all test-helpers ## try the packages: Debian's, the rocks, the image, two versions in one election; says what it skips
 	@tools/package/test.sh

@@ -8,6 +8,7 @@ local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
 local handlers = require "crown.election.handlers"
 local hex = require "crown.text.hex"
+local kernel = require "crown.election.kernel"
 local past = require "crown.election.history"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
@@ -231,6 +232,7 @@ local function elect(given)
   if not handle then usage.error("%s: %s", where, problem) end
   self.handle = handle
   if settings.checking then return self end
+  kernel.say_missing()
   if control.open() then past.start() end
   handle:start()
   return self

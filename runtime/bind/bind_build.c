@@ -1,5 +1,6 @@
 /* crown.core.build: what this program is made of. libraries() -> { { "name", "version" or nil, "why
- * it is not to be had" } }; kernel() -> what the kernel gives, as booleans by name; compiler. */
+ * it is not to be had" } }; kernel() -> what the kernel gives, as booleans by name;
+ * pid_namespaces() -> the same of them, which takes a fork; compiler. */
 #include "bind/bind.h"
 
 #include <hiredis/hiredis.h>
@@ -85,14 +86,19 @@ static int build_kernel(lua_State *L)
     lua_setfield(L, -2, "locked_memory");
     lua_pushboolean(L, features_pidfd());
     lua_setfield(L, -2, "pidfd");
+    return 1;
+}
+
+static int build_pid_namespaces(lua_State *L)
+{
     lua_pushboolean(L, features_pid_namespaces());
-    lua_setfield(L, -2, "pid_namespaces");
     return 1;
 }
 
 static const luaL_Reg functions[] = {
     {"libraries", build_libraries},
     {"kernel", build_kernel},
+    {"pid_namespaces", build_pid_namespaces},
     {NULL, NULL},
 };
 

@@ -55,4 +55,18 @@ describe("a leader", function()
       assert.matches("\n  " .. feature .. " +no: ", said)
     end
   end)
+
+  it("has what is missing said when it starts, and only that", function()
+    new { oracle = "file" }
+    local refused = cluster:join("one", nil, { "build/deny_calls", program })
+    local term = cluster:succeed(0, 30)
+    assert.matches("no real%-time: .* no locked memory: .* no pidfd: ", refused:output())
+    cluster:join "two":follows(30)
+    refused:signal "TERM"
+    cluster:succeed(term.epoch, 30)
+    local usual, said = cluster.members[2]:output(), assert(crown.exec { program, "--version", "--verbose" }).stdout
+    for _, feature in ipairs { "real%-time", "locked memory", "pidfd" } do
+      assert.equal(said:find("\n  " .. feature .. " +no: ") ~= nil, usual:find("no " .. feature .. ": ") ~= nil)
+    end
+  end)
 end)

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 tarball=$(ARCHITECTURES=amd64,arm64 VARIANT=essential tools/package/debian.sh tarball bookworm make luajit gcc-aarch64-linux-gnu \
-    libc6-dev-arm64-cross pkg-config qemu-user-static lib{luajit-5.1,ev,c-ares,ssl,bsd,pq,microhttpd,hiredis,curl4-openssl,cmocka}-dev:arm64 \
+    libc6-dev-arm64-cross qemu-user-static lib{luajit-5.1,ev,c-ares,ssl,bsd,pq,microhttpd,hiredis,curl4-openssl,cmocka}-dev:arm64 \
     lua-cjson-dev:arm64)
 work=$(mktemp -d /tmp/crown-arm64-XXXXXX)
 trap 'rm -rf --one-file-system "$work"' EXIT

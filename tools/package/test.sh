@@ -1,10 +1,10 @@
 #!/bin/bash
 # Tries the packages, as far as this machine can; what it cannot try it names, and says why.
-#   tools/package/test.sh [PART...]      deb, image, arm64; all of them without a word
+#   tools/package/test.sh [PART...]      deb, image, upgrade, arm64; all of them without a word
 # Needs root, namespaces, and a mirror of Debian. The parts run side by side, since they mostly wait.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-[ $# -gt 0 ] || set -- deb image arm64
+[ $# -gt 0 ] || set -- deb image upgrade arm64
 
 skip() {
     echo "package-test: skipped: $1"

@@ -3,17 +3,10 @@
 
 local build = require "crown.core.build"
 local core = require "crown.core"
+local kernel = require "crown.election.kernel"
 local output = require "crown.command.output"
 
 local version = {}
-
--- What is done without, where the kernel or the place does not give it.
-local KERNEL = {
-  { "real_time", "real-time", "no: margins are wider; RLIMIT_RTPRIO or CAP_SYS_NICE give it" },
-  { "locked_memory", "locked memory", "no: a host that swaps is a slower one; RLIMIT_MEMLOCK gives it" },
-  { "pidfd", "pidfd", "no: processes are killed by their numbers" },
-  { "pid_namespaces", "PID namespaces", "no: isolation 'pidns' is refused" },
-}
 
 local function line(name, text)
   output.line(("  %-14s %s"):format(name, text))
@@ -31,8 +24,9 @@ function version.run(verbose)
   for _, library in ipairs(build.libraries()) do
     line(library[1], library[2] or ("not to be had: %s"):format(library[3]))
   end
-  local kernel = build.kernel()
-  for _, feature in ipairs(KERNEL) do line(feature[2], kernel[feature[1]] and "yes" or feature[3]) end
+  local given = build.kernel()
+  for _, feature in ipairs(kernel.FEATURES) do line(feature[2], given[feature[1]] and "yes" or "no: " .. feature[3]) end
+  line("PID namespaces", build.pid_namespaces() and "yes" or "no: isolation 'pidns' is refused")
   return 0
 end
 
