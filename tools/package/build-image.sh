@@ -1,8 +1,9 @@
 #!/bin/bash
 # Builds both images of Containerfile by buildah, in a store of its own, and mounts them. Where no registry is, a minimal
 # Debian made here stands for the base image.
+#   tools/package/build-image.sh works DIRECTORY     whether buildah is there, and may make images
 #   tools/package/build-image.sh build DIRECTORY     DIRECTORY/base, /image and /scratch are then their root file systems
-#   tools/package/build-image.sh config DIRECTORY TARGET     prints user, command and stop signal of `image` or `scratch`
+#   tools/package/build-image.sh config DIRECTORY TARGET     prints user, entry point and stop signal of `image` or `scratch`
 #   tools/package/build-image.sh remove DIRECTORY
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,6 +11,12 @@ what=$1 to=$2 target=${3:-}
 BASE=docker.io/library/debian:12-slim
 
 in_store() { buildah --root "$to/store" --runroot "$to/run" "$@"; }
+
+works() {
+    {
+        command -v buildah && in_store from --name trial scratch && in_store mount trial && in_store rm trial
+    } >/dev/null 2>&1
+}
 
 # mount IMAGE NAME
 mount_image() {
@@ -42,7 +49,7 @@ build() {
 }
 
 config() {
-    in_store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}} {{.OCIv1.Config.Env}}' "$target"
+    in_store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}}' "$target"
 }
 
 remove() {
