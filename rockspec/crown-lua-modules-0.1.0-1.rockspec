@@ -15,6 +15,7 @@ build = {
     ["crown.check.usage"] = "lua/crown/check/usage.lua",
     ["crown.core"] = "rockspec/plain/crown/core.lua",
     ["crown.election.contract"] = "lua/crown/election/contract.lua",
+    ["crown.election.pace"] = "lua/crown/election/pace.lua",
     ["crown.oracle.candidate"] = "lua/crown/oracle/candidate.lua",
     ["crown.oracle.cas"] = "lua/crown/oracle/cas.lua",
     ["crown.oracle.claim_number"] = "lua/crown/oracle/claim_number.lua",

@@ -2,7 +2,6 @@
 -- the same holder, and both would lead.
 -- @module crown.oracle.candidate
 
-local crypto = require "crown.core.crypto"
 local hex = require "crown.text.hex"
 
 local candidate = {}
@@ -13,6 +12,7 @@ local taken, count = {}, 0 -- taken[store][token][lock]: the election's name
 
 -- Of any length, and of any bytes, to few that every store takes.
 local function digest(text)
+  local crypto = require "crown.core.crypto" -- not there on a plain LuaJIT, where nobody enters
   return hex(crypto.hmac_sha256("candidate", text):sub(1, 4))
 end
 
