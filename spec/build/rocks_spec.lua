@@ -47,7 +47,7 @@ describe("the rocks", function()
       local text, version = false, 0
       local function member(token)
         return RecordLease.new { token = token, node = token, ttl = 1, delay = 0.3, retry = 0.1, trust_empty = true,
-          now = require("crown.core").now,
+          now = require("crown.core").now, clock = os.time,
           read = function() if not text then return false end return text, version end,
           write = function(new, replaced)
             if text and replaced ~= version then return false end
@@ -57,7 +57,7 @@ describe("the rocks", function()
       end
       local one, two = member "one", member "two"
       local granted, _, grant = one:claim()
-      assert(granted == true and grant.epoch == 1)
+      assert(granted == true and grant.epoch > 0)
       local denied, holder = two:claim()
       assert(denied == false and holder.node == "one")
       assert(require("crown.text.url").is "postgres://db/app")
