@@ -15,6 +15,7 @@
  * well. */
 #define JOBS_A_TURN 4096u
 #define JOBS_A_TURN_NS (50 * NS_PER_MS)
+#define PATIENT_A_TURN_NS (5 * NS_PER_MS)
 
 /* Where thousands of deadlines wait, those that fall together within a few ms share a wake-up. What
  * must be on time to the millisecond is in the keepers, not here. */
@@ -32,6 +33,7 @@ struct loop {
     struct heap deadlines;
     struct list jobs;
     struct list deferred; /* jobs for the next turn */
+    struct list patient;  /* jobs of this turn that were deferred */
     int64_t armed_ns;     /* what the timerfd is set to */
     bool virtual;
     bool stopped;
@@ -120,13 +122,28 @@ static bool drain_jobs(struct loop *loop)
     return any;
 }
 
-/* What gave up its turn comes after IO and deadlines have had theirs. */
+/* What gave up its turn comes after IO and deadlines, and after the jobs that those have queued: a
+ * refresh must not wait for tasks that compute. At least one a turn, and of those that take a slice
+ * each no more. */
+static void drain_patient(struct loop *loop)
+{
+    const int64_t until_ns = clock_coarse_ns() + PATIENT_A_TURN_NS;
+    struct list_node *node;
+    while ((node = list_first(&loop->patient)) != NULL) {
+        list_remove(node);
+        list_append(&loop->jobs, node);
+        (void)drain_jobs(loop);
+        if (clock_coarse_ns() >= until_ns)
+            break;
+    }
+}
+
 static void take_deferred(struct loop *loop)
 {
     struct list_node *node;
     while ((node = list_first(&loop->deferred)) != NULL) {
         list_remove(node);
-        list_append(&loop->jobs, node);
+        list_append(&loop->patient, node);
     }
 }
 
@@ -158,13 +175,14 @@ static void before_wait(struct ev_loop *ev, ev_prepare *prepare, int events)
     if (!loop->virtual)
         fire_due(loop);
     (void)drain_jobs(loop);
+    drain_patient(loop);
     take_deferred(loop);
-    if (list_empty(&loop->jobs)) {
+    if (list_empty(&loop->jobs) && list_empty(&loop->patient)) {
         ev_idle_stop(ev, &loop->idle);
         if (loop->turned != NULL)
             loop->turned(loop->turned_context);
     }
-    if (!list_empty(&loop->jobs))
+    if (!list_empty(&loop->jobs) || !list_empty(&loop->patient))
         ev_idle_start(ev, &loop->idle);
     arm_timer(loop);
     held_end(loop->held);
@@ -200,6 +218,7 @@ struct loop *loop_new(struct crown_error *err)
     }
     list_init(&loop->jobs);
     list_init(&loop->deferred);
+    list_init(&loop->patient);
     loop->armed_ns = TIME_NEVER;
     ev_set_userdata(loop->ev, loop);
     ev_io_init(&loop->timer_watch, timer_ready, loop->timer, EV_READ);
@@ -366,8 +385,10 @@ void loop_advance(struct loop *loop, int64_t ns)
 {
     int64_t until_ns = clock_add_ns(loop->virtual_ns, ns);
     for (;;) {
-        while (drain_jobs(loop) || !list_empty(&loop->deferred))
+        while (drain_jobs(loop) || !list_empty(&loop->patient) || !list_empty(&loop->deferred)) {
+            drain_patient(loop);
             take_deferred(loop);
+        }
         struct heap_node *top = heap_top(&loop->deadlines);
         if (top == NULL || top->key > until_ns)
             break;

@@ -56,7 +56,7 @@ void loop_stop(struct loop *loop);
 
 /** Queues a job for this turn; a job that is queued already stays where it is. */
 void loop_post(struct loop *loop, struct loop_job *job);
-/** Queues a job for the next turn, after IO and deadlines. */
+/** Queues a job for the next turn, after IO, deadlines, and the jobs that those queue. */
 void loop_defer(struct loop *loop, struct loop_job *job);
 void loop_unpost(struct loop *loop, struct loop_job *job);
 

@@ -51,14 +51,14 @@ static void note(int64_t at_ns)
 
 static void note_deadline(struct loop_deadline *deadline)
 {
-    assert_false(deadline->armed);
-    assert_true(loop_now(seen.loop) >= deadline->at_ns);
-    note(deadline->at_ns);
+    assert_false(loop_at_armed(deadline));
+    assert_true(loop_now(seen.loop) >= deadline->node.key);
+    note(deadline->node.key);
 }
 
 static void ignore_deadline(struct loop_deadline *deadline)
 {
-    assert_false(deadline->armed);
+    assert_false(loop_at_armed(deadline));
 }
 
 struct step {
@@ -113,7 +113,7 @@ static void a_cancelled_deadline_does_not_fire(void **state)
     loop_at(seen.loop, &disarmed, TIME_NEVER);
     loop_run(seen.loop);
     assert_int_equal(seen.count, 1);
-    assert_true(seen.at_ns[0] == last.at_ns);
+    assert_true(seen.at_ns[0] == last.node.key);
 }
 
 static void jobs_run_in_the_order_of_posting_and_once(void **state)
@@ -319,14 +319,14 @@ static void the_virtual_clock_moves_only_when_told(void **state)
     assert_int_equal(seen.count, 1);
     loop_advance(seen.loop, 2 * 3600 * NS_PER_S);
     assert_int_equal(seen.count, 2);
-    assert_true(seen.at_ns[1] == late.at_ns);
+    assert_true(seen.at_ns[1] == late.node.key);
     assert_true(loop_now(seen.loop) == start_ns + 7260 * NS_PER_S);
 }
 
 static void again(struct loop_deadline *deadline)
 {
     note(loop_now(seen.loop));
-    loop_at(seen.loop, deadline, deadline->at_ns + NS_PER_S);
+    loop_at(seen.loop, deadline, deadline->node.key + NS_PER_S);
 }
 
 static void the_virtual_clock_stops_at_each_deadline_on_its_way(void **state)
@@ -430,6 +430,32 @@ static void what_gives_up_its_turn_comes_after_what_is_ready(void **state)
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
 }
 
+static struct step woken = {.job = {.run = note_step}, .number = 2};
+
+static void note_and_wake(struct loop_watch *watch, unsigned events)
+{
+    note_ready(watch, events);
+    loop_post(seen.loop, &woken.job);
+}
+
+static void what_gives_up_its_turn_comes_after_the_jobs_of_what_is_ready(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct loop_watch watch = {.ready = note_and_wake};
+    struct loop_job job = {.run = give_up_the_turn};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    loop_watch(seen.loop, &watch, ends[0], LOOP_READ);
+    loop_post(seen.loop, &job);
+    seen.wanted = 3;
+    loop_run(seen.loop);
+    assert_true(seen.at_ns[0] == 'x');
+    assert_true(seen.at_ns[1] == 2);
+    assert_true(seen.at_ns[2] == 1);
+    assert_int_equal(close(ends[0]) | close(ends[1]), 0);
+}
+
 static void a_stopped_loop_runs_no_more(void **state)
 {
     (void)state;
@@ -463,6 +489,7 @@ int main(void)
         LOOP_TEST(a_loop_sleeps_until_its_deadline),
         LOOP_TEST(a_loop_sleeps_until_the_deadlines_of_a_crowd),
         LOOP_TEST(what_gives_up_its_turn_comes_after_what_is_ready),
+        LOOP_TEST(what_gives_up_its_turn_comes_after_the_jobs_of_what_is_ready),
         LOOP_TEST(a_stopped_loop_runs_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
