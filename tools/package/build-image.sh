@@ -41,15 +41,16 @@ build() {
     # What was built before, for another machine, must not get in.
     echo "for another machine" >"$to/context/crown-lua"
     touch -d "+1 day" "$to/context/crown-lua"
-    build_image scratch --target scratch
-    build_image image
+    build_image crown-lua-scratch --target scratch
+    build_image crown-lua
     mount_image "$BASE" base
-    mount_image image image
-    mount_image scratch scratch
+    mount_image crown-lua image
+    mount_image crown-lua-scratch scratch
 }
 
 config() {
-    in_store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}}' "$target"
+    [ "$target" = scratch ] && image=crown-lua-scratch || image=crown-lua # "scratch" is the empty image's name
+    in_store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}}' "$image"
 }
 
 remove() {
