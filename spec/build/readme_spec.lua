@@ -50,7 +50,7 @@ describe("the README", function()
       write_file(dir .. "/conformance_spec.lua", ([[
         package.path = "%s/?.lua;" .. package.path
         require("crown.testing").conformance("my_oracle", function()
-          return { module = require "my_oracle", options = { url = "%s", ttl = 1 }, expires = true, numbered = true }
+          return { module = require "my_oracle", options = { url = "%s", ttl = 1, amnesia_wait = 0 }, expires = true, numbered = true }
         end)]]):format(dir, server.url))
       local result = run({ "/usr/bin/busted", "--ignore-lua", dir .. "/conformance_spec.lua" }, { timeout = 120 })
       assert.equal(0, result.code, result.stdout .. result.stderr)
@@ -58,7 +58,7 @@ describe("the README", function()
     end)
 
     it("that elects one of two", function()
-      write_file(dir .. "/app.lua", ([[require("crown").elect { name = "x", oracle = { "my_oracle", url = "%s", ttl = 2 },
+      write_file(dir .. "/app.lua", ([[require("crown").elect { name = "x", oracle = { "my_oracle", url = "%s", ttl = 2, amnesia_wait = 0 },
         handlers = { won = function(term) print("won in epoch " .. term.epoch) end, lost = print } }]]):format(server.url))
       local one = Candidate.start { args = { dir .. "/app.lua" }, node = "one", log = dir .. "/one" }
       finally(function() one:destroy() end)
