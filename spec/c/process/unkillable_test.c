@@ -148,7 +148,7 @@ static void it_keeps_the_supervisor_from_going_on(void **state)
     stage.board->arm = true;
     start();
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    stage_until(keeper_is_gone); /* the supervisor has lost its patience with it */
+    stage_until(warden_is_left); /* the supervisor has lost its patience with the keeper */
     for (int i = 0; i < 50; i++)
         stage_until_ticking(0);
     assert_int_equal(stage.board->runs, 1);
