@@ -28,7 +28,7 @@ new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
     for proof in simulate-broken exhaust-quick; do
         make --no-print-directory $proof >build/test/broken 2>&1 || { cat build/test/broken; echo "0 1" >>build/test/totals; }
     done
-    JOBS=$((2 * $(nproc) + 1)) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) \
+    JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) \
         torture:{registry,file,postgres,advisory,redis,etcd,nats,http}:25:1
 }
 
