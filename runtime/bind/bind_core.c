@@ -158,6 +158,13 @@ static int core_log(lua_State *L)
     return 0;
 }
 
+/* log_enabled(level, text) -> whether a line that begins so would be written. */
+static int core_log_enabled(lua_State *L)
+{
+    lua_pushboolean(L, log_enabled(check_level(L, 1), luaL_checkstring(L, 2)));
+    return 1;
+}
+
 /* log_setup{ level =, format =, filter = } -> true, or nil, message. */
 static int core_log_setup(lua_State *L)
 {
@@ -284,6 +291,7 @@ static const luaL_Reg functions[] = {
     {"detach", core_detach},
     {"atomic", core_atomic},
     {"log", core_log},
+    {"log_enabled", core_log_enabled},
     {"log_setup", core_log_setup},
     {"redact", core_redact},
     {"exit", core_exit},

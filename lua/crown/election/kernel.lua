@@ -15,10 +15,11 @@ kernel.FEATURES = {
 
 local said
 
---- Logs what is missing, in one line of level debug, when it is called first.
+--- Logs what is missing, in one line of level debug, when it is called first. Nothing is tried where nobody would read it.
 function kernel.say_missing()
   if said then return end
   said = true
+  if not core.log_enabled("debug", "no ") then return end
   local given, missing = build.kernel(), {}
   for _, feature in ipairs(kernel.FEATURES) do
     if not given[feature[1]] then missing[#missing + 1] = ("no %s: %s"):format(feature[2], feature[3]) end
