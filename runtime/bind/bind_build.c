@@ -3,9 +3,9 @@
  * pid_namespaces() -> the same of them, which takes a fork; compiler. */
 #include "bind/bind.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 
+#include "bind/redis_codec.h"
 #include "host/host.h"
 #include "http/curl.h"
 #include "http/microhttpd.h"
@@ -43,7 +43,7 @@ static void push_linked(lua_State *L)
     push_library(L, "libev", text, NULL);
     push_library(L, "c-ares", resolve_library(), NULL);
     push_library(L, "OpenSSL", tls_library(), NULL);
-    (void)snprintf(text, sizeof(text), "%d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
+    redis_library(text, sizeof(text));
     push_library(L, "hiredis", text, NULL);
 }
 

@@ -1,6 +1,6 @@
 #include "bind/redis_codec.h"
 
-#include <stddef.h>
+#include <stdio.h>
 
 #define ELEMENTS_MAX (1 << 20) /* of one array */
 
@@ -18,6 +18,11 @@ static void *(*create_any_array)(const redisReadTask *task, element_count elemen
 static void *create_array(const redisReadTask *task, element_count elements)
 {
     return elements <= ELEMENTS_MAX ? create_any_array(task, elements) : NULL;
+}
+
+void redis_library(char *text, size_t size)
+{
+    (void)snprintf(text, size, "%d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
 }
 
 redisReader *redis_reader_new(void)

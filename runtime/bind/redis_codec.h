@@ -6,6 +6,10 @@
 #define CROWN_BIND_REDIS_CODEC_H
 
 #include <hiredis/hiredis.h>
+#include <stddef.h>
+
+/** Writes the version of hiredis into `text`. */
+void redis_library(char *text, size_t size);
 
 /** What a reply is to a reader of ours. */
 enum redis_kind { REDIS_NOTHING, REDIS_NUMBER, REDIS_LIST, REDIS_FAILURE, REDIS_TEXT };

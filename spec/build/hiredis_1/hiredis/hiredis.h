@@ -5,6 +5,8 @@
 #include <stddef.h>
 
 #define HIREDIS_MAJOR 1
+#define HIREDIS_MINOR 2
+#define HIREDIS_PATCH 0
 #define REDIS_OK 0
 #define REDIS_ERR_OOM 5
 
