@@ -85,20 +85,6 @@ local function url_problem(text)
   return not url.ports_fit(host) and "the URL names a port that is none" or nil
 end
 
-function Lease.init(opts)
-  local checked = check(opts)
-  local wrong = url_problem(checked.url)
-  if wrong then return nil, wrong end
-  local ttl, delay = Lease.timing(checked)
-  local name = tostring(checked.lock or opts.crown_name)
-  local token, problem = candidate.enter("http " .. checked.url, name, opts)
-  if not token then return nil, problem end
-  local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
-    name = name, delay = delay, number = 0, node = opts.node, token = token,
-    timeout = store_options.timeout(checked, ttl, delay), server = server_at(checked.url) }, Lease)
-  return self
-end
-
 local function request(self, method, path, body)
   local options = self.options
   local asked = {
@@ -159,17 +145,18 @@ local function ask_lot(self, lot)
   for i, one in ipairs(lot) do asked[i] = one.body end
   local answer, problem, code = request(self, "POST", self.options.batch_path, { asked = asked })
   local found = answer and answer.status == 200 and read(answer)
-  if answer and not (found and type(found.answers) == "table") then
+  local answers = found and type(found.answers) == "table" and found.answers
+  if answer and not answers then
     problem, code = ("the lease server answered %d to many questions"):format(answer.status), "store"
   end
   for i, one in ipairs(lot) do
-    local part = found and type(found.answers) == "table" and found.answers[i]
+    local part = answers and answers[i]
     if type(part) == "table" then one.answer:resolve(part) elseif problem then one.answer:resolve(nil, problem, code) end
   end
 end
 
 -- Those of one way to the server, login and all, share it.
-local function lots(self, window)
+local function lots_of(self, window)
   local shared = self.server.lots
   local options = self.options
   local key = json.encode { self.base, options.batch_path, options.headers, options.user or false, options.password or false,
@@ -178,11 +165,28 @@ local function lots(self, window)
   return shared[key]
 end
 
+function Lease.init(opts)
+  local checked = check(opts)
+  local wrong = url_problem(checked.url)
+  if wrong then return nil, wrong end
+  local ttl, delay = Lease.timing(checked)
+  local name = tostring(checked.lock or opts.crown_name)
+  local token, problem = candidate.enter("http " .. checked.url, name, opts)
+  if not token then return nil, problem end
+  local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
+    name = name, delay = delay, number = 0, node = opts.node, token = token,
+    timeout = store_options.timeout(checked, ttl, delay), server = server_at(checked.url) }, Lease)
+  if checked.batch_path then
+    self.refreshes, self.others = lots_of(self, math.min(REFRESH_WINDOW, ttl / 100)), lots_of(self, CLAIM_WINDOW)
+  end
+  return self
+end
+
 local function ask_with_others(self, op)
   local body, over = body_of(self), core.now() + self.timeout
   body.op, body.name = op, self.name
-  local part, problem, code = lots(self, op == "refresh" and math.min(REFRESH_WINDOW, self.ttl / 100) or CLAIM_WINDOW)
-    :ask { body = body, wanted = function() return core.now() <= over end }
+  local lots = op == "refresh" and self.refreshes or self.others
+  local part, problem, code = lots:ask { body = body, wanted = function() return core.now() <= over end }
   if not part then return nil, problem, code end
   local status = part.status
   part.status = nil
