@@ -255,11 +255,14 @@ local function with_client(opts, fn)
   return fn(Client.new(checked.parsed, checked.timeout or 5), checked)
 end
 
--- What a leader's lease still has, and was granted; nothing where this user may not ask.
-local function read_lease(client, election, id)
-  local answer = client:ask("/v3/lease/timetolive", { ID = id })
-  election.ttl = answer and tonumber(answer.grantedTTL)
-  election.expires_in = answer and tonumber(answer.TTL)
+-- What leases still have, and were granted; nothing where this user may not ask. The elections of one runtime share one, which
+-- is asked for once.
+local function lease_reader(client)
+  local known = {}
+  return function(id)
+    known[id] = known[id] or client:ask("/v3/lease/timetolive", { ID = id }) or {}
+    return tonumber(known[id].TTL), tonumber(known[id].grantedTTL)
+  end
 end
 
 --- Elections under the prefix.
@@ -272,7 +275,7 @@ function Etcd.list(opts)
     body.sort_order, body.sort_target = "ASCEND", "CREATE"
     local answer, problem = client:ask("/v3/kv/range", body)
     if not answer then return nil, problem end
-    local found, seen = {}, {}
+    local found, seen, read_lease = {}, {}, lease_reader(client)
     for _, kv in ipairs(answer.kvs or {}) do
       local name = base64.decode(kv.key):sub(#prefix + 1):match "^(.*)/%x+$"
       if name and kv.lease then
@@ -281,7 +284,7 @@ function Etcd.list(opts)
         local one = seen[name] or { name = name, node = node, epoch = tonumber(kv.create_revision), candidates = {} }
         if not seen[name] then
           found[#found + 1] = one
-          read_lease(client, one, kv.lease)
+          one.expires_in, one.ttl = read_lease(kv.lease)
         end
         seen[name] = one
         table.insert(one.candidates, node)
