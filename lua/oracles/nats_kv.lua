@@ -200,6 +200,13 @@ function Nats:cool()
   return grant(self, lease.first_delay(self.delay))
 end
 
+-- Nobody leads by this key any more, or somebody else does.
+local function lost(self, last)
+  self.leading, self.epoch = false, nil
+  if last and not last.gone then return false, { node = last.data, error = "the key was written by somebody else" } end
+  return false, { error = "the key is gone from the bucket" }
+end
+
 function Nats:refresh()
   if not self.epoch then return false end
   local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
@@ -216,9 +223,7 @@ function Nats:refresh()
     self.revision = last.revision -- an update of ours whose answer was lost
     return nil, "an earlier update was answered only now", "store"
   end
-  self.leading, self.epoch = false, nil
-  if last and not last.gone then return false, { node = last.data, error = "the key was written by somebody else" } end
-  return false, { error = "the key is gone from the bucket" }
+  return lost(self, last)
 end
 
 function Nats:abdicate()
@@ -241,10 +246,7 @@ function Nats:look()
   local last, problem, code = self.bucket:get(self.key)
   if last == nil then return nil, problem, code end
   if last and not last.gone and last.headers["crown-token"] == self.token then return end
-  self.leading, self.epoch = false, nil
-  local there = last and not last.gone
-  return false, { node = there and last.data or nil,
-    error = there and "the key was written by somebody else" or "the key is gone from the bucket" }
+  return lost(self, last)
 end
 
 local function with_bucket(opts, fn)
