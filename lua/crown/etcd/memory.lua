@@ -45,21 +45,15 @@ local function read(kv)
   return tonumber(longest) or 0, tonumber(floor) or 0
 end
 
-local function range(self)
-  return { request_range = { key = self.key } }
-end
-
--- Only what nobody has made, or changed, meanwhile is written. @return the key as it is now, false where it was written; or
--- nil, message, code
+-- Only what nobody has made, or changed, meanwhile is written. @return whether it was; or nil, message, code: also where the key
+-- has gone
 local function swap(self, comparison, put)
   comparison.key, comparison.result, put.key = self.key, "EQUAL", self.key
   local answer, problem, code = self.client:ask("/v3/kv/txn", { compare = { comparison }, success = { { request_put = put } },
-    failure = { range(self) } })
+    failure = { { request_range = { key = self.key } } } })
   if not answer then return nil, problem, code end
-  if answer.succeeded then return false end
-  local kvs = answer.responses[1].response_range.kvs
-  if not kvs then return nil, LOST, "store" end
-  return kvs[1]
+  if not answer.succeeded and not answer.responses[1].response_range.kvs then return nil, LOST, "store" end
+  return answer.succeeded == true
 end
 
 -- Begins a memory where there is none. @return true; or nil, message, code
@@ -67,12 +61,12 @@ local function begin(self)
   local lease, first = self.new_lease(), self.trust_empty and not self.known.lease
   local granted, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(FOREVER), ID = lease })
   if not granted then return nil, problem, code end
-  local other
-  other, problem, code = swap(self, { target = "CREATE", create_revision = "0" },
+  local written
+  written, problem, code = swap(self, { target = "CREATE", create_revision = "0" },
     { value = text(self.trust.longest, first and 0 or self.floor), lease = lease })
-  if other ~= false then self.client:ask("/v3/lease/revoke", { ID = lease }) end
-  if other == nil then return nil, problem, code end
-  if other == false and first then self.known.ours, self.known.born = lease, core.now() end
+  if not written then self.client:ask("/v3/lease/revoke", { ID = lease }) end
+  if written == nil then return nil, problem, code end
+  if written and first then self.known.ours, self.known.born = lease, core.now() end
   return true
 end
 
@@ -81,9 +75,9 @@ local function bring_up_to_date(self, kv, age)
   local longest, floor = read(kv)
   local rest = age >= floor and 0 or floor
   if longest >= self.trust.longest and rest == floor then return true end
-  local other, problem, code = swap(self, { target = "MOD", mod_revision = kv.mod_revision },
+  local written, problem, code = swap(self, { target = "MOD", mod_revision = kv.mod_revision },
     { value = text(math.max(longest, self.trust.longest), rest), ignore_lease = true })
-  if other == nil then return nil, problem, code end
+  if written == nil then return nil, problem, code end
   return true -- who changed it meanwhile had something to write as well: the next look is here again
 end
 
