@@ -22,7 +22,7 @@ describe("lanes", function()
 
   it("do so much at once and no more, in the order of the questions", function()
     for number = 1, 5 do ask(number, 600) end
-    eventually(function() return lanes.last == 5 and #begun >= 2 end, 20)
+    eventually(function() return lanes.waiting.last == 5 and #begun >= 2 end, 20)
     core.sleep(0) -- a third one would begin now
     assert.same({ 1, 2 }, begun)
     for _, gate in ipairs(gates) do gate:resolve(true) end
@@ -35,7 +35,7 @@ describe("lanes", function()
     for number = 1, 2 do ask(number, 600) end
     eventually(function() return #begun == 2 end, 20)
     ask(3, -1)
-    eventually(function() return lanes.last == 3 end, 20)
+    eventually(function() return lanes.waiting.last == 3 end, 20)
     for _, gate in ipairs(gates) do gate:resolve(true) end
     eventually(function() return #answers == 3 end, 20)
     assert.same({ nil, "it waited too long for its turn", "timeout" }, answers[3])

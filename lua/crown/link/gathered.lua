@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"
+local Queue = require "crown.link.queue"
 
 local Gathered = {}
 Gathered.__index = Gathered
@@ -13,15 +14,14 @@ Gathered.__index = Gathered
 -- that a question waits for company; `most` in a lot
 -- @treturn Gathered
 function Gathered.new(options)
-  return setmetatable({ ask_all = options.ask, window = options.window, most = options.most, waiting = {}, first = 1, last = 0 },
-    Gathered)
+  return setmetatable({ ask_all = options.ask, window = options.window, most = options.most, waiting = Queue.new() }, Gathered)
 end
 
 local function take(self)
   local lot = {}
-  while self.first <= self.last and #lot < self.most do
-    local one = self.waiting[self.first]
-    self.waiting[self.first], self.first = nil, self.first + 1
+  while #lot < self.most do
+    local one = self.waiting:pop()
+    if not one then break end
     if not one.wanted or one.wanted() then
       lot[#lot + 1] = one
     else
@@ -46,8 +46,7 @@ local function send(self)
 end
 
 local function add(self, one)
-  self.last = self.last + 1
-  self.waiting[self.last] = one
+  self.waiting:push(one)
   if self.sending then return end
   self.sending = true
   core.detach(send, self)

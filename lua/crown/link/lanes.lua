@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"
+local Queue = require "crown.link.queue"
 
 local Lanes = {}
 Lanes.__index = Lanes
@@ -12,13 +13,11 @@ Lanes.__index = Lanes
 -- @number most tasks at once
 -- @treturn Lanes
 function Lanes.new(most)
-  return setmetatable({ most = most, running = 0, waiting = {}, first = 1, last = 0 }, Lanes)
+  return setmetatable({ most = most, running = 0, waiting = Queue.new() }, Lanes)
 end
 
 local function take(self)
-  while self.first <= self.last do
-    local one = self.waiting[self.first]
-    self.waiting[self.first], self.first = nil, self.first + 1
+  for one in self.waiting.pop, self.waiting do
     if one.over > core.now() then return one end
     one.answer:resolve(nil, "it waited too long for its turn", "timeout")
   end
@@ -35,8 +34,7 @@ local function run(self)
 end
 
 local function add(self, one)
-  self.last = self.last + 1
-  self.waiting[self.last] = one
+  self.waiting:push(one)
   if self.running == self.most then return end
   self.running = self.running + 1
   core.detach(run, self)

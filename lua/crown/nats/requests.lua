@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"
+local Queue = require "crown.link.queue"
 
 local Requests = {}
 Requests.__index = Requests
@@ -12,27 +13,12 @@ local MOST = 256 -- without an answer
 local TOO_LONG = "it waited too long for its turn"
 local SWEEP = 0.1 -- seconds from one look for overdue answers to the next
 
-local function queue()
-  return { first = 1, last = 0 }
-end
-
-local function push(line, one)
-  line.last = line.last + 1
-  line[line.last] = one
-end
-
-local function pop(line)
-  if line.first > line.last then return nil end
-  local one = line[line.first]
-  line[line.first], line.first = nil, line.first + 1
-  return one
-end
-
 --- Makes them.
 -- @tparam function send called with a question that goes out now, `{ id =, … }` as it was given to ask; it may not wait
 -- @treturn Requests
 function Requests.new(send)
-  return setmetatable({ send = send, pending = {}, open = 0, serial = 0, sweep_at = 0, begun = queue(), new = queue() }, Requests)
+  return setmetatable({ send = send, pending = {}, open = 0, serial = 0, sweep_at = 0, begun = Queue.new(),
+    new = Queue.new() }, Requests)
 end
 
 -- A question keeps its room for the whole of its time, also where nobody waits for it any more: the server may be at it.
@@ -49,7 +35,7 @@ local function take(self)
   local now = core.now()
   sweep(self, now)
   while self.open < MOST do
-    local one = pop(self.begun) or pop(self.new)
+    local one = self.begun:pop() or self.new:pop()
     if not one then return nil end
     if one.over >= now then
       one.over, one.sent, self.open = now + one.timeout, true, self.open + 1
@@ -69,7 +55,8 @@ local function enter(self, one)
   if self.over then return nil end
   self.serial = self.serial + 1
   one.id, one.answer, one.over = ("%d"):format(self.serial), promise(), core.now() + one.timeout
-  push(one.new and self.new or self.begun, one)
+  local line = one.new and self.new or self.begun
+  line:push(one)
   return true
 end
 
@@ -107,7 +94,7 @@ local function take_all(self, reason)
   local all = {}
   for _, one in pairs(self.pending) do all[#all + 1] = one end
   for _, line in ipairs { self.begun, self.new } do
-    for one in function() return pop(line) end do all[#all + 1] = one end
+    for one in line.pop, line do all[#all + 1] = one end
   end
   self.pending, self.open, self.over = {}, 0, reason
   return all
