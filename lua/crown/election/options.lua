@@ -2,6 +2,7 @@
 -- @module crown.election.options
 
 local is_utf8 = require "crown.text.is_utf8"
+local Pace = require "crown.election.pace"
 local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
@@ -62,8 +63,8 @@ options.election = {
   handlers = { type = { "string", "table" } },
   claim_delay = { type = "number", least = 0, most = 86400, default = 0 },
   retry = { type = "number", above = 0, most = 86400, default = 1 },
-  backoff = { type = { "string", "table" } },
-  splay = { type = "number", least = 0, most = 3600 },
+  backoff = Pace.RULES.backoff,
+  splay = Pace.RULES.splay,
   monitor_leader = { type = "boolean", default = true },
   lease = { type = "number", above = 0, most = 31536000 },
   cool_down = { type = "number", least = 0, most = 86400, default = 0 },

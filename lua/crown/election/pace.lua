@@ -2,13 +2,11 @@
 -- @module crown.election.pace
 
 local core = require "crown.core"
+local schema = require "crown.check.schema"
 local url = require "crown.text.url"
-local usage = require "crown.check.usage"
 
 local Pace = {}
 Pace.__index = Pace
-
-local NAMES = { backoff = true, splay = true }
 
 -- Seconds between the tries of a candidate that follows; the last goes on.
 local BACKOFFS = {
@@ -16,10 +14,7 @@ local BACKOFFS = {
   twenty_sec = { 0.5, 1, 2, 4, 7, 11, 15, 20 },
 }
 
---- What is wrong with a backoff.
--- @param backoff
--- @treturn string words to follow its name, or nil
-function Pace.problem(backoff)
+local function backoff_problem(backoff)
   local words = "must be five_sec, twenty_sec, or a list of seconds"
   if type(backoff) == "string" then return not BACKOFFS[backoff] and words or nil end
   if type(backoff) ~= "table" or #backoff == 0 then return words end
@@ -28,31 +23,30 @@ function Pace.problem(backoff)
   end
 end
 
+--- The options, as crown.check.schema has them.
+Pace.RULES = {
+  backoff = { type = "any", check = backoff_problem },
+  splay = { type = "number", least = 0, most = 3600 },
+}
+
 --- Takes these options out of an oracle's, where they may stand too: as in a URL.
 -- @tparam table options of the oracle
 -- @treturn table what was there: `backoff`, `splay`
 function Pace.take(options)
   local taken = {}
-  for name in pairs(NAMES) do taken[name], options[name] = options[name], nil end
-  if next(taken) and options.url then options.url = url.without(options.url, NAMES) end
+  for name in pairs(Pace.RULES) do taken[name], options[name] = options[name], nil end
+  if next(taken) and options.url then options.url = url.without(options.url, Pace.RULES) end
   return taken
 end
 
 --- The pace of one candidate.
 -- @string where how messages name the election
 -- @tparam table checked the election's options
--- @tparam table given what stood among the oracle's
+-- @tparam[opt] table given what stood among the oracle's
 -- @treturn Pace nil where it is not asked for
 function Pace.new(where, checked, given)
-  local backoff, splay = checked.backoff, checked.splay
-  given = given or {}
-  if backoff == nil then backoff = given.backoff end
-  if splay == nil then splay = given.splay or 0 end
-  local problem = backoff ~= nil and Pace.problem(backoff)
-  if problem then usage.error("%s: backoff %s", where, problem) end
-  if type(splay) ~= "number" or not (splay >= 0 and splay <= 3600) then
-    usage.error("%s: splay must be 0 to 3600 seconds", where)
-  end
+  local beside = schema.check(where, given or {}, Pace.RULES)
+  local backoff, splay = checked.backoff or beside.backoff, checked.splay or beside.splay or 0
   if backoff == nil and splay == 0 then return nil end
   return setmetatable({ delays = type(backoff) == "string" and BACKOFFS[backoff] or backoff, splay = splay, tries = 0 }, Pace)
 end
