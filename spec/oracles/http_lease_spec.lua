@@ -11,6 +11,20 @@ local server = Candidate.start { args = { "lua/examples/http_lease/lease_server.
   log = tempdir() .. "/log" }
 local port = eventually(function() return tonumber(server:output():match "port (%d+)") end, 10)
 
+describe("the example's lease server", function()
+  local function status_of(method, path, body)
+    return assert(crown.http.request { url = ("http://127.0.0.1:%d%s"):format(port, path), method = method, body = body }).status
+  end
+
+  it("says what it has no answer for, whatever comes", function()
+    for _, body in ipairs { "5", "null", "[]", "{}", '{"asked":5}', "nonsense", "" } do
+      assert.equal(400, status_of("POST", "/locks/batch", body), body)
+      assert.equal(400, status_of("POST", "/locks/x/claim", body), body)
+      assert.equal(404, status_of("POST", "/elsewhere", body), body)
+    end
+  end)
+end)
+
 testing.conformance("http_lease", function()
   return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5 }, expires = true }
 end)

@@ -53,7 +53,7 @@ local function route(method, path)
 end
 
 local function decide(name, verb, asked)
-  if type(asked) ~= "table" or type(asked.holder) ~= "string" or type(asked.claim) ~= "number" then
+  if type(asked.holder) ~= "string" or type(asked.claim) ~= "number" then
     return 400, { error = "holder and claim expected" }
   end
   asked.ttl = math.max(0.5, math.min(3600, tonumber(asked.ttl) or 15))
@@ -74,8 +74,11 @@ end
 
 local function answer(method, path, body)
   local fine, asked = pcall(crown.json.decode, body)
-  if not fine then return 400, { error = "JSON expected" } end
-  if method == "POST" and path == "/locks/batch" and type(asked.asked) == "table" then return decide_all(asked.asked) end
+  if not fine or type(asked) ~= "table" then asked = {} end
+  if method == "POST" and path == "/locks/batch" then
+    if type(asked.asked) ~= "table" then return 400, { error = "asked expected: a list of questions" } end
+    return decide_all(asked.asked)
+  end
   local name, verb = route(method, path)
   if not verb then return 404, { error = "there are /locks/NAME/claim, /locks/NAME/refresh and /locks/NAME" } end
   return decide(name, verb, asked)
