@@ -70,12 +70,6 @@ describe("an oracle on a compare-and-swap store", function()
     return crown.json.decode(store.records["cas-" .. serial].text)
   end
 
-  local function win(player)
-    local verdict
-    eventually(function() verdict = player:claim() return verdict[1] == "granted" end, 20)
-    return verdict
-  end
-
   it("does not believe a record that is missing: it writes that down, and waits one TTL", function()
     local store = table_store()
     local verdict = candidate(store):claim()
@@ -99,7 +93,7 @@ describe("an oracle on a compare-and-swap store", function()
 
   it("waits longer than its own TTL when the record is gone: the holder's may have been longer", function()
     local store = table_store()
-    win(candidate(store, "one", { ttl = 20 }))
+    candidate(store, "one", { ttl = 20 }):win()
     store.records = {}
     local verdict = candidate(store, "two", { amnesia_wait = 30 }):claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
@@ -110,7 +104,7 @@ describe("an oracle on a compare-and-swap store", function()
     local store = table_store { trust_empty = true }
     local last = 0
     for _ = 1, 3 do
-      local epoch = win(candidate(store, "newcomer", { token = "t" .. last }))[4]
+      local epoch = candidate(store, "newcomer", { token = "t" .. last }):win()[4]
       assert.is_true(epoch > last)
       last = epoch
       store.records = {}
@@ -121,19 +115,19 @@ describe("an oracle on a compare-and-swap store", function()
   it("goes on with the epochs when the record was deleted under its leader", function()
     local store = table_store()
     local one = candidate(store)
-    local epoch = win(one)[4]
+    local epoch = one:win()[4]
     store.records = {}
     local verdict = one:refresh()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
-    assert.is_true(win(one)[4] > epoch)
+    assert.is_true(one:win()[4] > epoch)
   end)
 
   it("waits for the longest lease that it has heard of when the record is gone", function()
     local store = table_store()
     local two = candidate(store, "two")
-    win(two)
+    two:win()
     two:abdicate()
-    win(candidate(store, "one", { ttl = 20 }))
+    candidate(store, "one", { ttl = 20 }):win()
     two:claim()
     store.records = {}
     assert.is_true(two:claim()[2] > 20)
@@ -184,7 +178,7 @@ describe("an oracle on a compare-and-swap store", function()
       return one.text, one.version
     end }
     local one = candidate(store)
-    local epoch = win(one)[4]
+    local epoch = one:win()[4]
     stale = true
     one.state.version = -1
     assert.equal("unknown", one:refresh()[1])
@@ -196,7 +190,7 @@ describe("an oracle on a compare-and-swap store", function()
   it("takes a claim without an answer back, so that a late one fails", function()
     local store = table_store()
     local one, two = candidate(store), candidate(store, "two")
-    win(one)
+    one:win()
     one:abdicate()
     store.mute = true
     assert.equal("unknown", one:claim()[1])
@@ -209,7 +203,7 @@ describe("an oracle on a compare-and-swap store", function()
   it("re-reads before it judges: a write of its own without an answer is no loss", function()
     local store = table_store()
     local one = candidate(store)
-    local epoch = win(one)[4]
+    local epoch = one:win()[4]
     store.mute = true
     assert.equal("unknown", one:refresh()[1])
     store.mute = false
@@ -220,7 +214,7 @@ describe("an oracle on a compare-and-swap store", function()
   it("takes its own lease at once when its runtime was killed, under a new claim", function()
     local store = table_store()
     local one = candidate(store)
-    local epoch = win(one)[4]
+    local epoch = one:win()[4]
     local again = elections.new(store.oracle, { name = "cas-" .. serial, node = "one" })
     again.state.token = one.state.token
     assert.is_true(again:claim()[4] > epoch)
@@ -230,10 +224,10 @@ describe("an oracle on a compare-and-swap store", function()
   it("sits out a store that went back", function()
     local store = table_store()
     local one, two = candidate(store), candidate(store, "two")
-    win(one)
+    one:win()
     one:abdicate()
     local before = store.records["cas-" .. serial]
-    win(one)
+    one:win()
     two:claim()
     store.records["cas-" .. serial] = before
     local verdict = two:claim()
@@ -244,13 +238,13 @@ describe("an oracle on a compare-and-swap store", function()
   it("goes on with the higher epoch of a store that went back, and gave more since", function()
     local store = table_store()
     local one = candidate(store)
-    win(one)
+    one:win()
     for _ = 1, 5 do one:refresh() end
     local text = crown.json.encode { epoch = 2 ^ 52, serial = 1, ttl = TTL, nonce = "another's" }
     store.records["cas-" .. serial] = { text = text, version = "another's" }
     assert.equal("denied", one:refresh()[1])
     assert.same({ true, 2 ^ 52 }, { record_of(store).doubted, record_of(store).epoch })
-    assert.is_true(win(one)[4] > 2 ^ 52)
+    assert.is_true(one:win()[4] > 2 ^ 52)
   end)
 
   it("counts a reading that cannot be written over for an old one, and no loss", function()
@@ -261,7 +255,7 @@ describe("an oracle on a compare-and-swap store", function()
       return one.text, one.version
     end }
     local one = candidate(store)
-    win(one)
+    one:win()
     old = store.records["cas-" .. serial]
     assert.equal("granted", one:refresh()[1])
     assert.equal("unknown", one:call("handle_info", "changed")[1])
@@ -281,7 +275,7 @@ describe("an oracle on a compare-and-swap store", function()
   it("looks again when it is told that the record has changed", function()
     local store = table_store()
     local one, two = candidate(store), candidate(store, "two")
-    win(one)
+    one:win()
     assert.same({ "nothing" }, one:call("handle_info", "changed"))
     assert.equal("denied", two:call("handle_info", "changed")[1])
     one:abdicate()
@@ -292,7 +286,7 @@ describe("an oracle on a compare-and-swap store", function()
   it("evicts", function()
     local store = table_store()
     local one = candidate(store)
-    local epoch = win(one)[4]
+    local epoch = one:win()[4]
     local evicted, problem
     crown.spawn(function() evicted, problem = store.oracle.evict({ wait = 20 }, "cas-" .. serial) end)
     local verdict

@@ -34,17 +34,11 @@ describe("an etcd that may have forgotten (R12)", function()
     assert.is_true(verdict[2] >= least, verdict[2])
   end
 
-  local function win(player)
-    local verdict
-    eventually(function() verdict = player:claim() return verdict[1] == "granted" end, 20)
-    return verdict
-  end
-
   it("is sat out where nobody has been before: it may have been emptied under a leader with a longer lease", function()
     is_doubted(newcomer("one"):claim(), 28)
     local at, short = crown.now(), newcomer("short", { amnesia_wait = 1, lock = "another", url = server.url .. "/another" })
     is_doubted(short:claim(), 1)
-    win(short)
+    short:win()
     assert.is_true(crown.now() - at >= 2) -- its own TTL
   end)
 
@@ -100,7 +94,7 @@ describe("an etcd that may have forgotten (R12)", function()
     server:down()
     assert(os.execute(("cp -a %s/data %s/older"):format(server.dir, server.dir)) == 0)
     server:up()
-    win(one)
+    one:win()
     server:down()
     server:wipe()
     assert(os.execute(("mv %s/older %s/data"):format(server.dir, server.dir)) == 0)
@@ -118,7 +112,7 @@ describe("an etcd that may have forgotten (R12)", function()
       return last[1] == "granted" or last[2] < 2
     end, 20)
     is_doubted(last, 0)
-    assert.equal("granted", (win(newcomer("again", { amnesia_wait = 4 })))[1])
+    assert.equal("granted", (newcomer("again", { amnesia_wait = 4 }):win())[1])
   end)
 
   it("is sat out for the longest TTL that was ever asked for there", function()

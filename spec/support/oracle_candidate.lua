@@ -33,6 +33,15 @@ function Player:call(fn, ...)
 end
 
 function Player:claim() return self:call "claim" end
+
+--- Claims until it is granted.
+-- @treturn table the verdict
+function Player:win()
+  local verdict
+  eventually(function() verdict = self:claim() return verdict[1] == "granted" end, 20)
+  return verdict
+end
+
 function Player:refresh() return self:call "refresh" end
 function Player:abdicate() self.module.abdicate(self.state) end
 
