@@ -100,7 +100,10 @@ end
 -- @treturn table `{ facts =, warnings = }`, or nil and a message
 function Peer.health(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
-  return admin.health(checked, checked.prefix .. ".oban_peers")
+  local found, problem, code = admin.health(checked, checked.prefix .. ".oban_peers")
+  if not found then return nil, problem, code end
+  found.facts[#found.facts + 1] = { "Max time", "Oban's interval, 30 s unless set; its table has only the ends" }
+  return found
 end
 
 return Peer

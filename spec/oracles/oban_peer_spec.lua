@@ -135,6 +135,14 @@ describe("the oracle that follows Oban's leader", function()
     assert.equal("granted", peer("n", { prefix = "jobs", oban_name = "My.Oban" }):claim()[1])
   end)
 
+  it("shows no TTL of ours in info: Oban's is Oban's to say", function()
+    theirs.lead("app@one", 45)
+    local told = crown.json.decode(run({ "info", "--oracle", "oban+" .. server.url .. "?ttl=6", "--json" }).stdout)
+    assert.is_nil(told.ttl)
+    assert.matches("^Oban's interval", told.store.max_time)
+    assert.is_true(told.elections[1].expires_in > 30)
+  end)
+
   it("lists Oban's leaders for info, by an oban+postgres URL", function()
     theirs.lead "app@one"
     local result = run { "info", "--oracle", "oban+" .. server.url, "--json" }

@@ -97,8 +97,8 @@ describe("a Redis Cluster", function()
     for i, one in ipairs(all) do epochs[i] = leads(one) end
     local info = crown.json.decode(run({ "info", "--oracle", cluster.url, "--json", "^c" .. serial .. "-" }).stdout)
     local seen = {}
-    for _, one in ipairs(info.elections) do seen[one.name] = one.epoch end
-    for i, name in ipairs(names) do assert.equal(epochs[i], seen[name]) end
+    for _, one in ipairs(info.elections) do seen[one.name] = { one.epoch, one.ttl } end
+    for i, name in ipairs(names) do assert.same({ epochs[i], TTL }, seen[name]) end
     assert.matches("a cluster", info.store.store)
     assert.equal(3, select(2, info.store.primaries:gsub("1 replica", "")))
     for i, name in ipairs(names) do

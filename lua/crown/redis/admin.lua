@@ -56,6 +56,13 @@ local function each_key(client, pattern, fn)
   return true
 end
 
+-- The longest TTL in use, as the store knows it, in seconds; nil before anybody has been there.
+local function longest_ttl(client, key)
+  local longest = client:call("HGET", key, "longest")
+  return tonumber(longest) and tonumber(longest) / 1000
+end
+
+-- In a cluster each election has a store of its own, so each has a TTL.
 local function look(store, prefix, name)
   local lease, epochs = Leases.keys(prefix, name)
   return store.run(lease, function(client)
@@ -64,13 +71,14 @@ local function look(store, prefix, name)
     local left = client:call("PTTL", lease)
     local epoch = client:call("GET", epochs)
     return { name = name, node = held[1], epoch = tonumber(held[2] or epoch or 0),
-      expires_in = held[1] and left and left > 0 and left / 1000 or nil }
+      expires_in = held[1] and left and left > 0 and left / 1000 or nil,
+      ttl = store.is_cluster and longest_ttl(client, Leases.store(prefix, name)) or nil }
   end)
 end
 
 --- Elections whose keys begin with the prefix, on whichever node of a cluster they are.
 -- @tparam table opts `url`, `prefix`
--- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
+-- @treturn table an array of `{ name, node, epoch, expires_in }`, in a cluster with `ttl`; or nil and a message
 function admin.list(opts)
   return with_store(opts, function(store)
     local names, found = {}, {}
@@ -136,17 +144,13 @@ local function replica_words(info)
   return ("%d replica%s"):format(count, count == 1 and "" or "s")
 end
 
--- The longest TTL in use, as the store knows it; nil before anybody has been there.
-local function longest_ttl(store, prefix)
-  local longest = store.run(prefix, function(client) return client:call("HGET", prefix .. ":store", "longest") end)
-  return tonumber(longest) and tonumber(longest) / 1000
-end
-
 local function health_of_server(store, opts)
   local info = store.info
   local words = ("Redis %s, %s, %s, append-only file %s"):format(field(info, "redis_version"), field(info, "role"),
     replica_words(info), field(info, "aof_enabled") == "1" and "on" or "off")
-  return { ttl = longest_ttl(store, opts.prefix), facts = { { "Store", words } }, warnings = warnings_of(info, opts) }
+  local key = Leases.store(opts.prefix)
+  local ttl = store.run(key, function(client) return longest_ttl(client, key) end)
+  return { ttl = ttl, facts = { { "Store", words } }, warnings = warnings_of(info, opts) }
 end
 
 -- What is to be said of one node is to be said of all of them.
@@ -177,7 +181,7 @@ end
 -- What a candidate sends and its script calls, on a name that no election has.
 local function commands(prefix)
   local lease, epoch = Leases.keys(prefix, "check")
-  local store, channel = prefix .. ":store", prefix .. ":" .. Leases.CHANNEL
+  local store, channel = Leases.store(prefix), prefix .. ":" .. Leases.CHANNEL
   return { { "EVAL", "return 1", "1", lease }, { "EVALSHA", "0", "1", lease }, { "SCRIPT", "LOAD", "return 1" },
     { "HSET", lease, "node", "x" }, { "HSET", store, "since", "1" }, { "HMGET", lease, "node" }, { "HGET", lease, "node" },
     { "GET", epoch }, { "SET", epoch, "1" }, { "DEL", lease }, { "PEXPIRE", lease, "1" }, { "PTTL", lease }, { "TIME" },

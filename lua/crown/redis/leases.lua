@@ -34,6 +34,14 @@ function Leases.keys(prefix, name)
   return base .. ":lease", base .. ":epoch"
 end
 
+--- The key that says since when the server's memory is known, and the longest TTL in use.
+-- @string prefix
+-- @string[opt] name of the election in a cluster: there every key of a call has to be in one slot, so each has one of its own
+-- @treturn string the key
+function Leases.store(prefix, name)
+  return name and ("%s:{%s}:store"):format(prefix, name) or prefix .. ":store"
+end
+
 -- In a cluster a replica leads on to its primary; elsewhere it is no store.
 local function set_up(self, connection)
   local info, problem = connection:call(self.timeout, "INFO")
@@ -74,7 +82,7 @@ function Leases.at(url, options)
   local key = table.concat({ url, options.prefix, options.min_replicas, options.amnesia_wait, tostring(options.trust_empty) },
     "\n")
   if known[key] then return known[key] end
-  local self = setmetatable({ url = url, prefix = options.prefix, store = options.prefix .. ":store",
+  local self = setmetatable({ url = url, prefix = options.prefix, store = Leases.store(options.prefix),
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
     trust_empty = options.trust_empty, seen = {}, longest = 0, followers = {}, batches = {} }, Leases)
@@ -107,9 +115,8 @@ function Leases:join(lease)
   members[lease] = lease.send
 end
 
--- In a cluster every key of a call has to be in one slot, so there each election has a store of its own.
 local function store_of(self, items)
-  return self.cluster and ("%s:{%s}:store"):format(self.prefix, items[1].name) or self.store
+  return self.cluster and Leases.store(self.prefix, items[1].name) or self.store
 end
 
 -- An empty store is trusted once, by who has not seen it before.
