@@ -11,7 +11,9 @@ dependencies = { "lua == 5.1", "lua-cjson" }
 build = {
   type = "builtin",
   modules = {
+    ["crown.check.others"] = "lua/crown/check/others.lua",
     ["crown.check.schema"] = "lua/crown/check/schema.lua",
+    ["crown.check.seconds"] = "lua/crown/check/seconds.lua",
     ["crown.check.usage"] = "lua/crown/check/usage.lua",
     ["crown.core"] = "rockspec/plain/crown/core.lua",
     ["crown.election.contract"] = "lua/crown/election/contract.lua",

@@ -26,12 +26,19 @@ local function check_key(key)
   end
 end
 
+-- Whoever comes from pg_try_advisory_lock(10) must not hold another key than he means.
+local function check_lock(lock)
+  if type(lock) == "number" then
+    return ("is a name, of which a key is made; for the key %g itself, as pg_advisory_lock takes it, give key"):format(lock)
+  end
+end
+
 local RULES = {
   ttl = { type = "number", least = 1, most = 86400 },
   check = { type = "number", above = 0, most = 86400 },
   refresh = { type = "number", above = 0, most = 86400, not_beside = "check" },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" }, not_beside = "key" },
+  lock = { type = { "string", "number" }, check = check_lock, not_beside = "key" },
   key = { type = { "number", "string", "table" }, check = check_key },
 }
 

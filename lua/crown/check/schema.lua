@@ -5,6 +5,7 @@
 -- `type` may be a list of types.
 -- @module crown.check.schema
 
+local seconds = require "crown.check.seconds"
 local usage = require "crown.check.usage"
 
 local schema = {}
@@ -24,6 +25,20 @@ local function type_words(wanted)
   return type(wanted) == "table" and table.concat(wanted, " or ") or wanted
 end
 
+-- Every number with a bound that need not be whole is a time.
+local function is_time(rule)
+  return rule.most and not rule.integer
+end
+
+--- Warns of a number that fits its rule, and yet looks as if it were in milliseconds.
+-- @string where as for schema.check
+-- @string name of the option
+-- @param value
+-- @tparam table rule
+function schema.warn(where, name, value, rule)
+  if type(value) == "number" and is_time(rule) then seconds.warn(where, name, value) end
+end
+
 --- What is wrong with a number by a rule's `integer`, `least`, `above` and `most`.
 -- @number value
 -- @tparam table rule
@@ -34,14 +49,15 @@ function schema.range_problem(value, rule)
   if rule.least and value < rule.least then return ("must be at least %g"):format(rule.least) end
   if rule.above and value <= rule.above then return ("must be more than %g"):format(rule.above) end
   if rule.most and value > rule.most then
-    local time = not rule.integer and value >= MILLISECONDS
+    local time = is_time(rule) and value >= MILLISECONDS
     return ("must be at most %g%s"):format(rule.most, time and (" (%g: seconds, not milliseconds?)"):format(value) or "")
   end
 end
 
 local function value_problem(value, rule)
   if not has_type(value, rule.type) then
-    return ("must be a %s, not a %s"):format(type_words(rule.type), type(value))
+    return ("must be a %s, not a %s%s"):format(type_words(rule.type), type(value),
+      rule.type == "number" and type(value) == "string" and seconds.suggest(value) or "")
   end
   if type(value) == "number" then
     local problem = schema.range_problem(value, rule)
@@ -83,6 +99,7 @@ function schema.check(where, options, rules)
     if rule.not_beside and options[rule.not_beside] ~= nil then
       usage.error("%s: %s has no effect beside %s: give one of them", where, name, rule.not_beside)
     end
+    schema.warn(where, name, value, rule)
     checked[name] = value
   end
   for name, rule in pairs(rules) do

@@ -1,6 +1,8 @@
 --- Mistakes of the user's: errors that print as one clear line and end the command with exit code 2.
 -- @module crown.check.usage
 
+local others = require "crown.check.others"
+
 local usage = {}
 local Usage = {}
 Usage.__index = Usage
@@ -42,40 +44,28 @@ local function distance(a, b)
   return previous[#b]
 end
 
--- What other systems call it, in small letters: our word, where that is one of those known; and what to say elsewhere.
-local OTHERS = {
-  child_spec = { "child" }, follower_child_spec = { "follower_child" },
-  repo = { "url", "here it is url = 'postgres://…'" },
-  base_url = { "url" }, lock_name = { "lock" }, refresh_delay = { "refresh" },
-  on_won = { "won", "handlers = { won = … }" }, onwon = { "won", "handlers = { won = … }" },
-  on_lost = { "lost", "handlers = { lost = … }" }, onlost = { "lost", "handlers = { lost = … }" },
-  on_campaign = { "campaign", "handlers = { campaign = … }" }, oncampaign = { "campaign", "handlers = { campaign = … }" },
-  bucket = { "bucket", "the bucket is part of the URL: --oracle nats://HOST/BUCKET" },
-  election = { "election", "here it is crown-lua run, file, info or evict" },
-}
-
-local function of_another_system(word, known)
-  local other = OTHERS[(word:gsub("^%-+", ""):lower())]
-  if not other then return nil end
-  for _, ours in ipairs(known) do
-    if ours == other[1] then return (" (did you mean '%s'?)"):format(ours) end
-  end
-  return other[2] and (" (%s)"):format(other[2])
-end
-
 --- What the user may have meant.
 -- @string word what was written
 -- @tparam table known an array of words
--- @treturn string " (did you mean 'x'?)", or ""
+-- @treturn string " (did you mean 'x'?)", what to do instead of what another system does, or ""
 function usage.suggest(word, known)
-  local meant = of_another_system(word, known)
-  if meant then return meant end
-  local best, least = nil, math.max(2, math.floor(#word / 3)) + 1
+  local best, say = others.find(word, known)
+  if say then return (" (%s)"):format(say) end
+  local least = best and 0 or math.max(2, math.floor(#word / 3)) + 1
   for _, candidate in ipairs(known) do
-    local far = distance(word, candidate)
+    local far = others.plain(word) == others.plain(candidate) and 0 or distance(word, candidate)
     if far < least then best, least = candidate, far end
   end
   return best and (" (did you mean '%s'?)"):format(best) or ""
+end
+
+--- What another system's word is here, also where an unknown word may be somebody else's to judge.
+-- @string word what was written
+-- @tparam table known an array of our words
+-- @treturn string as of usage.suggest; nil where it is no other system's word
+function usage.translate(word, known)
+  local ours, say = others.find(word, known)
+  return ours and (" (did you mean '%s'?)"):format(ours) or say and (" (%s)"):format(say) or nil
 end
 
 --- An error in one line, without what it lists or traces below. Where the first line only names the module that did not

@@ -3,6 +3,7 @@
 -- @module crown.command.cli
 
 local schema = require "crown.check.schema"
+local seconds = require "crown.check.seconds"
 local usage = require "crown.check.usage"
 
 local cli = {}
@@ -18,9 +19,10 @@ end
 local function convert(option, label, text)
   if option.number then
     local number = tonumber(text)
-    if not number then usage.error("%s: '%s' is not a number", label, text) end
+    if not number then usage.error("%s: '%s' is not a number%s", label, text, seconds.suggest(text)) end
     local problem = schema.range_problem(number, option.number)
     if problem then usage.error("%s %s", label, problem) end
+    schema.warn("command line", label, number, option.number)
     return number
   end
   for _, value in ipairs(option.values or {}) do

@@ -98,6 +98,7 @@ function file.run(options, words)
   end
   if options["max-age"] then usage.error "file: --max-age has no effect here: it goes with --check" end
   if not path or not name then usage.error("file: name a file and an election: %s", file.usage) end
+  if name:find "/" then usage.error("file: '%s' is a path: FILE stands first, then the election's NAME", name) end
   clear(path)
   local keeper = setmetatable({ path = path, count = 0, boot_id = read_file "/proc/sys/kernel/random/boot_id":match "%S+" },
     Keeper)

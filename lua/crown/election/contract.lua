@@ -2,6 +2,7 @@
 -- @module crown.election.contract
 
 local Pace = require "crown.election.pace"
+local seconds = require "crown.check.seconds"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
 
@@ -22,7 +23,8 @@ local function load_module(where, name)
   local found, loaded = pcall(require, name)
   if found then return loaded end
   if tostring(loaded):find("module '" .. name .. "' not found", 1, true) then
-    usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds", where, name)
+    usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds%s", where, name,
+      usage.suggest(name, url.oracles()))
   end
   usage.error("%s: oracle '%s': %s", where, name, usage.one_line(loaded))
 end
@@ -108,6 +110,7 @@ local function granted(fn, delay, grant)
   if type(delay) ~= "number" or delay ~= delay or delay <= 0 then
     return breach(fn, ("true and a refresh delay of %s, not a number of seconds"):format(tostring(delay)))
   end
+  seconds.warn("oracle", fn .. " returned a refresh delay of", delay)
   if grant == nil then return "granted", delay end
   if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
   if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end

@@ -4,6 +4,7 @@
 local core = require "crown.core"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
+local usage = require "crown.check.usage"
 
 local Pace = {}
 Pace.__index = Pace
@@ -16,7 +17,9 @@ local BACKOFFS = {
 
 local function backoff_problem(backoff)
   local words = "must be five_sec, twenty_sec, or a list of seconds"
-  if type(backoff) == "string" then return not BACKOFFS[backoff] and words or nil end
+  if type(backoff) == "string" then
+    return not BACKOFFS[backoff] and words .. usage.suggest(backoff, usage.names(BACKOFFS)) or nil
+  end
   if type(backoff) ~= "table" or #backoff == 0 then return words end
   for _, seconds in ipairs(backoff) do
     if type(seconds) ~= "number" or not (seconds > 0 and seconds < math.huge) then return words end

@@ -4,6 +4,7 @@
 local schema = require "crown.check.schema"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
+local usage = require "crown.check.usage"
 
 local postgres_url = {}
 
@@ -53,6 +54,10 @@ function postgres_url.options(word, opts, rules)
   local own = {}
   for key, value in pairs(opts) do
     if key ~= "url" and not store_options.GIVEN[key] and (rules[key] or not foreign[key]) then own[key] = value end
+  end
+  for name in pairs(foreign) do
+    local meant = usage.translate(name, usage.names(rules))
+    if meant then usage.error("oracle '%s': unknown option '%s'%s", word, name, meant) end
   end
   local checked = schema.check(("oracle '%s'"):format(word), own, rules)
   for key in pairs(store_options.GIVEN) do checked[key] = opts[key] end

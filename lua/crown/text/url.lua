@@ -65,6 +65,14 @@ function url.schemes()
   return usage.names(SCHEMES)
 end
 
+--- The oracles that a URL can mean.
+-- @treturn table an array, in order
+function url.oracles()
+  local names = {}
+  for _, name in pairs(SCHEMES) do names[name] = true end
+  return usage.names(names)
+end
+
 --- Takes a URL apart.
 -- @string text the URL
 -- @treturn string the oracle's module name

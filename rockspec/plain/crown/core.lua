@@ -22,4 +22,11 @@ function core.now()
   return tonumber(at.sec) + tonumber(at.nsec) / 1e9
 end
 
+--- The log: standard error.
+-- @string level
+-- @string text
+function core.log(level, text)
+  io.stderr:write(level, " ", text, "\n")
+end
+
 return core

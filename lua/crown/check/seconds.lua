@@ -1,0 +1,42 @@
+--- Times as users write them: every time here is in seconds, and other systems count in milliseconds or take units.
+-- @module crown.check.seconds
+
+local core = require "crown.core"
+local others = require "crown.check.others"
+
+local seconds = {}
+
+local LEAST, STEP = 1000, 500 -- of what may have been meant in milliseconds: 5000 and 1500 are, an hour is not
+local UNITS = { ms = 0.001, s = 1, m = 60, min = 60, h = 3600 }
+
+local warned = {}
+
+--- Whether a number of seconds looks as if milliseconds were meant.
+-- @number value
+-- @treturn boolean
+function seconds.doubtful(value)
+  return value >= LEAST and value % STEP == 0
+end
+
+--- Warns, once, of a time that looks as if milliseconds were meant.
+-- @string where whose option it is
+-- @string name of the option
+-- @number value
+function seconds.warn(where, name, value)
+  if not seconds.doubtful(value) then return end
+  local slip = ("%s %g"):format(others.plain(name), value) -- one slip, though ten thousand elections have it
+  if warned[slip] then return end
+  warned[slip] = true
+  core.log("warn", ("%s: %s %g: seconds, not milliseconds?"):format(where, name, value))
+end
+
+--- What to write instead of a time with a unit.
+-- @string text
+-- @treturn string " (in seconds: 15)", or ""
+function seconds.suggest(text)
+  local number, unit = text:match "^([%d.]+)(%l+)$"
+  if not tonumber(number) or not UNITS[unit] then return "" end
+  return (" (in seconds: %g)"):format(number * UNITS[unit])
+end
+
+return seconds
