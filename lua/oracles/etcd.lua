@@ -3,6 +3,7 @@
 -- URL: `etcd://host:2379,host:2379/PREFIX?ttl=10`. See docs/oracle-etcd.md.
 -- @module crown.oracles.etcd
 
+local admin = require "crown.etcd.admin"
 local base64 = require "crown.text.base64"
 local candidate = require "crown.oracle.candidate"
 local Client = require "crown.etcd.client"
@@ -300,6 +301,22 @@ local function leader_of(client, base)
   local answer, problem = client:ask("/v3/kv/range", first_in(keys.range(base .. "/")))
   if not answer then return nil, problem end
   return answer.kvs and answer.kvs[1] or false
+end
+
+--- What etcd says of itself, for `info`.
+-- @tparam table opts `url`
+-- @treturn table `{ facts =, warnings = }`, or nil and a message
+function Etcd.health(opts)
+  return with_client(opts, admin.health)
+end
+
+--- What a candidate may not do, for `check --store`.
+-- @tparam table opts `url`, `lock`, `crown_name`
+-- @treturn table an array of texts, or nil and a message
+function Etcd.rights(opts)
+  return with_client(opts, function(client, checked)
+    return admin.lacks(client, checked.parsed, base_of(checked, tostring(checked.lock or opts.crown_name)))
+  end)
 end
 
 --- Asks the leader to step down, and waits until it has. A leader by `etcdctl elect` hears no such wish.

@@ -45,6 +45,7 @@ local MOST = 65536 -- bytes of an answer
 local CONNECTIONS = 8 -- to a server, however many elections
 local LOT = 100 -- questions in one request, where the server takes many
 local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05 -- seconds that a question waits for company then
+local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
 local BROKEN = 500 -- from this status on the server is not well
 
 --- TTL and refresh delay that these options make.
@@ -89,7 +90,7 @@ local function request(self, method, path, body)
   local options = self.options
   local asked = {
     url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
-    body = json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
+    body = body and json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
     password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key,
     most = MOST }
   local answer, problem, code = self.server.lanes:ask(function() return http.request(asked) end, self.timeout)
@@ -165,19 +166,23 @@ local function lots_of(self, window)
   return shared[key]
 end
 
+-- What a question needs.
+local function asker(checked, opts)
+  local ttl, delay = Lease.timing(checked)
+  return setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
+    name = tostring(checked.lock or opts.crown_name), delay = delay, number = 0, node = opts.node,
+    timeout = store_options.timeout(checked, ttl, delay), server = server_at(checked.url) }, Lease)
+end
+
 function Lease.init(opts)
   local checked = check(opts)
-  local wrong = url_problem(checked.url)
-  if wrong then return nil, wrong end
-  local ttl, delay = Lease.timing(checked)
-  local name = tostring(checked.lock or opts.crown_name)
-  local token, problem = candidate.enter("http " .. checked.url, name, opts)
-  if not token then return nil, problem end
-  local self = setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
-    name = name, delay = delay, number = 0, node = opts.node, token = token,
-    timeout = store_options.timeout(checked, ttl, delay), server = server_at(checked.url) }, Lease)
+  local problem = url_problem(checked.url)
+  if problem then return nil, problem end
+  local self = asker(checked, opts)
+  self.token, problem = candidate.enter("http " .. checked.url, self.name, opts)
+  if not self.token then return nil, problem end
   if checked.batch_path then
-    self.refreshes, self.others = lots_of(self, math.min(REFRESH_WINDOW, ttl / 100)), lots_of(self, CLAIM_WINDOW)
+    self.refreshes, self.others = lots_of(self, math.min(REFRESH_WINDOW, self.ttl / 100)), lots_of(self, CLAIM_WINDOW)
   end
   return self
 end
@@ -211,6 +216,23 @@ end
 
 function Lease:abdicate()
   ask(self, "release", "DELETE")
+end
+
+--- Whether the service lets this candidate in, for `check --store`: a GET of what a release deletes. That claims nothing, and a
+-- service need not know it; who is let in is answered all the same.
+-- @tparam table opts `url` and the rest
+-- @treturn table an array of texts, with `unchecked`; or nil and a message
+function Lease.rights(opts)
+  local self = asker(check(opts), opts)
+  local answer, problem = request(self, "GET", self.options.release_path)
+  if not answer then return nil, problem end
+  if answer.status >= BROKEN then return nil, ("the lease server answered %d"):format(answer.status) end
+  if REFUSALS[answer.status] then
+    return { ("the lease server answered %d: %s"):format(answer.status, REFUSALS[answer.status]) }
+  elseif answer.status >= 300 and answer.status < 400 then
+    return { ("the lease server answered %d: a redirect, and none is followed"):format(answer.status) }
+  end
+  return { unchecked = "what a claim would be answered: there is no way to ask without claiming" }
 end
 
 return Lease

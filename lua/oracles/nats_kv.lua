@@ -7,6 +7,7 @@ local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local lease = require "crown.oracle.lease"
+local rights = require "crown.nats.rights"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
 
@@ -275,7 +276,8 @@ end
 -- @treturn table an array of `{ name, node, epoch, expires_in, revision, written }`, or nil and a message
 function Nats.list(opts)
   return with_bucket(opts, function(bucket)
-    local info, problem = bucket:info(true)
+    local info, problem, code = bucket:info(true)
+    if code == Bucket.MISSING then return {} end
     if not info then return nil, problem end
     local found = {}
     for subject in pairs(info.subjects) do
@@ -297,7 +299,10 @@ end
 -- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
 function Nats.health(opts)
   return with_bucket(opts, function(bucket)
-    local info, problem = bucket:info()
+    local info, problem, code = bucket:info()
+    if code == Bucket.MISSING then
+      return { warnings = {}, facts = { { "Bucket", bucket.name .. ", which the first candidate makes" } } }
+    end
     if not info then return nil, problem end
     local warnings = {}
     if info.ttl < 5 then warnings[1] = ("the bucket's TTL is %g s: 5 s and more are safe"):format(info.ttl) end
@@ -308,6 +313,15 @@ function Nats.health(opts)
     return { ttl = info.ttl, warnings = warnings, facts = { { "Bucket", bucket.name }, { "Created", info.created },
       { "Storage", info.storage }, { "Max time", ("%g s"):format(info.ttl) },
       { "Replicas", ("%d%s"):format(info.replicas, info.leader and (", leader " .. info.leader) or "") } } }
+  end)
+end
+
+--- What a candidate may not do, for `check --store`, and why no election can be held in the bucket.
+-- @tparam table opts `url`, `bucket`, `lock`, `crown_name`
+-- @treturn table an array of texts, or nil and a message
+function Nats.rights(opts)
+  return with_bucket(opts, function(bucket, checked)
+    return rights.lacks(bucket, tostring(checked.lock or opts.crown_name), check_bucket)
   end)
 end
 

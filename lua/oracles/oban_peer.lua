@@ -106,4 +106,12 @@ function Peer.health(opts)
   return found
 end
 
+--- What this candidate lacks, for `check --store`.
+-- @tparam table opts `url`, `prefix`
+-- @treturn table an array of texts, or nil and a message
+function Peer.rights(opts)
+  local checked = postgres_url.options("oban_peer", opts, RULES)
+  return admin.reading(checked, checked.prefix .. ".oban_peers")
+end
+
 return Peer

@@ -13,6 +13,23 @@ local function ask(oracle, fn, opts)
   return answer
 end
 
+-- Rights come first: who lacks one may be refused everything else too.
+local function ask_all(oracle, opts, found)
+  local rights, problem = ask(oracle, "rights", opts)
+  if not rights then return nil, problem end
+  found.unchecked, rights.unchecked = rights.unchecked, nil
+  if not oracle.rights then found.unchecked = "what this candidate may write: this oracle cannot be asked without claiming" end
+  found.problems = rights
+  local health
+  health, problem = ask(oracle, "health", opts)
+  if health then found.facts, found.warnings = health.facts or {}, health.warnings or {} end
+  if #rights > 0 then return true end
+  if not health then return nil, problem end
+  local listed
+  listed, problem = ask(oracle, "list", opts)
+  return listed and true, problem
+end
+
 --- Asks the store.
 -- @tparam table oracle its module
 -- @tparam table opts its options
@@ -20,28 +37,12 @@ end
 -- tell, or nil; `reached = false` where it gave no answer
 function store_check.ask(oracle, opts)
   local found = { facts = {}, warnings = {}, problems = {}, reached = true }
-  local function fails(problem)
-    found.reached = false
-    found.problems[1] = core.redact(problem)
-    return found
-  end
   if not (oracle.health or oracle.list or oracle.rights) then
     found.warnings[1] = "this oracle has no way to be asked without claiming"
     return found
   end
-  local health, problem = ask(oracle, "health", opts)
-  if not health then return fails(problem) end
-  found.facts, found.warnings = health.facts or {}, health.warnings or {}
-  local rights
-  rights, problem = ask(oracle, "rights", opts)
-  if not rights then return fails(problem) end
-  if not oracle.rights then found.unchecked = "what this candidate may write: this oracle cannot be asked without claiming" end
-  found.unchecked, rights.unchecked = found.unchecked or rights.unchecked, nil
-  found.problems = rights
-  if #rights > 0 then return found end
-  local listed
-  listed, problem = ask(oracle, "list", opts)
-  if not listed then return fails(problem) end
+  local fine, problem = ask_all(oracle, opts, found)
+  if not fine then found.reached, found.problems = false, { core.redact(problem) } end
   return found
 end
 

@@ -38,7 +38,7 @@ local function check_module(where, name, module)
       usage.error("%s: oracle '%s' lacks the function %s", where, name, fn)
     end
   end
-  for _, fn in ipairs { "abdicate", "handle_info", "list", "evict", "timing", "health", "warnings" } do
+  for _, fn in ipairs { "abdicate", "handle_info", "list", "evict", "timing", "health", "rights", "warnings" } do
     if module[fn] ~= nil and type(module[fn]) ~= "function" then
       usage.error("%s: oracle '%s': %s must be a function, not a %s", where, name, fn, type(module[fn]))
     end

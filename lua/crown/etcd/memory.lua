@@ -23,16 +23,22 @@ local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease 
 -- that it began itself, and when.
 local known = setmetatable({}, { __mode = "k" })
 
+--- The key of the memory.
+-- @string prefix of the elections, "" for none
+-- @treturn string
+function Memory.key(prefix)
+  return prefix ~= "" and prefix .. "/.memory" or "crown.memory"
+end
+
 --- Makes one; nothing is asked yet.
 -- @tparam table options `client`; `prefix` ("" for none); `trust`; `new_lease()` → a lease's number; `floor` seconds to wait
 -- for where all was lost; `trust_empty`: whether a memory that this runtime itself begins is believed
 -- @treturn Memory
 function Memory.new(options)
-  local key = options.prefix ~= "" and options.prefix .. "/.memory" or "crown.memory"
   known[options.trust] = known[options.trust] or {}
   return setmetatable({ client = options.client, trust = options.trust, known = known[options.trust],
     new_lease = options.new_lease,
-    floor = options.floor, trust_empty = options.trust_empty, key = base64.encode(key) }, Memory)
+    floor = options.floor, trust_empty = options.trust_empty, key = base64.encode(Memory.key(options.prefix)) }, Memory)
 end
 
 local function text(longest, floor)

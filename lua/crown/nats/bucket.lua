@@ -15,6 +15,8 @@ Bucket.__index = Bucket
 
 local NS = 1e9
 local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
+--- The code of an answer that there is no such bucket.
+Bucket.MISSING = NO_STREAM
 local NO_PEERS, NO_CLUSTER = 10005, 10074 -- more replicas were asked for than the cluster has servers; than a single one keeps
 local MOST_REPLICAS = 5
 local LOOK_WINDOW = 0.002 -- seconds in which those gather who want to know whether the bucket is what it was

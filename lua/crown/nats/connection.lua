@@ -78,8 +78,10 @@ function Connection:ping()
   self:write "PING\r\n"
 end
 
--- The first ping: its answer says that the server has let us in.
-local function prove(self, timeout)
+--- Pings, and waits for the answer: the server has let us in, and has taken or refused all that was sent before.
+-- @number timeout seconds
+-- @treturn boolean true; or nil
+function Connection:prove(timeout)
   self.pong = promise()
   self:ping()
   local fine = self.pong:wait(timeout)
@@ -190,7 +192,7 @@ function Connection.open(parsed, place, timeout, link)
   end
   self:start()
   open_inbox(self)
-  if not prove(self, timeout) then
+  if not self:prove(timeout) then
     self:close "no answer to a ping"
     return nil, self.closed, "closed"
   end

@@ -5,6 +5,7 @@ local eviction = require "crown.oracle.eviction"
 local holder = require "crown.postgres.holder"
 local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"
+local rights = require "crown.postgres.rights"
 
 local admin = {}
 
@@ -87,27 +88,23 @@ function admin.health(opts, named, part)
   end)
 end
 
-local RIGHTS = [[
-SELECT current_user::text AS who, to_regclass($1) IS NOT NULL AS there, pg_is_in_recovery() AS standby,
-  current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
-  to_regclass($1) IS NULL OR (has_table_privilege(to_regclass($1), 'SELECT') AND has_table_privilege(to_regclass($1), 'INSERT')
-    AND has_table_privilege(to_regclass($1), 'UPDATE')) AS may_write]]
-
 --- What a candidate lacks, for `check --store`.
 -- @tparam table opts `url`, `timeout`
--- @string named the oracle's table
+-- @string part see crown.postgres.parts
 -- @treturn table an array of texts, or nil and a message
-function admin.rights(opts, named)
+function admin.rights(opts, part)
+  return with_client(opts, function(client) return rights.lacks(client, part) end)
+end
+
+--- What somebody lacks who only reads a table.
+-- @tparam table opts `url`, `timeout`
+-- @string named the table
+-- @treturn table an array of texts, or nil and a message
+function admin.reading(opts, named)
   return with_client(opts, function(client)
-    local rows, problem = client:query(RIGHTS, named)
-    if not rows then return nil, problem end
-    local row, lacks = rows[1], {}
-    if row.standby then lacks[1] = "the server is a standby: it takes no writes" end
-    if not row.there and not row.may_create then
-      lacks[#lacks + 1] = ("there is no table %s, and %s may not create it: see the oracle's page"):format(named, row.who)
-    end
-    if not row.may_write then lacks[#lacks + 1] = ("%s may not SELECT, INSERT and UPDATE %s"):format(row.who, named) end
-    return lacks
+    local lacks, problem = rights.on(client, named, "SELECT")
+    if lacks and not lacks.there then return { "there is no table " .. named } end
+    return lacks, problem
   end)
 end
 
@@ -146,7 +143,7 @@ function admin.evict(opts, name, sql)
   end)
 end
 
---- Gives an oracle what `info` and `evict` call: list, evict, health.
+--- Gives an oracle what `info`, `evict` and `check --store` call: list, evict, health, rights.
 -- @tparam table oracle
 -- @tparam table what `word` and `rules` of its options, `table`, its `part` of crown_store_v1, and the SQL: `list` as for
 -- admin.list, `evict` as for admin.evict
@@ -156,7 +153,7 @@ function admin.serve(oracle, what)
   function oracle.list(opts) return admin.list(options(opts), what.list) end
   function oracle.evict(opts, name) return admin.evict(options(opts), name, what.evict) end
   function oracle.health(opts) return admin.health(options(opts), what.table, what.part) end
-  function oracle.rights(opts) return admin.rights(options(opts), what.table) end
+  function oracle.rights(opts) return admin.rights(options(opts), what.part) end
   return oracle
 end
 

@@ -1,7 +1,7 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
 -- DO block. For each: `table`; `by_start`: a server that was started again is not believed at once, since older files may have
--- been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing; `make`; `docs`: the
--- page that has the statements, where it is not docs/oracle-postgres.md.
+-- been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing; `rights`: what a candidate
+-- needs, `{ table, privileges }` each; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
 -- @module crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -24,10 +24,13 @@ END IF;
 ]]):format(name, message, hint and ("\n    USING HINT = '%s'"):format(hint) or "", table, name, name, events, table, name)
 end
 
+local STORE_RIGHTS = { "crown_store_v1", "SELECT,UPDATE" }
+
 local parts = {
   lease = {
     table = "crown_lease_v1",
     by_start = true,
+    rights = { { "crown_lease_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
     columns = { "claim", "epoch", "evicted" },
     triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
     make = [[
@@ -62,6 +65,7 @@ END IF;
   },
   advisory = {
     table = "crown_advisory_v1",
+    rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
     columns = { "lock_name", "holder", "epoch", "acting_until" },
     triggers = { "crown_advisory_v1_stay" },
     make = [[
@@ -81,6 +85,8 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   },
   registry = {
     table = "crown_registry_v1",
+    rights = { { "crown_registry_v1", "SELECT,INSERT,UPDATE" }, { "crown_registry_queue_v1", "SELECT,INSERT,DELETE" },
+      STORE_RIGHTS },
     docs = "docs/registry.md",
     columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
       "evicted", "committed_epoch", "committed", "tail" },

@@ -1,0 +1,84 @@
+--- What a candidate lacks on a Postgres server, for `check --store`. Only catalogs are read.
+-- @module crown.postgres.rights
+
+local parts = require "crown.postgres.parts"
+local tables = require "crown.postgres.tables"
+
+local rights = {}
+
+-- $1 table, $2 triggers, $3 columns, as crown.postgres.parts has them.
+local LOOK = [[
+SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
+  current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
+  to_regclass($1) IS NOT NULL AS there, to_regclass('crown_store_v1') IS NOT NULL AS has_store,
+  coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass($1)), FALSE) AS unlogged,
+  coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)), FALSE) AS owns,
+  (SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass($1) AND NOT attisdropped
+     AND attname = ANY(string_to_array($3, ',')))::int AS columns,
+  (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = ANY(string_to_array($2, ',')))::int AS triggers,
+  has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify]]
+
+local LACKING = [[
+SELECT current_user::text AS who, to_regclass($1) IS NOT NULL AS there,
+  (SELECT string_agg(p, ', ' ORDER BY n) FROM unnest(string_to_array($2, ',')) WITH ORDINALITY AS u(p, n)
+    WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1), p)) AS lacking]]
+
+local function words(list)
+  return (list:gsub(", ([^,]*)$", " and %1"))
+end
+
+--- Rights on one table.
+-- @param client of crown.postgres
+-- @string named the table
+-- @string privileges with commas between them
+-- @treturn table an array of texts, with `there`: whether there is such a table; or nil and a message
+function rights.on(client, named, privileges)
+  local rows, problem = client:query(LACKING, named, privileges)
+  if not rows then return nil, problem end
+  local row = rows[1]
+  return { row.lacking and ("%s may not %s %s"):format(row.who, words(row.lacking), named), there = row.there, who = row.who }
+end
+
+local function of_server(row, part, lacks)
+  local function lack(...) lacks[#lacks + 1] = (...):format(select(2, ...)) end
+  if row.standby then
+    lack "the server is a standby: it takes no writes"
+  elseif row.read_only then
+    lack("%s's transactions are read-only: see default_transaction_read_only", row.who)
+  end
+  if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", part.table, part.table) end
+  local whole = row.columns == #part.columns and row.triggers == #part.triggers
+  if row.there and not whole and not row.owns then
+    lack("%s is not complete, and %s does not own it: see the oracle's page", part.table, row.who)
+  elseif not (row.there and row.has_store) and not row.may_create then
+    lack("there is no table %s, and %s may not create it: see the oracle's page", row.there and "crown_store_v1" or part.table,
+      row.who)
+  end
+  if not row.may_identify then lack("%s may not call pg_control_system()", row.who) end
+  return row.there and row.has_store and whole
+end
+
+--- Rights on the tables of a part.
+-- @param client of crown.postgres
+-- @string name of the part: see crown.postgres.parts
+-- @treturn table an array of texts, or nil and a message
+function rights.lacks(client, name)
+  local part, lacks = parts[name], {}
+  local rows, problem = client:query(LOOK, part.table, table.concat(part.triggers, ","), table.concat(part.columns, ","))
+  if not rows then return nil, problem end
+  local made = of_server(rows[1], part, lacks)
+  for _, right in ipairs(part.rights) do
+    local found
+    found, problem = rights.on(client, right[1], right[2])
+    if not found then return nil, problem end
+    lacks[#lacks + 1] = found[1]
+  end
+  if made and #lacks == 0 then
+    rows, problem = client:query("SELECT FROM crown_store_v1 WHERE part = $1", name)
+    if not rows then return nil, problem end
+    if not rows[1] then lacks[1] = tables.ROW_LOST:format(name) end
+  end
+  return lacks
+end
+
+return rights

@@ -1,0 +1,291 @@
+-- crown-lua check --store: asks real stores for settings and rights, and claims nothing.
+local crown = require "crown"
+local Etcd = require "support.etcd"
+local Nats = require "support.nats"
+local Postgres = require "support.postgres"
+local Redis = require "support.redis"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local Wire = require "support.nats_wire"
+local write_file = require "support.write_file"
+
+describe("crown-lua check --store", function()
+  it("says that a store gives no answer, with exit code 3", function()
+    local result = run { "check", "--store", "--oracle", "redis://127.0.0.1:1", "run", "x", "true" }
+    assert.equal(3, result.code)
+    assert.matches("PROBLEM%s+connect to 127.0.0.1:1: Connection refused", result.stdout)
+    assert.matches("a store gives no answer", result.stdout)
+  end)
+
+  it("claims nothing", function()
+    local place = tempdir()
+    local result = run { "check", "--store", "--oracle", "file:" .. place, "run", "x", "true" }
+    assert.equal(0, result.code, result.stderr)
+    assert.matches("not checked%s+what this candidate may write", result.stdout)
+    assert.matches("answer%s+the store answers\n", result.stdout)
+    assert.same({}, crown.json.decode(run({ "info", "--oracle", "file:" .. place, "--json" }).stdout).elections)
+  end)
+
+  it("says which commands a Redis user may not run, and what was not checked", function()
+    local server = Redis.start { config = "user all on nopass ~* &* +@all\n"
+      .. "user reader on nopass ~crown:* &crown:* +@all -set -eval\nuser other on nopass ~app:* &app:* +@all\n"
+      .. "user silent on nopass ~crown:* &crown:* +@all -acl\n" }
+    finally(function() server:destroy() end)
+    local function check(user)
+      return run { "check", "--store", "--oracle", ("redis://%s:x@127.0.0.1:%d"):format(user, server.port), "run", "x", "true" }
+    end
+    local all = check "all"
+    assert.equal(0, all.code, all.stdout .. all.stderr)
+    assert.matches("lets this candidate take part", all.stdout)
+    local reader = check "reader"
+    assert.equal(2, reader.code)
+    assert.matches("PROBLEM%s+reader: .-no permissions to run the 'set' command", reader.stdout)
+    assert.matches("'eval' command", reader.stdout)
+    assert.is_nil(reader.stdout:find "'get' command")
+    local other = check "other"
+    assert.equal(2, other.code)
+    assert.matches("PROBLEM%s+other: .-key\n", other.stdout)
+    assert.matches("PROBLEM%s+other: .-channel\n", other.stdout)
+    local silent = check "silent"
+    assert.equal(0, silent.code, silent.stdout .. silent.stderr)
+    assert.matches("not checked%s+what this user may do: NOPERM", silent.stdout)
+    assert.matches("answer%s+the store answers\n", silent.stdout)
+    assert.equal(0, #server:call("KEYS", "*"))
+  end)
+
+  describe("on NATS", function()
+    local PASSWORDS = "{ user: %s, password: x, permissions: { publish: { %s }, subscribe: { %s } } }"
+    local NEEDED = { "$KV.B.>", "$JS.API.STREAM.INFO.KV_B", "$JS.API.STREAM.MSG.GET.KV_B", "$JS.API.CONSUMER.CREATE.KV_B",
+      "$JS.API.STREAM.CREATE.KV_B", "crown.evict.B.>" }
+    local server
+
+    local function allow(list)
+      return ('allow: ["%s"]'):format(table.concat(list, '", "'))
+    end
+
+    local function without(word)
+      local list = {}
+      for _, one in ipairs(NEEDED) do
+        if one ~= word then list[#list + 1] = one end
+      end
+      return allow(list)
+    end
+
+    setup(function()
+      local users = { "{ user: all, password: x }",
+        PASSWORDS:format("exact", allow(NEEDED), allow { "_INBOX.>", "crown.evict.B.>" }),
+        PASSWORDS:format("deaf", allow(NEEDED), allow { "_INBOX.>" }),
+        PASSWORDS:format("mute", allow(NEEDED), allow { "crown.evict.B.>" }) }
+      for i, word in ipairs(NEEDED) do
+        users[#users + 1] = PASSWORDS:format("lacks" .. i, without(word), allow { "_INBOX.>", "crown.evict.B.>" })
+      end
+      server = Nats.start { config = "authorization { users: [" .. table.concat(users, ",\n") .. "] }" }
+    end)
+
+    teardown(function() server:destroy() end)
+
+    local function check(user)
+      return run { "check", "--store", "--oracle", ("nats://%s:x@127.0.0.1:%d/B?timeout=1"):format(user, server.port), "run",
+        "x", "true" }
+    end
+
+    local function is_asked(user, subject)
+      local result = check(user)
+      assert.equal(2, result.code, user .. ": " .. result.stdout .. result.stderr)
+      assert.truthy(result.stdout:find(subject, 1, true), user .. ": " .. result.stdout)
+    end
+
+    it("says each right that a user lacks, before there is a bucket", function()
+      local exact = check "exact"
+      assert.equal(0, exact.code, exact.stdout .. exact.stderr)
+      assert.matches("which the first candidate makes", exact.stdout)
+      assert.matches("lets this candidate take part", exact.stdout)
+      for i, word in ipairs(NEEDED) do is_asked("lacks" .. i, (word:gsub("%.>$", ""))) end
+      is_asked("deaf", 'Subscription to "crown.evict.B.>')
+      is_asked("mute", 'Subscription to "_INBOX.')
+    end)
+
+    it("asks without making a bucket, or writing into one", function()
+      local plain = ("nats://all:x@127.0.0.1:%d/B"):format(server.port)
+      assert.matches("which the first candidate makes", check("all").stdout)
+      run { "run", "--once", "--oracle", plain .. "?ttl=1", "x", "true" }
+      local before = crown.json.decode(run({ "info", "--oracle", plain, "--json" }).stdout)
+      assert.equal(0, check("exact").code)
+      assert.equal(0, check("lacks5").code) -- what makes a bucket is not needed where there is one
+      local after = crown.json.decode(run({ "info", "--oracle", plain, "--json" }).stdout)
+      assert.same({ before.store, before.elections }, { after.store, after.elections })
+    end)
+
+    it("refuses a server without JetStream, and a bucket that keeps history", function()
+      local bare = Nats.start { config = "accounts { A { users: [{ user: a, password: x }] } }" }
+      local plain = Nats.start()
+      finally(function() bare:destroy(); plain:destroy() end)
+      local result = run { "check", "--store", "--oracle", ("nats://a:x@127.0.0.1:%d/B"):format(bare.port), "run", "x", "true" }
+      assert.equal(2, result.code, result.stdout .. result.stderr)
+      assert.matches("PROBLEM.-JetStream", result.stdout)
+      assert.equal(3, run({ "check", "--store", "--oracle", "nats://127.0.0.1:1/B", "run", "x", "true" }).code)
+      local wire = Wire.open(plain.port)
+      wire:make_bucket("HISTORY", 60, { max_msgs_per_subject = 5 })
+      wire.connection:close()
+      local kept = run { "check", "--store", "--oracle", plain.url .. "/HISTORY", "run", "x", "true" }
+      assert.equal(2, kept.code, kept.stdout .. kept.stderr)
+      assert.matches("PROBLEM%s+the bucket HISTORY keeps history", kept.stdout)
+    end)
+  end)
+
+  describe("on etcd", function()
+    local server
+
+    setup(function()
+      server = Etcd.start()
+      local function ctl(...) server:ctl(...) end
+      for _, user in ipairs { "root", "fit", "reader", "writer", "stranger" } do ctl("user", "add", user .. ":x") end
+      for role, kind in pairs { fit = "readwrite", reader = "read", writer = "write" } do
+        ctl("role", "add", role)
+        ctl("role", "grant-permission", role, "--prefix=true", kind, "app/")
+        ctl("user", "grant-role", role, role)
+      end
+      ctl("user", "grant-role", "root", "root")
+      ctl("auth", "enable")
+    end)
+
+    teardown(function() server:destroy() end)
+
+    local function check(login, place)
+      return run { "check", "--store", "--oracle", ("etcd://%s%s%s"):format(login, server.endpoint, place or "/app"), "run", "x",
+        "true" }
+    end
+
+    it("says which keys a user may not read or write", function()
+      local fit = check "fit:x@"
+      assert.equal(0, fit.code, fit.stdout .. fit.stderr)
+      assert.matches("store%s+etcd 3[%d.]+, 1 member", fit.stdout)
+      assert.matches("lets this candidate take part", fit.stdout)
+      for login, problem in pairs { ["reader:x@"] = "reader may not write app/x/", ["writer:x@"] = "writer may not read app/",
+        ["stranger:x@"] = "stranger may not read app/", [""] = "user name is empty" } do
+        local result = check(login)
+        assert.equal(2, result.code, login .. result.stdout .. result.stderr)
+        assert.truthy(result.stdout:find(problem, 1, true), result.stdout)
+      end
+      assert.truthy(check("fit:x@", "").stdout:find("fit may not read crown.memory", 1, true))
+      assert.matches("authentication failed", check("fit:wrong@").stdout)
+    end)
+
+    it("writes nothing", function()
+      local keys = crown.http.request { url = server.client .. "/v3/auth/authenticate", method = "POST",
+        body = '{"name":"root","password":"x"}', timeout = 5 }
+      local token = crown.json.decode(keys.body).token
+      local all = crown.http.request { url = server.client .. "/v3/kv/range", method = "POST",
+        headers = { Authorization = token }, body = '{"key":"AA==","range_end":"AA=="}', timeout = 5 }
+      assert.is_nil(crown.json.decode(all.body).kvs)
+    end)
+  end)
+
+  it("says whether an HTTP service lets the candidate in, and claims nothing there", function()
+    local seen, status = {}, "200 OK"
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+      seen[#seen + 1] = connection:read "*l"
+      while (connection:read "*l" or "\r") ~= "\r" do end
+      connection:write(("HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"):format(status))
+      connection:close()
+    end))
+    finally(function() listener:close() end)
+    local function check()
+      return run { "check", "--store", "--oracle", ("http://127.0.0.1:%d/locks"):format(listener:port()), "run", "x", "true" }
+    end
+    for answer, code in pairs { ["200 OK"] = 0, ["404 Not Found"] = 0, ["405 No"] = 0, ["401 No"] = 2, ["403 No"] = 2,
+      ["302 Found"] = 2, ["503 No"] = 3 } do
+      status = answer
+      local result = check()
+      assert.equal(code, result.code, answer .. ": " .. result.stdout .. result.stderr)
+      if code == 0 then assert.matches("not checked%s+what a claim would be answered", result.stdout) end
+      if code ~= 0 then assert.truthy(result.stdout:find(answer:match "%d+", 1, true), result.stdout) end
+    end
+    for _, line in ipairs(seen) do assert.matches("^GET /locks/x ", line) end
+  end)
+
+  it("says that a Redis takes no writes, or has too few replicas, and asks each of several servers", function()
+    local server, replica = Redis.start(), Redis.start()
+    finally(function() server:destroy(); replica:destroy() end)
+    local function check(oracle) return run { "check", "--store", "--oracle", oracle, "run", "x", "true" } end
+    local few = check(("redis://127.0.0.1:%d?min_replicas=1"):format(server.port))
+    assert.equal(2, few.code, few.stdout .. few.stderr)
+    assert.matches("PROBLEM%s+min_replicas is 1, and the server has 0 replicas", few.stdout)
+    replica:call("REPLICAOF", "127.0.0.1", tostring(server.port))
+    local old = check(("redis://127.0.0.1:%d"):format(replica.port))
+    assert.equal(2, old.code, old.stdout .. old.stderr)
+    assert.matches("PROBLEM%s+the server is a replica: it takes no writes", old.stdout)
+    local path = write_file(tempdir() .. "/app.lua", ([[require("crown").elect { name = "c", oracle = { "redis",
+      urls = { "redis://127.0.0.1:%d", "redis://127.0.0.1:%d", "redis://127.0.0.1:1" } } }]])
+      :format(server.port, replica.port))
+    local several = run { "check", "--store", path }
+    assert.equal(2, several.code, several.stdout .. several.stderr)
+    assert.matches(("PROBLEM%%s+127.0.0.1:%d: the server is a replica"):format(replica.port), several.stdout)
+    assert.matches("PROBLEM%s+127.0.0.1:1: .-Connection refused", several.stdout)
+    assert.is_nil(several.stdout:find(("127.0.0.1:%d: "):format(server.port), 1, true))
+  end)
+
+  it("says what of several rights a Postgres user lacks", function()
+    local server = Postgres.start()
+    finally(function() server:destroy() end)
+    local function sql(...)
+      for _, statement in ipairs { ... } do server:sql(statement) end
+    end
+    local function check(url) return run { "check", "--store", "--oracle", url, "run", "x", "true" } end
+    local function advisory(url) return (url:gsub("^postgres", "postgres+advisory")) end
+    for _, url in ipairs { server.url, advisory(server.url) } do run { "run", "--once", "--oracle", url, "x", "true" } end
+    sql("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC", "CREATE ROLE half LOGIN",
+      "GRANT SELECT, INSERT, UPDATE ON crown_lease_v1 TO half", "GRANT SELECT ON crown_store_v1 TO half",
+      "CREATE ROLE quiet LOGIN", "ALTER ROLE quiet SET default_transaction_read_only = on",
+      "GRANT ALL ON crown_lease_v1, crown_store_v1 TO quiet", "GRANT EXECUTE ON FUNCTION pg_control_system() TO quiet")
+    local half = check(server:url_for "half")
+    assert.equal(2, half.code, half.stdout .. half.stderr)
+    assert.matches("PROBLEM%s+half may not UPDATE crown_store_v1\n", half.stdout)
+    assert.matches("PROBLEM%s+half may not call pg_control_system%(%)\n", half.stdout)
+    assert.is_nil(half.stdout:find("UPDATE crown_lease_v1", 1, true))
+    sql "GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC"
+    assert.matches("half may not SELECT, INSERT and UPDATE crown_advisory_v1", check(advisory(server:url_for "half")).stdout)
+    assert.matches("PROBLEM%s+quiet's transactions are read%-only",
+      check(server:url_for "quiet" .. "?target_session_attrs=any").stdout)
+    sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"
+    assert.matches("PROBLEM%s+crown_lease_v1 is UNLOGGED", check(server.url).stdout)
+    sql("ALTER TABLE crown_lease_v1 SET LOGGED", "DROP TRIGGER crown_lease_v1_stay ON crown_lease_v1")
+    assert.matches("PROBLEM%s+crown_lease_v1 is not complete, and half does not own it", check(server:url_for "half").stdout)
+    assert.equal(0, check(server.url).code) -- its owner completes it
+    sql "DELETE FROM crown_store_v1"
+    assert.equal(0, check(server.url).code) -- and what is incomplete is made with its row
+    run { "run", "--once", "--wait", "0.5", "--oracle", server.url, "x", "true" } -- it makes all of it, and then sits it out
+    sql "DELETE FROM crown_store_v1"
+    assert.matches("PROBLEM%s+crown_store_v1 has lost a row", check(server.url).stdout)
+  end)
+
+  it("says that Oban's table is not there, or may not be read", function()
+    local server = Postgres.start()
+    finally(function() server:destroy() end)
+    local function check(user)
+      return run { "check", "--store", "--oracle", "oban+" .. server:url_for(user), "run", "x", "true" }
+    end
+    server:sql "CREATE ROLE reader LOGIN"
+    assert.matches("PROBLEM%s+there is no table public.oban_peers", check("reader").stdout)
+    server:sql "CREATE TABLE oban_peers (name text PRIMARY KEY, node text, started_at timestamp, expires_at timestamp)"
+    local refused = check "reader"
+    assert.equal(2, refused.code)
+    assert.matches("PROBLEM%s+reader may not SELECT public.oban_peers", refused.stdout)
+    server:sql "GRANT SELECT ON oban_peers TO reader"
+    assert.equal(0, check("reader").code)
+  end)
+
+  it("says what rights a user lacks, and shows settings that are dangerous", function()
+    local server = Postgres.start()
+    finally(function() server:destroy() end)
+    server:sql "CREATE ROLE stranger LOGIN"
+    local result = run { "check", "--store", "--oracle", server:url_for "stranger", "run", "x", "true" }
+    assert.equal(2, result.code, result.stdout .. result.stderr)
+    assert.matches("PROBLEM%s+there is no table .-, and stranger may not create it", result.stdout)
+    local fine = crown.json.decode(run({ "check", "--json", "--store", "--oracle", server.url, "run", "x", "true" }).stdout)[1].store
+    assert.same({}, fine.problems)
+    assert.is_true(fine.reached)
+    assert.equal("Store", fine.facts[1][1])
+    assert.same({}, crown.json.decode(run({ "info", "--oracle", server.url, "--json" }).stdout).elections)
+  end)
+end)
