@@ -4,7 +4,8 @@
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
  * "notified", channel, payload; "closed", generation, message; with the option setup, "connected",
  * generation: then client:admit(generation [, problem]) has to follow.
- * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows ·
+ * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
+ * has the rest of them if there are many (bind/postgres_rows.h) ·
  * client:batch(sql, columns) -> batch · batch:call(window, timeout, …) -> true, values…
  * or false · all of them nil, message, code when it fails; the code is the SQLSTATE where there is
  * one. */
@@ -17,6 +18,7 @@
 #include "bind/bind.h"
 #include "bind/fields.h"
 #include "bind/postgres_batch.h"
+#include "bind/postgres_rows.h"
 #include "bind/postgres_values.h"
 #include "host/host.h"
 #include "lua/task.h"
@@ -108,27 +110,33 @@ static void closed(void *context, uint64_t generation, const struct crown_error 
 
 /* --- client:query, client:ready */
 
-static int push_outcome(lua_State *L, const struct postgres_request *request)
-{
-    if (request->error.code != ERROR_NONE) {
-        (void)push_error(L, &request->error);
-        if (request->sqlstate[0] != '\0') {
-            lua_pop(L, 1);
-            lua_pushstring(L, request->sqlstate);
-        }
-        return 3;
-    }
-    if (request->sql == NULL)
-        lua_pushnumber(L, (lua_Number)request->generation_used);
-    else
-        pg_push_rows(L, request->result);
-    return 1;
-}
-
 static void let_go(struct postgres_request **handle)
 {
     postgres_request_free(*handle);
     *handle = NULL;
+}
+
+static int push_problem(lua_State *L, const struct postgres_request *request)
+{
+    (void)push_error(L, &request->error);
+    if (request->sqlstate[0] != '\0') {
+        lua_pop(L, 1);
+        lua_pushstring(L, request->sqlstate);
+    }
+    return 3;
+}
+
+static int push_outcome(lua_State *L, struct postgres_request *request)
+{
+    if (request->error.code != ERROR_NONE)
+        return push_problem(L, request);
+    if (request->sql == NULL) {
+        lua_pushnumber(L, (lua_Number)request->generation_used);
+        return 1;
+    }
+    struct pg_result *result = request->result;
+    request->result = NULL;
+    return pg_push_rows(L, result);
 }
 
 /* The collector does not see how much hangs on a handle: what was told is given back at once. */
@@ -379,6 +387,7 @@ int bind_open_postgres(lua_State *L)
     bind_make_type(L, CLIENT_TYPE, client_methods, client_close);
     bind_make_type(L, REQUEST_TYPE, none, request_gc);
     pg_batch_make_types(L);
+    pg_rows_make_type(L);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

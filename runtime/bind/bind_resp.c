@@ -11,12 +11,13 @@
 #include "bind/redis_codec.h"
 
 #define READER_TYPE "crown.resp_reader"
-#define WAITING_MAX (64u << 20) /* bytes of one reply */
+#define WAITING_MAX (16u << 20) /* bytes of one reply */
 #define WORDS_MAX 4096
 
 struct reader {
     redisReader *reader;
-    size_t waiting; /* bytes fed since the last complete reply */
+    size_t waiting;  /* bytes fed since the last complete reply */
+    size_t elements; /* of the reply that is being read */
 };
 
 static int resp_format(lua_State *L)
@@ -48,7 +49,7 @@ static int reader_new(lua_State *L)
     *reader = (struct reader){.reader = NULL};
     luaL_getmetatable(L, READER_TYPE);
     lua_setmetatable(L, -2);
-    reader->reader = redis_reader_new();
+    reader->reader = redis_reader_new(&reader->elements);
     return reader->reader != NULL ? 1 : luaL_error(L, "out of memory");
 }
 
@@ -110,11 +111,12 @@ static int reader_next(lua_State *L)
         if (reader->waiting <= WAITING_MAX)
             return 0;
         lua_pushnil(L);
-        lua_pushliteral(L, "a reply of more than 64 MiB");
+        lua_pushliteral(L, "a reply of more than 16 MiB");
         return 2;
     }
     redisReply *reply = found;
     reader->waiting = reader->reader->len - reader->reader->pos;
+    reader->elements = 0;
     lua_pushstring(L, redis_kind_of(reply) == REDIS_FAILURE ? "error" : "value");
     push_reply(L, reply);
     freeReplyObject(reply);

@@ -58,22 +58,6 @@ void pg_push_value(lua_State *L, const struct pg_result *result, int row, int co
         lua_pushlstring(L, text, size);
 }
 
-void pg_push_rows(lua_State *L, const struct pg_result *result)
-{
-    int rows = postgres_result_rows(result), columns = postgres_result_columns(result);
-    lua_createtable(L, rows, 1);
-    for (int row = 0; row < rows; row++) {
-        lua_createtable(L, 0, columns);
-        for (int column = 0; column < columns; column++) {
-            pg_push_value(L, result, row, column);
-            lua_setfield(L, -2, postgres_result_name(result, column));
-        }
-        lua_rawseti(L, -2, row + 1);
-    }
-    lua_pushnumber(L, (lua_Number)postgres_result_touched(result));
-    lua_setfield(L, -2, "affected");
-}
-
 void **pg_push_handle(lua_State *L, const char *type, int depends_on)
 {
     void **handle = lua_newuserdata(L, sizeof(*handle));

@@ -22,9 +22,6 @@ int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)
 /** Pushes one value: nil, a boolean, a number where that is exact, else its text. */
 void pg_push_value(lua_State *L, const struct pg_result *result, int row, int column);
 
-/** Pushes all rows, a table of columns by name each, and the field `affected`. */
-void pg_push_rows(lua_State *L, const struct pg_result *result);
-
 /**
  * Pushes a handle for an object of C, still NULL, whose type frees it.
  * @param depends_on the index of an object: what that one keeps alive, the handle does too.

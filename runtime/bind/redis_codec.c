@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define ELEMENTS_MAX (1 << 20) /* of one array */
+#define ELEMENTS_MAX 100000 /* of one reply, whatever arrays they are in */
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -14,10 +14,12 @@ static redisReplyObjectFunctions reply_makers; /* hiredis's own, but for createA
 static void *(*create_any_array)(const redisReadTask *task, element_count elements);
 
 /* hiredis allots what is only promised, and looks at each place of it when it lets go: a few bytes
- * would cost seconds. */
+ * would cost seconds. And Lua tables of a million elements cost one. */
 static void *create_array(const redisReadTask *task, element_count elements)
 {
-    return elements <= ELEMENTS_MAX ? create_any_array(task, elements) : NULL;
+    size_t *promised = task->privdata;
+    *promised += (size_t)elements;
+    return *promised <= ELEMENTS_MAX ? create_any_array(task, elements) : NULL;
 }
 
 void redis_library(char *text, size_t size)
@@ -25,7 +27,7 @@ void redis_library(char *text, size_t size)
     (void)snprintf(text, size, "%d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
 }
 
-redisReader *redis_reader_new(void)
+redisReader *redis_reader_new(size_t *elements)
 {
     redisReader *reader = redisReaderCreate();
     if (reader == NULL)
@@ -36,6 +38,7 @@ redisReader *redis_reader_new(void)
         reply_makers.createArray = create_array;
     }
     reader->fn = &reply_makers;
+    reader->privdata = elements;
     return reader;
 }
 

@@ -17,8 +17,12 @@ enum redis_kind { REDIS_NOTHING, REDIS_NUMBER, REDIS_LIST, REDIS_FAILURE, REDIS_
 /** @return the kind; what RESP3 has besides is a list, a number or a text. */
 enum redis_kind redis_kind_of(const redisReply *reply);
 
-/** @return a reader that refuses arrays of more elements than a million; NULL when memory is out.
+/**
+ * @param elements counts those of the reply that is being read; zero it for the next one. It lives
+ * as long as the reader.
+ * @return a reader that refuses replies of more than a hundred thousand elements; NULL when memory
+ * is out.
  */
-redisReader *redis_reader_new(void);
+redisReader *redis_reader_new(size_t *elements);
 
 #endif

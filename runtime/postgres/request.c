@@ -1,14 +1,10 @@
 #include "postgres/request.h"
 
-#include "postgres/libpq.h"
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/container.h"
 #include "postgres/session.h"
-
-/* The types' own numbers, the same in every server: pg_type.dat of the Postgres sources. */
-enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_FLOAT4 = 700, OID_FLOAT8 };
 
 static void cancel(struct op *op)
 {
@@ -51,7 +47,7 @@ void postgres_request_free(struct postgres_request *request)
         free(request->values[i]);
     free(request->values);
     free(request->sql);
-    libpq.PQclear(request->result);
+    postgres_result_free(request->result);
     free(request);
 }
 
@@ -61,57 +57,4 @@ void postgres_request_fail(struct postgres_request *request, const struct crown_
     request->slot = NULL;
     request->error = *err;
     op_complete(&request->op);
-}
-
-int postgres_result_rows(const struct pg_result *result)
-{
-    return result != NULL ? libpq.PQntuples(result) : 0;
-}
-
-int postgres_result_columns(const struct pg_result *result)
-{
-    return result != NULL ? libpq.PQnfields(result) : 0;
-}
-
-int64_t postgres_result_touched(const struct pg_result *result)
-{
-    if (result == NULL)
-        return 0;
-    const char *count = libpq.PQcmdTuples((PGresult *)(uintptr_t)result); /* which only reads it */
-    return strtoll(count, NULL, 10);
-}
-
-const char *postgres_result_name(const struct pg_result *result, int column)
-{
-    return libpq.PQfname(result, column);
-}
-
-const char *postgres_result_text(const struct pg_result *result, int row, int column, size_t *size)
-{
-    if (libpq.PQgetisnull(result, row, column))
-        return NULL;
-    *size = (size_t)libpq.PQgetlength(result, row, column);
-    return libpq.PQgetvalue(result, row, column);
-}
-
-enum postgres_type postgres_result_type(const struct pg_result *result, int column)
-{
-    switch (libpq.PQftype(result, column)) {
-    case OID_BOOL:
-        return POSTGRES_BOOLEAN;
-    case OID_INT2:
-    case OID_INT4:
-    case OID_FLOAT4:
-    case OID_FLOAT8:
-        return POSTGRES_NUMBER;
-    case OID_INT8:
-        return POSTGRES_INTEGER;
-    default:
-        return POSTGRES_TEXT;
-    }
-}
-
-void postgres_result_free(struct pg_result *result)
-{
-    libpq.PQclear(result);
 }

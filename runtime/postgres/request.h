@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "loop/op.h"
+#include "postgres/result.h"
 
-struct pg_result; /* libpq's PGresult */
 struct postgres_slot;
 
 struct postgres_request {
@@ -46,18 +46,5 @@ void postgres_request_free(struct postgres_request *request);
 
 /** Completes a request with an error. */
 void postgres_request_fail(struct postgres_request *request, const struct crown_error *err);
-
-/** @return how many rows, or columns, or rows touched; 0 without a result. */
-int postgres_result_rows(const struct pg_result *result);
-int postgres_result_columns(const struct pg_result *result);
-int64_t postgres_result_touched(const struct pg_result *result);
-const char *postgres_result_name(const struct pg_result *result, int column);
-/** @return the text of a value, NULL for SQL's NULL. */
-const char *postgres_result_text(const struct pg_result *result, int row, int column, size_t *size);
-
-enum postgres_type { POSTGRES_TEXT, POSTGRES_BOOLEAN, POSTGRES_NUMBER, POSTGRES_INTEGER };
-/** @return how a column's text is to be read: INTEGER is int8, which a Lua number may not hold. */
-enum postgres_type postgres_result_type(const struct pg_result *result, int column);
-void postgres_result_free(struct pg_result *result);
 
 #endif

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/list.h"
+#include "net/received.h"
+#include "postgres/result.h"
 #include "postgres/target.h"
 
 struct postgres_slot {
@@ -24,6 +26,8 @@ struct postgres_session {
     struct list slots;
     struct loop_watch watch;
     int64_t heard_ns;
+    struct received way;
+    uint64_t received, whole; /* bytes: so far, and when a row, an answer or a notification ended */
     struct postgres_session_events events;
     struct crown_error error; /* why it is closed */
     struct loop_job closing;  /* the owner hears of it from the run queue */
@@ -93,24 +97,29 @@ static void take_error(struct postgres_request *request, const PGresult *result)
         (void)memcpy(request->sqlstate, state, strnlen(state, sizeof(request->sqlstate) - 1));
 }
 
-static void take_result(struct postgres_slot *slot, PGresult *result)
+/* A part of an answer: a row, the end of the rows, or why there is none. @return 0, or -1 with
+ * `err`: what comes is too much. */
+static int take_part(struct postgres_slot *slot, const PGresult *part, struct crown_error *err)
 {
     struct postgres_request *request = slot->request;
-    ExecStatusType status = libpq.PQresultStatus(result);
-    if (request == NULL || request->result != NULL || request->error.code != ERROR_NONE) {
-        libpq.PQclear(result);
-        return;
-    }
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        request->result = result;
-        return;
-    }
+    ExecStatusType status = libpq.PQresultStatus(part);
+    if (request == NULL || request->error.code != ERROR_NONE)
+        return 0;
+    if (status == PGRES_SINGLE_TUPLE || status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return postgres_result_add(&request->result, part, err);
     if (status == PGRES_FATAL_ERROR)
-        take_error(request, result);
+        take_error(request, part);
     else
         (void)error_set(&request->error, ERROR_STORE, "%s is not possible here",
                         libpq.PQresStatus(status));
-    libpq.PQclear(result);
+    return 0;
+}
+
+/* libpq would gather all of a result, however much a server sends. It has to be asked anew for each
+ * statement, before the first word of its answer is read. */
+static void rows_one_by_one(struct postgres_session *session)
+{
+    (void)libpq.PQsetSingleRowMode(session->conn); /* fails where no answer is to be read now */
 }
 
 static void slot_done(struct postgres_slot *slot)
@@ -131,37 +140,45 @@ static bool is_copy(const PGresult *result)
 }
 
 /* libpq would say for ever that it is copying: PQgetResult makes no progress in these states. */
-static void refuse_copy(struct postgres_session *session)
+static int refuse_copy(struct crown_error *err)
 {
-    struct crown_error err;
-    (void)error_set(&err, ERROR_STORE,
-                    "COPY from or to the client is not possible: the connection was closed");
-    break_off(session, &err);
+    return error_set(err, ERROR_STORE,
+                     "COPY from or to the client is not possible: the connection was closed");
 }
 
-/* Each statement answers with its results, NULL, and the sync point's own result. */
+/* @return 0, or -1 with `err`: the connection is of no use any more. */
+static int take_answer(struct postgres_session *session, const PGresult *part,
+                       struct crown_error *err)
+{
+    struct postgres_slot *slot = (struct postgres_slot *)list_first(&session->slots);
+    if (is_copy(part))
+        return refuse_copy(err);
+    if (libpq.PQresultStatus(part) != PGRES_PIPELINE_SYNC)
+        return take_part(slot, part, err);
+    slot_done(slot);
+    rows_one_by_one(session);
+    return 0;
+}
+
+/* Each statement answers with its rows, NULL, and the sync point's own result. */
 static void take_answers(struct postgres_session *session)
 {
     bool ended = false; /* twice NULL: nothing more is to be had, whatever the slots say */
     while (!list_empty(&session->slots) && !libpq.PQisBusy(session->conn)) {
-        struct postgres_slot *slot = (struct postgres_slot *)list_first(&session->slots);
-        PGresult *result = libpq.PQgetResult(session->conn);
-        if (result == NULL && ended)
+        struct crown_error err;
+        PGresult *part = libpq.PQgetResult(session->conn);
+        if (part == NULL && ended)
             return;
-        ended = result == NULL;
+        ended = part == NULL;
         if (ended)
             continue;
-        if (is_copy(result)) {
-            libpq.PQclear(result);
-            refuse_copy(session);
+        session->whole = session->received;
+        int result = take_answer(session, part, &err);
+        libpq.PQclear(part);
+        if (result < 0) {
+            break_off(session, &err);
             return;
         }
-        if (libpq.PQresultStatus(result) != PGRES_PIPELINE_SYNC) {
-            take_result(slot, result);
-            continue;
-        }
-        libpq.PQclear(result);
-        slot_done(slot);
     }
 }
 
@@ -169,6 +186,7 @@ static void take_notifications(struct postgres_session *session)
 {
     PGnotify *notify;
     while ((notify = libpq.PQnotifies(session->conn)) != NULL) {
+        session->whole = session->received;
         session->events.notified(session->events.context, notify->relname, notify->extra);
         libpq.PQfreemem(notify);
     }
@@ -184,10 +202,24 @@ static void flush(struct postgres_session *session)
                    left > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
+/* libpq makes room for a value or a message as long as its first bytes say: up to a gigabyte. */
+static void refuse_long(struct postgres_session *session)
+{
+    struct crown_error err;
+    (void)error_set(&err, ERROR_PROTOCOL,
+                    "postgres: more than %zu MiB in one piece: the connection was closed",
+                    POSTGRES_RESULT_MOST >> 20);
+    break_off(session, &err);
+}
+
 static void ready(struct loop_watch *watch, unsigned events)
 {
     struct postgres_session *session = container_of(watch, struct postgres_session, watch);
-    bool alive = (events & LOOP_READ) == 0 || libpq.PQconsumeInput(session->conn) == 1;
+    bool alive = true;
+    if ((events & LOOP_READ) != 0) {
+        session->received = received_look(&session->way, libpq.PQsocket(session->conn));
+        alive = libpq.PQconsumeInput(session->conn) == 1;
+    }
     if (alive && (events & LOOP_READ) != 0)
         session->heard_ns = loop_now(session->loop);
     take_answers(session);
@@ -196,6 +228,8 @@ static void ready(struct loop_watch *watch, unsigned events)
     take_notifications(session);
     if (!alive || libpq.PQstatus(session->conn) == CONNECTION_BAD)
         break_off_libpq(session);
+    else if (session->received - session->whole > POSTGRES_RESULT_MOST)
+        refuse_long(session);
     else if (events & LOOP_WRITE)
         flush(session);
 }
@@ -243,6 +277,7 @@ void postgres_session_send(struct postgres_session *session, struct postgres_req
         break_off_libpq(session);
         return;
     }
+    rows_one_by_one(session);
     flush(session);
 }
 

@@ -18,9 +18,13 @@ Client.__index = Client
 --- Runs one statement.
 -- @string sql with $1, $2 … for values
 -- @param ... the values: strings, numbers, booleans, nil
--- @treturn table rows by column name, and `affected`; or nil, a message and the SQLSTATE, or "timeout", "closed", …
+-- @treturn table rows by column name, and `affected`; or nil, a message and the SQLSTATE, or "timeout", "closed", "protocol"
+-- (more than 32 MiB), …
 function Client:query(sql, ...)
-  return self.bare:query(sql, self.timeout, 0, ...)
+  local rows, rest, code = self.bare:query(sql, self.timeout, 0, ...)
+  if not rows then return nil, rest, code end
+  while rest and rest:fill(rows) do end -- between two of them others have their turn
+  return rows
 end
 
 -- The function that a notification is handed to: in a task of the term or runtime that subscribed, and no more once that is

@@ -1,0 +1,23 @@
+/**
+ * How much a connection has brought, whoever has read it.
+ */
+#ifndef CROWN_NET_RECEIVED_H
+#define CROWN_NET_RECEIVED_H
+
+#include <stdint.h>
+
+/**
+ * Zero-initialise before first use.
+ */
+struct received {
+    uint64_t bytes;
+};
+
+/**
+ * Looks, right before what has come is read.
+ * @param fd of TCP: exact; of a UNIX socket: without what comes while it is being read.
+ * @return how many bytes have come altogether.
+ */
+uint64_t received_look(struct received *received, int fd);
+
+#endif
