@@ -14,7 +14,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmiss
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -fPIE -pthread -MMD -MP \
   -DCROWN_VERSION='"$(VERSION)"' -Iruntime -I/usr/include/luajit-2.1 -I/usr/include/postgresql $(CFLAGS)
-LDLIBS = -lluajit-5.1 -llua5.1-cjson -lev -lcares -lhiredis -lssl -lcrypto -lbsd -lm -ldl -pthread
+LDLIBS = -lluajit-5.1 -llua5.1-cjson -lev -lcares -lhiredis -lbsd -lm -ldl -pthread
 ALL_LDFLAGS = -pie -rdynamic -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 
 SOURCES := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.c))

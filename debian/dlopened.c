@@ -3,9 +3,10 @@
  * Not installed. */
 #include "http/curl.h"
 #include "http/microhttpd.h"
+#include "net/openssl.h"
 #include "postgres/libpq.h"
 
 #define POINTER(name) (void *)name,
 void *const dlopened[];
 void *const dlopened[] = {LIBPQ_FUNCTIONS(POINTER) CURL_FUNCTIONS(POINTER)
-                              MICROHTTPD_FUNCTIONS(POINTER)};
+                              MICROHTTPD_FUNCTIONS(POINTER) OPENSSL_FUNCTIONS(POINTER)};

@@ -42,7 +42,6 @@ static void push_linked(lua_State *L)
     (void)snprintf(text, sizeof(text), "%d.%d", major, minor);
     push_library(L, "libev", text, NULL);
     push_library(L, "c-ares", resolve_library(), NULL);
-    push_library(L, "OpenSSL", tls_library(), NULL);
     redis_library(text, sizeof(text));
     push_library(L, "hiredis", text, NULL);
 }
@@ -52,6 +51,8 @@ static void push_loaded(lua_State *L)
 {
     struct crown_error err;
     char text[48];
+    const char *tls = tls_library(&err);
+    push_library(L, "OpenSSL", tls, tls == NULL ? err.message : NULL);
     if (libpq_load(&err) < 0) {
         push_library(L, "libpq", NULL, err.message);
     } else {

@@ -1,7 +1,6 @@
 /* crown.core.lockfile: a write lock on a file, held by an open file description (fcntl(2),
  * F_OFD_SETLK): it belongs to whoever has the descriptor open, so that a keeper, a warden and a
  * child that inherit it hold it as well. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "bind/bind.h"
+#include "bind/opened_locks.h"
 
 #define LOCKFILE_TYPE "crown.lockfile"
 #define SIZE_MAX_BYTES 65536
@@ -293,49 +293,6 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), rest = strlen(end);
-    return size >= rest && strcmp(text + size - rest, end) == 0;
-}
-
-/* Adds the locks that a process has open: at the top of the stack, path of descriptor -> path of
- * file. What may not be looked at is another user's. */
-static void add_opened(lua_State *L, const char *pid)
-{
-    char directory[PATH_MAX], path[PATH_MAX];
-    (void)snprintf(directory, sizeof(directory), "/proc/%s/fd", pid);
-    DIR *descriptors = opendir(directory);
-    if (descriptors == NULL)
-        return;
-    for (struct dirent *entry = readdir(descriptors); entry != NULL; entry = readdir(descriptors)) {
-        ssize_t size = readlinkat(dirfd(descriptors), entry->d_name, path, sizeof(path) - 1);
-        path[size < 0 ? 0 : size] = '\0';
-        if (!ends_with(path, ".lock") && !ends_with(path, ".lock (deleted)"))
-            continue;
-        lua_pushfstring(L, "%s/%s", directory, entry->d_name);
-        lua_pushstring(L, path);
-        lua_rawset(L, -3);
-    }
-    (void)closedir(descriptors); /* read only */
-}
-
-/* opened() -> a table of the lock files that this user's processes have open: path of the
- * descriptor -> path of the file, with " (deleted)" behind it where it was taken away; or nil,
- * message. */
-static int lockfile_opened(lua_State *L)
-{
-    DIR *processes = opendir("/proc");
-    if (processes == NULL)
-        return push_errno(L, "read the directory", "/proc");
-    lua_newtable(L);
-    for (struct dirent *entry = readdir(processes); entry != NULL; entry = readdir(processes))
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            add_opened(L, entry->d_name);
-    (void)closedir(processes); /* read only */
-    return 1;
-}
-
 /* look(path of a descriptor) -> whether the file there is locked, what it holds, and its number; or
  * nil, message where the process is gone. */
 static int lockfile_look(lua_State *L)
@@ -365,8 +322,8 @@ static int lockfile_held(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"held", lockfile_held},     {"open", lockfile_open}, {"directory", lockfile_directory},
-    {"opened", lockfile_opened}, {"look", lockfile_look}, {NULL, NULL},
+    {"held", lockfile_held},       {"open", lockfile_open}, {"directory", lockfile_directory},
+    {"opened", push_opened_locks}, {"look", lockfile_look}, {NULL, NULL},
 };
 
 int bind_open_lockfile(lua_State *L)

@@ -18,7 +18,6 @@
 #include "host/script.h"
 #include "lua/vm.h"
 #include "net/resolve.h"
-#include "net/tls.h"
 #include "telemetry/notify.h"
 
 #define TIDY_FROM_KB 8192
@@ -240,7 +239,6 @@ int host_run(int supervisor_fd, int journal_fd, void *context)
 {
     struct host host = {.config = context};
     struct crown_error err = {0};
-    tls_outlast_exit();
     if (open_host(&host, supervisor_fd, journal_fd, &err) < 0) {
         log_error("start the runtime: %s", err.message);
         close_host(&host);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/library.h"
+#include "net/tls.h"
 
 struct curl curl;
 
@@ -16,6 +17,7 @@ int curl_load(struct crown_error *err)
     struct crown_error why;
     if (curl.curl_easy_init != NULL)
         return 0;
+    tls_outlast_exit();
     if (library_load("libcurl.so.4", symbols, sizeof(symbols) / sizeof(symbols[0]), &curl, &why) <
         0)
         return error_set(err, ERROR_USAGE, "http: %s: install libcurl4", why.message);

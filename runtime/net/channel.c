@@ -4,12 +4,11 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/openssl.h"
 
 void channel_watch_silence(int fd, int64_t silence_ns)
 {
@@ -39,7 +38,7 @@ void channel_open(struct channel *channel, int fd, const struct address *peer)
 static ssize_t ssl_result(struct channel *channel, int result, struct crown_error *err)
 {
     int saved = errno;
-    int why = SSL_get_error(channel->ssl, result);
+    int why = openssl.SSL_get_error(channel->ssl, result);
     channel->wants_write = why == SSL_ERROR_WANT_WRITE;
     if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
         return CHANNEL_LATER;
@@ -61,8 +60,8 @@ int channel_start_tls(struct channel *channel, const struct tls_context *tls, co
 
 int channel_handshake(struct channel *channel, struct crown_error *err)
 {
-    ERR_clear_error();
-    int result = SSL_do_handshake(channel->ssl);
+    openssl.ERR_clear_error();
+    int result = openssl.SSL_do_handshake(channel->ssl);
     if (result == 1)
         return 1;
     ssize_t outcome = ssl_result(channel, result, err);
@@ -79,8 +78,8 @@ ssize_t channel_receive(struct channel *channel, char *bytes, size_t size, struc
     if (channel->short_io)
         size = 1;
     if (channel->ssl != NULL) {
-        ERR_clear_error();
-        int got = SSL_read(channel->ssl, bytes, (int)size);
+        openssl.ERR_clear_error();
+        int got = openssl.SSL_read(channel->ssl, bytes, (int)size);
         return got > 0 ? got : ssl_result(channel, got, err);
     }
     ssize_t got = recv(channel->fd, bytes, size, 0);
@@ -107,8 +106,8 @@ static ssize_t send_plain(struct channel *channel, const char *bytes, size_t siz
 static ssize_t send_tls(struct channel *channel, const char *bytes, size_t size,
                         struct crown_error *err)
 {
-    ERR_clear_error();
-    int sent = SSL_write(channel->ssl, bytes, (int)size);
+    openssl.ERR_clear_error();
+    int sent = openssl.SSL_write(channel->ssl, bytes, (int)size);
     if (sent > 0)
         return sent;
     ssize_t result = ssl_result(channel, sent, err);
@@ -130,7 +129,7 @@ ssize_t channel_send(struct channel *channel, const char *bytes, size_t size,
 void channel_farewell(struct channel *channel)
 {
     if (channel->ssl != NULL)
-        (void)SSL_shutdown(channel->ssl); /* one way is enough */
+        (void)openssl.SSL_shutdown(channel->ssl); /* one way is enough */
 }
 
 void channel_shutdown(struct channel *channel)
@@ -141,7 +140,8 @@ void channel_shutdown(struct channel *channel)
 
 void channel_close(struct channel *channel)
 {
-    SSL_free(channel->ssl);
+    if (channel->ssl != NULL)
+        openssl.SSL_free(channel->ssl);
     channel->ssl = NULL;
     if (channel->fd >= 0)
         (void)close(channel->fd); /* what could not be sent is lost; the stream has said so */

@@ -1,11 +1,13 @@
 #include "net/ed25519.h"
 
-#include <openssl/evp.h>
+#include "net/openssl.h"
 
 static EVP_PKEY *make_key(const unsigned char *secret, struct crown_error *err)
 {
+    if (openssl_load(err) < 0)
+        return NULL;
     EVP_PKEY *key =
-        EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, secret, ED25519_SECRET_SIZE);
+        openssl.EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, secret, ED25519_SECRET_SIZE);
     if (key == NULL)
         (void)error_set(err, ERROR_SYSTEM, "ed25519: not a key");
     return key;
@@ -17,8 +19,8 @@ int ed25519_public(const unsigned char *secret, unsigned char *public_key, struc
     EVP_PKEY *key = make_key(secret, err);
     if (key == NULL)
         return -1;
-    int made = EVP_PKEY_get_raw_public_key(key, public_key, &size);
-    EVP_PKEY_free(key);
+    int made = openssl.EVP_PKEY_get_raw_public_key(key, public_key, &size);
+    openssl.EVP_PKEY_free(key);
     return made == 1 ? 0 : error_set(err, ERROR_SYSTEM, "ed25519: no public key");
 }
 
@@ -27,11 +29,14 @@ int ed25519_sign(const unsigned char *secret, const char *bytes, size_t size,
 {
     size_t length = ED25519_SIGNATURE_SIZE;
     EVP_PKEY *key = make_key(secret, err);
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    if (key == NULL)
+        return -1;
+    EVP_MD_CTX *context = openssl.EVP_MD_CTX_new();
     int made = 0;
-    if (key != NULL && context != NULL && EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1)
-        made = EVP_DigestSign(context, signature, &length, (const unsigned char *)bytes, size);
-    EVP_MD_CTX_free(context);
-    EVP_PKEY_free(key);
+    if (context != NULL && openssl.EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1)
+        made =
+            openssl.EVP_DigestSign(context, signature, &length, (const unsigned char *)bytes, size);
+    openssl.EVP_MD_CTX_free(context);
+    openssl.EVP_PKEY_free(key);
     return made == 1 ? 0 : error_set(err, ERROR_SYSTEM, "ed25519: could not sign");
 }

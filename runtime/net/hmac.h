@@ -17,7 +17,7 @@ int hmac_sha256(const char *key, size_t key_size, const char *bytes, size_t size
                 unsigned char *mac, struct crown_error *err);
 /** Writes `size` bytes that nobody can guess. @return 0, or -1 with `err`. */
 int hmac_random(unsigned char *bytes, size_t size, struct crown_error *err);
-/** @return whether two texts of one size are equal. */
+/** @return whether two texts of one size are equal; false where that cannot be said. */
 bool hmac_equal(const char *one, const char *other, size_t size);
 
 #endif

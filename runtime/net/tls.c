@@ -1,15 +1,12 @@
 #include "net/tls.h"
 
-#include <errno.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/plain_file.h"
+#include "net/openssl.h"
 
 #define SYSTEM_CERTIFICATES_NS (3600 * NS_PER_S)
 
@@ -19,28 +16,28 @@ struct tls_context {
     char *server_name;
 };
 
-const char *tls_library(void)
+const char *tls_library(struct crown_error *err)
 {
-    return OpenSSL_version(OPENSSL_VERSION_STRING);
+    return openssl_load(err) == 0 ? openssl.OpenSSL_version(OPENSSL_VERSION_STRING) : NULL;
 }
 
 void tls_outlast_exit(void)
 {
-    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); /* what fails here, fails at its use */
+    (void)openssl_load(NULL); /* not there: then nothing uses it */
 }
 
 int tls_error(struct ssl_st *ssl, const char *what, struct crown_error *err)
 {
-    unsigned long code = ERR_get_error();
-    long verified = ssl != NULL ? SSL_get_verify_result(ssl) : X509_V_OK;
-    const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+    unsigned long code = openssl.ERR_get_error();
+    long verified = ssl != NULL ? openssl.SSL_get_verify_result(ssl) : X509_V_OK;
+    const char *reason = code != 0 ? openssl.ERR_reason_error_string(code) : NULL;
     if (ERR_SYSTEM_ERROR(
             code)) /* a file that is not there, for one: OpenSSL 3 has no word for it */
         reason = strerror(ERR_GET_REASON(code));
-    ERR_clear_error();
+    openssl.ERR_clear_error();
     if (verified != X509_V_OK)
         return error_set(err, ERROR_TLS, "%s: certificate verify failed: %s", what,
-                         X509_verify_cert_error_string(verified));
+                         openssl.X509_verify_cert_error_string(verified));
     return error_set(err, ERROR_TLS, "%s: %s", what,
                      reason != NULL ? reason : "the other side broke off");
 }
@@ -52,16 +49,16 @@ static int trust_system(SSL_CTX *ctx)
     static int64_t read_ns;
     int64_t now = clock_boottime_ns();
     if (system == NULL || now - read_ns > SYSTEM_CERTIFICATES_NS) {
-        X509_STORE *fresh = X509_STORE_new();
-        if (fresh == NULL || X509_STORE_set_default_paths(fresh) != 1) {
-            X509_STORE_free(fresh);
+        X509_STORE *fresh = openssl.X509_STORE_new();
+        if (fresh == NULL || openssl.X509_STORE_set_default_paths(fresh) != 1) {
+            openssl.X509_STORE_free(fresh);
             return -1;
         }
-        X509_STORE_free(system);
+        openssl.X509_STORE_free(system);
         system = fresh;
         read_ns = now;
     }
-    SSL_CTX_set1_cert_store(ctx, system);
+    openssl.SSL_CTX_set1_cert_store(ctx, system);
     return 0;
 }
 
@@ -73,19 +70,22 @@ static int load_certificates(SSL_CTX *ctx, const struct tls_options *options,
         plain_file_check("tls: the certificate", options->cert, err) < 0 ||
         plain_file_check("tls: the key", key, err) < 0)
         return -1;
-    if (options->ca != NULL && SSL_CTX_load_verify_file(ctx, options->ca) != 1)
+    if (options->ca != NULL && openssl.SSL_CTX_load_verify_file(ctx, options->ca) != 1)
         return tls_error(NULL, options->ca, err);
     if (options->ca == NULL && !options->server && trust_system(ctx) < 0)
         return tls_error(NULL, "load the system's certificates", err);
-    if (options->cert != NULL && SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
+    if (options->cert != NULL &&
+        openssl.SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
         return tls_error(NULL, options->cert, err);
-    if (key != NULL && SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
+    if (key != NULL && openssl.SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
         return tls_error(NULL, key, err);
     return 0;
 }
 
 struct tls_context *tls_context_new(const struct tls_options *options, struct crown_error *err)
 {
+    if (openssl_load(err) < 0)
+        return NULL;
     struct tls_context *context = calloc(1, sizeof(*context));
     if (context == NULL) {
         (void)error_set(err, ERROR_MEMORY, "set up TLS: out of memory");
@@ -93,16 +93,20 @@ struct tls_context *tls_context_new(const struct tls_options *options, struct cr
     }
     context->server = options->server;
     context->verify = !options->insecure && !options->server;
-    context->ctx = SSL_CTX_new(options->server ? TLS_server_method() : TLS_client_method());
-    if (context->ctx == NULL || SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION) != 1) {
+    context->ctx = openssl.SSL_CTX_new(options->server ? openssl.TLS_server_method()
+                                                       : openssl.TLS_client_method());
+    if (context->ctx == NULL || openssl.SSL_CTX_ctrl(context->ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
+                                                     TLS1_2_VERSION, NULL) != 1) {
         (void)tls_error(NULL, "set up TLS", err);
         tls_context_free(context);
         return NULL;
     }
-    (void)SSL_CTX_set_mode(context->ctx,
-                           SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    (void)SSL_CTX_set_options(context->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_verify(context->ctx, context->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+    (void)openssl.SSL_CTX_ctrl(context->ctx, SSL_CTRL_MODE,
+                               SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER,
+                               NULL);
+    (void)openssl.SSL_CTX_set_options(context->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    openssl.SSL_CTX_set_verify(context->ctx, context->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                               NULL);
     if (options->server_name != NULL)
         context->server_name = strdup(options->server_name);
     if (load_certificates(context->ctx, options, err) < 0) {
@@ -116,35 +120,42 @@ void tls_context_free(struct tls_context *context)
 {
     if (context == NULL)
         return;
-    SSL_CTX_free(context->ctx);
+    openssl.SSL_CTX_free(context->ctx);
     free(context->server_name);
     free(context);
 }
 
+/* OpenSSL copies the name. */
+static long set_host_name(SSL *ssl, const char *name)
+{
+    return openssl.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                            (void *)name);
+}
+
 static int expect(SSL *ssl, const char *name)
 {
-    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+    X509_VERIFY_PARAM *param = openssl.SSL_get0_param(ssl);
     if (address_is_number(name))
-        return X509_VERIFY_PARAM_set1_ip_asc(param, name);
-    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&
-           SSL_set_tlsext_host_name(ssl, name) == 1;
+        return openssl.X509_VERIFY_PARAM_set1_ip_asc(param, name);
+    openssl.X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return openssl.X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&
+           set_host_name(ssl, name) == 1;
 }
 
 struct ssl_st *tls_start(const struct tls_context *context, int fd, const char *name,
                          struct crown_error *err)
 {
-    SSL *ssl = SSL_new(context->ctx);
+    SSL *ssl = openssl.SSL_new(context->ctx);
     const char *expected = context->server_name != NULL ? context->server_name : name;
-    if (ssl == NULL || SSL_set_fd(ssl, fd) != 1 ||
+    if (ssl == NULL || openssl.SSL_set_fd(ssl, fd) != 1 ||
         (!context->server && expected != NULL && expect(ssl, expected) != 1)) {
         (void)tls_error(NULL, "start TLS", err);
-        SSL_free(ssl);
+        openssl.SSL_free(ssl);
         return NULL;
     }
     if (context->server)
-        SSL_set_accept_state(ssl);
+        openssl.SSL_set_accept_state(ssl);
     else
-        SSL_set_connect_state(ssl);
+        openssl.SSL_set_connect_state(ssl);
     return ssl;
 }

@@ -21,12 +21,11 @@ struct tls_options {
 struct tls_context;
 struct ssl_st;
 
-/** Call it before anything else that uses OpenSSL, libraries included: OpenSSL then takes nothing
- * apart at exit(3), where a thread (loop/helper.h) may be in the middle of using it. */
+/** Call it before a library is loaded that uses OpenSSL: see openssl_load. */
 void tls_outlast_exit(void);
 
-/** @return the version of OpenSSL that is loaded. */
-const char *tls_library(void);
+/** @return the version of OpenSSL; NULL with ERROR_TLS where it is not installed. */
+const char *tls_library(struct crown_error *err);
 
 /** @return a context for any number of connections, or NULL with ERROR_TLS. */
 struct tls_context *tls_context_new(const struct tls_options *options, struct crown_error *err);

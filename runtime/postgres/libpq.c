@@ -1,6 +1,7 @@
 #include "postgres/libpq.h"
 
 #include "base/library.h"
+#include "net/tls.h"
 
 struct libpq libpq;
 
@@ -14,6 +15,7 @@ int libpq_load(struct crown_error *err)
     struct crown_error why;
     if (libpq.PQclear != NULL)
         return 0;
+    tls_outlast_exit();
     if (library_load("libpq.so.5", symbols, sizeof(symbols) / sizeof(symbols[0]), &libpq, &why) < 0)
         return error_set(err, ERROR_USAGE,
                          "postgres: %s (libpq of PostgreSQL 14 or later is needed)", why.message);

@@ -360,9 +360,12 @@ static int set_up(struct supervisor *supervisor)
         return -1;
     }
     title_set("crown-supervise", supervisor->config->title);
-    (void)realtime_lock_memory(); /* not allowed: then without */
     supervisor->real_time = realtime_enter();
-    return start_runtime(supervisor);
+    if (start_runtime(supervisor) < 0)
+        return -1;
+    /* Not before the fork: the runtime would wait for it, and all it locks is inherited by none. */
+    (void)realtime_lock_memory(); /* not allowed: then without */
+    return 0;
 }
 
 int supervisor_run(const struct supervisor_config *config)

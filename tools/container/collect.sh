@@ -7,7 +7,7 @@ apt-get install -y -q --no-install-recommends ca-certificates >/dev/null
 mkdir -p "$to/usr/bin" "$to/etc/ssl/certs" "$to/proc" "$to/tmp"
 install -d -o 65532 -g 65532 -m 700 "$to/run/crown-lua"
 cp crown-lua "$to/usr/bin" 2>/dev/null || cp /build/crown-lua "$to/usr/bin"
-opened=$(ldconfig -p | awk '/libpq.so.5|libcurl.so.4|libmicrohttpd.so.12/ { print $NF }')
+opened=$(ldconfig -p | awk '/libpq.so.5|libcurl.so.4|libmicrohttpd.so.12|libssl.so.3/ { print $NF }')
 # shellcheck disable=SC2086 # a list of words
 {
     printf '%s\n' $opened

@@ -9,10 +9,11 @@ Shared.__index = Shared
 
 --- Makes one.
 -- @tparam function fn what is run, in a task of its own; returns up to three values, the first nil when it fails
--- @number[opt] window seconds that a run waits for company (0)
+-- @param[opt] window seconds that a run waits for company (0), or a function that says them before each run
 -- @treturn Shared
 function Shared.new(fn, window)
-  return setmetatable({ fn = fn, window = window or 0, waiting = {} }, Shared)
+  local says = type(window) == "function" and window or function() return window or 0 end
+  return setmetatable({ fn = fn, window = says, waiting = {} }, Shared)
 end
 
 local function more(self)
@@ -28,7 +29,7 @@ end
 
 local function run(self)
   while core.atomic(more, self) do
-    core.sleep(self.window)
+    core.sleep(self.window())
     local asked = core.atomic(take, self)
     local fine, first, second, third = pcall(self.fn)
     if not fine then first, second, third = nil, first, nil end

@@ -5,13 +5,15 @@
 -- shows the locks of everybody, by the number of the file, which the record names.
 -- @module crown.oracle.old_lock
 
+local core = require "crown.core"
 local lockfile = require "crown.core.lockfile"
 local read_file = require "crown.text.read_file"
 local Shared = require "crown.link.shared"
 
 local old_lock = {}
 
-local WINDOW = 0.002 -- seconds in which claims gather that one look serves, since many start at once
+local WINDOW = 0.005 -- seconds in which claims gather that one look serves, since many start at once
+local APART = 0.1 -- seconds after a look in which the next one waits for company; one alone goes at once
 
 local function opened_by_path()
   local opened, problem = lockfile.opened()
@@ -34,16 +36,17 @@ local function locked_files()
   return numbers
 end
 
-local function look_once()
-  local by_path, problem = opened_by_path()
-  local locked
-  if by_path then locked, problem = locked_files() end
-  if not locked then return nil, problem end
-  return { by_path = by_path, locked = locked }
+-- A look begins after it is asked for: whoever holds an older file has had it open since before the newer one was made.
+local function looks(fn)
+  local before = -math.huge
+  return Shared.new(fn, function()
+    local alone = core.now() - before > APART
+    before = core.now()
+    return alone and 0 or WINDOW
+  end)
 end
 
--- A look that begins only now: whoever holds an older file has had it open since before the newer one was made.
-local look = Shared.new(look_once, WINDOW)
+local opened, locked = looks(opened_by_path), looks(locked_files)
 
 --- Looks for who still holds an older file of a lock that is ours.
 -- @param lock of crown.core.lockfile
@@ -54,17 +57,21 @@ local look = Shared.new(look_once, WINDOW)
 function old_lock.holder(lock, recorded)
   local path, number = lock:name()
   if not path then return nil, number end
-  local found, problem = look:ask()
-  if not found then return nil, problem end
+  local by_path, problem = opened:ask()
+  if not by_path then return nil, problem end
   local free = {}
-  for _, descriptor in ipairs(found.by_path[path] or {}) do
+  for _, descriptor in ipairs(by_path[path] or {}) do
     local held, text, other = lockfile.look(descriptor)
     if other and other ~= number then
       if held then return text end
       free[#free + 1] = text
     end
   end
-  if recorded and recorded ~= number and found.locked[recorded] then return "" end
+  if not recorded or recorded == number then return false, free end
+  local numbers
+  numbers, problem = locked:ask() -- only now: the kernel takes 15 ms to say so
+  if not numbers then return nil, problem end
+  if numbers[recorded] then return "" end
   return false, free
 end
 

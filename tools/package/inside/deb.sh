@@ -49,8 +49,8 @@ getent passwd crown-lua >/dev/null || fail "no user"
 [ -d /etc/crown-lua ] || fail "no /etc/crown-lua"
 [ -e /usr/share/bash-completion/completions/crown-lua ] || fail "no completions"
 crown-lua --version >/dev/null
-say "installs, with what it loads when it needs it: $(ldconfig -p | grep -cE 'libpq.so.5|libcurl.so.4|libmicrohttpd.so.12') of 3 libraries"
-[ "$(ldconfig -p | grep -cE 'libpq.so.5|libcurl.so.4|libmicrohttpd.so.12')" = 3 ] || fail "a library is missing"
+say "installs, with what it loads when it needs it: $(ldconfig -p | grep -cE 'libpq.so.5|libcurl.so.4|libmicrohttpd.so.12|libssl.so.3') of 4 libraries"
+[ "$(ldconfig -p | grep -cE 'libpq.so.5|libcurl.so.4|libmicrohttpd.so.12|libssl.so.3')" = 4 ] || fail "a library is missing"
 
 su postgres -c "psql -q -c \"CREATE ROLE crown LOGIN PASSWORD 'secret'\" -c 'CREATE DATABASE app OWNER crown'"
 url='postgres://crown:secret@127.0.0.1/app?ttl=5'
