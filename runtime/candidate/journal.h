@@ -1,8 +1,8 @@
 /**
  * What survives the runtime: which elections it was leading, in a memfd of the supervisor's. A
  * runtime that was killed comes back, finds its elections there, and tells their handlers what
- * happened. An open-addressed table of 16-byte slots (hash of the name, epoch); nothing else is
- * ever stored.
+ * happened. Open-addressed tables of 16-byte slots (hash of the name, epoch); nothing else is ever
+ * stored. It grows with the elections that were led.
  */
 #ifndef CROWN_CANDIDATE_JOURNAL_H
 #define CROWN_CANDIDATE_JOURNAL_H
@@ -13,11 +13,12 @@
 
 struct journal;
 
-/** Maps the supervisor's memfd, which it sizes at first use. @return NULL with `err`. */
+/** Maps the supervisor's memfd, which it sizes. @param fd changes owner, also where this fails.
+ * @return NULL with `err`. */
 struct journal *journal_open(int fd, struct crown_error *err);
 void journal_close(struct journal *journal);
 
-/** Notes that `name` leads with `epoch`, or, with 0, that it does not. Past 65,536 names nothing is
+/** Notes that `name` leads with `epoch`, or, with 0, that it does not. Without memory nothing is
  * kept: then only the event of a dead runtime is missing. */
 void journal_set(struct journal *journal, const char *name, uint64_t epoch);
 

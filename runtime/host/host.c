@@ -120,7 +120,6 @@ static int open_journal(struct host *host, int fd, struct crown_error *err)
     if (own < 0)
         return error_set_errno(err, errno, "make the journal");
     host->env.journal = journal_open(own, err);
-    (void)close(own); /* the mapping stays */
     return host->env.journal != NULL ? 0 : -1;
 }
 
