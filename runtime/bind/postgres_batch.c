@@ -9,7 +9,6 @@
 #include "postgres/batch.h"
 
 #define BATCH_TYPE "crown.postgres.batch"
-#define CALL_TYPE "crown.postgres.call"
 
 struct batch {
     struct postgres_batch *batch;
@@ -45,8 +44,8 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
 
 static int push_columns(lua_State *L, const struct postgres_call *call)
 {
-    if (call->error.code != ERROR_NONE)
-        return push_error(L, &call->error);
+    if (call->error != NULL)
+        return push_error(L, call->error);
     lua_pushboolean(L, call->row >= 0);
     if (call->row < 0)
         return 1;
@@ -56,18 +55,14 @@ static int push_columns(lua_State *L, const struct postgres_call *call)
     return columns;
 }
 
-static void let_go(struct postgres_call **handle)
-{
-    postgres_call_free(*handle);
-    *handle = NULL;
-}
-
-/* The collector does not see how much hangs on a handle: what was told is given back at once. */
+/* What was told is given back at once; a task that does not hear of it any more cancels the call,
+ * which frees it. So nothing here is for the collector, which thousands of calls would keep busy.
+ */
 static int push_part(lua_State *L, struct op *op)
 {
-    struct postgres_call **handle = op->context;
-    int count = push_columns(L, *handle);
-    let_go(handle);
+    struct postgres_call *call = op->context;
+    int count = push_columns(L, call);
+    postgres_call_free(call);
     return count;
 }
 
@@ -82,13 +77,12 @@ static int batch_call(lua_State *L)
         return luaL_error(L, "%d values expected, not %d", batch->columns, count);
     for (int i = 0; i < count; i++)
         luaL_argcheck(L, values[i] != NULL, 4 + i, "a batch knows no NULL");
-    struct postgres_call **handle = (struct postgres_call **)pg_push_handle(L, CALL_TYPE, 1);
-    *handle = postgres_batch_call(batch->batch, values, window_ns, timeout_ns);
-    if (*handle == NULL)
+    struct postgres_call *call = postgres_batch_call(batch->batch, values, window_ns, timeout_ns);
+    if (call == NULL)
         return luaL_error(L, "out of memory");
-    (*handle)->op.context = handle;
-    task_keep(L, -1);
-    return task_wait(L, &(*handle)->op, TIME_NEVER, push_part);
+    call->op.context = call;
+    task_keep(L, 1);
+    return task_wait(L, &call->op, TIME_NEVER, push_part);
 }
 
 static int batch_gc(lua_State *L)
@@ -99,16 +93,8 @@ static int batch_gc(lua_State *L)
     return 0;
 }
 
-static int call_gc(lua_State *L)
-{
-    let_go(luaL_checkudata(L, 1, CALL_TYPE));
-    return 0;
-}
-
 void pg_batch_make_types(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"call", batch_call}, {NULL, NULL}};
-    static const luaL_Reg none[] = {{NULL, NULL}};
     bind_make_type(L, BATCH_TYPE, methods, batch_gc);
-    bind_make_type(L, CALL_TYPE, none, call_gc);
 }

@@ -1,6 +1,7 @@
 #include "bind/postgres_values.h"
 
 #include <lauxlib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,15 @@
 #include "base/clock.h"
 
 #define INTEGER_EXACT 9007199254740992LL /* 2^53: beyond it a Lua number skips integers */
+
+static void write_number(char *text, lua_Number number)
+{
+    const bool small = number > -INTEGER_EXACT && number < INTEGER_EXACT;
+    if (small && number == (lua_Number)(long long)number)
+        (void)snprintf(text, PG_NUMBER_SIZE, "%lld", (long long)number);
+    else
+        (void)snprintf(text, PG_NUMBER_SIZE, "%.17g", number);
+}
 
 int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)[PG_NUMBER_SIZE])
 {
@@ -24,7 +34,7 @@ int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)
             values[i] = lua_toboolean(L, index) ? "t" : "f";
             break;
         case LUA_TNUMBER:
-            (void)snprintf(numbers[i], PG_NUMBER_SIZE, "%.17g", lua_tonumber(L, index));
+            write_number(numbers[i], lua_tonumber(L, index));
             values[i] = numbers[i];
             break;
         default:

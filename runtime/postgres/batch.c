@@ -8,16 +8,19 @@
 #include "base/container.h"
 #include "base/list.h"
 
-/* Calls that go out, or went out, together; it lives until its last call was freed. */
+/* So many statements of a batch are under way at once: one that the server works on, and one that
+ * is there when it has done that. What comes meanwhile waits here, where it finds company, and can
+ * still be given up; in the server's line it would wait in front of what is in more of a hurry. */
+#define UNDER_WAY_MOST 2
+
+/* Calls that went out together; it lives until its last call was freed. */
 struct postgres_group {
-    struct list_node link;        /* in the batch's `open` or `sent` */
-    struct postgres_batch *batch; /* NULL once the batch is gone */
+    struct list_node link; /* in the batch's `sent` */
+    struct postgres_batch *batch;
     struct list calls;
-    struct buffer columns[POSTGRES_BATCH_COLUMNS];
-    uint64_t keys[POSTGRES_BATCH_MOST];
     int count, references;
-    int64_t timeout_ns;
     struct postgres_request *request;
+    struct crown_error error; /* why none of the calls was answered */
 };
 
 struct postgres_batch {
@@ -25,8 +28,11 @@ struct postgres_batch {
     struct loop *loop;
     char *sql;
     int columns;
-    struct postgres_group *open;
+    struct list waiting; /* calls, in the order in which they came */
+    int waiting_count;
+    bool is_due; /* all that waits goes out as soon as there is room */
     struct list sent;
+    int under_way;
     struct loop_deadline due;
 };
 
@@ -45,27 +51,26 @@ static void group_release(struct postgres_group *group)
         return;
     list_remove(&group->link);
     postgres_request_free(group->request);
-    for (int i = 0; i < POSTGRES_BATCH_COLUMNS; i++)
-        buffer_free(&group->columns[i]);
     free(group);
 }
 
-static void complete(struct postgres_call *call, int row, const struct crown_error *err)
+/* The result is NULL where the group failed. */
+static void complete(struct postgres_call *call, const struct pg_result *result, int row)
 {
     list_remove(&call->link);
     call->row = row;
-    if (err != NULL)
-        call->error = *err;
-    else
-        call->result = call->group->request->result;
+    call->result = result;
+    if (result == NULL)
+        call->error = &call->group->error;
     op_complete(&call->op);
 }
 
 static void fail(struct postgres_group *group, const struct crown_error *err)
 {
+    group->error = *err;
     while (!list_empty(&group->calls)) {
         struct list_node *node = list_first(&group->calls);
-        complete(container_of(node, struct postgres_call, link), -1, err);
+        complete(container_of(node, struct postgres_call, link), NULL, -1);
     }
 }
 
@@ -91,155 +96,247 @@ static void hand_out(struct postgres_group *group)
     while (!list_empty(&group->calls)) {
         struct list_node *node = list_first(&group->calls);
         struct postgres_call *call = container_of(node, struct postgres_call, link);
-        complete(call, rows[call->place], NULL);
+        complete(call, result, rows[call->place]);
     }
 }
 
-static void answered(struct op *op)
+static struct postgres_call *first_waiting(const struct postgres_batch *batch)
 {
-    struct postgres_group *group = op->waiter;
-    list_remove(&group->link); /* from now on only its calls hold it */
-    if (group->request->error.code != ERROR_NONE)
-        fail(group, &group->request->error);
-    else
-        hand_out(group);
-    group_release(group); /* the statement's own reference */
+    struct list_node *node = list_first(&batch->waiting);
+    return node != NULL ? container_of(node, struct postgres_call, link) : NULL;
 }
 
-static int close_arrays(struct postgres_group *group)
+static void take_from_line(struct postgres_batch *batch, struct postgres_call *call)
 {
-    int result = 0;
-    for (int i = 0; i < group->batch->columns; i++)
-        if (buffer_append(&group->columns[i], "}", 2) < 0)
-            result = -1;
-    return result;
+    list_remove(&call->link);
+    batch->waiting_count--;
+    call->batch = NULL;
 }
+
+/* Gives the call to a group. */
+static void take_into(struct postgres_group *group, struct postgres_call *call)
+{
+    take_from_line(group->batch, call);
+    call->group = group;
+    call->place = ++group->count;
+    group->references++;
+    list_append(&group->calls, &call->link);
+}
+
+/* A set of texts by their hashes, for one statement. */
+struct texts {
+    uint64_t hashes[2 * POSTGRES_BATCH_MOST]; /* 0: free */
+};
+
+/* @return false when it is there already. */
+static bool texts_add(struct texts *texts, uint64_t value)
+{
+    const size_t places = sizeof(texts->hashes) / sizeof(texts->hashes[0]);
+    size_t i = value % places;
+    while (texts->hashes[i] != 0) {
+        if (texts->hashes[i] == value)
+            return false;
+        i = (i + 1) % places;
+    }
+    texts->hashes[i] = value;
+    return true;
+}
+
+/* As many of the first that wait as fit into one statement. @return how long the most patient of
+ * them waits for an answer. */
+static int64_t fill(struct postgres_group *group)
+{
+    struct texts texts = {.hashes = {0}};
+    struct postgres_call *call;
+    int64_t timeout_ns = 0;
+    while (group->count < POSTGRES_BATCH_MOST && (call = first_waiting(group->batch)) != NULL &&
+           texts_add(&texts, call->key)) {
+        if (call->timeout_ns > timeout_ns)
+            timeout_ns = call->timeout_ns;
+        take_into(group, call);
+    }
+    return timeout_ns;
+}
+
+/* An array literal of one column: the calls have their elements ready. */
+static int write_array(const struct postgres_group *group, int column, struct buffer *array)
+{
+    char before = '{';
+    list_each(node, &group->calls)
+    {
+        const struct postgres_call *call = container_of(node, struct postgres_call, link);
+        size_t from = column > 0 ? call->ends[column - 1] : 0;
+        if (buffer_append(array, &before, 1) < 0 ||
+            buffer_append(array, call->elements.bytes + from, call->ends[column] - from) < 0)
+            return -1;
+        before = ',';
+    }
+    return buffer_append(array, "}", 2);
+}
+
+static struct postgres_request *write_request(const struct postgres_group *group)
+{
+    const struct postgres_batch *batch = group->batch;
+    struct buffer arrays[POSTGRES_BATCH_COLUMNS] = {{.bytes = NULL}};
+    const char *values[POSTGRES_BATCH_COLUMNS];
+    struct postgres_request *request = NULL;
+    bool written = true;
+    for (int i = 0; i < batch->columns; i++) {
+        written = written && write_array(group, i, &arrays[i]) == 0;
+        values[i] = arrays[i].bytes;
+    }
+    if (written)
+        request = postgres_request_new(batch->loop, batch->sql, values, batch->columns);
+    for (int i = 0; i < batch->columns; i++)
+        buffer_free(&arrays[i]);
+    return request;
+}
+
+static void answered(struct op *op);
 
 static void send(struct postgres_batch *batch)
 {
-    struct postgres_group *group = batch->open;
-    const char *values[POSTGRES_BATCH_COLUMNS];
+    struct crown_error err;
+    struct postgres_group *group = calloc(1, sizeof(*group));
     if (group == NULL)
-        return;
-    batch->open = NULL;
-    loop_at_cancel(batch->loop, &batch->due);
-    list_append(&batch->sent, &group->link);
-    if (close_arrays(group) == 0) {
-        for (int i = 0; i < batch->columns; i++)
-            values[i] = group->columns[i].bytes;
-        group->request = postgres_request_new(batch->loop, batch->sql, values, batch->columns);
-    }
-    for (int i = 0; i < batch->columns; i++)
-        buffer_free(&group->columns[i]);
+        abort(); /* crash-only, as every allocation of a few bytes */
+    group->batch = batch;
+    group->references = 1;
+    list_init(&group->calls);
+    int64_t timeout_ns = fill(group);
+    group->request = write_request(group);
     if (group->request == NULL) {
-        struct crown_error err;
         (void)error_set(&err, ERROR_MEMORY, "postgres: out of memory");
         fail(group, &err);
         group_release(group);
         return;
     }
+    list_append(&batch->sent, &group->link);
+    batch->under_way++;
     group->request->op.wake = answered;
     group->request->op.waiter = group;
-    group->request->timeout_ns = group->timeout_ns;
+    group->request->timeout_ns = timeout_ns;
     postgres_client_send(batch->client, group->request);
+}
+
+/* Sends what is to go, as far as there is room for it. */
+static void pump(struct postgres_batch *batch)
+{
+    while (batch->under_way < UNDER_WAY_MOST && batch->waiting_count > 0 &&
+           (batch->is_due || batch->waiting_count >= POSTGRES_BATCH_MOST))
+        send(batch);
+    if (batch->waiting_count > 0)
+        return;
+    batch->is_due = false;
+    loop_at_cancel(batch->loop, &batch->due);
+}
+
+/* What waits here waits for the same connection as what the client has given up. */
+static void fail_waiting(struct postgres_batch *batch, const struct crown_error *err)
+{
+    struct postgres_group *group = calloc(1, sizeof(*group));
+    if (group == NULL)
+        abort(); /* as in `send` */
+    group->batch = batch;
+    group->references = 1;
+    list_init(&group->calls);
+    while (batch->waiting_count > 0)
+        take_into(group, first_waiting(batch));
+    fail(group, err);
+    group_release(group);
+}
+
+static void answered(struct op *op)
+{
+    struct postgres_group *group = op->waiter;
+    struct postgres_batch *batch = group->batch;
+    const struct postgres_request *request = group->request;
+    list_remove(&group->link); /* from now on only its calls hold it */
+    batch->under_way--;
+    if (request->error.code == ERROR_NONE) {
+        hand_out(group);
+    } else {
+        fail(group, &request->error);
+        if (request->generation_used == 0)
+            fail_waiting(batch, &request->error);
+    }
+    group_release(group); /* the statement's own reference */
+    pump(batch);
 }
 
 static void due(struct loop_deadline *deadline)
 {
-    send(container_of(deadline, struct postgres_batch, due));
+    struct postgres_batch *batch = container_of(deadline, struct postgres_batch, due);
+    batch->is_due = true;
+    pump(batch);
 }
 
 /* An element of an array literal: quoted, with quotes and backslashes escaped (Postgres manual,
  * "Array Value Input"). */
-static int append_element(struct buffer *column, bool first, const char *text)
+static int append_element(struct buffer *elements, const char *text)
 {
-    if (buffer_append(column, first ? "{\"" : ",\"", 2) < 0)
+    if (buffer_append(elements, "\"", 1) < 0)
         return -1;
     for (;;) {
         size_t plain = strcspn(text, "\"\\");
-        if (buffer_append(column, text, plain) < 0)
+        if (buffer_append(elements, text, plain) < 0)
             return -1;
         text += plain;
         if (*text == '\0')
-            return buffer_append(column, "\"", 1);
-        if (buffer_append(column, "\\", 1) < 0 || buffer_append(column, text++, 1) < 0)
+            return buffer_append(elements, "\"", 1);
+        if (buffer_append(elements, "\\", 1) < 0 || buffer_append(elements, text++, 1) < 0)
             return -1;
     }
 }
 
-static bool fits(const struct postgres_group *group, uint64_t key)
+void postgres_call_free(struct postgres_call *call)
 {
-    for (int i = 0; i < group->count; i++)
-        if (group->keys[i] == key)
-            return false;
-    return true;
-}
-
-static struct postgres_group *open_group(struct postgres_batch *batch, uint64_t key,
-                                         int64_t timeout_ns)
-{
-    if (batch->open != NULL && !fits(batch->open, key))
-        send(batch);
-    if (batch->open != NULL) {
-        if (timeout_ns > batch->open->timeout_ns)
-            batch->open->timeout_ns = timeout_ns;
-        return batch->open;
-    }
-    struct postgres_group *group = calloc(1, sizeof(*group));
-    if (group == NULL)
-        return NULL;
-    group->batch = batch;
-    group->timeout_ns = timeout_ns;
-    group->references = 1;
-    list_init(&group->calls);
-    batch->open = group;
-    return group;
+    if (call->batch != NULL)
+        take_from_line(call->batch, call);
+    list_remove(&call->link);
+    if (call->group != NULL)
+        group_release(call->group);
+    buffer_free(&call->elements);
+    free(call);
 }
 
 static void cancel(struct op *op)
 {
-    list_remove(&(container_of(op, struct postgres_call, op))->link);
+    postgres_call_free(container_of(op, struct postgres_call, op));
+}
+
+static struct postgres_call *new_call(const struct postgres_batch *batch, const char *const *values)
+{
+    struct postgres_call *call = calloc(1, sizeof(*call));
+    for (int i = 0; call != NULL && i < batch->columns; i++) {
+        if (append_element(&call->elements, values[i]) < 0) {
+            postgres_call_free(call);
+            return NULL;
+        }
+        call->ends[i] = call->elements.size;
+    }
+    return call;
 }
 
 struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const char *const *values,
                                           int64_t window_ns, int64_t timeout_ns)
 {
     struct loop *loop = batch->loop;
-    uint64_t key = hash(values[0]);
-    struct postgres_call *call = calloc(1, sizeof(*call));
-    struct postgres_group *group = call != NULL ? open_group(batch, key, timeout_ns) : NULL;
-    if (group == NULL) {
-        free(call);
-        return NULL;
-    }
-    for (int i = 0; i < batch->columns; i++)
-        if (append_element(&group->columns[i], group->count == 0, values[i]) < 0) {
-            free(call); /* the half-written group fails as a whole when it is read */
-            return NULL;
-        }
-    op_init(&call->op, loop, cancel);
-    call->group = group;
-    call->row = -1;
-    group->keys[group->count] = key;
-    call->place = ++group->count;
-    group->references++;
-    list_append(&group->calls, &call->link);
-    int64_t at = clock_add_ns(loop_now(loop), window_ns);
-    if (group->count == POSTGRES_BATCH_MOST)
-        send(batch);
-    else if (!loop_at_armed(&batch->due) || at < batch->due.node.key)
-        loop_at(loop, &batch->due, at);
-    return call;
-}
-
-void postgres_call_free(struct postgres_call *call)
-{
+    struct postgres_call *call = new_call(batch, values);
     if (call == NULL)
-        return;
-    op_cancel(&call->op);
-    list_remove(&call->link);
-    group_release(call->group);
-    free(call);
+        return NULL;
+    op_init(&call->op, loop, cancel);
+    call->batch = batch;
+    call->key = hash(values[0]) | 1;
+    call->timeout_ns = timeout_ns;
+    call->row = -1;
+    list_append(&batch->waiting, &call->link);
+    batch->waiting_count++;
+    int64_t at = clock_add_ns(loop_now(loop), window_ns);
+    if (!batch->is_due && (!loop_at_armed(&batch->due) || at < batch->due.node.key))
+        loop_at(loop, &batch->due, at);
+    pump(batch);
+    return call;
 }
 
 struct postgres_batch *postgres_batch_new(struct postgres_client *client, const char *sql,
@@ -254,17 +351,15 @@ struct postgres_batch *postgres_batch_new(struct postgres_client *client, const 
     batch->loop = postgres_client_loop(client);
     batch->columns = columns;
     batch->due.fire = due;
+    list_init(&batch->waiting);
     list_init(&batch->sent);
     return batch;
 }
 
-static void abandon(struct postgres_group *group)
+static void abandon(struct postgres_group *group, const struct crown_error *err)
 {
-    struct crown_error err;
-    (void)error_set(&err, ERROR_CLOSED, "closed");
     list_remove(&group->link);
-    group->batch = NULL;
-    fail(group, &err);
+    fail(group, err);
     postgres_request_free(group->request);
     group->request = NULL;
     group_release(group);
@@ -274,11 +369,12 @@ void postgres_batch_free(struct postgres_batch *batch)
 {
     if (batch == NULL)
         return;
+    struct crown_error err;
+    (void)error_set(&err, ERROR_CLOSED, "closed");
     loop_at_cancel(batch->loop, &batch->due);
-    if (batch->open != NULL)
-        abandon(batch->open);
+    fail_waiting(batch, &err);
     while (!list_empty(&batch->sent))
-        abandon((struct postgres_group *)list_first(&batch->sent));
+        abandon((struct postgres_group *)list_first(&batch->sent), &err);
     free(batch->sql);
     free(batch);
 }

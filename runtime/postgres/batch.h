@@ -7,6 +7,7 @@
 #ifndef CROWN_POSTGRES_BATCH_H
 #define CROWN_POSTGRES_BATCH_H
 
+#include "base/buffer.h"
 #include "postgres/client.h"
 
 struct postgres_batch;
@@ -16,16 +17,22 @@ struct postgres_group;
 /** Calls in one statement: more make a statement hold its rows' locks for long. */
 #define POSTGRES_BATCH_MOST 512
 
-/** One call's part. The op completes when the outcome is known. */
+/** One call's part. The op completes when the outcome is known; where it is cancelled before that,
+ * the call is freed. */
 struct postgres_call {
     struct op op;
-    const struct pg_result *result; /* of the whole group; valid until postgres_call_free */
-    int row;                        /* this call's; -1: none */
-    struct crown_error error;
+    const struct pg_result *result;  /* of the whole group; valid until postgres_call_free */
+    int row;                         /* this call's; -1: none */
+    const struct crown_error *error; /* as `result`; NULL: it was answered */
     /* Internal. */
     struct list_node link;
-    struct postgres_group *group;
+    struct postgres_batch *batch; /* NULL: it does not wait to be sent any more */
+    struct postgres_group *group; /* NULL: it was not sent yet */
     int place;
+    uint64_t key; /* of the first text */
+    int64_t timeout_ns;
+    struct buffer elements; /* the texts as elements of an array, one behind the other */
+    size_t ends[POSTGRES_BATCH_COLUMNS];
 };
 
 /**
@@ -44,11 +51,10 @@ void postgres_batch_free(struct postgres_batch *batch);
  * statement.
  * @param window_ns how long it may wait for company.
  * @param timeout_ns for the answer.
- * @return for postgres_call_free; NULL when memory is out.
+ * @return for postgres_call_free once it has completed; NULL when memory is out.
  */
 struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const char *const *values,
                                           int64_t window_ns, int64_t timeout_ns);
-/** Cancels it if it is under way. NULL is fine. */
 void postgres_call_free(struct postgres_call *call);
 
 #endif

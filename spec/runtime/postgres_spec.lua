@@ -89,6 +89,34 @@ describe("crown.postgres", function()
     it("but never one name twice: the second time goes into the next one", function()
       assert.same({ { true, "a!", 2 }, { true, "b!", 2 }, { true, "a!", 1 } }, ask { "a", "b", "a" })
     end)
+
+    -- A statement waits for this lock. What was asked until it is given is told one after the other.
+    local function held_up(names, meanwhile)
+      local gate, told = server:admin(), {}
+      assert(gate:query "SELECT pg_advisory_lock(7)")
+      local batch = client.bare:batch("SELECT place, cardinality($1::text[]) FROM unnest($1::text[]) WITH ORDINALITY "
+        .. "AS asked(name, place), (SELECT pg_advisory_xact_lock_shared(7)) AS waited", 1)
+      local tasks = {}
+      for i, name in ipairs(names) do
+        tasks[i] = crown.spawn(function() told[i] = select(2, batch:call(0, 20, name)) end)
+        crown.sleep(0.02) -- each is a question of its own
+      end
+      meanwhile(tasks)
+      gate:close()
+      return told
+    end
+
+    it("and sends no more while two of them are under way: what comes meanwhile goes together", function()
+      local told = held_up({ "a", "b", "c", "d", "e" }, function() end)
+      eventually(function() return told[5] end, 20)
+      assert.same({ 1, 1, 3, 3, 3 }, told)
+    end)
+
+    it("and never sends what is given up before its turn", function()
+      local told = held_up({ "a", "b", "c", "d" }, function(tasks) tasks[3]:cancel() end)
+      eventually(function() return told[4] end, 20)
+      assert.same({ 1, 1, "cancelled", 1 }, told)
+    end)
   end)
 
   it("never reads the answer of a statement that timed out as that of the next one", function()

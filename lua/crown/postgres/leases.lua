@@ -191,8 +191,7 @@ function Leases:claim(lease, claim)
   if not stored then return nil, problem, code end
   local sent = core.now()
   local found, same, written, epoch, holder, held, left, distrust, server = self.claims:call(CLAIM_WINDOW, lease.timeout,
-    lease.name, lease.holder, ("%d"):format(claim), lease.ttl, ("%.0f"):format(self.memory.written or 0),
-    ("%.0f"):format(lease.seen or 0))
+    lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0)
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   if is_stepped(self, sent, server) then
@@ -219,7 +218,7 @@ end
 function Leases:refresh(lease, claim)
   local sent = core.now()
   local found, epoch, evicted, holder, held, left, written, server = self.refreshes:call(
-    math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, ("%d"):format(claim), lease.ttl)
+    math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, claim, lease.ttl)
   if found == nil then return nil, epoch, evicted end
   remember(self, written)
   if is_stepped(self, sent, server) then
@@ -234,7 +233,7 @@ end
 -- @return true, or nil, message, code
 function Leases:release(lease, claim)
   local found, problem, code = self.releases:call(CLAIM_WINDOW, lease.timeout, lease.name, lease.holder,
-    ("%d"):format(claim), lease.ttl)
+    claim, lease.ttl)
   if found == nil then return nil, problem, code end
   return true
 end
