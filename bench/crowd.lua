@@ -81,8 +81,7 @@ local function costs(server, shape)
   local function seconds()
     return probe.cpu_seconds(one:runtime()), probe.cpu_seconds(two:runtime()), server_seconds(server)
   end
-  local leader, follower, store, at = 0, 0, 0, crown.now()
-  leader, follower, store = seconds()
+  local at, leader, follower, store = crown.now(), seconds()
   crown.sleep(shape.ttl) -- each lease is refreshed three times
   local leader_after, follower_after, store_after = seconds()
   local part = 100 / (crown.now() - at)
