@@ -7,15 +7,15 @@ local promise = require "crown.core.promise"
 local Registry = require "support.registry"
 
 local NODES = { "a", "b", "c", "d", "e" }
-local NAME_BYTES, VALUE = 60, ("v"):rep(198) -- two more as JSON
-local AT_ONCE = 500                          -- names that are registered side by side
+local NAME_BYTES, VALUE_BYTES = 60, 200
+local AT_ONCE = 500 -- names that are registered side by side
 
 local function fill(member, names, from)
   local digits = #tostring(names)
   local prefix = ("n"):rep(NAME_BYTES - digits - 1) .. "-"
   for first = from, names, AT_ONCE do
     local last = math.min(names, first + AT_ONCE - 1)
-    local yes = member:ask("fill", { prefix = prefix, from = first, to = last, value = VALUE, timeout = 300 })
+    local yes = member:ask("fill", { prefix = prefix, from = first, to = last, pad = VALUE_BYTES, timeout = 300 })
     assert(yes and #yes == last - first + 1, "names that were not acknowledged")
   end
 end
@@ -45,20 +45,21 @@ local function longest_turn(members)
   return longest
 end
 
--- From the signal to the instant at which the successor has the names and says so.
+-- From the signal to the instant at which the successor has the names and says so; and how many names the leader had himself,
+-- which go with him.
 local function kill_leader(server, members)
   local node = members[1]:ask "leader"
   local client, heard = assert(crown.postgres.connect(server.url)), promise()
   client:listen("crown_registry_v1", function(payload)
     if payload:match "^leader " then heard:resolve(crown.now()) end
   end)
-  for _, one in ipairs(members) do
-    if one.node == node then one.at = one.candidate:hurt("KILL", "runtime") end
-  end
-  local taken
-  for _, one in ipairs(members) do taken = taken or one.at and assert(heard:wait(120)) - one.at end
+  local leader
+  for _, one in ipairs(members) do leader = one.node == node and one or leader end
+  local _, its = leader:ask "count"
+  local at = leader.candidate:hurt("KILL", "runtime")
+  local taken = assert(heard:wait(120)) - at
   client:close()
-  return taken
+  return taken, its
 end
 
 -- A member that is thrown out by the queue, as after a cut, and comes back: until all its names are its new join's.
@@ -107,8 +108,9 @@ local function run(names)
   found.rejoined = rejoin(server, name, owners[1], total) * 1000
   found.rejoin_turn = longest_turn(members)
 
-  found.changed = kill_leader(server, members) * 1000
-  await_count(members, total)
+  local taken, its = kill_leader(server, members)
+  found.changed = taken * 1000
+  await_count(members, total - its)
   found.change_turn = longest_turn(members)
   found.memory = 0
   for _, one in ipairs(members) do found.memory = math.max(found.memory, probe.memory(runtime_of(one))) end

@@ -58,12 +58,18 @@ crown.spawn(function()
   end
 end)
 
+-- The value of one of many names: a number, all the same, or each another one of so many bytes of JSON.
+local function value_of(ask, i)
+  if ask.pad then return ("%d"):format(i) .. ("v"):rep(ask.pad - #("%d"):format(i) - #'""') end
+  return ask.value or i
+end
+
 -- Many at once: the numbers of those that were acknowledged, and the seconds that it took.
 function answers.fill(ask)
   local left, done, yes, from = ask.to - ask.from + 1, promise(), {}, crown.now()
   for i = ask.from, ask.to do
     crown.spawn(function()
-      if names:register(ask.prefix .. i, ask.value or i, { timeout = ask.timeout }) then yes[#yes + 1] = i end
+      if names:register(ask.prefix .. i, value_of(ask, i), { timeout = ask.timeout }) then yes[#yes + 1] = i end
       left = left - 1
       if left == 0 then done:resolve(true) end
     end)
