@@ -11,6 +11,12 @@ SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/elect
 $(BUILD)/simulate: $(SIM_OBJECTS)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lm
 
+# What the registry's members need of the program's C, for luajit alone: not sanitized, since luajit is not.
+ROWS_LIBRARY := build/rows.so
+$(ROWS_LIBRARY): runtime/base/rows.c runtime/bind/bind_rows.c runtime/base/rows.h
+	@echo "  LD    $@"; mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE -O2 -fPIC -shared -Iruntime -I/usr/include/luajit-2.1 -o $@ \
+	  $(filter %.c,$^)
+
 # All of a small world instead of much of a large one: what every order of at most so many faults leads to, then what
 # messages lead to that are slower than the patience of who waits for them.
 EXHAUST_SECONDS ?= 150
@@ -41,7 +47,7 @@ exhaust-quick: $(BUILD)/exhaust ## the same with one fault, then prove that brok
 
 .PHONY: simulate
 simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters, then prove that broken rules are found
-	@$(MAKE) --no-print-directory $(BUILD)/simulate
+	@$(MAKE) --no-print-directory $(BUILD)/simulate $(ROWS_LIBRARY)
 	$(BUILD)/simulate --seeds $(SEEDS)
 	@seq 1 50 $(REGISTRY_SEEDS) | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 50
 	@$(MAKE) --no-print-directory simulate-broken

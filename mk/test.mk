@@ -19,7 +19,7 @@ $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so: $(BUILD)/%.so: spec/support/%.
 	@echo "  LD    $@"; mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
 
 # What the specs start besides the program.
-HELPERS := $(BUILD)/ticker $(BUILD)/deny_calls $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so
+HELPERS := $(BUILD)/ticker $(BUILD)/deny_calls $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so build/rows.so
 .PHONY: test-helpers
 test-helpers: $(HELPERS)
 

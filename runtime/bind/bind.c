@@ -19,6 +19,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.promise", bind_open_promise},
     {"crown.core.resp", bind_open_resp},
+    {"crown.core.rows", bind_open_rows},
     {"crown.core.subscription", bind_open_subscription},
     {"crown.core.tcp", bind_open_tcp},
     {"crown.core.testing", bind_open_testing},

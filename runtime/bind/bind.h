@@ -44,6 +44,7 @@ int bind_open_postgres(lua_State *L);
 int bind_open_pace(lua_State *L);
 int bind_open_promise(lua_State *L);
 int bind_open_resp(lua_State *L);
+int bind_open_rows(lua_State *L);
 int bind_open_subscription(lua_State *L);
 int bind_open_tcp(lua_State *L);
 int bind_open_testing(lua_State *L);

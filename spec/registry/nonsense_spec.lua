@@ -123,16 +123,18 @@ end
 
 local function check_order(member)
   local replica, total, of = member.replica, 0, {}
-  for place = replica.rows.count, 1, -1 do
-    local name, _, owner, token = replica:row(place)
-    if name then
+  for place = replica.names:places(), 1, -1 do
+    local name, _, owner, token, gone = replica.names:at(place)
+    if not gone then
       assert(replica:find(name))
       local key = owner .. "\n" .. token
       total, of[key] = total + 1, (of[key] or 0) + 1
     end
   end
-  assert.equal(total, replica.count)
-  for key, known in pairs(replica.owners) do assert.equal(of[key], known.count) end
+  assert.equal(total, replica:count())
+  for _, known in ipairs(replica.names:all_owners()) do
+    assert.equal(of[known.owner .. "\n" .. known.token], known.count)
+  end
 end
 
 describe("nonsense on a link", function()
@@ -197,11 +199,11 @@ describe("nonsense on a link", function()
       local valid = messages.check(message)
       local take = choose { "receive", "answered" }
       local from = choose { "r@b", "r@c", "r@stranger" }
-      local epoch, seq, names = member.replica.at.epoch, member.replica.at.seq, member.replica.count
+      local epoch, seq, names = member.replica.at.epoch, member.replica.at.seq, member.replica:count()
       local fine, problem = exchange[take](member, from, message, function(reply) assert(messages.check(reply)) end)
       if not fine then
         assert.is_string(problem)
-        assert.same({ epoch, seq, names }, { member.replica.at.epoch, member.replica.at.seq, member.replica.count })
+        assert.same({ epoch, seq, names }, { member.replica.at.epoch, member.replica.at.seq, member.replica:count() })
       else
         assert.is_true(valid)
       end

@@ -38,6 +38,19 @@ describe("a copy of the names", function()
     assert.is_true(copy:promise(4))
   end)
 
+  it("gives nobody the names of an owner who is gone, also before their rows are", function()
+    copy:follow(1, 1, { put "a", { "+", "b", "r@b", "t", "2" }, { "x", "r@a", "t" } })
+    local part = copy:part(copy:walk(), {})
+    assert.same({ { "b", "r@b", "t", "2" } }, part.names)
+    assert.is_true(part.last)
+    assert.is_nil(copy:find "a")
+    assert.equal(1, copy:count())
+    copy:apply { "-", "b" }
+    assert.same({}, copy.names:all_owners())
+    while copy:sweep(1) do end
+    assert.equal(0, copy.names:places())
+  end)
+
   it("is further by its epoch first, then by its number", function()
     local function reaches(a, b) return Replica.reaches({ epoch = a[1], seq = a[2] }, { epoch = b[1], seq = b[2] }) end
     assert.is_true(reaches({ 2, 1 }, { 1, 100 }))
@@ -62,7 +75,7 @@ describe("a copy of the names", function()
     assert.is_nil(copy:gather(part(2), "r@c"))
     for number = 1, 3 do assert.equal(number == 3, copy:gather(part(number), "r@b")) end
     copy:adopt()
-    assert.same({ 3, { epoch = 1, seq = 5 } }, { copy.count, copy.at })
+    assert.same({ 3, { epoch = 1, seq = 5 } }, { copy:count(), copy.at })
   end)
 
   -- What follows on the lost half follows on the copy that is here as well, and has to reach that.

@@ -21,8 +21,11 @@ function answers.leader() return { names:leader() } end
 -- How many names there are, how many of them are this node's, and the token of its join.
 function answers.count()
   local member = Node.of(options.name).member
-  local known = member.replica.owners[member.id .. "\n" .. tostring(member.token)]
-  return { member.replica.count, known and known.count or 0, member.token }
+  local its = 0
+  for _, known in ipairs(member.replica.names:all_owners()) do
+    if known.owner == member.id and known.token == member.token then its = known.count end
+  end
+  return { member.replica:count(), its, member.token }
 end
 
 -- What has changed since this was asked for last.

@@ -374,9 +374,9 @@ end
 
 local function names_of(node)
   local replica, found = node.member.replica, {}
-  for place = replica.rows.count, 1, -1 do
-    local name, _, owner = replica:row(place)
-    if name then found[name] = owner end
+  for place = replica.names:places(), 1, -1 do
+    local name, _, owner, _, gone = replica.names:at(place)
+    if not gone then found[name] = owner end
   end
   return found
 end
@@ -393,7 +393,7 @@ local function check_end(self)
       local _, its = node.member.replica:find(name)
       if its ~= owner then self:fail(node.name .. " lacks " .. name) end
     end
-    if node.member.replica.count ~= leader.member.replica.count then self:fail(node.name .. " has too many names") end
+    if node.member.replica:count() ~= leader.member.replica:count() then self:fail(node.name .. " has too many names") end
   end
   trouble.check_wishes(self, leader)
   for name, one in pairs(self.ledger) do

@@ -222,8 +222,8 @@ function write.register(self, from, op)
   local value, owner, token = self.replica:find(op.name)
   local mine = owner == from and token == op.token
   if value and not mine and lives(self, owner, token) then return { ok = false, owner = owner, value = value } end
-  if not value and self.replica.count >= self.options.most then
-    return { error = ("the registry is full: %d names"):format(self.replica.count), code = "full" }
+  if not value and self.replica:count() >= self.options.most then
+    return { error = ("the registry is full: %d names"):format(self.replica:count()), code = "full" }
   end
   if not mine or value ~= op.value then
     change(self, { "+", op.name, from, op.token, op.value })
@@ -360,11 +360,9 @@ end
 -- @tparam table members
 function Authority:set_members(members)
   self.members, self.size = members, count(members)
-  local gone = {}
-  for _, known in pairs(self.replica.owners) do
-    if not lives(self, known.owner, known.token) then gone[#gone + 1] = known end
+  for _, known in ipairs(self.replica.names:all_owners()) do
+    if not lives(self, known.owner, known.token) then change(self, { "x", known.owner, known.token }) end
   end
-  for _, known in ipairs(gone) do change(self, { "x", known.owner, known.token }) end
   advance(self)
 end
 

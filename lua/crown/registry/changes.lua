@@ -34,27 +34,22 @@ function Changes:mark(name)
 end
 
 --- All the names have become others. Rows of owners who are gone may not have been told of yet.
--- @tparam Rows old
--- @tparam Rows new
+-- @tparam Names old
+-- @tparam Names new
 function Changes:replaced(old, new)
-  self.copies[#self.copies + 1] = { { rows = old, other = new, place = old.count },
-    { rows = new, other = old, place = new.count } }
+  self.copies[#self.copies + 1] = { { names = old, other = new, place = old:places() },
+    { names = new, other = old, place = new:places() } }
   rouse(self)
-end
-
-local function state_of(value, known)
-  if value == nil or known.gone then return nil end
-  return value, known.owner
 end
 
 -- Looks at some rows of one copy, as the other one has them.
 local function compare(self, walk)
-  local place = math.min(walk.place, walk.rows.count)
+  local place = math.min(walk.place, walk.names:places())
   local stop = math.max(0, place - ROWS_AT_ONCE)
   for i = place, stop + 1, -1 do
-    local name, value, known = walk.rows:at(i)
-    local its, other = state_of(walk.other:get(name))
-    if value ~= its or known.owner ~= other then add(self, name) end
+    local name, value, owner = walk.names:at(i)
+    local its, other = walk.other:find(name)
+    if value ~= its or owner ~= other then add(self, name) end
   end
   walk.place = stop
   return stop == 0

@@ -103,26 +103,26 @@ end
 function Registry:whereis(name)
   local member = member_of(self)
   if not member then return nil end
-  local value, owner = core.atomic(member.replica.find, member.replica, name)
+  local value, _, _, node = member.replica:find(name)
   if not value then return nil end
-  return core.json.decode(value), elector.node_of(owner)
+  return core.json.decode(value), node
 end
 
 -- Some rows of a walk, from its place on; returns where it goes on.
-local function look(replica, rows, place, prefix, found)
-  if rows ~= replica.rows then return nil end -- all the names have become others
+local function look(replica, names, place, prefix, found)
+  if names ~= replica.names then return nil end -- all the names have become others
   local stop = math.max(0, place - ROWS_AT_ONCE)
-  for i = math.min(place, rows.count), stop + 1, -1 do
-    local name, value, owner = replica:row(i)
-    if name and name:sub(1, #prefix) == prefix then found[name] = { value, owner } end
+  for i = math.min(place, names:places()), stop + 1, -1 do
+    local name, value, owner, _, gone = names:at(i)
+    if not gone and name:sub(1, #prefix) == prefix then found[name] = { value, owner } end
   end
   return stop
 end
 
 local function walk(replica, prefix)
-  local rows, found = replica.rows, {}
-  local place = rows.count
-  while place and place > 0 do place = core.atomic(look, replica, rows, place, prefix, found) end
+  local names, found = replica.names, {}
+  local place = names:places()
+  while place and place > 0 do place = core.atomic(look, replica, names, place, prefix, found) end
   if not place then return walk(replica, prefix) end
   return found
 end

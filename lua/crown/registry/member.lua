@@ -112,9 +112,9 @@ end
 
 local SWEPT = 2000 -- rows that are looked at in a turn
 
---- Takes the rows of owners who are gone away, some in each turn.
+--- Takes what is nobody's any more away, some in each turn.
 function Member:tidy()
-  if self.tidying or not self.replica.sweeping then return end
+  if self.tidying or not self.replica:is_untidy() then return end
   self.tidying = true
   self.effects.after(0, function()
     self.tidying = false

@@ -2,7 +2,7 @@
 -- @module crown.registry.own_names
 
 local elector = require "crown.registry.elector"
-local Rows = require "crown.registry.rows"
+local rows = require "crown.core.rows"
 local Writes = require "crown.registry.writes"
 
 local OwnNames = {}
@@ -13,6 +13,8 @@ local AT_ONCE = 4000      -- names that are registered again side by side
 local IN_A_TURN = 1000    -- names that are looked at before others get their turn
 local LOOK_AGAIN = 0.5    -- seconds until what could not be registered again is tried once more
 local WRITE_BYTES = 128   -- what a write needs besides its name and value, about
+
+local SURE, UNSURE = 1, 0
 
 -- Writes that come in one turn go out in one message.
 local function post(self, leader, write)
@@ -53,11 +55,11 @@ end
 -- @tparam Member member
 -- @treturn OwnNames its `writes` are of crown.registry.writes
 function OwnNames.new(member)
-  -- `held`: names that this node was told it has, with their values, and whether no later value may have come to count;
+  -- `held`: names that this node was told it has, with their values, and SURE where no later value may have come to count;
   -- `unsure`: others that it may have; `given_up`: the last write that gives a name up, while writes of that name are on
   -- their way; `place`: how far the look at what is missing has come; `surplus`: how far that at what is there and was given
   -- up; `again`: it has to be made once more.
-  local self = setmetatable({ member = member, held = Rows.new(), unsure = {}, given_up = {}, serial = 0, restoring = 0 },
+  local self = setmetatable({ member = member, held = rows.new(), unsure = {}, given_up = {}, serial = 0, restoring = 0 },
     OwnNames)
   self.writes = Writes.new(function(request, op) return try(self, request, op) end, member.effects)
   return self
@@ -70,7 +72,7 @@ end
 -- A leader that could not come by all that was acknowledged may have an older value.
 local function is_missing(self, name, value, sure)
   local found, owner, token = self.member.replica:find(name)
-  return not is_mine(self, owner, token) or sure and found ~= value
+  return not is_mine(self, owner, token) or sure == SURE and found ~= value
 end
 
 -- What is still missing is looked for once more, a while later: whoever could not answer may not be able to just yet.
@@ -89,7 +91,7 @@ local function doubt(self, name, value)
   if known == nil then
     self.unsure[name] = true
   elseif known ~= value then
-    self.held:put(name, known, false)
+    self.held:put(name, known, UNSURE)
   end
 end
 
@@ -101,7 +103,7 @@ local function settle(self, op, serial, fine, other)
   if op.what == "unregister" or given_up and given_up > serial then return end
   if fine == nil then doubt(self, name, op.value) else self.unsure[name] = nil end
   if fine then
-    self.held:put(name, op.value, true)
+    self.held:put(name, op.value, SURE)
     if op.token ~= self.member.token then look_again(self) end
   elseif self.held:get(name) ~= nil and fine == nil then
     look_again(self)
@@ -150,17 +152,17 @@ end
 
 -- Nor may an older copy bring back what was given up.
 local function give_up_one(self, place)
-  local name, _, owner, token = self.member.replica:row(place)
-  if not name or not is_mine(self, owner, token) or self.held:get(name) ~= nil or self.unsure[name] then return end
+  local name, _, owner, token, gone = self.member.replica.names:at(place)
+  if not name or gone or not is_mine(self, owner, token) or self.held:get(name) ~= nil or self.unsure[name] then return end
   if not self.writes:is_busy(name) then write_again(self, { what = "unregister", name = name }) end
 end
 
--- Looks at some rows; returns from where there are more.
-local function walk(self, rows, from, fn)
-  local place, looked = math.min(from or 0, rows.count), 0
+-- Looks at some rows, from the last one of so many on; returns from where there are more.
+local function walk(self, count, from, fn)
+  local place, looked = math.min(from or 0, count()), 0
   while place > 0 and self.restoring < AT_ONCE and looked < IN_A_TURN do
     fn(self, place)
-    place, looked = math.min(place - 1, rows.count), looked + 1
+    place, looked = math.min(place - 1, count()), looked + 1
   end
   return place > 0 and place or nil
 end
@@ -169,8 +171,8 @@ look = function(self)
   local member = self.member
   if self.looking or not (self.place or self.surplus) or not member.joined or member.leaving then return end
   self.looking = true
-  self.place = walk(self, self.held, self.place, restore_one)
-  self.surplus = walk(self, member.replica.rows, self.surplus, give_up_one)
+  self.place = walk(self, function() return self.held:count() end, self.place, restore_one)
+  self.surplus = walk(self, function() return member.replica.names:places() end, self.surplus, give_up_one)
   self.looking = false
   if (self.place or self.surplus) and self.restoring < AT_ONCE then member.effects.after(0, function() look(self) end) end
 end
@@ -178,7 +180,7 @@ end
 --- Registers again what is not there, and gives up again what is there still: after a new join, or after a leader that could
 -- not be asked for it. Each name is tried until a leader has answered.
 function OwnNames:restore()
-  self.place, self.surplus = self.held.count, self.member.replica.rows.count
+  self.place, self.surplus = self.held:count(), self.member.replica.names:places()
   look(self)
 end
 

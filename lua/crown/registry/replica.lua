@@ -6,7 +6,7 @@
 -- Nothing here takes long, however many names there are: what is large is done in steps, while changes go on.
 -- @module crown.registry.replica
 
-local Rows = require "crown.registry.rows"
+local Names = require "crown.registry.names"
 
 local Replica = {}
 Replica.__index = Replica
@@ -20,86 +20,38 @@ Replica.PART_ROWS = 2000
 
 --- Makes an empty one.
 -- @tparam[opt] table watchers an array of crown.registry.changes, which may be changed, that are told of each name that changes
--- @treturn Replica its `count` is how many names there are
+-- @treturn Replica its `names` are of crown.registry.names; others after `adopt`
 function Replica.new(watchers)
-  return setmetatable({ rows = Rows.new(), count = 0, owners = {}, epoch = 0, at = { epoch = 0, seq = 0 },
-    watchers = watchers or {} }, Replica)
+  return setmetatable({ names = Names.new(), epoch = 0, at = { epoch = 0, seq = 0 }, watchers = watchers or {} }, Replica)
 end
 
 local function tell(self, name)
   for _, changes in ipairs(self.watchers) do changes:mark(name) end
 end
 
-local function owner_key(owner, token)
-  return owner .. "\n" .. token
-end
-
--- The names of an owner who is gone are no more; their rows are taken away in steps.
-local function remove(self, name)
-  local _, known = self.rows:get(name)
-  if not known then return end
-  self.rows:remove(name)
-  tell(self, name)
-  if known.gone then return end
-  known.count = known.count - 1
-  self.count = self.count - 1
-  if known.count == 0 then self.owners[known.key] = nil end
-end
-
-local function put(self, name, owner, token, value)
-  remove(self, name)
-  local key = owner_key(owner, token)
-  local known = self.owners[key]
-  if not known then
-    known = { owner = owner, token = token, count = 0, key = key }
-    self.owners[key] = known
-  end
-  known.count = known.count + 1
-  self.count = self.count + 1
-  self.rows:put(name, value, known)
-  tell(self, name)
-end
-
-local function remove_owner(self, owner, token)
-  local known = self.owners[owner_key(owner, token)]
-  if not known then return end
-  known.gone = true
-  self.owners[known.key] = nil
-  self.count = self.count - known.count
-  self.sweeping = self.rows.count
-end
-
 --- Makes one change.
 -- @tparam table change
 function Replica:apply(change)
-  local kind = change[1]
-  if kind == "+" then
-    put(self, change[2], change[3], change[4], change[5])
-  elseif kind == "-" then
-    remove(self, change[2])
-  elseif kind == "x" then
-    remove_owner(self, change[2], change[3])
-  end
+  local name = self.names:apply(change)
+  if name then tell(self, name) end
 end
 
---- Takes rows away that are nobody's any more, some at a time.
+--- Whether there is something for `sweep` to do.
+-- @treturn boolean
+function Replica:is_untidy()
+  return self.names.sweeping ~= nil or self.discarded ~= nil
+end
+
+--- Takes away what is nobody's any more, some at a time.
 -- @number most rows that are looked at
 -- @treturn boolean whether there is more to do
 function Replica:sweep(most)
-  local place, rows = self.sweeping, self.rows
-  if not place then return false end
-  place = math.min(place, rows.count)
-  local stop = math.max(0, place - most)
-  while place > stop do
-    local name, _, known = rows:at(place)
-    if known.gone then
-      rows:remove(name)
-      tell(self, name)
-    end
-    place = place - 1
+  if self.names.sweeping then
+    self.names:sweep(most, function(name) tell(self, name) end)
+  elseif self.discarded and not self.discarded:shrink(most) then
+    self.discarded = nil
   end
-  self.sweeping = place > 0 and place or nil
-  return place > 0
+  return self:is_untidy()
 end
 
 --- Who has a name.
@@ -107,22 +59,15 @@ end
 -- @treturn string the value, as JSON; or nil
 -- @treturn string the owner's member id
 -- @treturn string the token of its join
+-- @treturn string the owner's node
 function Replica:find(name)
-  local value, known = self.rows:get(name)
-  if not value or known.gone then return nil end
-  return value, known.owner, known.token
+  return self.names:find(name)
 end
 
---- A row of those that a walk from `rows.count` down to 1 sees.
--- @number place
--- @treturn string the name; nil where there is none (any more)
--- @treturn string its value
--- @treturn string its owner
--- @treturn string the owner's token
-function Replica:row(place)
-  local name, value, known = self.rows:at(place)
-  if not name or known.gone then return nil end
-  return name, value, known.owner, known.token
+--- How many names there are.
+-- @treturn number
+function Replica:count()
+  return self.names.count
 end
 
 --- Whether one position is at least another.
@@ -146,7 +91,7 @@ end
 --- Begins a walk over all names, for `part`.
 -- @treturn table
 function Replica:walk()
-  return { rows = self.rows, place = self.rows.count, part = 0 }
+  return { names = self.names, place = self.names:places(), part = 0 }
 end
 
 --- The next part of a walk, of a size that fits a frame. Parts and the changes made between them, in the order in which they
@@ -155,12 +100,12 @@ end
 -- @tparam table header what the part bears besides `part`, `last` and `names`
 -- @treturn table the part, its `last` true at the end; or nil where all the names have become others meanwhile
 function Replica:part(walk, header)
-  if walk.rows ~= self.rows then return nil end
-  local names, bytes, place = {}, 0, math.min(walk.place, self.rows.count)
+  if walk.names ~= self.names then return nil end
+  local names, bytes, place = {}, 0, math.min(walk.place, self.names:places())
   local stop = math.max(0, place - Replica.PART_ROWS)
   while place > stop and bytes < PART_BYTES do
-    local name, value, owner, token = self:row(place)
-    if name then
+    local name, value, owner, token, gone = self.names:at(place)
+    if not gone then
       names[#names + 1] = { name, owner, token, value }
       bytes = bytes + #name + #value + #owner + #token + ENTRY_BYTES
     end
@@ -178,7 +123,7 @@ end
 -- @treturn boolean true when the last one is in: `adopt` takes them; false to wait for more; nil when one is missing
 function Replica:gather(part, from)
   if part.part == 1 then
-    self.gathered = { from = from, epoch = part.epoch, seq = part.seq, next = 1, copy = Replica.new() }
+    self.gathered = { from = from, epoch = part.epoch, seq = part.seq, next = 1, names = Names.new() }
   end
   local gathered = self.gathered
   if not gathered or gathered.from ~= from or gathered.next ~= part.part or gathered.epoch ~= part.epoch
@@ -186,7 +131,7 @@ function Replica:gather(part, from)
     self.gathered = nil
     return nil
   end
-  for _, one in ipairs(part.names) do put(gathered.copy, one[1], one[2], one[3], one[4]) end
+  for _, one in ipairs(part.names) do gathered.names:apply { "+", one[1], one[2], one[3], one[4] } end
   gathered.next = part.part + 1
   return part.last
 end
@@ -195,14 +140,14 @@ end
 function Replica:adopt()
   local gathered = self.gathered
   self.gathered = nil
-  for _, changes in ipairs(self.watchers) do changes:replaced(self.rows, gathered.copy.rows) end
-  self.rows, self.owners, self.count = gathered.copy.rows, gathered.copy.owners, gathered.copy.count
-  self.sweeping = gathered.copy.sweeping
+  local old = self.names
+  self.names = gathered.names
+  if self.watchers[1] then
+    for _, changes in ipairs(self.watchers) do changes:replaced(old, self.names) end
+  else
+    self.discarded = old
+  end
   self.at = { epoch = gathered.epoch, seq = gathered.seq }
-end
-
-local function make_all(self, changes)
-  for _, change in ipairs(changes) do self:apply(change) end
 end
 
 --- Takes changes of the leader's stream; those that come between the parts of a copy belong to that.
@@ -214,12 +159,12 @@ end
 function Replica:follow(epoch, first, changes)
   local gathered = self.gathered
   if gathered and gathered.epoch == epoch and first == gathered.seq + 1 then
-    make_all(gathered.copy, changes)
+    for _, change in ipairs(changes) do gathered.names:apply(change) end
     gathered.seq = gathered.seq + #changes
     return nil
   end
   if self.at.epoch ~= epoch or first ~= self.at.seq + 1 then return false end
-  make_all(self, changes)
+  for _, change in ipairs(changes) do self:apply(change) end
   self.at.seq = self.at.seq + #changes
   return true
 end
