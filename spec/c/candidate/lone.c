@@ -16,6 +16,12 @@ struct lone lone;
 static char *const no_words[] = {NULL};
 static char *const words[] = {(char *)"the-command", NULL};
 
+static void describe(const struct telemetry_source *source, struct telemetry_subject *subject)
+{
+    (void)source;
+    subject->name = "lone";
+}
+
 int lone_open(void **state)
 {
     (void)state;
@@ -28,14 +34,17 @@ int lone_open(void **state)
         .argv = (char **)words, .env = (char **)no_words, .stop_signal = SIGTERM};
     lone.env =
         (struct candidate_env){.loop = loop_new(NULL), .deadmen = deadmen_new(NULL), .node = "one"};
+    lone.env.telemetry = telemetry_new("one", lone.env.loop);
     struct link *link = link_new(ends[0], NULL);
-    if (lone.env.loop == NULL || lone.env.deadmen == NULL || link == NULL)
+    if (lone.env.loop == NULL || lone.env.deadmen == NULL || lone.env.telemetry == NULL ||
+        link == NULL)
         return -1;
     children_init(&lone.children, lone.env.loop, link);
     lone.env.children = &lone.children;
     lone.candidate = (struct candidate){
         .env = &lone.env,
         .name = (char *)"lone",
+        .source.describe = describe,
         .finished = true, /* the core hears nothing */
         .scope = scope_new(NULL, NULL),
         .leader_epoch = 6,
@@ -53,6 +62,7 @@ int lone_close(void **state)
     term_forget(&lone.candidate);
     scope_free(lone.candidate.scope);
     link_free(lone.children.link);
+    telemetry_free(lone.env.telemetry);
     deadmen_free(lone.env.deadmen);
     loop_free(lone.env.loop);
     (void)close(lone.supervisor);

@@ -181,6 +181,25 @@ static void won_does_not_come_right_after_lost(void **state)
     assert_told(SIGUSR1);
 }
 
+/* In signal mode the command lives on between terms, beside one for followers. */
+static void a_command_that_cannot_start_takes_none_along_that_lives_on(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    const struct election_action follow = {.role = ELECTION_ROLE_FOLLOWER};
+    leave(ELECTION_HOLD_NO);
+    assert_int_equal(lone_hear().type, WIRE_SET_DEADLINE);
+    const struct workload *living = lone.candidate.standing;
+    assert_non_null(living);
+    assert_int_equal(close(lone.supervisor), 0); /* nobody starts a keeper any more */
+    lone.supervisor = -1;
+    workload_start(&lone.candidate, &follow);
+    assert_null(lone.candidate.workload);
+    assert_ptr_equal(lone.candidate.standing, living);
+    /* Its keeper still has its line, and is told nothing. */
+    assert_int_equal(wire_receive(lone.keeper, &message, NULL, NULL, NULL), 0);
+}
+
 #define LONE_TEST(name) cmocka_unit_test_setup_teardown(name, open_lone, lone_close)
 
 int main(void)
@@ -194,6 +213,7 @@ int main(void)
         LONE_TEST(a_fence_stands_when_the_lease_is_lost),
         LONE_TEST(a_fence_comes_down_before_the_lease_is_released),
         LONE_TEST(won_does_not_come_right_after_lost),
+        LONE_TEST(a_command_that_cannot_start_takes_none_along_that_lives_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
