@@ -1,8 +1,12 @@
 -- What the status endpoint keeps: one making for all who ask.
+local core = require "crown.core"
 local crown = require "crown"
 local elections = require "crown.core.election"
 local eventually = require("crown.testing").eventually
+local http = require "support.http"
 local kept = require "crown.web.kept"
+local server = require "crown.core.http"
+local web = require "crown.web"
 
 describe("an answer that is kept", function()
   it("is made once for all who ask while it is being made, and while it lasts", function()
@@ -83,4 +87,37 @@ describe("the elections that have changed since a stamp", function()
   it("are none for what is no stamp", function()
     for _, what in ipairs { -1, 2 ^ 60, 1 / 0, 0 / 0 } do assert.is_nil(elections.changed(what, 10)) end
   end)
+end)
+
+describe("an answer about many elections", function()
+  local MANY, MOST = 1100, 500
+  local all, declared, port = elections.all, {}, nil
+
+  setup(function()
+    for i = 1, MANY do
+      declared[i] = crown.elect { name = "many-" .. i, oracle = { "memory", path = "many", ttl = 1000 }, claim_delay = 1000 }
+    end
+    port = assert(server.serve("127.0.0.1", 0, web.answer))
+  end)
+  teardown(function()
+    elections.all = all
+    for _, one in ipairs(declared) do one:stop() end
+    eventually(function() return declared[MANY].handle:finished() end)
+  end)
+
+  -- What C hands out at once cannot be interrupted.
+  for _, path in ipairs { "/", "/metrics", "/healthz?store=1", "/api/elections" } do
+    it("is made in a task, and page by page: " .. path, function()
+      local told, pages = 0, 0
+      function elections.all(from, most)
+        local some = all(from, most)
+        assert(#some <= MOST, "a page of " .. #some)
+        core.sleep(0) -- raises where no task may wait
+        told, pages = told + #some, pages + 1
+        return some
+      end
+      assert.equal(200, http.ask(port, "GET " .. path).status)
+      assert.is_true(told >= MANY and pages > MANY / MOST, ("%d in %d pages"):format(told, pages))
+    end)
+  end
 end)
