@@ -15,6 +15,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.http", bind_open_http},
     {"crown.core.http_request", bind_open_http_request},
     {"crown.core.lockfile", bind_open_lockfile},
+    {"crown.core.notices", bind_open_notices},
     {"crown.core.pace", bind_open_pace},
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.promise", bind_open_promise},

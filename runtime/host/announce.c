@@ -8,6 +8,7 @@
 #include "loop/loop.h"
 #include "process/link.h"
 #include "process/title.h"
+#include "telemetry/notices.h"
 #include "telemetry/notify.h"
 
 #define NAMED 3u /* elections by name; of more only how many there are */
@@ -52,13 +53,14 @@ static void count_in(struct candidate *candidate, void *context)
 
 static void tell_manager(const struct census *census)
 {
-    char text[512];
+    char text[704];
     const struct names *led = &census->led;
+    const char *told = notices_status();
     if (getenv("NOTIFY_SOCKET") == NULL)
         return;
-    (void)snprintf(text, sizeof(text), "STATUS=leads %u of %u elections%s%s%s", led->count,
+    (void)snprintf(text, sizeof(text), "STATUS=leads %u of %u elections%s%s%s%s%s", led->count,
                    census->all.count, led->count > 0 ? ": " : "", led->text,
-                   led->count > NAMED ? ", …" : "");
+                   led->count > NAMED ? ", …" : "", told[0] != '\0' ? "; " : "", told);
     notify_send(text);
 }
 

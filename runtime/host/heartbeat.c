@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "process/signals.h"
+#include "telemetry/notices.h"
 #include "telemetry/notify.h"
 
 #define SILENCE_DEFAULT_NS (2 * NS_PER_S)
@@ -34,7 +35,8 @@ static void beat(struct heartbeat *heartbeat)
     if (heartbeat->watchdog_ns > 0 &&
         now_ns - heartbeat->watched_ns >= heartbeat->watchdog_ns / 2) {
         heartbeat->watched_ns = now_ns;
-        notify_send("WATCHDOG=1");
+        if (!notices_silent(now_ns))
+            notify_send("WATCHDOG=1");
     }
     heartbeat->next_ns = now_ns + pause_ns(heartbeat);
     if (heartbeat->armed || heartbeat->ending)

@@ -18,6 +18,7 @@
 #include "host/script.h"
 #include "lua/vm.h"
 #include "net/resolve.h"
+#include "telemetry/notices.h"
 #include "telemetry/notify.h"
 
 #define TIDY_FROM_KB 8192
@@ -177,6 +178,7 @@ static void close_host(struct host *host)
     struct candidate_env *env = &host->env;
     exiting_host = NULL;
     announce_end();
+    notices_close();
     if (host->link != NULL)
         heartbeat_arm(&host->heartbeat, false);
     heartbeat_answer_no_more();

@@ -4,8 +4,10 @@
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
+local notices = require "crown.core.notices"
 local output = require "crown.command.output"
 local progress = require "crown.command.progress"
+local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
 local run = {
@@ -67,6 +69,19 @@ local function check(options, words)
   end
 end
 
+-- What a command of `run` is told so that it can speak to the service manager that has started crown-lua.
+local function notices_for_child()
+  local socket, problem = notices.open()
+  if not socket then return problem and output.say("run", problem) end
+  return { NOTIFY_SOCKET = socket, WATCHDOG_USEC = os.getenv "WATCHDOG_USEC" }
+end
+
+local function forget_when_it_ends()
+  events.listen({ "child.stopped", "child.exited", "child.killed" }, function(event)
+    if event.role == "leader" then notices.forget() end
+  end)
+end
+
 local function give_up(election, code, text)
   output.say("run", text)
   core.exit_code(code)
@@ -109,6 +124,7 @@ function run.declare(options, words)
     stop_timeout = options["stop-timeout"],
     child = {
       command = { unpack(words, 2) },
+      env = not settings.checking and notices_for_child() or nil,
       mode = options.signal and "signal" or "interrupt",
       fence = options.fence,
       terminal = true,
@@ -122,6 +138,7 @@ end
 --- The verb.
 function run.run(options, words)
   local election = run.declare(options, words)
+  forget_when_it_ends()
   if options.once or options.wait then give_up_when_not_leader(election, options.wait) end
   if not options.quiet and not options.once then progress(election) end
 end
