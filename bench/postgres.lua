@@ -31,7 +31,7 @@ local function failovers(measure, server)
   local signal = probe.signal
   local function rows(scheme)
     return probe.rows(measure, function()
-      server:sql "DROP TABLE IF EXISTS crown_lease_v1, crown_advisory_v1, crown_store_v1"
+      server:empty()
       return { url = server.url:gsub("^postgres", scheme) }
     end)
   end

@@ -5,7 +5,7 @@ crown.elect {
   name = "worker",
   oracle = {
     "nats_kv",
-    url = (os.getenv "NATS_URL" or "nats://127.0.0.1:4222") .. "/ELECTIONS",
+    url = os.getenv "NATS_URL" or "nats://127.0.0.1:4222/ELECTIONS",
     ttl = 6,
     refresh = 2, -- sooner than Choria would: a lost answer is made up for in time
   },

@@ -27,7 +27,7 @@ local RULES = {
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
   amnesia_wait = store_options.AMNESIA_WAIT,
-  trust_empty = { type = "boolean", default = false },
+  trust_empty = store_options.trust_empty(false),
   ca = { type = "string" },
   cert = { type = "string" },
   key = { type = "string" },

@@ -29,6 +29,8 @@ local RULES = {
   cool_down = { type = "number", least = 0, most = 3600 },
   replicas = { type = "number", integer = true, least = 1, most = 5 },
   storage = { type = "string", values = { "file", "memory" }, default = "file" },
+  amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = store_options.trust_empty(false),
 }
 -- What the client reads from the URL.
 local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecure = true, nkey = true, credentials = true }
@@ -73,7 +75,8 @@ function Nats.init(opts)
   local ttl, delay = Nats.timing(checked)
   local timeout = checked.timeout or math.max(0.25, math.min(5, ttl / 8))
   local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = timeout, ttl = ttl,
-    replicas = checked.replicas, storage = checked.storage, label = "nats_kv", check = check_bucket })
+    replicas = checked.replicas, storage = checked.storage, label = "nats_kv", check = check_bucket,
+    amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty })
   if not bucket then return nil, problem end
   local key = tostring(checked.lock or opts.crown_name)
   local token

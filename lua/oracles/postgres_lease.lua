@@ -22,6 +22,8 @@ local RULES = {
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },
+  amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = store_options.trust_empty(true),
   synchronous_commit = { type = { "string", "boolean" }, default = "on" },
 }
 local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
@@ -57,7 +59,7 @@ function Lease.init(opts)
   local timeout = store_options.timeout(checked, ttl, delay)
   local leases
   leases, problem = Leases.at(checked.url, { ttl = ttl, timeout = timeout, emit = opts.emit,
-    synchronous_commit = checked.synchronous_commit })
+    synchronous_commit = checked.synchronous_commit, amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty })
   if not leases then return nil, problem end
   local name = tostring(checked.lock or opts.crown_name)
   local token

@@ -25,7 +25,7 @@ local RULES = {
   lock = { type = { "string", "number" } },
   prefix = { type = "string", default = "crown", match = "^[%w_.-]+$", match_words = "letters, digits, '_', '.' and '-'" },
   amnesia_wait = store_options.AMNESIA_WAIT,
-  trust_empty = { type = "boolean", default = false },
+  trust_empty = store_options.trust_empty(false),
   min_replicas = { type = "number", integer = true, least = 0, most = 100, default = 0 },
 }
 -- What the client reads from the URL.

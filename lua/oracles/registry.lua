@@ -34,6 +34,8 @@ local RULES = {
   replicate_timeout = { type = "number", above = 0, most = 3600, default = 1 },
   snapshot_timeout = { type = "number", above = 0, most = 3600, default = 5 },
   strict = { type = "boolean", default = false },
+  amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = store_options.trust_empty(true),
   most = { type = "number", integer = true, least = 1, most = 1e9, default = 1000000 },
 }
 

@@ -59,7 +59,7 @@ describe("info and evict", function()
       etcd:trusted()
       return etcd.url .. "?ttl=6"
     end,
-    nats_kv = function() return ("%s/B%d?ttl=2"):format(nats.url, math.random(1e9)) end,
+    nats_kv = function() return ("%s/B%d?ttl=2&amnesia_wait=0"):format(nats.url, math.random(1e9)) end,
   }
 
   for oracle_name, url_of in pairs(ORACLES) do
@@ -68,7 +68,7 @@ describe("info and evict", function()
 
       before_each(function()
         url = url_of()
-        server:sql "DROP TABLE IF EXISTS crown_lease_v1, crown_advisory_v1, crown_store_v1"
+        server:empty()
       end)
 
       it("show who leads, in which epoch, for people and for programs", function()

@@ -20,7 +20,7 @@ end
 for example, case in pairs {
   ["redis.lua"] = { Redis, "REDIS_URL", "quick" },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
-  ["nats_kv.lua"] = { Nats, "NATS_URL" },
+  ["nats_kv.lua"] = { Nats, "NATS_URL", "quick" },
   ["http_lease/app.lua"] = { http_server("http_lease/lease_server.lua", "/locks"), "LEASE_URL" },
   ["cas_oracle/app.lua"] = { http_server("cas_oracle/record_server.lua", "/records"), "RECORDS_URL" },
 } do

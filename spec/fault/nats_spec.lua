@@ -5,7 +5,7 @@ local takeover = require "support.takeover"
 local server = Nats.start()
 
 takeover("a leader by a NATS bucket", {
-  url = server.url .. "/SPEC", port = server.port, ttl = 3,
+  url = server.quick, port = server.port, ttl = 3,
   down = function() server:down() end,
   up = function() server:up() end,
 })

@@ -8,7 +8,7 @@ local server = Postgres.start()
 local function store(scheme)
   return {
     url = server.url:gsub("^postgres", scheme), port = server.port,
-    reset = function() server:sql "DROP TABLE IF EXISTS crown_lease_v1, crown_advisory_v1, crown_store_v1" end,
+    reset = function() server:empty() end,
     drop = function() server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'" end,
     down = function() server:down "immediate" end,
     up = function() server:up() end,

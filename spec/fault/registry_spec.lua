@@ -16,7 +16,7 @@ local server = Postgres.start { config = "listen_addresses = '*'",
 takeover("a leader of a registry", {
   url = server.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=" .. SECRET:gsub(" ", "-"),
   port = server.port,
-  reset = function() server:sql "DROP TABLE IF EXISTS crown_registry_v1, crown_registry_queue_v1, crown_store_v1" end,
+  reset = function() server:empty() end,
   drop = function() server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'" end,
   down = function() server:down "immediate" end,
   up = function() server:up() end,

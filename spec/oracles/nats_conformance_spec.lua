@@ -5,7 +5,7 @@ local testing = require "crown.testing"
 local server = Nats.start()
 
 testing.conformance("nats_kv", function()
-  return { module = require "crown.oracles.nats_kv", options = { url = server.url .. "/SPEC", ttl = 1 }, expires = true }
+  return { module = require "crown.oracles.nats_kv", options = { url = server.url .. "/SPEC", ttl = 1, amnesia_wait = 0 }, expires = true }
 end)
 
 teardown(function() server:destroy() end)

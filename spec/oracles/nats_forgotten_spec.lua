@@ -35,6 +35,54 @@ describe("a NATS server that may have forgotten", function()
     is_sat_out(two)
   end)
 
+  -- Whoever was there before may act on a longer lease than the new bucket gives.
+  it("is sat out for amnesia_wait at least when it was made anew with a shorter TTL, also by who was never there (R12)", function()
+    server = Nats.start()
+    local wire = Wire.open(server.port)
+    wire:make_bucket("SHORTER", 1)
+    local verdict
+    local function newcomer(host, options)
+      local given = { name = "x", node = "new", url = ("nats://%s:%d/SHORTER"):format(host, server.port), ttl = 1, timeout = 1 }
+      for key, value in pairs(options) do given[key] = value end
+      return Player.new(kv, given)
+    end
+    local one = newcomer("127.0.0.1", {})
+    eventually(function() verdict = one:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 20)
+    local two, at = newcomer("localhost", { amnesia_wait = 3 }), crown.now()
+    assert.equal("granted", two:win()[1])
+    assert.is_true(crown.now() - at > 1.5)
+  end)
+
+  it("is believed at once with trust_empty by who makes it, and by nobody else", function()
+    server = Nats.start()
+    local function candidate(host, trusting)
+      return Player.new(kv, { name = host, node = "new", url = ("nats://%s:%d/EMPTY"):format(host, server.port), ttl = 20,
+        timeout = 2, trust_empty = trusting })
+    end
+    local first, verdict = candidate("127.0.0.1", true), nil
+    eventually(function() verdict = first:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.equal("granted", verdict[1])
+    first:abdicate()
+    local second = candidate("localhost", true)
+    eventually(function() verdict = second:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_nil(Wire.open(server.port):ask("$JS.API.STREAM.DELETE.KV_EMPTY", nil, "").error)
+    first.state.bucket.fitted = nil -- as on a new connection: it makes the bucket again
+    eventually(function() verdict = first:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
+  it("is sat out when its TTL was made shorter beneath a connection, as leases of before last longer (R12)", function()
+    local one, two, _, wire = settled "EDITED"
+    wire:make_bucket("EDITED", 1, { verb = "UPDATE" })
+    one:abdicate()
+    local verdict = is_sat_out(two)
+    assert.is_true(verdict ~= nil)
+    assert.equal(1, two.state.ttl)
+  end)
+
   it("is not written to while it is sat out: that would disturb a leader of before", function()
     local _, two, _, wire = settled "QUIET"
     assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_QUIET", nil, "").error)
@@ -57,7 +105,8 @@ describe("a NATS server that may have forgotten", function()
     assert.equal(0, os.execute(("cp -a %s/data %s/before"):format(server.dir, server.dir)))
     server:up()
     local function member(node)
-      return Player.new(kv, { name = "x", node = node, url = server.url .. "/TAIL", ttl = 2, timeout = 1 })
+      return Player.new(kv, { name = "x", node = node, url = server.url .. "/TAIL", ttl = 2, timeout = 1,
+        amnesia_wait = 0 })
     end
     local one, two = member "one", member "two"
     local verdict
@@ -86,7 +135,7 @@ describe("a NATS server that may have forgotten", function()
     finally(function() for _, each in ipairs(servers) do each:destroy() end end)
     for i, each in ipairs(servers) do hosts[i] = "127.0.0.1:" .. each.port end
     local one = Player.new(kv, { name = "x", node = "one", url = "nats://" .. table.concat(hosts, ",") .. "/APART", ttl = 3,
-      timeout = 1, replicas = 3 })
+      timeout = 1, replicas = 3, amnesia_wait = 0 })
     local bucket, wire, heard, joined = one.state.bucket, Wire.open(servers[1].port), 0, {}
     local function api(verb) return wire:ask("$JS.API." .. verb, nil, "") end
     local function told() -- a bucket that is far ahead tells the watches of its writes, too
@@ -134,7 +183,7 @@ describe("a NATS server that may have forgotten", function()
 
   it("is sat out for one TTL when it has lost all its data", function()
     server = Nats.start()
-    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5 }
+    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5, amnesia_wait = 0 }
     local one = Player.new(kv, options)
     eventually(function() return one:claim()[1] == "granted" end)
     server:down()

@@ -92,7 +92,7 @@ describe("a NATS server", function()
     local hosts = {}
     for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
     local url = "nats://" .. table.concat(hosts, ",") .. "/B"
-    local options = { name = "x", node = "one", url = url, ttl = 20, refresh = 2, timeout = 1, replicas = 3 }
+    local options = { name = "x", node = "one", url = url, ttl = 20, refresh = 2, timeout = 1, replicas = 3, amnesia_wait = 0 }
     local one = Player.new(kv, options)
     eventually(function() return one:claim()[5] end, 20) -- the cluster forms; the bucket is new
     one.state.bucket.trust.since = nil -- a TTL of 20 s is not what this is about
@@ -120,7 +120,7 @@ describe("a NATS server", function()
     local hosts = {}
     for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
     local url = "nats://" .. table.concat(hosts, ",")
-    local options = { name = "x", node = "one", url = url .. "/B", ttl = 20, timeout = 2, replicas = 3 }
+    local options = { name = "x", node = "one", url = url .. "/B", ttl = 20, timeout = 2, replicas = 3, amnesia_wait = 0 }
     local other = Player.new(kv, options)
     eventually(function() return other:claim()[5] end, 20) -- all three servers have met
     local one = Player.new(kv, { name = "x", node = "one", url = url, timeout = 5 })
@@ -158,7 +158,7 @@ describe("a NATS server", function()
 
   it("lets a leader be evicted whose name has dots", function()
     settled "DOTS"
-    local one = Player.new(kv, { name = "a.b.c", node = "one", url = server.url .. "/DOTS" })
+    local one = Player.new(kv, { name = "a.b.c", node = "one", url = server.url .. "/DOTS", amnesia_wait = 0 })
     local epoch, evicted, verdict = one:claim()[4], nil, nil
     crown.spawn(function() evicted = kv.evict({ url = server.url .. "/DOTS", wait = 3 }, "a.b.c") end)
     eventually(function()

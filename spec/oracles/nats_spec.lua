@@ -18,7 +18,7 @@ describe("the oracle on a NATS bucket", function()
     server = Nats.start()
     wire = Wire.open(server.port)
     wire:make_bucket("ELECTIONS", 2)
-    local first = Player.new(kv, { name = "first", node = "one", url = server.url .. "/ELECTIONS" })
+    local first = Player.new(kv, { name = "first", node = "one", url = server.url .. "/ELECTIONS", amnesia_wait = 0 })
     eventually(function() return first:claim()[1] == "granted" end, 10) -- a bucket that is younger than its TTL is sat out
     first:abdicate()
   end)
@@ -32,7 +32,7 @@ describe("the oracle on a NATS bucket", function()
   end)
 
   local function candidate(node, options)
-    local given = { name = "e-" .. serial, node = node, url = server.url .. "/ELECTIONS" }
+    local given = { name = "e-" .. serial, node = node, url = server.url .. "/ELECTIONS", amnesia_wait = 0 }
     for key, value in pairs(options or {}) do given[key] = value end
     players[#players + 1] = Player.new(kv, given)
     return players[#players]
@@ -66,7 +66,8 @@ describe("the oracle on a NATS bucket", function()
     end)
     local url = ("nats://localhost:%d/ELECTIONS"):format(server.port) -- another connection than the other specs have
     for i = 1, 50 do
-      local one = Player.new(kv, { name = ("all-%d-%d"):format(serial, i), node = "one", url = url })
+      local one = Player.new(kv, { name = ("all-%d-%d"):format(serial, i), node = "one", url = url,
+        amnesia_wait = 0 })
       crown.spawn(function()
         one:claim()
         ended = ended + 1
@@ -83,7 +84,8 @@ describe("the oracle on a NATS bucket", function()
     local found, ended = { denied = 0, unknown = 0 }, 0
     server:freeze()
     for i = 1, 300 do
-      local one = Player.new(kv, { name = ("crowd-%d-%d"):format(serial, i), node = "one", url = server.url .. "/ELECTIONS" })
+      local one = Player.new(kv, { name = ("crowd-%d-%d"):format(serial, i), node = "one", url = server.url .. "/ELECTIONS",
+        amnesia_wait = 0 })
       crown.spawn(function()
         local verdict = one:claim()
         found[verdict[1]], ended = found[verdict[1]] + 1, ended + 1

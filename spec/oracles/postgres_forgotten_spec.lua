@@ -25,17 +25,18 @@ describe("a store that may have forgotten (R12)", function()
   end
 
   -- In a process of its own: it knows nothing of what was.
-  local function newcomer(url)
+  local function newcomer(url, amnesia_wait, trust_empty)
     local dir = require("support.tempdir")()
     local file = assert(io.open(dir .. "/app.lua", "w"))
     file:write [[
 local crown = require "crown"
 local started = crown.now()
 crown.on("oracle.amnesia", function() io.write "amnesia " end)
-crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }, retry = 0.1,
+crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, amnesia_wait = tonumber(arg[2]),
+  trust_empty = arg[3] ~= "false" }, retry = 0.1,
   handlers = { won = function(term) print(crown.now() - started, term.epoch) os.exit(0) end } }]]
     file:close()
-    local result = run { dir .. "/app.lua", url or server.url }
+    local result = run { dir .. "/app.lua", url or server.url, amnesia_wait, trust_empty }
     local amnesia, waited, won = result.stdout:match "^(%a* ?)(%S+)\t(%d+)"
     return amnesia == "amnesia ", tonumber(waited), tonumber(won)
   end
@@ -50,6 +51,40 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
     assert.is_true(waited >= 1.9)
     assert.is_true(won > epoch)
     assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  -- What is left of them are the functions of their triggers.
+  it("sits out amnesia_wait when all its tables are gone, also as one sees who was never there (R12)", function()
+    prepare(6)
+    server:sql "DROP TABLE crown_lease_v1, crown_store_v1"
+    local amnesia, waited = newcomer(server.url, "4")
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 3.5)
+  end)
+
+  it("sits it out when nothing is left of it, as one sees who was there before (R12)", function()
+    local one = prepare()
+    local two = Player.new(lease, { name = name, url = server.url .. "?application_name=two", ttl = 1, amnesia_wait = 20 })
+    assert.equal("denied", two:claim()[1])
+    server:empty()
+    one:refresh()
+    server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
+    local verdict
+    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 15)
+  end)
+
+  it("is sat out at the very first start, too, where that is asked for, and else leads at once", function()
+    server = Postgres.start()
+    local amnesia, waited = newcomer(server.url, "3", "false")
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 2.5)
+    server:destroy()
+    server = Postgres.start()
+    amnesia, waited = newcomer()
+    assert.is_false(amnesia)
+    assert.is_true(waited < 2)
   end)
 
   it("tells a leader whose row is gone, and holds it back too", function()
@@ -72,9 +107,11 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2 }
   it("sits it out when what the store knew of itself is gone", function()
     prepare()
     server:sql "DROP TABLE crown_store_v1"
-    local another = Player.new(lease, { name = "another", url = server.url .. "?application_name=other", ttl = 2 })
+    local another = Player.new(lease, { name = "another", url = server.url .. "?application_name=other", ttl = 2,
+      amnesia_wait = 3 })
     local verdict = another:claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 2.5)
     eventually(function() verdict = another:claim() return verdict[1] == "granted" end)
     assert.is_true(verdict[4] > 1000)
   end)

@@ -12,6 +12,7 @@ Nats.__index = Nats
 function Nats.start(options)
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options or {} }, Nats)
   self.url = ("nats://127.0.0.1:%d"):format(self.port)
+  self.quick = self.url .. "/SPEC?amnesia_wait=0" -- nobody has a longer lease than a bucket of it gives
   self:write ""
   self:up()
   return self

@@ -38,13 +38,16 @@ end
 --- Makes a bucket for elections.
 -- @string name
 -- @number seconds its TTL
--- @tparam[opt] table more of the stream's configuration
+-- @tparam[opt] table more of the stream's configuration; `verb = "UPDATE"` changes one that is there
 function Wire:make_bucket(name, seconds, more)
   local config = { name = "KV_" .. name, subjects = { "$KV." .. name .. ".>" }, max_msgs_per_subject = 1, discard = "new",
     max_age = seconds * 1e9, storage = "file", num_replicas = 1, retention = "limits", max_consumers = -1, max_msgs = -1,
     max_bytes = -1, max_msg_size = -1, allow_rollup_hdrs = true }
   for key, value in pairs(more or {}) do config[key] = value end
-  assert(not self:ask("$JS.API.STREAM.CREATE.KV_" .. name, nil, json.encode(config)).error)
+  local verb = config.verb or "CREATE"
+  config.verb = nil
+  local answer = self:ask(("$JS.API.STREAM.%s.KV_%s"):format(verb, name), nil, json.encode(config))
+  assert(not answer.error, answer.error and answer.error.description)
 end
 
 --- A bucket that has been there for a while, with a leader and a follower who knows it.
@@ -58,7 +61,8 @@ function Wire.settled(server, name)
   local wire = Wire.open(server.port)
   wire:make_bucket(name, 2)
   local function member(node)
-    return Player.new(kv, { name = "x", node = node, url = ("%s/%s"):format(server.url, name), ttl = 2, timeout = 1 })
+    return Player.new(kv, { name = "x", node = node, url = ("%s/%s"):format(server.url, name), ttl = 2, timeout = 1,
+      amnesia_wait = 0 })
   end
   local one, two = member "one", member "two"
   local verdict

@@ -120,6 +120,12 @@ function Postgres:sql(...)
   return assert(rows, problem)
 end
 
+--- Removes all that the database has, as if nobody had ever been there.
+function Postgres:empty()
+  self:sql "DROP SCHEMA public CASCADE"
+  self:sql "CREATE SCHEMA public AUTHORIZATION crown"
+end
+
 --- A streaming replica of this server.
 function Postgres:replica()
   local self_of = setmetatable({ dir = tempdir(), port = port.free() }, Postgres)

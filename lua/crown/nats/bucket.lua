@@ -58,18 +58,19 @@ end
 --- The bucket; the first election in it makes it.
 -- @string url
 -- @tparam table options `bucket`, `timeout`, `ttl`, `storage`; `replicas`, nil for as many as the cluster has servers;
--- `check(name, info)` → true, or nil and a message where the bucket will not do
+-- `check(name, info)` → true, or nil and a message where the bucket will not do; `amnesia_wait` in seconds; `trust_empty`
 -- @treturn Bucket or nil and a message
 function Bucket.at(url, options)
   local parsed, problem = nats_url.parse(url)
   if not parsed then return nil, problem end
-  local key = url .. "\n" .. options.bucket
+  local place = url .. "\n" .. options.bucket
+  local key = ("%s\n%s\n%s"):format(place, tostring(options.amnesia_wait), tostring(options.trust_empty))
   if options.label and known[key] then -- a command that asks once has one of its own, which it closes
     known[key].timeout = math.min(known[key].timeout, options.timeout)
     return known[key]
   end
   local self = setmetatable({ parsed = parsed, name = options.bucket, stream = "KV_" .. options.bucket, at = 1,
-    timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. key) }, Bucket)
+    timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. place) }, Bucket)
   self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
@@ -126,6 +127,7 @@ function Bucket:info(with_keys)
   if code == NO_STREAM and self.options.ttl then
     answer, problem, code = make(self)
     if not answer then return nil, ("make the bucket %s: %s"):format(self.name, problem), code end
+    if self.options.trust_empty and not self.trust.identity then self.trusted = answer.created end
   end
   if not answer then return nil, problem, code end
   local now, created = time_now(self, answer), server_time(answer.created)
@@ -135,9 +137,10 @@ function Bucket:info(with_keys)
     subjects = answer.state.subjects or {} }
 end
 
--- A bucket of a single server may have lost its last writes at each start of that server.
+-- A bucket of a single server may have lost its last writes at each start of that server. One whose TTL was made shorter
+-- forgets who has a longer lease.
 local function identity_of(answer, connection)
-  return answer.created .. (answer.cluster and "" or " " .. tostring(connection.server))
+  return ("%s %.0f %s"):format(answer.created, answer.config.max_age, answer.cluster and "" or tostring(connection.server))
 end
 
 -- Compares the bucket with what was known of it. @return true: it is told to `trust` what it is; or nil, message, code
@@ -149,7 +152,9 @@ function Bucket:look()
   answer, problem, code = api(self, "STREAM.INFO." .. self.stream)
   if not answer then return nil, problem, code end
   if self.link.connection ~= connection then return nil, "the connection was lost meanwhile", "closed" end
-  local last = answer.state.last_seq
+  local last, ttl = answer.state.last_seq, answer.config.max_age / NS
+  self.trust:lasts(ttl)
+  if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now
   local believed, back = self.trust:saw { identity = identity_of(answer, connection), at = last }
   if back and self.watch and self.watch.told > last then self.watch.astray = true end
   if not believed then self.highest = last end
@@ -167,7 +172,10 @@ function Bucket:inspect()
   fine, problem = self.options.check(self.name, info)
   if not fine then return nil, problem end
   self.trust:lasts(info.ttl)
-  self.trust:saw { age = info.age }
+  if info.created ~= self.trusted then -- who led in a bucket that was here before may have a longer lease
+    self.trust:saw { age = info.age }
+    self.trust:lost(self.options.amnesia_wait - info.age)
+  end
   fine, problem, code = self.looks:ask(self.timeout)
   if not fine then return nil, problem, code end
   self.fitted, self.known = connection, info

@@ -16,6 +16,14 @@ store_options.GIVEN = { crown_name = true, node = true, token = true, send = tru
 -- long leases there last. A longer TTL of one's own is waited for anyway; more where others may have had longer ones.
 store_options.AMNESIA_WAIT = { type = "number", least = 0, most = 86400, default = 30 }
 
+--- The option `trust_empty`: whether a store in which nobody has been before is believed at once, and not sat out for
+-- `amnesia_wait`.
+-- @bool default what goes where it is not given: true only where a store that was emptied can be told from a new one
+-- @treturn table the option's rule
+function store_options.trust_empty(default)
+  return { type = "boolean", default = default }
+end
+
 local function merge(text, opts, clients)
   local _, there = url.without(text, {})
   for key in pairs(clients) do

@@ -115,7 +115,8 @@ end
 
 local function set_up(self, bare, generation)
   local state, problem = tables.prepare(bare, "advisory", self.memory,
-    { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation })
+    { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation, amnesia_wait = self.amnesia_wait,
+      trust_empty = self.trust_empty })
   if not state then return nil, problem end
   if state.pid ~= bare:server_pid() then return nil, POOLED end
   self.trusted_at = state.distrust and core.now() + state.distrust or nil
@@ -129,11 +130,12 @@ local function set_up(self, bare, generation)
 end
 
 --- A session for one election.
--- @tparam table options `url`, `name`, `holder`, `ttl`, `timeout`, `key` or `pair`, `on_closed`
+-- @tparam table options `url`, `name`, `holder`, `ttl`, `timeout`, `amnesia_wait`, `trust_empty`, `key` or `pair`, `on_closed`
 -- @treturn Session or nil and a message
 function Session.new(options)
   local self = setmetatable({ name = options.name, holder = options.holder, ttl = options.ttl, key = options.key,
-    pair = options.pair, timeout = options.timeout, memory = {} }, Session)
+    pair = options.pair, timeout = options.timeout, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
+    memory = {} }, Session)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, keep = true, background = true,
     silence = options.ttl, label = "postgres_advisory", on_closed = function(generation, problem)
       self.ended = problem

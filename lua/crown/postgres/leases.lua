@@ -85,9 +85,13 @@ SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
 
 local known = {}
 
+local function limits_of(self, generation)
+  return { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = generation,
+    amnesia_wait = self.amnesia_wait, trust_empty = self.trust_empty }
+end
+
 local function set_up(self, bare, generation)
-  local state, problem = tables.prepare(bare, "lease", self.memory,
-    { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = generation })
+  local state, problem = tables.prepare(bare, "lease", self.memory, limits_of(self, generation))
   if not state then return nil, problem end
   if not state.fsync then
     self.emit("oracle.error",
@@ -101,23 +105,24 @@ end
 -- The server is not as it was: that is written down, once for all claims that found it so. @return seconds to sit out; or
 -- nil, message, code
 local function doubt(self)
-  return tables.trust(self.client.bare, "lease", self.memory,
-    { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = 0 })
+  return tables.trust(self.client.bare, "lease", self.memory, limits_of(self, 0))
 end
 
 --- The leases of a server, shared by all elections with the same URL.
 -- @string url
--- @tparam table options `ttl`, `timeout`, `synchronous_commit`, `emit`
+-- @tparam table options `ttl`, `timeout` and `amnesia_wait` in seconds, `trust_empty`, `synchronous_commit`, `emit`
 -- @treturn Leases or nil and a message
 function Leases.at(url, options)
   local key = url .. "\n" .. options.synchronous_commit
   local self = known[key]
   if self then
-    self.longest = math.max(self.longest, options.ttl)
+    self.longest, self.amnesia_wait = math.max(self.longest, options.ttl), math.max(self.amnesia_wait, options.amnesia_wait)
+    self.trust_empty = self.trust_empty and options.trust_empty
     return self
   end
   self = setmetatable({ url = url, followers = {}, kinds = {}, memory = {}, longest = options.ttl, stored = 0,
-    clock = ServerClock.new(), emit = options.emit, timeout = options.timeout }, Leases)
+    clock = ServerClock.new(), emit = options.emit, timeout = options.timeout, amnesia_wait = options.amnesia_wait,
+    trust_empty = options.trust_empty }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end

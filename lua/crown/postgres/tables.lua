@@ -60,15 +60,16 @@ SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync,
      AS triggers]]
 
 -- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
--- yet, so it is relied on at once. One without its row in crown_store_v1 has lost it, or was made by hand: it has to
--- wait.
+-- yet, so it is relied on at once, where an empty store is trusted. One without its row in crown_store_v1 has lost it, or was
+-- made by hand; where there is none any more, the functions of its triggers tell that there was one. Those have to wait.
 local MAKE = [[
 DO $make$
 DECLARE
   known BOOLEAN;
 BEGIN
   PERFORM pg_advisory_xact_lock(x'63726f776e6c7561'::bigint);
-  known := EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('%s') AND attname = 'epoch');
+  known := EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('%s') AND attname = 'epoch')
+    OR to_regproc('%s') IS NOT NULL OR %s;
   %s
   %s
   INSERT INTO crown_store_v1 (part, identity, trusted_at) VALUES ('%s', CASE WHEN NOT known THEN %s END,
@@ -77,15 +78,16 @@ BEGIN
 END $make$]]
 
 -- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
--- epoch that it knows to have been given. In one statement, so that a pooler cannot put another server between the look and
--- what is written.
+-- epoch that it knows to have been given, $6 seconds to wait at least where nobody knows how long leases were. In one
+-- statement, so that a pooler cannot put another server between the look and what is written.
 local LOST = "(identity IS DISTINCT FROM here.named OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
 local TRUST = ([[
 WITH here AS MATERIALIZED (SELECT %s AS place, %s AS named, WRITTEN AS written),
 changed AS (
 UPDATE crown_store_v1 SET
   trusted_at = CASE WHEN LOST
-    THEN greatest(trusted_at, clock_timestamp() + make_interval(secs => greatest(longest_ttl, $3::float8)))
+    THEN greatest(trusted_at, clock_timestamp() + make_interval(secs =>
+      greatest(longest_ttl, $3::float8, CASE WHEN longest_ttl = 0 THEN $6::float8 END)))
     ELSE trusted_at + make_interval(secs => greatest(0, $3::float8 - longest_ttl)) END,
   epoch_floor = CASE WHEN LOST
     THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
@@ -109,9 +111,9 @@ local function complete(seen, part)
   return seen.there and seen.columns == #part.columns and seen.triggers == #part.triggers
 end
 
-local function make(client, name, part, timeout, generation)
-  local made, problem, code = client:query(MAKE:format(part.table, part.make, STORE, name, tables.identity(part)), timeout,
-    generation)
+local function make(client, name, part, limits)
+  local made, problem, code = client:query(MAKE:format(part.table, part.triggers[1], limits.trust_empty and "FALSE" or "TRUE",
+    part.make, STORE, name, tables.identity(part)), limits.timeout, limits.generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
@@ -124,13 +126,13 @@ end
 -- @param client of crown.core.postgres
 -- @string name of the part: "lease", "advisory" or "registry"
 -- @tparam table memory kept by the caller from connection to connection
--- @tparam table limits `ttl` and `timeout` in seconds, `generation` of the connection (0: any)
+-- @tparam table limits `ttl`, `amnesia_wait` and `timeout` in seconds, `generation` of the connection (0: any)
 -- @treturn number seconds, 0 when it is believed; or nil, message, code
 function tables.trust(client, name, memory, limits)
   local part = parts[name]
   local rows, problem, code = client:query(TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP),
     limits.timeout, limits.generation, name, memory.place or "", limits.ttl, ("%.0f"):format(memory.written or 0),
-    ("%.0f"):format(memory.epoch or 0))
+    ("%.0f"):format(memory.epoch or 0), limits.amnesia_wait)
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
   memory.place, memory.written = rows[1].place, tonumber(rows[1].written)
@@ -141,14 +143,14 @@ end
 -- @param client of crown.core.postgres
 -- @string name of the part
 -- @tparam table memory as for tables.trust
--- @tparam table limits as for tables.trust
+-- @tparam table limits as for tables.trust, and `trust_empty`: whether tables that were never there have forgotten nothing
 -- @treturn table `{ distrust = seconds to sit out or nil, pid =, fsync = }`, or nil, message, code
 function tables.prepare(client, name, memory, limits)
   local part = parts[name]
   local seen, problem, code = look(client, part, limits.timeout, limits.generation)
   if seen and not complete(seen, part) then
     local made
-    made, problem, code = make(client, name, part, limits.timeout, limits.generation)
+    made, problem, code = make(client, name, part, limits)
     seen = made and look(client, part, limits.timeout, limits.generation)
   end
   if not seen then return nil, problem, code end

@@ -104,10 +104,14 @@ local function known(self)
   return ("%.0f"):format(self.memory.written or 0)
 end
 
+local function limits_of(self, generation)
+  return { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation, amnesia_wait = self.amnesia_wait,
+    trust_empty = self.trust_empty }
+end
+
 -- The server is not as it was: that is written down, for all who ask it from now on.
 local function doubt(self)
-  return tables.trust(self.client.bare, "registry", self.memory, { ttl = self.ttl, timeout = math.max(self.timeout, 2),
-    generation = 0 })
+  return tables.trust(self.client.bare, "registry", self.memory, limits_of(self, 0))
 end
 
 local function view_of(self, row)
@@ -213,20 +217,20 @@ local function listen(self, pooled)
 end
 
 local function set_up(self, bare, generation)
-  local state, problem = tables.prepare(bare, "registry", self.memory,
-    { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation })
+  local state, problem = tables.prepare(bare, "registry", self.memory, limits_of(self, generation))
   if not state then return nil, problem end
   listen(self, state.pid ~= bare:server_pid())
   return true
 end
 
 --- Opens the store of a registry.
--- @tparam table options `url`, `registry`, `ttl`, `timeout` seconds, `emit`; `heard(what)` is called when something has
--- changed: "changed", "evict"
+-- @tparam table options `url`, `registry`, `ttl`, `timeout`, `amnesia_wait` seconds, `trust_empty`, `emit`;
+-- `heard(what)` is called when something has changed: "changed", "evict"
 -- @treturn Store or nil and a message
 function Store.open(options)
   local self = setmetatable({ registry = options.registry, ttl = options.ttl, timeout = options.timeout, emit = options.emit,
-    url = options.url, heard = options.heard, memory = {} }, Store)
+    url = options.url, heard = options.heard, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
+    memory = {} }, Store)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end

@@ -12,7 +12,7 @@ local CHANGE_OF_LEADER = 8 -- seconds in which a stream has none, beside what ev
 function nats.single()
   local server = Nats.start()
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
-  function store.url(number) return ("nats://127.0.0.1:%d/SPEC"):format(number or server.port) end
+  function store.url(number) return ("nats://127.0.0.1:%d/SPEC?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   store.faults.users = { weight = 1, begin = function(world)
@@ -31,7 +31,7 @@ function nats.three()
   local store = { ttl = TTL, cost = COST + CHANGE_OF_LEADER, server = { destroy = function()
     for _, one in ipairs(servers) do one:destroy() end
   end } }
-  function store.url() return ("nats://%s/SPEC?replicas=3"):format(table.concat(hosts, ",")) end
+  function store.url() return ("nats://%s/SPEC?replicas=3&amnesia_wait=0"):format(table.concat(hosts, ",")) end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
   store.faults.evict = server_faults.evict(store)
   return store
