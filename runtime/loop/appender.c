@@ -128,7 +128,7 @@ static void write_waiting(struct appender *appender)
     }
     *writing = (struct writing){.path = path, .most = appender->most, .text = appender->waiting};
     appender->waiting = (struct buffer){0};
-    appender->helper = helper_start(appender->loop, &kind, writing, appender, &err);
+    appender->helper = helper_start(appender->loop, &kind, path, writing, appender, &err);
     if (appender->helper != NULL)
         return;
     log_debug("write %s: %s", path, err.message);

@@ -12,20 +12,52 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/list.h"
 
 /* Whoever changes it from RUNNING decides who frees: after FINISHED the loop, after ABANDONED the
  * thread. */
 enum { RUNNING, FINISHED, ABANDONED };
 
 struct helper {
+    struct list_node link; /* in `left_behind` */
     const struct helper_kind *kind;
+    char *cause;
     void *work, *context;
     atomic_int state;
     struct loop_watch watch; /* of our end of the pair: readable when the thread is done */
     int thread_end;          /* the thread's: readable when nobody waits any more */
 };
 
-static atomic_int abandoned;
+/* Those that were given up, and run on. Guarded: each leaves it on its own thread. */
+static struct list left_behind = {{&left_behind.head, &left_behind.head}};
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+
+/* A mutex of this kind fails for misuse only. */
+static void leave_behind(struct helper *helper)
+{
+    (void)pthread_mutex_lock(&guard);
+    list_append(&left_behind, &helper->link);
+    (void)pthread_mutex_unlock(&guard);
+}
+
+static int count_left_behind(const char *cause)
+{
+    int count = 0;
+    (void)pthread_mutex_lock(&guard);
+    list_each(node, &left_behind) count +=
+        strcmp(container_of(node, struct helper, link)->cause, cause) == 0;
+    (void)pthread_mutex_unlock(&guard);
+    return count;
+}
+
+static void helper_free(struct helper *helper)
+{
+    (void)pthread_mutex_lock(&guard);
+    list_remove(&helper->link);
+    (void)pthread_mutex_unlock(&guard);
+    free(helper->cause);
+    free(helper);
+}
 
 static void *run(void *argument)
 {
@@ -36,8 +68,7 @@ static void *run(void *argument)
     helper->kind->run(helper->work, end);
     if (!atomic_compare_exchange_strong(&helper->state, &running, FINISHED)) {
         helper->kind->drop(helper->work);
-        free(helper);
-        (void)atomic_fetch_sub(&abandoned, 1);
+        helper_free(helper);
     }
     (void)close(end); /* after FINISHED it tells the loop, which may have freed `helper` by now */
     return NULL;
@@ -52,7 +83,7 @@ static void finished(struct loop_watch *watch, unsigned events)
     (void)events;
     loop_unwatch(watch);
     (void)close(fd); /* nothing was ever written */
-    free(helper);
+    helper_free(helper);
     kind->done(context, work);
 }
 
@@ -74,23 +105,25 @@ static int start_thread(struct helper *helper)
     return problem;
 }
 
-struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, void *work,
-                            void *context, struct crown_error *err)
+struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, const char *cause,
+                            void *work, void *context, struct crown_error *err)
 {
     int ends[2];
-    if (atomic_load(&abandoned) >= HELPERS_ABANDONED_MAX) {
-        (void)error_set(err, ERROR_SYSTEM, "%s: %d threads are still busy with what was given up",
-                        kind->name, HELPERS_ABANDONED_MAX);
+    if (count_left_behind(cause) >= HELPERS_ABANDONED_MAX) {
+        (void)error_set(err, ERROR_SYSTEM,
+                        "%s: %d threads are still busy with %s, though they were given up",
+                        kind->name, HELPERS_ABANDONED_MAX, cause);
         return NULL;
     }
     struct helper *helper = calloc(1, sizeof(*helper));
-    if (helper == NULL) {
+    if (helper == NULL || (helper->cause = strdup(cause)) == NULL) {
+        free(helper);
         (void)error_set(err, ERROR_MEMORY, "%s: out of memory", kind->name);
         return NULL;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         (void)error_set_errno(err, errno, "%s: start a thread", kind->name);
-        free(helper);
+        helper_free(helper);
         return NULL;
     }
     helper->kind = kind;
@@ -106,7 +139,7 @@ struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, v
     loop_unwatch(&helper->watch);
     (void)close(ends[0]);
     (void)close(ends[1]);
-    free(helper);
+    helper_free(helper);
     return NULL;
 }
 
@@ -130,11 +163,11 @@ void helper_abandon(struct helper *helper)
         return;
     int fd = helper->watch.fd;
     loop_unwatch(&helper->watch); /* while it is ours */
-    (void)atomic_fetch_add(&abandoned, 1);
-    if (!atomic_compare_exchange_strong(&helper->state, &running, ABANDONED)) {
-        (void)atomic_fetch_sub(&abandoned, 1); /* it had finished */
+    leave_behind(helper);
+    if (!atomic_compare_exchange_strong(&helper->state, &running,
+                                        ABANDONED)) { /* it had finished */
         helper->kind->drop(helper->work);
-        free(helper);
+        helper_free(helper);
     }
     (void)close(fd); /* tells the thread */
 }

@@ -26,17 +26,19 @@ struct helper_kind {
     void (*drop)(void *work);
 };
 
-/** The most threads that run on though they were given up; more are refused. */
+/** The most threads that run on for one cause though they were given up; more are refused. */
 #define HELPERS_ABANDONED_MAX 8
 
 /**
  * Starts.
  * @param kind static.
+ * @param cause what the work may be stuck with: a server, a disk. What is stuck with one leaves the
+ * others their threads. Copied.
  * @return for helper_abandon, until `done` was called; NULL with `err`: `work` is then still the
  * caller's.
  */
-struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, void *work,
-                            void *context, struct crown_error *err);
+struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, const char *cause,
+                            void *work, void *context, struct crown_error *err);
 /**
  * Waits, holding the loop: for what ends with it. `done` is called from within; after so long it is
  * helper_abandon instead. NULL is fine.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define OPTIONS_MAX 16
+#define SERVER_SIZE 300
 
 struct attempt {
     const char *keywords[OPTIONS_MAX + 1]; /* both lists end with NULL */
@@ -128,6 +129,16 @@ static void collect(struct attempt *attempt, const struct postgres_attempt_optio
         add(attempt, "tcp_user_timeout", user_timeout);
 }
 
+/* What an attempt is stuck with, if it is. */
+static void name_server(const struct postgres_attempt_options *options, char server[SERVER_SIZE])
+{
+    const struct postgres_target *target = &options->targets->items[options->target];
+    const char *address = options->address != NULL ? options->address : target->hostaddr;
+    const char *host = address != NULL ? address : target->host;
+    (void)snprintf(server, SERVER_SIZE, "%s:%s", host != NULL ? host : "the local server",
+                   target->port != NULL ? target->port : "");
+}
+
 struct helper *postgres_attempt(struct loop *loop, const struct postgres_attempt_options *options,
                                 postgres_attempted *done, void *context, struct crown_error *err)
 {
@@ -142,7 +153,9 @@ struct helper *postgres_attempt(struct loop *loop, const struct postgres_attempt
         return NULL;
     }
     attempt->done = done;
-    struct helper *helper = helper_start(loop, &kind, attempt, context, err);
+    char server[SERVER_SIZE];
+    name_server(options, server);
+    struct helper *helper = helper_start(loop, &kind, server, attempt, context, err);
     if (helper == NULL)
         drop(attempt);
     return helper;

@@ -205,7 +205,7 @@ static int start_reading(struct postgres_connect *c, struct crown_error *err)
         free(reading);
         return error_set(err, ERROR_MEMORY, "postgres: out of memory");
     }
-    c->helper = helper_start(c->loop, &kind, reading, c, err);
+    c->helper = helper_start(c->loop, &kind, "the files that a URL may name", reading, c, err);
     if (c->helper == NULL) {
         reading_drop(reading);
         return -1;

@@ -329,7 +329,7 @@ describe("crown.postgres with passwords", function()
       local key = "nRtUQf5pIHa0d+xQ2cWCWzU+KT9AKQ8ghWbnNrIjnGs="
       server:sql "CREATE ROLE slow LOGIN"
       server:sql("UPDATE pg_authid SET rolpassword = $1 WHERE rolname = 'slow'",
-        "SCRAM-SHA-256$5000000:c2FsdHNhbHRzYWx0c2FsdA==$" .. key .. ":" .. key)
+        "SCRAM-SHA-256$50000000:c2FsdHNhbHRzYWx0c2FsdA==$" .. key .. ":" .. key)
       slow = ("postgres://slow:x@127.0.0.1:%d/crown"):format(server.port)
     end)
 
@@ -346,6 +346,30 @@ describe("crown.postgres with passwords", function()
       assert.is_nil(client)
       assert.equal("timeout", code)
       assert.is_true(beats > 20)
+    end)
+
+    -- A thread that computes cannot be ended: here they are given up, one after the other, and go on.
+    it("leaves other servers their connections, and gets a few threads at the most", function()
+      local path = require("support.tempdir")() .. "/app.lua"
+      local app = assert(io.open(path, "w"))
+      local other = Proxy.start(server.port)
+      app:write(([[
+local crown = require "crown"
+local bare = require "crown.core.postgres"
+local problem
+repeat
+  local given_up = assert(bare.open("%s", { connect_timeout = 0.1 }))
+  problem = select(2, given_up:ready(5))
+  given_up:close()
+until not problem:find "no answer within"
+local _, threads = table.concat(require("crown.core.files").list "/proc/self/task", " "):gsub("%%S+", "")
+local fine, why = crown.postgres.connect("%s", { timeout = 20 })
+print(problem, threads < 16, fine and fine:query("SELECT 1 AS one")[1].one or why)
+os.exit(0)]]):format(slow, server:url_for("crown:secret", "crown", other.port)))
+      app:close()
+      local result = require "support.run"({ path }, { timeout = 60 })
+      other:destroy()
+      assert.matches("still busy with 127.0.0.1:%d+, though they were given up\ttrue\t1\n", result.stdout, result.stderr)
     end)
 
     it("ends in the middle of them as well as at any other time", function()

@@ -70,7 +70,7 @@ static struct helper *start(bool until_given_up, struct crown_error *err)
     struct work *work = calloc(1, sizeof(*work));
     assert_non_null(work);
     work->until_given_up = until_given_up;
-    struct helper *helper = helper_start(loop, &kind, work, loop, err);
+    struct helper *helper = helper_start(loop, &kind, "it", work, loop, err);
     if (helper == NULL)
         free(work);
     return helper;
@@ -127,7 +127,7 @@ static void stubborn_drop(void *work)
     (void)atomic_fetch_add(&dropped, 1);
 }
 
-static void only_so_many_run_on(void **state)
+static void only_so_many_run_on_for_one_cause(void **state)
 {
     (void)state;
     static const struct helper_kind stubborn = {"stubborn", stubborn_run, work_done, stubborn_drop};
@@ -135,12 +135,16 @@ static void only_so_many_run_on(void **state)
     int gate[2];
     assert_int_equal(0, pipe(gate));
     for (int i = 0; i < HELPERS_ABANDONED_MAX; i++) {
-        struct helper *helper = helper_start(loop, &stubborn, &gate[0], loop, &err);
+        struct helper *helper = helper_start(loop, &stubborn, "a disk", &gate[0], loop, &err);
         assert_non_null(helper);
         helper_abandon(helper);
     }
-    assert_null(helper_start(loop, &stubborn, &gate[0], loop, &err));
-    assert_string_equal("stubborn: 8 threads are still busy with what was given up", err.message);
+    assert_null(helper_start(loop, &stubborn, "a disk", &gate[0], loop, &err));
+    assert_string_equal("stubborn: 8 threads are still busy with a disk, though they were given up",
+                        err.message);
+    assert_non_null(start(false, &err)); /* for another cause */
+    loop_run(loop);
+    assert_int_equal(1, done_count);
     assert_int_equal(0, close(gate[1]));
     await_dropped(HELPERS_ABANDONED_MAX);
     assert_int_equal(0, close(gate[0]));
@@ -152,7 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hands_the_result_to_the_loop, open_loop, close_loop),
         cmocka_unit_test_setup_teardown(one_that_is_given_up_hears_of_it, open_loop, close_loop),
         cmocka_unit_test_setup_teardown(one_that_was_done_is_dropped_too, open_loop, close_loop),
-        cmocka_unit_test_setup_teardown(only_so_many_run_on, open_loop, close_loop),
+        cmocka_unit_test_setup_teardown(only_so_many_run_on_for_one_cause, open_loop, close_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
