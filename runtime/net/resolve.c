@@ -3,6 +3,7 @@
 #include <ares.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,6 +18,8 @@
 #define TRIES 2
 #define RESOLV_CONF "/etc/resolv.conf"
 #define REOPEN_NS (1 * NS_PER_S) /* after a failure, at the most so often */
+/* After so long each family is asked for by itself: some servers are silent when asked for one. */
+#define APART_AFTER_NS (200 * NS_PER_MS)
 
 struct resolver {
     struct loop *loop;
@@ -36,8 +39,11 @@ struct resolution {
     resolved *done; /* NULL: nobody is interested any more */
     void *context;
     struct loop_job job; /* the answer goes through the run queue */
+    struct loop_deadline apart;
     struct loop *loop;
-    char host[256];
+    int questions; /* that c-ares has not ended: it knows no other end of one than its answer */
+    bool settled, told;
+    char host[256], service[8];
     uint16_t port;
     struct address addresses[RESOLVE_MAX];
     size_t count;
@@ -209,13 +215,18 @@ void resolver_close(struct loop *loop)
     }
 }
 
+/* Tells the answer, and frees what c-ares does not know any more: never from within its call-backs,
+ * since a resolver may go with its last resolution. */
 static void answer_job(struct loop_job *job)
 {
     struct resolution *resolution = container_of(job, struct resolution, job);
-    if (resolution->done != NULL)
+    struct resolver *resolver = resolution->resolver;
+    if (!resolution->told && resolution->done != NULL)
         resolution->done(resolution->context, resolution->addresses, resolution->count,
                          &resolution->error);
-    struct resolver *resolver = resolution->resolver;
+    resolution->told = true;
+    if (resolution->questions > 0)
+        return;
     free(resolution);
     if (--resolver->pending == 0 && resolver->retired)
         resolver_free(resolver);
@@ -244,26 +255,91 @@ static void add_loopback(struct resolution *resolution)
             resolution->count++;
 }
 
-static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
+static void settle(struct resolution *resolution, int status)
 {
-    struct resolution *resolution = context;
-    (void)timeouts;
-    if (status == ARES_EDESTRUCTION) {
-        free(resolution); /* the resolver is closing */
+    if (resolution->settled)
         return;
-    }
-    resolution->resolver->failed =
-        status != ARES_SUCCESS && status != ARES_ENOTFOUND && status != ARES_ENODATA;
-    if (result != NULL) {
-        take_addresses(resolution, result);
-        ares_freeaddrinfo(result);
-    }
+    resolution->settled = true;
+    loop_at_cancel(resolution->loop, &resolution->apart);
     if (resolution->count == 0 && strcasecmp(resolution->host, "localhost") == 0)
         add_loopback(resolution);
     if (resolution->count == 0)
         (void)error_set(&resolution->error, ERROR_DNS, "look up %s: %s", resolution->host,
                         ares_strerror(status == ARES_SUCCESS ? ARES_ENODATA : status));
     loop_post(resolution->loop, &resolution->job);
+}
+
+static void end_if_told(struct resolution *resolution)
+{
+    if (resolution->told && resolution->questions == 0)
+        loop_post(resolution->loop, &resolution->job);
+}
+
+/* The resolver is closing. */
+static void destroyed(struct resolution *resolution)
+{
+    if (resolution->questions > 0 || (resolution->settled && !resolution->told))
+        return;
+    loop_at_cancel(resolution->loop, &resolution->apart);
+    free(resolution);
+}
+
+static void take_answer(struct resolution *resolution, struct ares_addrinfo *result)
+{
+    if (result == NULL)
+        return;
+    if (!resolution->settled)
+        take_addresses(resolution, result);
+    ares_freeaddrinfo(result);
+}
+
+static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
+{
+    struct resolution *resolution = context;
+    (void)timeouts;
+    resolution->questions--;
+    if (status == ARES_EDESTRUCTION) {
+        destroyed(resolution);
+        return;
+    }
+    resolution->resolver->failed =
+        status != ARES_SUCCESS && status != ARES_ENOTFOUND && status != ARES_ENODATA;
+    take_answer(resolution, result);
+    settle(resolution, status);
+    end_if_told(resolution);
+}
+
+/* That there is none of one family says nothing: the question for both ends in any case. */
+static void family_answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
+{
+    struct resolution *resolution = context;
+    (void)timeouts;
+    resolution->questions--;
+    if (status == ARES_EDESTRUCTION) {
+        destroyed(resolution);
+        return;
+    }
+    take_answer(resolution, result);
+    if (resolution->count > 0)
+        settle(resolution, status);
+    end_if_told(resolution);
+}
+
+static void ask(struct resolution *resolution, int family, ares_addrinfo_callback answer)
+{
+    const struct ares_addrinfo_hints hints = {
+        .ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
+    resolution->questions++;
+    ares_getaddrinfo(resolution->resolver->channel, resolution->host, resolution->service, &hints,
+                     answer, resolution);
+}
+
+static void ask_apart(struct loop_deadline *apart)
+{
+    struct resolution *resolution = container_of(apart, struct resolution, apart);
+    ask(resolution, AF_INET6, family_answered);
+    ask(resolution, AF_INET, family_answered);
+    arm(resolution->resolver);
 }
 
 struct resolution *resolve(struct resolver *resolver, const char *host, const char *port,
@@ -275,23 +351,27 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
         (void)error_set(err, ERROR_DNS, "look up a name of %zu characters: too long", strlen(host));
         return NULL;
     }
-    const struct ares_addrinfo_hints hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
     resolution->resolver = resolver;
     resolver->pending++;
     resolution->done = done;
     resolution->context = context;
     resolution->loop = resolver->loop;
     resolution->job.run = answer_job;
+    resolution->apart.fire = ask_apart;
     resolution->port = (uint16_t)strtoul(port, NULL, 10);
+    (void)snprintf(resolution->service, sizeof(resolution->service), "%s", port);
     memcpy(resolution->host, host, strlen(host) + 1);
-    ares_getaddrinfo(resolver->channel, host, port, &hints, answered, resolution);
+    loop_at(resolution->loop, &resolution->apart,
+            clock_add_ns(loop_now(resolution->loop), APART_AFTER_NS));
+    ask(resolution, AF_UNSPEC, answered);
     arm(resolver);
     return resolution;
 }
 
 void resolution_cancel(struct resolution *resolution)
 {
-    if (resolution != NULL)
-        resolution->done = NULL; /* it frees itself when its answer comes */
+    if (resolution == NULL)
+        return;
+    resolution->done = NULL; /* it frees itself when its answer comes */
+    loop_at_cancel(resolution->loop, &resolution->apart);
 }

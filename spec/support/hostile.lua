@@ -84,15 +84,21 @@ local function serve(self, connection)
   self.open[connection] = nil
 end
 
---- Starts one.
+--- Starts one at an address.
+-- @string address
 -- @string ... scripts: of the first connection, the second, …; the last is that of all others
 -- @treturn Hostile with `port` and `count`, of the connections so far
-function Hostile.start(...)
+function Hostile.at(address, ...)
   local self = setmetatable({ scripts = { ... }, count = 0, open = {} }, Hostile)
-  self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection) serve(self, connection) end))
+  self.listener = assert(crown.tcp.listen(address, 0, function(connection) serve(self, connection) end))
   self.port = self.listener:port()
   return self
 end
+
+--- Starts one on this host.
+-- @string ... scripts
+-- @treturn Hostile
+function Hostile.start(...) return Hostile.at("127.0.0.1", ...) end
 
 --- Plays a script as the side that dials.
 -- @number port

@@ -1,5 +1,6 @@
 -- A name server that misbehaves as it is told: luajit name_server.lua [HERE:]PORT HOW [ADDRESS…]. HERE is an IPv4 address
--- (127.0.0.1). HOW is "silent", "slow" (answers after 0.7 s), "wrong" (answers nonsense), "empty" (no such record) or "answers", or
+-- (127.0.0.1). HOW is "silent", "slow" (answers after 0.7 s), "wrong" (answers nonsense), "empty" (no such record), "half" (tells
+-- addresses of IPv4, and is silent when asked for others) or "answers", or
 -- the path of a file that holds one of these, read at each question; what it is asked goes to standard output.
 local ffi = require "ffi"
 local bit = require "bit"
@@ -55,9 +56,14 @@ local function name_of(question)
   return table.concat(words, "."), at
 end
 
+local function kind_of(query)
+  local _, last = name_of(query:sub(13))
+  return query:byte(12 + last + 1) * 256 + query:byte(12 + last + 2), last
+end
+
 local function answer(query, how)
-  local name, last = name_of(query:sub(13))
-  local kind = query:byte(12 + last + 1) * 256 + query:byte(12 + last + 2)
+  local name = name_of(query:sub(13))
+  local kind, last = kind_of(query)
   local question = query:sub(13, 12 + last + 4)
   print(("%s %d"):format(name, kind))
   local found = how == "empty" and {} or addresses(kind)
@@ -75,7 +81,7 @@ while true do
   local got = ffi.C.recvfrom(fd, buffer, 2048, 0, from, length)
   local query = got > 12 and ffi.string(buffer, got)
   local how = manner()
-  if query and how ~= "silent" then
+  if query and how ~= "silent" and not (how == "half" and kind_of(query) == AAAA) then
     local reply = answer(query, how)
     if how == "slow" then ffi.C.usleep(700000) end
     if how == "wrong" then reply = query:sub(1, 2) .. ("\255"):rep(40) end

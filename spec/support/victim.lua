@@ -83,13 +83,15 @@ Victim.TLS_URLS = {
 
 --- Starts it; the healthy election has been won when this returns.
 -- @tparam table urls an array
+-- @tparam[opt] table words what starts the program, instead of the program itself
 -- @treturn Victim
-function Victim.start(urls)
+function Victim.start(urls, words)
   local self = setmetatable({ dir = tempdir(), clients = #urls }, Victim)
   write_file(self.dir .. "/app.lua", APP)
-  local args = { self.dir .. "/app.lua" }
+  local args = { unpack(words or {}, 2) }
+  args[#args + 1] = self.dir .. "/app.lua"
   for _, url in ipairs(urls) do args[#args + 1] = url end
-  self.app = Candidate.start { args = args, node = "victim", log = self.dir .. "/log",
+  self.app = Candidate.start { program = words and words[1], args = args, node = "victim", log = self.dir .. "/log",
     env = { CROWN_LOOP_HELD = self.dir .. "/held" } }
   eventually(function() return self:output():find "HEALTHY" end, 20)
   return self

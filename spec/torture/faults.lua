@@ -4,7 +4,7 @@ local signals = require "support.signals"
 local tricks = require "support.tricks"
 
 local KINDS = { "supervise", "runtime", "keeper", "warden" }
-local MANNERS = { "silent", "slow", "wrong", "empty" } -- of a name server
+local MANNERS = { "silent", "slow", "wrong", "empty", "half" } -- of a name server
 local TRICKS = {}
 for name in pairs(tricks) do TRICKS[#TRICKS + 1] = name end
 table.sort(TRICKS)

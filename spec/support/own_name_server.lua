@@ -1,4 +1,4 @@
---- A candidate's own name server, which knows where the store is, and can be told to misbehave. The candidate has a resolv.conf of
+--- A name server for one program, which knows where the stores are, and can be told to misbehave. The program has a resolv.conf of
 -- its own in a mount namespace, which needs root.
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
@@ -13,12 +13,13 @@ ffi.cdef "unsigned geteuid(void);"
 local NameServer = {}
 NameServer.__index = NameServer
 
-local NAME = "store.torture.test"
+local NAME = "store.test"
 local ENTER = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
 
 --- Starts one.
+-- @string[opt] address of the stores: 127.0.0.1
 -- @treturn NameServer or nil: this user may not
-function NameServer.start()
+function NameServer.start(address)
   if ffi.C.geteuid() ~= 0 then return nil end
   local self = setmetatable({ dir = tempdir() }, NameServer)
   local number = port.free() -- an address of its own: name servers are asked at port 53
@@ -26,7 +27,7 @@ function NameServer.start()
   self:be "answers"
   self.resolv = write_file(self.dir .. "/resolv.conf", ("nameserver %s\noptions timeout:1\n"):format(here))
   self.process = Candidate.start { program = "/usr/bin/luajit", node = "names", log = self.dir .. "/log",
-    args = { "spec/support/name_server.lua", here .. ":53", self.dir .. "/manner", "127.0.0.1" } }
+    args = { "spec/support/name_server.lua", here .. ":53", self.dir .. "/manner", address or "127.0.0.1" } }
   eventually(function() return self.process:output():find "ready" end, 10)
   return self
 end

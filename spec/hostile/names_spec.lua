@@ -1,0 +1,70 @@
+-- Every client finds its server by name, from a name server that misbehaves, with a healthy election beside. As root.
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Hostile = require "support.hostile"
+local NameServer = require "support.own_name_server"
+local Network = require "support.network"
+local Victim = require "support.victim"
+
+if not Network.is_possible() then return end
+
+-- Servers of all clients at an address, and a program whose name server behaves as it is told.
+local function start(manner, address)
+  local self = { manner = manner, names = NameServer.start(address), servers = {} }
+  local urls = {}
+  self.names:be(manner)
+  for client, url in pairs(Victim.URLS) do
+    self.servers[client] = Hostile.at(address or "127.0.0.1", "")
+    urls[#urls + 1] = NameServer.named(url:format(self.servers[client].port))
+  end
+  self.victim = Victim.start(urls, self.names:words())
+  return self
+end
+
+local function are_found(self)
+  eventually(function()
+    for client, server in pairs(self.servers) do
+      if server.count == 0 then error(("%s: %s did not find it"):format(self.manner, client)) end
+    end
+    return true
+  end, 30)
+end
+
+local function is_found(self)
+  for _, server in pairs(self.servers) do
+    if server.count > 0 then return true end
+  end
+  return false
+end
+
+local function finish(self)
+  self.victim:finish()
+  self.names:destroy()
+  for _, server in pairs(self.servers) do server:destroy() end
+end
+
+describe("clients that find their servers by name", function()
+  it("cost nobody anything while no name server answers, and find them when one does", function()
+    local worlds = {}
+    for i, manner in ipairs { "silent", "wrong", "empty" } do worlds[i] = start(manner) end
+    crown.sleep(3)
+    for _, one in ipairs(worlds) do
+      assert.is_false(is_found(one), one.manner)
+      one.names:be "answers"
+    end
+    for _, one in ipairs(worlds) do are_found(one) end
+    for _, one in ipairs(worlds) do finish(one) end
+  end)
+
+  it("find them though the name server is silent about addresses of IPv6", function()
+    local one = start "half"
+    are_found(one)
+    finish(one)
+  end)
+
+  it("find them though they have addresses of IPv6 only", function()
+    local one = start("answers", "::1")
+    are_found(one)
+    finish(one)
+  end)
+end)
