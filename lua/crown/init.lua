@@ -12,7 +12,7 @@ local function loggable(fields)
   for key, value in pairs(fields) do
     local kind = type(value)
     if kind == "table" then
-      local encoded, text = pcall(json.encode, value)
+      local encoded, text = pcall(json.ordered, value)
       value = encoded and text or tostring(value)
     elseif kind ~= "number" and kind ~= "boolean" then
       value = tostring(value)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/redact.h"
 #include "bind/bind.h"
+#include "bind/fields.h"
 #include "bind/guarded_processes.h"
 #include "bind/handle.h"
 #include "child/ids.h"
@@ -128,25 +129,6 @@ static enum log_level check_level(lua_State *L, int index)
     return level;
 }
 
-static unsigned read_fields(lua_State *L, int index, struct log_field *fields)
-{
-    unsigned count = 0;
-    if (!lua_istable(L, index))
-        return 0;
-    for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
-        if (count == MAX_FIELDS || lua_type(L, -2) != LUA_TSTRING)
-            continue;
-        const char *key = lua_tostring(L, -2);
-        if (lua_type(L, -1) == LUA_TNUMBER)
-            fields[count++] = log_number(key, lua_tonumber(L, -1));
-        else if (lua_type(L, -1) == LUA_TBOOLEAN)
-            fields[count++] = log_boolean(key, lua_toboolean(L, -1));
-        else if (lua_type(L, -1) == LUA_TSTRING)
-            fields[count++] = log_string(key, lua_tostring(L, -1));
-    }
-    return count;
-}
-
 /* log(level, text [, fields]) */
 static int core_log(lua_State *L)
 {
@@ -154,7 +136,7 @@ static int core_log(lua_State *L)
     const char *text = luaL_checkstring(L, 2);
     struct log_field fields[MAX_FIELDS];
     if (log_enabled(level, text))
-        log_event(level, text, fields, read_fields(L, 3, fields));
+        log_event(level, text, fields, event_fields(L, 3, fields, MAX_FIELDS));
     return 0;
 }
 

@@ -264,18 +264,9 @@ static int election_emit(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
     struct log_field fields[EMIT_MAX_FIELDS];
-    unsigned count = 0;
     lua_settop(L, 3);
     struct candidate **handle = lua_isnil(L, 3) ? NULL : luaL_checkudata(L, 3, ELECTION_TYPE);
-    if (lua_istable(L, 2))
-        for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
-            if (count == EMIT_MAX_FIELDS || lua_type(L, -2) != LUA_TSTRING)
-                continue;
-            if (lua_type(L, -1) == LUA_TNUMBER)
-                fields[count++] = log_number(lua_tostring(L, -2), lua_tonumber(L, -1));
-            else if (lua_type(L, -1) == LUA_TSTRING)
-                fields[count++] = log_string(lua_tostring(L, -2), lua_tostring(L, -1));
-        }
+    unsigned count = event_fields(L, 2, fields, EMIT_MAX_FIELDS);
     lua_pushboolean(L, telemetry_emit_named(check_host(L)->env.telemetry,
                                             handle != NULL ? candidate_source(*handle) : NULL, name,
                                             fields, count));

@@ -45,3 +45,40 @@ bool table_field(lua_State *L, int index, const char *key)
     lua_pop(L, 1);
     return false;
 }
+
+static bool read_field(lua_State *L, struct log_field *field)
+{
+    if (lua_type(L, -2) != LUA_TSTRING)
+        return false;
+    const char *key = lua_tostring(L, -2);
+    if (lua_type(L, -1) == LUA_TNUMBER)
+        *field = log_number(key, lua_tonumber(L, -1));
+    else if (lua_type(L, -1) == LUA_TBOOLEAN)
+        *field = log_boolean(key, lua_toboolean(L, -1));
+    else if (lua_type(L, -1) == LUA_TSTRING)
+        *field = log_string(key, lua_tostring(L, -1));
+    else
+        return false;
+    return true;
+}
+
+unsigned event_fields(lua_State *L, int index, struct log_field *fields, unsigned most)
+{
+    unsigned count = 0;
+    struct log_field field;
+    if (!lua_istable(L, index))
+        return 0;
+    for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
+        if (!read_field(L, &field))
+            continue;
+        unsigned at = count;
+        while (at > 0 && strcmp(fields[at - 1].key, field.key) > 0)
+            at--;
+        if (at == most)
+            continue;
+        count += count < most;
+        memmove(&fields[at + 1], &fields[at], (count - 1 - at) * sizeof(*fields));
+        fields[at] = field;
+    }
+    return count;
+}

@@ -18,6 +18,36 @@ describe("crown-lua check", function()
     assert.matches("no overlap", found.explanation)
   end)
 
+  it("answers in JSON whatever is wrong", function()
+    for text, problem in pairs {
+      ['error "boom"'] = "app.lua:1: boom", ["local x = = 1"] = "app.lua:1: unexpected symbol", ["error()"] = "without a text",
+      ['require("crown").elect { name = "c", bogus = 1 }'] = "app.lua:1: elect 'c': unknown option 'bogus'",
+      ["return"] = "declares no election", ['error { "a table" }'] = "table",
+      ['require("crown").sleep(0.01) error "late"'] = "app.lua:1: late",
+    } do
+      local result = run { "check", "--json", write_file(tempdir() .. "/app.lua", text) }
+      assert.equal(2, result.code, text)
+      assert.equal("", result.stderr)
+      local found = crown.json.decode(result.stdout)
+      assert.equal(1, #found)
+      assert.truthy(found[1].error:find(problem, 1, true), found[1].error)
+    end
+    local two = run { "check", "--json", app [[{ name = "a", oracle = "memory:", child = { "no-such" } }
+      require("crown").elect { name = "b", oracle = "memory:" } error "after"]] }
+    local found = crown.json.decode(two.stdout)
+    assert.equal(2, two.code)
+    assert.same({ "a", "b" }, { found[1].name, found[2].name })
+    assert.matches("app.lua:2: after", found[3].error)
+    local alone = crown.json.decode(run({ "check", "--json",
+      app [[{ name = "a", oracle = { "memory", ttl = 15 }, child = { "no-such" } }]] }).stdout)
+    assert.matches("no program 'no%-such'", alone[1].error)
+    assert.equal(15, alone[1].timing.ttl)
+    local command = run { "check", "--json", "run", "--fence", "x", "true" }
+    assert.equal(2, command.code)
+    assert.matches("belongs to %-%-signal", crown.json.decode(command.stdout)[1].error)
+    assert.matches("No such file", crown.json.decode(run({ "check", "--json", "/no/such.lua" }).stdout)[1].error)
+  end)
+
   it("does not say that there is no lease where the oracle has yet to tell", function()
     local custom = [[{ name = "c", oracle = { init = function() return {} end, claim = function() return true, 5, { ttl = 5 } end,
       refresh = function() return true, 5 end } }]]

@@ -194,4 +194,26 @@ describe("crown.log", function()
     assert.matches('"7":"seven"', result.stderr)
     assert.matches('"yes":true', result.stderr)
   end)
+
+  it("writes fields, and those of tables in them, in the order of their names", function()
+    local names, fields, inner = {}, {}, {}
+    for letter in ("qwertyuiopasdfghjkl"):gmatch "." do
+      fields[#fields + 1], inner[#inner + 1] = letter .. " = 1", letter .. " = { z = 1, b = 2, a = { true } }"
+      names[#names + 1] = letter
+    end
+    table.sort(names)
+    local result = run { "--log-format", "logfmt", script(([[
+      require("crown").log.info("said", { %s })
+      require("crown").log.info("deep", { t = { %s } })
+      require("crown").log.info("many", (function() local t = {} for i = 100, 150 do t["f" .. i] = i end return t end)())]])
+      :format(table.concat(fields, ", "), table.concat(inner, ", "))) }
+    assert.matches("said .-" .. table.concat(names, "=1 ") .. "=1\n", result.stderr)
+    local said = result.stderr:match "deep[^\n]*"
+    local at = 1
+    for _, name in ipairs(names) do
+      local text = ('"%s":{"a":[true],"b":2,"z":1}'):format(name):gsub('"', [[\"]])
+      at = assert(said:find(text, at, true), text)
+    end
+    assert.matches("f100=100 .-f131=131\n", result.stderr) -- more are left out, always the same ones
+  end)
 end)

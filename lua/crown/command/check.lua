@@ -47,11 +47,12 @@ local function is_program(spec)
   return false
 end
 
-local function check_programs(election)
+-- What is wrong with an election that only this host can tell.
+local function missing_program(election)
   for _, which in ipairs { "child", "follower_child" } do
     local spec = election.options[which]
     if spec and not is_program(spec) then
-      usage.error("elect '%s': %s: there is no program '%s' here that could be executed", election.name, which, spec.argv[1])
+      return ("elect '%s': %s: there is no program '%s' here that could be executed"):format(election.name, which, spec.argv[1])
     end
   end
 end
@@ -94,12 +95,14 @@ local function ask_store(election)
   return election.state ~= oracle.IGNORE and store_check.ask(module, opts) or nil
 end
 
-local function for_programs(elections)
+-- An app that does not load is an entry with nothing but its error, behind the elections that it declared before.
+local function for_programs(elections, failure)
   local list = {}
   for i, election in ipairs(elections) do
     list[i] = { name = election.name, oracle = election.options.oracle, timing = election.timing.seconds,
-      explanation = election.timing.text, warnings = warnings_of(election), store = election.asked }
+      explanation = election.timing.text, warnings = warnings_of(election), store = election.asked, error = election.problem }
   end
+  list[#list + 1] = failure and { error = failure }
   return json.line(list, "warnings", "facts", "problems")
 end
 
@@ -111,34 +114,46 @@ local function for_people(elections, what)
   return ("%s: %d election%s"):format(what, #elections, #elections == 1 and "" or "s")
 end
 
+local WRONG = 2
+
 -- 0 nothing wrong, 2 something is, 3 a store gave no answer.
 local function judge(elections)
   local code = 0
   for _, election in ipairs(elections) do
     local asked = election.asked
     if asked and not asked.reached then return store.UNREACHABLE end
-    if asked and #asked.problems > 0 then code = 2 end
+    if election.problem or asked and #asked.problems > 0 then code = WRONG end
   end
   return code
+end
+
+local function look(options, words, argv)
+  settings.checking = true
+  if words[1] == check.nested then declare_run(options, words) else declare_app(words, argv) end
+  for _, election in ipairs(settings.declared) do
+    election.problem = missing_program(election)
+    if election.problem and not options.json then usage.error("%s", election.problem) end
+    if options.store then election.asked = ask_store(election) end
+  end
+  return judge(settings.declared)
+end
+
+local function message_of(problem)
+  if type(problem) == "table" and problem.message then return problem.message end
+  return problem == nil and "the app ended by an error without a text" or usage.one_line(problem)
 end
 
 --- The verb.
 function check.run(options, words, argv)
   if not words[1] then usage.error("check: name an app, or `run` and what follows it: %s", check.usage) end
-  settings.checking = true
-  if words[1] == check.nested then declare_run(options, words) else declare_app(words, argv) end
-  local elections = settings.declared
-  for _, election in ipairs(elections) do
-    check_programs(election)
-    if options.store then election.asked = ask_store(election) end
-  end
-  local code = judge(elections)
   if options.json then
-    output.write(for_programs(elections))
-    return code
+    local fine, code = pcall(look, options, words, argv)
+    output.write(for_programs(settings.declared, not fine and core.redact(message_of(code)) or nil))
+    return fine and code or WRONG
   end
-  local summary = for_people(elections, words[1])
-  output.line(summary .. (code == 0 and ", nothing wrong" or code == 2 and ", not as it should be"
+  local code = look(options, words, argv)
+  local summary = for_people(settings.declared, words[1])
+  output.line(summary .. (code == 0 and ", nothing wrong" or code == WRONG and ", not as it should be"
     or ", a store gives no answer"))
   return code
 end
