@@ -13,7 +13,8 @@ local Authority = {}
 Authority.__index = Authority
 
 local COMMIT_RETRY = 0.05 -- seconds until the store is asked again
-local BATCH_BYTES = 200000 -- of changes in one frame
+local BATCH_BYTES = 25000  -- of changes in one frame
+local ANSWERS = 50         -- that are given in one turn
 local CHANGE_BYTES = 8     -- what a text of a change needs besides itself, about
 local ROOM = 1000000       -- bytes that wait for a follower, above which the next part of the names waits too
 local ROOM_PAUSE = 0.01    -- seconds until that is looked at again
@@ -103,11 +104,21 @@ local function change(self, what)
   end
 end
 
-local function settle(self, upto)
-  while self.first <= self.last and self.pending[self.first].seq <= upto do
+-- Answers what is committed, in the order in which it was taken.
+local function settle(self)
+  if self.settling then return end
+  local left = ANSWERS
+  while self.first <= self.last and self.pending[self.first].seq <= self.committed do
+    if left == 0 then
+      self.settling = true
+      return self.effects.after(0, function()
+        self.settling = false
+        settle(self)
+      end)
+    end
     local one = self.pending[self.first]
     self.pending[self.first] = nil
-    self.first = self.first + 1
+    self.first, left = self.first + 1, left - 1
     one.answer(one.result)
   end
 end
@@ -119,7 +130,7 @@ local function answered(self, seq, fine)
   if self.over then return end
   if fine then
     self.committed = seq
-    settle(self, seq)
+    settle(self)
     return commit(self)
   elseif fine == false then
     return self:close(ABORTED)
@@ -206,8 +217,8 @@ end
 local function promise(self, answer, result)
   self.last = self.last + 1
   self.pending[self.last] = { seq = self.seq, answer = answer, result = result, at = self.effects.now() }
-  if self.committed >= self.seq then return settle(self, self.seq) end
-  advance(self)
+  if self.committed >= self.seq then return settle(self) end
+  if needed(self) == 1 then advance(self) end -- nobody else will say that he holds it
   watch(self)
 end
 

@@ -45,13 +45,7 @@ function asked.snapshot(member, from, message, reply)
   end
 end
 
--- Whoever hears of a later epoch has let go of its own.
-local function yield_to(member, epoch)
-  if member.authority and member.authority.epoch < epoch then member:relinquish() end
-end
-
 function asked.seek(member, _, message, reply)
-  yield_to(member, message.epoch)
   reply { kind = "position", epoch = message.epoch, at = member.replica.at }
 end
 
@@ -68,7 +62,6 @@ local function send_copy(member, copy, reply, waiting)
 end
 
 function asked.fetch(member, _, message, reply, waiting)
-  yield_to(member, message.epoch)
   local at = member.replica.at
   send_copy(member, { at = at, walk = member.replica:walk(),
     header = { kind = "copy", term = message.epoch, epoch = at.epoch, seq = at.seq } }, reply, waiting)
@@ -102,6 +95,14 @@ end
 -- What a leader, or one that becomes it, asks under its epoch.
 local FENCED = { resume = true, append = true, snapshot = true, seek = true, fetch = true }
 
+-- Whoever hears of a later epoch has let go of its own: the names may become another one's from now on.
+local function is_fenced(member, message)
+  if not FENCED[message.kind] then return false end
+  if not member.replica:promise(message.epoch) then return true end
+  if member.authority and member.authority.epoch < message.epoch then member:relinquish() end
+  return false
+end
+
 --- Takes a question of another member.
 -- @tparam Member member
 -- @string from the other's id
@@ -114,7 +115,7 @@ function exchange.receive(member, from, message, reply, waiting)
   if fine and not asked[message.kind] then problem = ("a message '%s' on the wrong way"):format(message.kind) end
   if problem then return nil, problem end
   if member.over then return true end
-  if FENCED[message.kind] and not member.replica:promise(message.epoch) then
+  if is_fenced(member, message) then
     reply { kind = "stale", epoch = member.replica.epoch }
   else
     asked[message.kind](member, from, message, reply, waiting)

@@ -21,6 +21,7 @@ Links.TAKES_NOTHING = "nothing of what is sent to it was taken for too long"
 local WAITING_MOST = 256 * 1024 * 1024  -- bytes that wait for a slow member before it is cut
 local IN_A_ROW = 32                     -- frames that are read before the loop gets its turn
 local BYTES_IN_A_ROW = 65536            -- or bytes, if that is sooner
+local SPENT_IN_A_ROW = 0.001            -- or seconds that are spent on what they say
 local PATIENCE = 10                     -- seconds for the rest of a frame, and until some of what is sent is taken
 
 --- Says what is wrong with a member, once for each cause.
@@ -78,14 +79,15 @@ end
 -- @param stream
 -- @treturn function → message; or nil, message, code
 function Links:reader(stream)
-  local count, bytes = 0, 0
+  local count, bytes, spent, since = 0, 0, 0, core.now()
   return function()
-    if count >= IN_A_ROW or bytes >= BYTES_IN_A_ROW then
+    spent = spent + core.now() - since
+    if count >= IN_A_ROW or bytes >= BYTES_IN_A_ROW or spent >= SPENT_IN_A_ROW then
       core.sleep(0)
-      count, bytes = 0, 0
+      count, bytes, spent = 0, 0, 0
     end
     local message, problem, code, size = frames.read(stream, frames.MOST, 3 * self.every, self.patience)
-    count, bytes = count + 1, bytes + (size or 0)
+    count, bytes, since = count + 1, bytes + (size or 0), core.now()
     return message, problem, code
   end
 end

@@ -110,7 +110,7 @@ local function authority_effects(self, epoch)
   }, { __index = effects })
 end
 
-local SWEPT = 2000 -- rows that are looked at in a turn
+local SWEPT = 1000 -- rows that are looked at in a turn
 
 --- Takes what is nobody's any more away, some in each turn.
 function Member:tidy()

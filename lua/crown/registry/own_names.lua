@@ -8,9 +8,10 @@ local Writes = require "crown.registry.writes"
 local OwnNames = {}
 OwnNames.__index = OwnNames
 
-local POST_BYTES = 200000 -- of writes in one message
-local AT_ONCE = 4000      -- names that are registered again side by side
-local IN_A_TURN = 1000    -- names that are looked at before others get their turn
+local POST_BYTES = 25000  -- of writes in one message
+local AT_ONCE = 1000      -- names that are registered again side by side
+local IN_A_TURN = 500     -- names that are looked at before others get their turn
+local WRITES_A_TURN = 50  -- of them
 local LOOK_AGAIN = 0.5    -- seconds until what could not be registered again is tried once more
 local WRITE_BYTES = 128   -- what a write needs besides its name and value, about
 
@@ -131,14 +132,14 @@ function OwnNames:write(op, timeout, done)
   end)
 end
 
-local look
+local go_on
 
 local function write_again(self, op)
   self.restoring = self.restoring + 1
   self:write(op, self.member.options.ttl, function(fine)
     self.restoring = self.restoring - 1
     if fine == nil and op.what == "unregister" then look_again(self) end
-    if self.restoring == AT_ONCE / 2 then look(self) end
+    if self.restoring == AT_ONCE / 2 then go_on(self) end
   end)
 end
 
@@ -160,28 +161,37 @@ end
 -- Looks at some rows, from the last one of so many on; returns from where there are more.
 local function walk(self, count, from, fn)
   local place, looked = math.min(from or 0, count()), 0
-  while place > 0 and self.restoring < AT_ONCE and looked < IN_A_TURN do
+  local most = math.min(AT_ONCE, self.restoring + WRITES_A_TURN)
+  while place > 0 and self.restoring < most and looked < IN_A_TURN do
     fn(self, place)
     place, looked = math.min(place - 1, count()), looked + 1
   end
   return place > 0 and place or nil
 end
 
-look = function(self)
+local function look(self)
   local member = self.member
-  if self.looking or not (self.place or self.surplus) or not member.joined or member.leaving then return end
-  self.looking = true
+  if not member.joined or member.leaving then return end
   self.place = walk(self, function() return self.held:count() end, self.place, restore_one)
   self.surplus = walk(self, function() return member.replica.names:places() end, self.surplus, give_up_one)
-  self.looking = false
-  if (self.place or self.surplus) and self.restoring < AT_ONCE then member.effects.after(0, function() look(self) end) end
+  go_on(self)
+end
+
+-- In a turn of its own: however often it is asked for, a turn has one look.
+go_on = function(self)
+  if self.looking or not (self.place or self.surplus) or self.restoring >= AT_ONCE then return end
+  self.looking = true
+  self.member.effects.after(0, function()
+    self.looking = false
+    look(self)
+  end)
 end
 
 --- Registers again what is not there, and gives up again what is there still: after a new join, or after a leader that could
 -- not be asked for it. Each name is tried until a leader has answered.
 function OwnNames:restore()
   self.place, self.surplus = self.held:count(), self.member.replica.names:places()
-  look(self)
+  go_on(self)
 end
 
 return OwnNames
