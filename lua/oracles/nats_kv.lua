@@ -6,6 +6,7 @@ local Bucket = require "crown.nats.bucket"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
+local health = require "crown.nats.health"
 local lease = require "crown.oracle.lease"
 local rights = require "crown.nats.rights"
 local store_options = require "crown.oracle.options"
@@ -307,15 +308,8 @@ function Nats.health(opts)
       return { warnings = {}, facts = { { "Bucket", bucket.name .. ", which the first candidate makes" } } }
     end
     if not info then return nil, problem end
-    local warnings = {}
-    if info.ttl < 5 then warnings[1] = ("the bucket's TTL is %g s: 5 s and more are safe"):format(info.ttl) end
-    if info.history ~= 1 then warnings[#warnings + 1] = "the bucket keeps history: no election can be held in it" end
-    if info.replicas > 1 and info.ttl < 10 then
-      warnings[#warnings + 1] = "a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"
-    end
-    return { ttl = info.ttl, warnings = warnings, facts = { { "Bucket", bucket.name }, { "Created", info.created },
-      { "Storage", info.storage }, { "Max time", ("%g s"):format(info.ttl) },
-      { "Replicas", ("%d%s"):format(info.replicas, info.leader and (", leader " .. info.leader) or "") } } }
+    local _, unfit = check_bucket(bucket.name, info)
+    return health.of(bucket.name, info, unfit)
   end)
 end
 

@@ -168,6 +168,7 @@ describe("crown-lua file", function()
     ["a list"] = '["election","expires_at"]',
     ["a string"] = '"election expires_at"',
     ["a package's description"] = '{"name":"x","version":"1.0"}',
+    ["a count and a time, and more"] = '{"timestamp":"2022-06-27T09:05:00Z","count":3,"jobs":7}',
     ["what was cut off"] = '{"election":"CRON","expires_at":1',
   } do
     it("keeps JSON of somebody else's: " .. title, function()
@@ -179,8 +180,9 @@ describe("crown-lua file", function()
     end)
   end
 
-  it("takes away what one before it has left, and an empty file", function()
-    for _, text in ipairs { crown.json.encode { election = "OTHER", expires_at = 1 }, "" } do
+  it("takes away what one before it has left, or Choria, and an empty file", function()
+    local chorias = '{"count":12,"timestamp":"2022-06-27T09:05:00.123456789Z"}'
+    for _, text in ipairs { crown.json.encode { election = "OTHER", expires_at = 1 }, chorias, "" } do
       write_file(path, text)
       local one = start "one"
       eventually(function() return crown.json.decode(read_file(path)).node == "one" end)

@@ -100,6 +100,7 @@ describe("a NATS server", function()
     eventually(function() verdict = one:claim() return verdict[1] == "granted" end, 10)
     local epoch = verdict[4]
     local leader = one.state.bucket:info().leader
+    assert.matches(("Replicas   3: %s %%(leader%%), n%%d, n%%d\n"):format(leader), run({ "info", "--oracle", url }).stdout)
     for _, each in ipairs(servers) do
       if each.name == leader then each:down() end
     end
@@ -111,6 +112,10 @@ describe("a NATS server", function()
     end, 18)
     assert.equal(epoch, verdict[4])
     assert.is_nil(seen.denied)
+    eventually(function()
+      local told = table.concat(crown.json.decode(run({ "info", "--oracle", url, "--json" }).stdout).warnings, "\n")
+      return told:find("replica " .. leader .. " is", 1, true)
+    end, 20)
     for _, each in ipairs(servers) do each:destroy() end
   end)
 

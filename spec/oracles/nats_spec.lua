@@ -212,6 +212,8 @@ describe("the oracle on a NATS bucket", function()
       local verdict = candidate("one", { url = server.url .. "/" .. bucket }):claim()
       assert.equal("unknown", verdict[1])
       assert.matches(pattern, verdict[2])
+      local told = run({ "info", "--oracle", server.url .. "/" .. bucket }).stdout
+      assert.matches("Warning    [^\n]*" .. pattern .. "[^\n]*: nobody can claim\n", told)
     end
   end)
 

@@ -33,18 +33,27 @@ crown-lua it is there and past its expiry.
 local EVERY = 15    -- seconds between two writes
 local NO_LEASE = 60 -- seconds that a file is good for where the oracle knows no deadline
 
-local function is_ours(path)
-  local fine, found = pcall(core.json.decode, read_file(path) or "")
-  return fine and type(found) == "table" and found.election ~= nil and found.expires_at ~= nil
+local function is_ours(found) return found.election ~= nil and found.expires_at ~= nil end
+
+-- `choria election file` leaves one where it was killed: whoever has moved from it finds that.
+local function is_chorias(found)
+  local names = 0
+  for _ in pairs(found) do names = names + 1 end
+  return names == 2 and found.timestamp ~= nil and type(found.count) == "number"
 end
 
--- What lies at FILE from before is taken away, but nothing that is not ours.
+local function is_known(path)
+  local fine, found = pcall(core.json.decode, read_file(path) or "")
+  return fine and type(found) == "table" and (is_ours(found) or is_chorias(found))
+end
+
+-- What lies at FILE from before is taken away, but nothing of somebody else's.
 local function clear(path)
   local kind, problem = files.kind(path)
   if problem then usage.error("file: %s", problem) end
   if kind == "directory" then usage.error("file: %s is a directory", path) end
   if kind == "other" then usage.error("file: %s is no plain file", path) end
-  if kind == "file" and #read_file(path) > 0 and not is_ours(path) then
+  if kind == "file" and #read_file(path) > 0 and not is_known(path) then
     usage.error("file: %s is there and was not written by crown-lua: remove it, or name another", path)
   end
   if kind then os.remove(path) end

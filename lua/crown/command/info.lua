@@ -30,7 +30,7 @@ the oracle cannot be reached.
 
 local LAYOUT = { spare = { "Written", "Revision", "TTL", "Candidates", "Epoch" },
   long = { Election = 10, Leader = 10, Candidates = 20 } }
-local SHORT, LONG = 1, 300 -- seconds of a TTL that is worth a warning
+local SHORT, LONG = 1, 60 -- seconds of a TTL that is worth a warning
 
 local function seconds(value)
   if value == nil then return "-" end

@@ -117,10 +117,19 @@ local function time_now(self, answer)
   return made and server_time(made.created)
 end
 
+local function peers_of(cluster)
+  local peers = {}
+  for i, one in ipairs(cluster.replicas or {}) do
+    peers[i] = { name = one.name, current = one.current == true, offline = one.offline == true, lag = one.lag or 0 }
+  end
+  return peers
+end
+
 --- What is known of the bucket; it is made when it is missing.
 -- @bool[opt] with_keys whether its keys are wanted too
--- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, now =, leader =, subjects = }`;
--- or nil, message, code
+-- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, now =, leader =, subjects =,
+-- peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or nil,
+-- message, code
 function Bucket:info(with_keys)
   local answer, problem, code = api(self, "STREAM.INFO." .. self.stream,
     with_keys and { subjects_filter = "$KV." .. self.name .. ".>" } or nil)
@@ -134,6 +143,7 @@ function Bucket:info(with_keys)
   return { ttl = answer.config.max_age / NS, history = answer.config.max_msgs_per_subject,
     replicas = answer.config.num_replicas, storage = answer.config.storage, created = answer.created,
     age = now and created and now - created or 0, now = now, leader = answer.cluster and answer.cluster.leader,
+    peers = answer.cluster and peers_of(answer.cluster),
     subjects = answer.state.subjects or {} }
 end
 
