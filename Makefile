@@ -13,14 +13,14 @@ FOLDERS := base election process loop net postgres http lua telemetry child cand
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -fPIE -pthread -MMD -MP \
-  -DCROWN_VERSION='"$(VERSION)"' -Iruntime -I/usr/include/luajit-2.1 -I/usr/include/postgresql $(CFLAGS)
+  -DCROWN_VERSION='"$(VERSION)"' -ffile-prefix-map=$(CURDIR)=. -Iruntime -I/usr/include/luajit-2.1 -I/usr/include/postgresql $(CFLAGS)
 LDLIBS = -lluajit-5.1 -llua5.1-cjson -lev -lcares -lhiredis -lbsd -lm -ldl -pthread
 ALL_LDFLAGS = -pie -rdynamic -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 
 SOURCES := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.c))
 HEADERS := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.h))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/embedded.o
-LUA_SOURCES := $(shell find lua/crown lua/oracles -name '*.lua' 2>/dev/null | sort)
+LUA_SOURCES := $(shell find lua/crown lua/oracles -name '*.lua' 2>/dev/null | LC_ALL=C sort)
 INSTALL_PACKAGES := tools/install-packages.sh
 
 .PHONY: all
@@ -39,7 +39,7 @@ packages-build packages-test packages-lint packages-check packages-bench package
 $(PROGRAM): $(OBJECTS) $(BUILD)/runtime/main.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/embedded.c: $(LUA_SOURCES) tools/embed.lua
+$(BUILD)/embedded.c: $(LUA_SOURCES) tools/embed.lua tools/bytecode.lua
 	@mkdir -p $(@D)
 	@echo "  EMBED $@"; luajit tools/embed.lua $(LUA_SOURCES) > $@.new && mv $@.new $@
 

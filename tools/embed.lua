@@ -1,5 +1,7 @@
 -- Writes the C source that holds the Lua modules: luajit tools/embed.lua FILE.lua… > embedded.c
 -- lua/crown/init.lua is the module `crown`, lua/crown/x.lua is `crown.x`, lua/oracles/x.lua is `crown.oracles.x`.
+package.path = arg[0]:gsub("[^/]*$", "?.lua;") .. package.path
+local bytecode = require "bytecode"
 
 -- Compiled when the program starts, to see whether its LuaJIT makes the same of it as the one that runs here.
 local SAMPLE = [[
@@ -50,7 +52,7 @@ end
 
 -- Writes a module's arrays. @return what the struct of it is initialised with
 local function embed(id, name, file, source)
-  local code = string.dump(assert(loadstring(source, "@" .. file)))
+  local code = bytecode.in_order(string.dump(assert(loadstring(source, "@" .. file))))
   array("source_" .. id, source)
   array("code_" .. id, code)
   return ('{"%s", "%s", (const char *)source_%s, %d, (const char *)code_%s, %d}'):format(name, file, id, #source, id, #code)
