@@ -26,12 +26,49 @@ local function postgres(scheme, more)
   end
 end
 
+-- Rows as Oban has them: who leads there is appointed.
+local function oban()
+  local server = Postgres.start()
+  server:sql [[CREATE TABLE oban_peers (name TEXT PRIMARY KEY, node TEXT NOT NULL,
+    started_at TIMESTAMP NOT NULL, expires_at TIMESTAMP NOT NULL)]]
+  server:sql "GRANT SELECT ON oban_peers TO crown"
+  local store = on(server, (server.url:gsub("^postgres", "oban+postgres")))
+  store.app = [[require("crown").elect { name = "spec", oracle = { arg[1], check = 0.2 }, child = { unpack(arg, 2) } }]]
+  function store.appoint(node)
+    server:sql([[INSERT INTO oban_peers VALUES ('Oban', $1, timezone('UTC', clock_timestamp()),
+      timezone('UTC', clock_timestamp()) + interval '10 minutes')
+      ON CONFLICT (name) DO UPDATE SET node = excluded.node, started_at = excluded.started_at]], node)
+  end
+  return store
+end
+
+local function redis_majority()
+  local servers, urls = {}, {}
+  for i = 1, 3 do
+    servers[i] = Redis.start()
+    urls[i] = servers[i].url
+  end
+  return {
+    url = table.concat(urls, " "),
+    app = [[
+      local urls = {}
+      for url in arg[1]:gmatch "%S+" do urls[#urls + 1] = url end
+      require("crown").elect { name = "spec", oracle = { "redis", urls = urls, ttl = tonumber(os.getenv "TTL") },
+        child = { unpack(arg, 2) } }]],
+    close = function()
+      for _, server in ipairs(servers) do server:destroy() end
+    end,
+  }
+end
+
 local STORES = {
   file = function() return { url = "file:" .. tempdir() .. "/locks", close = function() end } end,
   postgres = postgres "postgres",
   ["postgres+advisory"] = postgres "postgres+advisory",
   ["registry+postgres"] = postgres("registry+postgres", "?listen=127.0.0.1:0&secret=a-secret-of-the-specs"),
+  oban = oban,
   redis = function() return on(Redis.start()) end,
+  ["a majority of Redis servers"] = redis_majority,
   etcd = function() return on(Etcd.start()) end,
   nats = function()
     local server = Nats.start()
@@ -51,11 +88,6 @@ local function chosen()
   return { file = STORES.file, postgres = STORES.postgres, redis = STORES.redis }
 end
 
-local function leads(cluster, term, node)
-  local next_term = cluster:succeed(term.epoch, SECONDS)
-  assert.equal(node, next_term.node)
-  return next_term
-end
 
 describe("the version before and this one", function()
   if not before then
@@ -63,34 +95,42 @@ describe("the version before and this one", function()
     return
   end
 
-  local cluster, store
+  local cluster, store, term
   after_each(function()
     cluster:finish()
     store.close()
   end)
 
+  -- Ends the one that leads, in order or by a crash. The other one leads then, in a later epoch.
+  local function turn(from, to, in_order)
+    if in_order then from:signal "TERM" else from:hurt("KILL", "supervise", "runtime", "keeper") end
+    if store.appoint then store.appoint(to.node) end
+    term = cluster:succeed(term.epoch, SECONDS)
+    assert.equal(to.node, term.node)
+    if in_order then assert.equal(0, from:wait(SECONDS)) end
+  end
+
+  local function join(node, words)
+    local member = cluster:join(node, nil, words)
+    member:follows(SECONDS)
+    return member
+  end
+
   for name, start in pairs(chosen()) do
     it("take turns on " .. name, function()
       store = start()
-      cluster = Cluster.new { url = store.url, ttl = 3 }
+      cluster = Cluster.new { url = store.url, app = store.app, ttl = 3 }
+      if store.appoint then store.appoint "old" end
       local old = cluster:join("old", nil, { before })
-      local term = cluster:succeed(0, SECONDS)
-      local new = cluster:join("new")
-      new:follows(SECONDS)
-
-      old:signal "TERM" -- upgraded while it leads
-      term = leads(cluster, term, "new")
-      assert.equal(0, old:wait(SECONDS))
-
-      old = cluster:join("old", nil, { before })
-      old:follows(SECONDS)
-      new:hurt("KILL", "supervise", "runtime", "keeper") -- what it leaves is a lease
-      term = leads(cluster, term, "old")
-
-      new = cluster:join("new")
-      new:follows(SECONDS)
-      old:hurt("KILL", "supervise", "runtime", "keeper")
-      leads(cluster, term, "new")
+      term = cluster:succeed(0, SECONDS)
+      local new = join "new"
+      turn(old, new, true) -- upgraded while it leads
+      old = join("old", { before })
+      turn(new, old, false) -- what the new one leaves is a lease
+      new = join "new"
+      turn(old, new, false)
+      old = join("old", { before })
+      turn(new, old, true) -- and back again
     end)
   end
 end)

@@ -1,9 +1,21 @@
 #!/bin/bash
 # Builds the Debian package of what is committed in a clean minimal Debian, and lets lintian judge it.
 #   tools/package/deb.sh SUITE OUT [COMMIT VERSION]      COMMIT with this one's debian/, as VERSION
+#   tools/package/deb.sh tarball SUITE                   prints the path of the Debian in which it builds
 # OUT gets crown-lua_…deb, crown-lua-dbgsym_…deb, the source package and lintian's word.
 set -eu
 cd "$(dirname "$0")/../.."
+# What the build needs, and lintian, are in the tarball: so every build begins with the same Debian.
+tarball() {
+    local needs
+    needs=$(sed -n '/^Build-Depends:/,/^[A-Z]/{s/^Build-Depends://;/^[A-Z]/d;s/debhelper-compat[^,]*/debhelper/;s/,/ /g;p}' debian/control)
+    # shellcheck disable=SC2086 # a list of words
+    VARIANT=buildd tools/package/debian.sh tarball "$1" $needs lintian
+}
+if [ "$1" = tarball ]; then
+    tarball "$2"
+    exit
+fi
 suite=$1 out=$2 commit=${3:-HEAD} version=${4:-}
 # Of the same sources, nothing is built again.
 of=$(git rev-parse "$commit:" HEAD:debian HEAD:tools/package/deb.sh | tr '\n' ' ')$version
@@ -11,10 +23,7 @@ if [ "$of" = "$(cat "$out/of" 2>/dev/null)" ]; then
     ls "$out"/*.deb
     exit
 fi
-# What the build needs, and lintian, are in the tarball: so every build begins with the same Debian.
-needs=$(sed -n '/^Build-Depends:/,/^[A-Z]/{s/^Build-Depends://;/^[A-Z]/d;s/debhelper-compat[^,]*/debhelper/;s/,/ /g;p}' debian/control)
-# shellcheck disable=SC2086 # a list of words
-tarball=$(VARIANT=buildd tools/package/debian.sh tarball "$suite" $needs lintian)
+tarball=$(tarball "$suite")
 work=$(mktemp -d /tmp/crown-deb-XXXXXX)
 trap 'rm -rf --one-file-system "$work"' EXIT
 tools/package/debian.sh unpack "$tarball" "$work/root"

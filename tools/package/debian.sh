@@ -1,6 +1,7 @@
 #!/bin/bash
 # A clean minimal Debian, made by mmdebstrap and kept as a tarball: made anew only when its packages change or it is a week old.
 #   tools/package/debian.sh tarball SUITE PACKAGE...     prints the path of the tarball
+#   tools/package/debian.sh serves SUITE                 whether a mirror has it
 #   tools/package/debian.sh unpack TARBALL DIRECTORY     into a directory that is not there yet
 #   tools/package/debian.sh run DIRECTORY COMMAND...     in namespaces of its own, with /proc, /dev and this machine's network
 # As root, from the mirror that this machine's apt uses.
@@ -11,7 +12,15 @@ kept=${CROWN_KEPT:-build/package/debian}
 mirror() {
     # shellcheck disable=SC2016 # apt expands it
     apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-        grep -m1 -E '/debian/?$' || echo http://deb.debian.org/debian
+        sed -n 's|/debian/*$|/debian|p' | head -1 | grep . || echo http://deb.debian.org/debian
+}
+
+serves() {
+    local file result=0
+    file=$(mktemp /tmp/crown-release-XXXXXX)
+    /usr/lib/apt/apt-helper -qq download-file "$(mirror)/dists/$1/InRelease" "$file" >/dev/null 2>&1 || result=1
+    rm -f "$file"
+    return $result
 }
 
 tarball() {

@@ -4,10 +4,13 @@
 set -eu
 cd "$(dirname "$0")/../.."
 suite=${1:-bookworm}
-before=$(tools/package/before.sh)
+tools/package/debian.sh serves "$suite" || { echo "  skipped: Debian's $suite, which the mirror does not have"; exit 0; }
+before=$(tools/package/before.sh "$suite")
 [ -n "$before" ] || { echo "  skipped: an upgrade, since this clone has no history"; before=HEAD; }
 tools/package/deb.sh "$suite" "build/package/$suite" >/dev/null
 tools/package/deb.sh "$suite" "build/package/$suite-before" "$before" '0.0.1~before' >/dev/null
+tools/package/again.sh "$suite" "build/package/$suite"
+echo "  built again, elsewhere and with other settings, it is the same bytes"
 tarball=$(tools/package/debian.sh tarball "$suite" systemd systemd-sysv postgresql procps)
 work=$(mktemp -d /tmp/crown-package-XXXXXX)
 trap 'rm -rf --one-file-system "$work"' EXIT
