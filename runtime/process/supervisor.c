@@ -347,16 +347,29 @@ static void wait_for_events(struct supervisor *supervisor)
         _exit(1); /* our death is the death of all below */
 }
 
+/* Asks the kernel for what there is no supervisor without. Returns what it does not give, for a
+ * reason in errno, or NULL. */
+static const char *ask_kernel(struct supervisor *supervisor)
+{
+    supervisor->signals = signals_open_supervisor();
+    if (supervisor->signals < 0)
+        return "make a signalfd";
+    supervisor->journal = memfd_create("crown-journal", MFD_CLOEXEC);
+    if (supervisor->journal < 0)
+        return "make a memfd";
+    if (keepers_init(&supervisor->keepers) < 0)
+        return "make room for keepers";
+    return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? "become a child subreaper" : NULL;
+}
+
 static int set_up(struct supervisor *supervisor)
 {
     if (fds_open_standard() < 0)
         return -1; /* and nowhere to say so */
     random_token(supervisor->token, TOKEN_DIGITS);
-    supervisor->signals = signals_open_supervisor();
-    supervisor->journal = memfd_create("crown-journal", MFD_CLOEXEC);
-    if (supervisor->signals < 0 || supervisor->journal < 0 ||
-        keepers_init(&supervisor->keepers) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
-        log_error("set up the supervisor: %s", strerror(errno));
+    const char *refused = ask_kernel(supervisor);
+    if (refused != NULL) {
+        log_error("set up the supervisor: %s: %s", refused, strerror(errno));
         return -1;
     }
     title_set("crown-supervise", supervisor->config->title);

@@ -9,10 +9,16 @@ local NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-se
 
 local function shell(text) return { "/bin/bash", "-c", text, "bash", program } end
 
+-- A container without privileges: as nobody outside, as root inside, with processes of its own; its process 1 is a shell.
+local CONTAINER = "setpriv --reuid=65534 --regid=65534 --clear-groups -- unshare --user --map-root-user --pid --mount-proc "
+  .. "--fork --kill-child setpriv --no-new-privs --bounding-set=-all --inh-caps=-all -- "
+
 -- hidepid belongs to a mount of /proc: this one is new, in a namespace of its own.
 local PLACES = {
-  ["without pidfds, namespaces, real-time priority and locked memory, by seccomp"] = { "build/deny_calls", program },
+  ["without pidfds, namespaces, real-time priority and locked memory, by seccomp"] = { "build/deny_calls", "strict", program },
   ["without privileges, real-time priority and locked memory"] = shell('ulimit -r 0 -l 0; exec ' .. NOBODY .. '"$@"'),
+  ["in a container without privileges"] = shell(
+    "trap 'pkill -KILL --parent $container' TERM; " .. CONTAINER .. [[bash -c '"$@" & wait' bash "$@" & container=$!; wait; wait]]),
   ["where /proc hides other users' processes"] = shell(
     [[exec unshare --mount bash -c 'mount -t proc -o hidepid=2 proc /proc && exec ]] .. NOBODY .. [["$@"' bash "$@"]]),
 }
@@ -42,6 +48,16 @@ describe("a leader", function()
     end
   end
 
+  for call, word in pairs { subreaper = "become a child subreaper", signalfd = "make a signalfd", timerfd = "make the event loop",
+    timer = "make a dead%-man timer" } do
+    it("is none where the kernel has no " .. call .. ": the program says so and ends", function()
+      new { oracle = "file" }
+      local refused = cluster:join("one", nil, { "build/deny_calls", call, program })
+      assert.equal(1, refused:wait(30))
+      assert.matches("error .*" .. word .. ": ", refused:output())
+    end)
+  end
+
   it("that may make no namespace is told so when it asks for one", function()
     new { oracle = "file", isolation = "pidns" }
     local leader = cluster:join("one", nil, PLACES["without pidfds, namespaces, real-time priority and locked memory, by seccomp"])
@@ -50,7 +66,7 @@ describe("a leader", function()
 
   it("has what is missing said by --version --verbose", function()
     new { oracle = "file" }
-    local said = assert(crown.exec { "build/deny_calls", program, "--version", "--verbose" }).stdout
+    local said = assert(crown.exec { "build/deny_calls", "strict", program, "--version", "--verbose" }).stdout
     for _, feature in ipairs { "real%-time", "locked memory", "pidfd", "PID namespaces" } do
       assert.matches("\n  " .. feature .. " +no: ", said)
     end
@@ -58,7 +74,7 @@ describe("a leader", function()
 
   it("has what is missing said when it starts, and only that", function()
     new { oracle = "file" }
-    local refused = cluster:join("one", nil, { "build/deny_calls", program })
+    local refused = cluster:join("one", nil, { "build/deny_calls", "strict", program })
     local term = cluster:succeed(0, 30)
     assert.matches("no real%-time: .* no locked memory: .* no pidfd: ", refused:output())
     cluster:join "two":follows(30)
