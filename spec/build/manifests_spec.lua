@@ -1,4 +1,4 @@
--- The manifests for Kubernetes, against the API as its Python client publishes it.
+-- The manifests for Kubernetes, against the API as its Python client publishes it; the Compose file, by docker-compose.
 local crown = require "crown"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
@@ -37,5 +37,26 @@ describe("the manifests for Kubernetes", function()
       asked = asked + 1
     end
     assert.is_true(asked >= 3)
+  end)
+end)
+
+describe("the Compose file", function()
+  local function config(path)
+    return assert(crown.exec({ "docker-compose", "--file", path, "config" }, { timeout = 60 }))
+  end
+
+  it("is what docker-compose takes, and has three candidates with a store", function()
+    local result = config "tools/container/compose.yml"
+    assert.equal(0, result.code, result.stderr)
+    assert.matches("replicas: 3\n", result.stdout)
+    assert.matches("CROWN_ORACLE: postgres://", result.stdout)
+  end)
+
+  it("is refused with a field that there is not", function()
+    local text, count = read_file("tools/container/compose.yml"):gsub("stop_grace_period:", "stop_grace_time:")
+    assert.equal(1, count)
+    local result = config(write_file(tempdir() .. "/compose.yml", text))
+    assert.not_equal(0, result.code)
+    assert.matches("stop_grace_time", result.stderr)
   end)
 end)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# arm64: cross-compiled in a clean Debian, the C units of what decides and the virtual clusters run by qemu.
+# arm64: cross-compiled in a clean Debian; C units and virtual clusters run by qemu.
 set -eu
 cd "$(dirname "$0")/../.."
 tarball=$(ARCHITECTURES=amd64,arm64 VARIANT=essential tools/package/debian.sh tarball bookworm make luajit gcc-aarch64-linux-gnu \
@@ -10,14 +10,14 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 tools/package/debian.sh unpack "$tarball" "$work/root"
 mkdir -p "$work/root/build"
 git archive HEAD | tar -x -C "$work/root/build"
-echo "  skipped: the program itself on arm64, since qemu knows neither subreapers nor timers that kill"
+echo "  skipped: on arm64 the program itself and the C units with a whole supervisor, since qemu lets nobody become a subreaper"
 # shellcheck disable=SC2016 # expanded in there
 tools/package/debian.sh run "$work/root" bash -euc '
     cd /build
-    units=$(ls spec/c/{base,election}/*_test.c | sed "s|^|build/|; s|\.c$||")
+    units=$(grep -L "\"stage.h\"\|SUBREAPER" spec/c/*/*_test.c | sed "s|^|build/|; s|\.c$||")
     make -j"$(nproc)" CC=aarch64-linux-gnu-gcc CFLAGS=-O1 INSTALL_PACKAGES=true crown-lua build/simulate $units >log 2>&1 || { tail -30 log; exit 1; }
     for unit in $units; do
         qemu-aarch64-static "$unit" >log 2>&1 || { tail -30 log; exit 1; }
     done
-    echo "  $(wc -w <<<"$units") C units pass on arm64"
+    echo "  $(wc -w <<<"$units") of $(ls spec/c/*/*_test.c | wc -l) C units pass on arm64"
     qemu-aarch64-static build/simulate --seeds 100 | tail -1 | sed "s/^/  on arm64, /"'
