@@ -25,6 +25,13 @@ const char *candidate_oracle(const struct candidate *candidate)
     return candidate->oracle;
 }
 
+/* Whoever led before the store fell silent is not known to lead when the lease has run out. */
+static bool leader_is_outdated(const struct candidate *candidate)
+{
+    return candidate->failing_since_ns != TIME_NEVER &&
+           candidate->leader_expires_ns <= loop_now(candidate->env->loop);
+}
+
 void candidate_status(const struct candidate *candidate, struct candidate_status *status)
 {
     status->view = election_look(&candidate->election);
@@ -32,6 +39,10 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
     status->leader = holding ? candidate_node(candidate) : candidate->leader;
     status->leader_epoch = holding ? status->view.epoch : candidate->leader_epoch;
     status->expires_at_ns = holding ? status->view.deadline_ns : candidate->leader_expires_ns;
+    if (!holding && leader_is_outdated(candidate)) {
+        status->leader = NULL;
+        status->expires_at_ns = TIME_NEVER;
+    }
     const struct workload *workload =
         candidate->workload != NULL ? candidate->workload : candidate->standing;
     status->child_pid = workload != NULL ? workload->child.pid : 0;

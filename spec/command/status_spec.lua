@@ -130,7 +130,7 @@ describe("on this host", function()
       eventually(function() return manager:output():find(text, 1, true) end)
     end
     local environment = io.open(("/proc/%d/environ"):format(one:pids("child")[1])):read "*a"
-    assert.is_nil(environment:find "NOTIFY_SOCKET")
+    assert.is_nil(environment:find(path, 1, true)) -- it has one of ours: see notify_spec.lua
     one:signal "TERM"
     eventually(function() return manager:output():find "STOPPING=1" end)
   end)
@@ -165,6 +165,28 @@ describe("on this host", function()
     terminal:shows "1 election, 0 led here"
     terminal:shows "1 whose store gives no answer"
     terminal:shows "no answer"
+  end)
+
+  it("status names no leader whose lease has run out since the store gave its last answer", function()
+    local server = Redis.start()
+    finally(function() server:destroy() end)
+    local function candidate(node)
+      local one = Candidate.start { args = { "run", "--quiet", "--oracle", server.quick .. "&ttl=3", "x", "sleep", "60" }, node = node,
+        log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
+      started[#started + 1] = one
+      return one
+    end
+    local function row(leader, rest)
+      eventually(function() return call("status", "--sort", "phase").stdout:find("x%s+following%s+" .. leader .. "%s+%d+%s+" .. rest) end)
+    end
+    local leader = candidate "one"
+    eventually(function() return #leader:pids "child" == 1 end)
+    candidate "two"
+    row("one", "[%d.]+ s")
+    server:freeze()
+    row("%? no answer", "%-")
+    server:thaw()
+    row("%w+", "[%d.]+ s")
   end)
 
   it("every command has a manual page of what --help says", function()
