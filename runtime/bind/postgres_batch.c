@@ -85,6 +85,14 @@ static int batch_call(lua_State *L)
     return task_wait(L, &call->op, TIME_NEVER, push_part);
 }
 
+/* batch:prepare(on) */
+static int batch_prepare(lua_State *L)
+{
+    struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
+    postgres_batch_prepare(batch->batch, lua_toboolean(L, 2));
+    return 0;
+}
+
 static int batch_gc(lua_State *L)
 {
     struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
@@ -95,6 +103,7 @@ static int batch_gc(lua_State *L)
 
 void pg_batch_make_types(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"call", batch_call}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"call", batch_call}, {"prepare", batch_prepare}, {NULL, NULL}};
     bind_make_type(L, BATCH_TYPE, methods, batch_gc);
 }

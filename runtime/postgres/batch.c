@@ -28,6 +28,7 @@ struct postgres_batch {
     struct loop *loop;
     char *sql;
     int columns;
+    bool prepared;
     struct list waiting; /* calls, in the order in which they came */
     int waiting_count;
     bool is_due; /* all that waits goes out as soon as there is room */
@@ -216,6 +217,8 @@ static void send(struct postgres_batch *batch)
     group->request->op.wake = answered;
     group->request->op.waiter = group;
     group->request->timeout_ns = timeout_ns;
+    group->request->brief = true;
+    group->request->repeated = batch->prepared;
     postgres_client_send(batch->client, group->request);
 }
 
@@ -354,6 +357,11 @@ struct postgres_batch *postgres_batch_new(struct postgres_client *client, const 
     list_init(&batch->waiting);
     list_init(&batch->sent);
     return batch;
+}
+
+void postgres_batch_prepare(struct postgres_batch *batch, bool on)
+{
+    batch->prepared = on;
 }
 
 static void abandon(struct postgres_group *group, const struct crown_error *err)

@@ -42,6 +42,9 @@ struct postgres_call {
  */
 struct postgres_batch *postgres_batch_new(struct postgres_client *client, const char *sql,
                                           int columns);
+/** Whether the server is to keep the statement, parsed and planned, for as long as the connection
+ * lasts. Behind a pooler, which lends connections out, it must not: so this is off at first. */
+void postgres_batch_prepare(struct postgres_batch *batch, bool on);
 /** Calls under way fail with ERROR_CLOSED. NULL is fine. */
 void postgres_batch_free(struct postgres_batch *batch);
 

@@ -41,7 +41,9 @@
     X(PQresStatus)                                                                                 \
     X(PQresultErrorField)                                                                          \
     X(PQresultStatus)                                                                              \
+    X(PQsendPrepare)                                                                               \
     X(PQsendQueryParams)                                                                           \
+    X(PQsendQueryPrepared)                                                                         \
     X(PQsetNoticeProcessor)                                                                        \
     X(PQsetSingleRowMode)                                                                          \
     X(PQsetnonblocking)                                                                            \

@@ -25,6 +25,11 @@ struct postgres_request {
     /* Fails unless the connection is still the one that postgres_client_generation named; 0: any.
      */
     uint64_t generation;
+    /* Its answer has few rows: they are taken all at once. */
+    bool brief;
+    /* The same text will be sent again and again: on a connection to the server itself it is parsed
+     * and planned once. */
+    bool repeated;
     struct pg_result *result;
     uint64_t generation_used;
     struct crown_error error;

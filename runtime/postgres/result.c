@@ -80,35 +80,35 @@ fail:
 }
 
 /* @return 0, or -1 when memory is out. */
-static int add_value(struct pg_result *result, const PGresult *part, int column)
+static int add_value(struct pg_result *result, const PGresult *part, int row, int column)
 {
     struct value value = {.at = (uint32_t)result->texts.size, .size = NO_VALUE};
-    if (!libpq.PQgetisnull(part, 0, column)) {
-        value.size = (uint32_t)libpq.PQgetlength(part, 0, column);
-        if (buffer_append(&result->texts, libpq.PQgetvalue(part, 0, column),
+    if (!libpq.PQgetisnull(part, row, column)) {
+        value.size = (uint32_t)libpq.PQgetlength(part, row, column);
+        if (buffer_append(&result->texts, libpq.PQgetvalue(part, row, column),
                           (size_t)value.size + 1) < 0)
             return -1;
     }
     return buffer_append(&result->values, (const char *)&value, sizeof(value));
 }
 
-static size_t cost_of(const struct pg_result *result, const PGresult *part)
+static size_t cost_of(const struct pg_result *result, const PGresult *part, int row)
 {
     size_t cost = ROW_COST;
     for (int i = 0; i < result->column_count; i++)
-        cost += VALUE_COST + (size_t)libpq.PQgetlength(part, 0, i);
+        cost += VALUE_COST + (size_t)libpq.PQgetlength(part, row, i);
     return cost;
 }
 
-static int add_row(struct pg_result *result, const PGresult *part, struct crown_error *err)
+static int add_row(struct pg_result *result, const PGresult *part, int row, struct crown_error *err)
 {
-    result->cost += cost_of(result, part);
+    result->cost += cost_of(result, part, row);
     if (result->cost > POSTGRES_RESULT_MOST)
         return error_set(err, ERROR_PROTOCOL,
                          "a result of more than %zu MiB: the connection was closed; use LIMIT",
                          POSTGRES_RESULT_MOST >> 20);
     for (int i = 0; i < result->column_count; i++)
-        if (add_value(result, part, i) < 0)
+        if (add_value(result, part, row, i) < 0)
             return error_set(err, ERROR_MEMORY, "postgres: out of memory");
     result->rows++;
     return 0;
@@ -118,10 +118,12 @@ int postgres_result_add(struct pg_result **result, const PGresult *part, struct 
 {
     if (*result == NULL && (*result = result_new(part)) == NULL)
         return error_set(err, ERROR_MEMORY, "postgres: out of memory");
-    if (libpq.PQntuples(part) > 0 && add_row(*result, part, err) < 0) {
-        postgres_result_free(*result);
-        *result = NULL;
-        return -1;
+    for (int row = 0; row < libpq.PQntuples(part); row++) {
+        if (add_row(*result, part, row, err) < 0) {
+            postgres_result_free(*result);
+            *result = NULL;
+            return -1;
+        }
     }
     const char *touched = libpq.PQcmdTuples((PGresult *)(uintptr_t)part); /* which only reads it */
     (*result)->touched = strtoll(touched, NULL, 10); /* the last part says it */

@@ -21,7 +21,7 @@ enum postgres_type { POSTGRES_TEXT, POSTGRES_BOOLEAN, POSTGRES_NUMBER, POSTGRES_
 /**
  * Adds what libpq brought.
  * @param result NULL for the first part; NULL afterwards when memory is out or it was too much.
- * @param part of one row, or the end of them, or the answer to a statement without rows.
+ * @param part rows, or the end of them, or the answer to a statement without rows.
  * @return 0; -1 with `err`, ERROR_PROTOCOL where it is more than POSTGRES_RESULT_MOST.
  */
 int postgres_result_add(struct pg_result **result, const PGresult *part, struct crown_error *err);

@@ -1,5 +1,6 @@
 #include "postgres/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,13 @@ struct postgres_slot {
     struct postgres_request *request; /* NULL: abandoned */
     struct loop_deadline deadline;
     int64_t timeout_ns;
+    bool prepares; /* the answer to the preparation comes first */
+    bool brief;
+    bool prepared; /* by its statement's name */
 };
+
+/* Statements that the server keeps, by their texts; the name is made of the place. */
+#define KEPT_MOST 16
 
 struct postgres_session {
     struct loop *loop;
@@ -32,7 +39,16 @@ struct postgres_session {
     struct crown_error error; /* why it is closed */
     struct loop_job closing;  /* the owner hears of it from the run queue */
     bool closed;
+    char *kept[KEPT_MOST];
+    int kept_count;
+    bool keeps_none; /* one that was prepared has failed: perhaps somebody else manages them */
 };
+
+static void forget_kept(struct postgres_session *session)
+{
+    while (session->kept_count > 0)
+        free(session->kept[--session->kept_count]);
+}
 
 static void slot_free(struct postgres_slot *slot)
 {
@@ -103,6 +119,12 @@ static int take_part(struct postgres_slot *slot, const PGresult *part, struct cr
 {
     struct postgres_request *request = slot->request;
     ExecStatusType status = libpq.PQresultStatus(part);
+    if (status == PGRES_FATAL_ERROR && slot->prepared)
+        slot->session->keeps_none = true;
+    if (slot->prepares && status == PGRES_COMMAND_OK) {
+        slot->prepares = false;
+        return 0;
+    }
     if (request == NULL || request->error.code != ERROR_NONE)
         return 0;
     if (status == PGRES_SINGLE_TUPLE || status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
@@ -119,6 +141,9 @@ static int take_part(struct postgres_slot *slot, const PGresult *part, struct cr
  * statement, before the first word of its answer is read. */
 static void rows_one_by_one(struct postgres_session *session)
 {
+    const struct postgres_slot *next = (struct postgres_slot *)list_first(&session->slots);
+    if (next == NULL || next->brief)
+        return;
     (void)libpq.PQsetSingleRowMode(session->conn); /* fails where no answer is to be read now */
 }
 
@@ -253,6 +278,42 @@ static void overdue(struct loop_deadline *deadline)
         postgres_request_fail(request, &err);
 }
 
+/* @return the place of the statement among those that the server keeps, or -1. @param is_new
+ * whether the server has to be told of it first. */
+static int keep(struct postgres_session *session, const struct postgres_request *request,
+                bool *is_new)
+{
+    *is_new = false;
+    if (!request->repeated || session->keeps_none)
+        return -1;
+    for (int i = 0; i < session->kept_count; i++)
+        if (strcmp(session->kept[i], request->sql) == 0)
+            return i;
+    char *copy = session->kept_count < KEPT_MOST ? strdup(request->sql) : NULL;
+    if (copy == NULL)
+        return -1;
+    session->kept[session->kept_count] = copy;
+    *is_new = true;
+    return session->kept_count++;
+}
+
+static bool ask(struct postgres_session *session, struct postgres_slot *slot,
+                const struct postgres_request *request)
+{
+    const char *const *values = (const char *const *)request->values;
+    char name[32];
+    int place = keep(session, request, &slot->prepares);
+    slot->prepared = place >= 0;
+    if (!slot->prepared)
+        return libpq.PQsendQueryParams(session->conn, request->sql, request->value_count, NULL,
+                                       values, NULL, NULL, 0) == 1;
+    (void)snprintf(name, sizeof(name), "crown_%d", place);
+    return (!slot->prepares ||
+            libpq.PQsendPrepare(session->conn, name, request->sql, 0, NULL) == 1) &&
+           libpq.PQsendQueryPrepared(session->conn, name, request->value_count, values, NULL, NULL,
+                                     0) == 1;
+}
+
 void postgres_session_send(struct postgres_session *session, struct postgres_request *request)
 {
     struct postgres_slot *slot = session->closed ? NULL : calloc(1, sizeof(*slot));
@@ -266,14 +327,13 @@ void postgres_session_send(struct postgres_session *session, struct postgres_req
     *slot = (struct postgres_slot){.session = session,
                                    .request = request,
                                    .deadline = {.fire = overdue},
-                                   .timeout_ns = request->timeout_ns};
+                                   .timeout_ns = request->timeout_ns,
+                                   .brief = request->brief};
     list_append(&session->slots, &slot->link);
     request->slot = slot;
     loop_at(session->loop, &slot->deadline,
             clock_add_ns(loop_now(session->loop), request->timeout_ns));
-    if (libpq.PQsendQueryParams(session->conn, request->sql, request->value_count, NULL,
-                                (const char *const *)request->values, NULL, NULL, 0) != 1 ||
-        libpq.PQpipelineSync(session->conn) != 1) {
+    if (!ask(session, slot, request) || libpq.PQpipelineSync(session->conn) != 1) {
         break_off_libpq(session);
         return;
     }
@@ -317,6 +377,7 @@ void postgres_session_free(struct postgres_session *session)
     (void)error_set(&err, ERROR_CLOSED, "closed");
     break_off(session, &err);
     loop_unpost(session->loop, &session->closing);
+    forget_kept(session);
     free(session);
 }
 

@@ -112,6 +112,19 @@ describe("crown.postgres", function()
       assert.same({ 1, 1, 3, 3, 3 }, told)
     end)
 
+    it("and lets the server keep the statement, where it is asked to, until that fails", function()
+      local batch = client.bare:batch("SELECT place, (SELECT count(*)::int FROM pg_prepared_statements) "
+        .. "FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place)", 1)
+      local function kept() return (select(2, batch:call(0, 20, "a"))) end
+      assert.equal(0, kept())
+      batch:prepare(true)
+      assert.equal(1, kept())
+      assert.equal(1, kept())
+      assert(client:query "DEALLOCATE ALL") -- as a pooler may do
+      assert.is_truthy(tostring(kept()):find "prepared statement .* does not exist")
+      assert.equal(0, kept())
+    end)
+
     it("and never sends what is given up before its turn", function()
       local told = held_up({ "a", "b", "c", "d" }, function(tasks) tasks[3]:cancel() end)
       eventually(function() return told[4] end, 20)

@@ -15,7 +15,7 @@ Leases.__index = Leases
 Leases.CHANNEL = "crown_lease_v1"
 
 -- Seconds that a call waits for company. A claim is in a hurry; a refresh has time, the more the longer the lease.
-local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05
+local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 
 -- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are.
 local INPUT = [[
@@ -98,7 +98,9 @@ local function set_up(self, bare, generation)
       { error = "the server runs with fsync = off: after a crash it may have forgotten a lease" })
   end
   self.stored = self.longest
-  self:listen(state.pid ~= bare:server_pid())
+  local pooled = state.pid ~= bare:server_pid()
+  for _, batch in ipairs { self.claims, self.refreshes, self.releases } do batch:prepare(not pooled) end
+  self:listen(pooled)
   return true
 end
 
