@@ -116,7 +116,7 @@ local function look(self)
   end
   local put = { request_put = { key = place.encoded, value = base64.encode(self.node), lease = place.lease, prev_kv = true } }
   local function wanted() -- else it is not even put
-    place.written = not place.left
+    place.written = not place.left and not place.gone
     return place.written
   end
   local answers, header, code = self.session.batch:ask({ put, first(self) }, wanted)

@@ -44,8 +44,12 @@ local CORRECT = {
   list = [[function M.list() local found = {}
     for name, l in pairs(leases) do found[#found + 1] = { name = name, node = l.node, epoch = l.epoch } end return found end]],
   timing = "function M.timing() return 1, 0.3 end",
-  evict = [[function M.evict(_, name) local l = leases[name] local found = { node = l.node, epoch = l.epoch }
-    l.send "go" require("crown.testing").eventually(function() return not l.token end) return found end]],
+  evict = [[function M.evict(opts, name) local l = leases[name]
+    if not l or not l.token then return nil, "nobody leads", "no_leader" end
+    local found = { node = l.node, epoch = l.epoch } l.send "go"
+    local last = crown.now() + (opts.wait or 5)
+    while l.token do if crown.now() > last then return nil, "it is still there" end crown.sleep(0.01) end
+    return found end]],
   handle_info = "function M:handle_info(message) if message == 'go' then return false, { evicted = true } end end",
 }
 local ORDER = { "claim", "refresh", "abdicate", "list", "timing", "evict", "handle_info" }
@@ -70,6 +74,12 @@ BROKEN["gives an epoch twice"] = correct_but("claim", "l.epoch + 1, l.epoch + 1"
 BROKEN["lists a leader who has released"] = correct_but("abdicate", "l.token, l.node = nil, nil", "l.token = nil")
 BROKEN["tells another timing than it grants"] = correct_but("timing", "return 1", "return 2")
 BROKEN["does not say that it was asked to go"] = correct_but("handle_info", "evicted = true", "expires_in = 1")
+BROKEN["does not wait until who is evicted has gone"] = correct_but("evict", "while l.token do", "while false do")
+BROKEN["takes the lease of who is evicted away"] = correct_but("evict", 'l.send "go"', 'l.send "go" l.token = nil crown.sleep(1)')
+BROKEN["says that who does not go has gone"] = correct_but("evict", [[nil, "it is still there"]], "found")
+BROKEN["tells another epoch of who was evicted"] = correct_but("evict", "epoch = l.epoch }", "epoch = l.epoch + 1 }")
+BROKEN["evicts nobody without saying so"] = correct_but("evict", '"nobody leads", "no_leader"', '"nobody leads"')
+BROKEN["stumbles over an eviction"] = correct_but("evict", "local found =", "local found = nil + ")
 BROKEN["takes an outage for a loss"] = correct_but("refresh", [[nil, "no answer"]], "false")
 
 -- The case that finds it, for those that are a word away from a correct one.
@@ -82,10 +92,17 @@ local FAILS = {
   ["lists a leader who has released"] = "nobody after a release",
   ["tells another timing than it grants"] = "the timing that it grants",
   ["does not say that it was asked to go"] = "asks the leader to go, and waits until it has gone",
+  ["does not wait until who is evicted has gone"] = "evict returned while the leader was still there",
+  ["takes the lease of who is evicted away"] = "a leader that was evicted and is still there",
+  ["says that who does not go has gone"] = "a leader that does not go",
+  ["tells another epoch of who was evicted"] = "asks the leader to go, and waits until it has gone",
+  ["evicts nobody without saying so"] = "says that nobody leads where",
+  ["stumbles over an eviction"] = "evict raised",
   ["takes an outage for a loss"] = "knows nothing while",
 }
 
 local SPEC = [[
+local crown = require "crown"
 local leases, silent = {}, false
 local M = {}
 M.__index = M

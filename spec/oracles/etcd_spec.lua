@@ -341,6 +341,32 @@ describe("the oracle on etcd", function()
     assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. serial .. "/", "--keys-only"))
   end)
 
+  -- As after a freeze of the server that was longer than the TTL: thousands may come with the lease of before.
+  it("asks for all together, not one by one, when the lease that they share has ended", function()
+    local token, many, ended, transactions = "shared-" .. serial, 50, 0, 0
+    local first = candidate("first", { token = token, name = "first-" .. serial })
+    assert.equal("granted", first:claim()[1])
+    local session = first.state.session
+    local ask = session.client.ask
+    session.client.ask = function(self, path, body)
+      if path == "/v3/kv/txn" then transactions = transactions + 1 end
+      return ask(self, path, body)
+    end
+    assert(session.client:ask("/v3/lease/revoke", { ID = session.lease }))
+    local all = {}
+    for i = 1, many do
+      all[i] = candidate("one", { token = token, name = ("many-%d-%d"):format(serial, i) })
+      crown.spawn(function()
+        all[i]:claim()
+        ended = ended + 1
+      end)
+    end
+    eventually(function() return ended == many end, 20)
+    session.client.ask = nil
+    assert(transactions < many / 2, transactions .. " transactions")
+    for i = 1, many do all[i]:win() end
+  end)
+
   it("asks the next endpoint in time when the first one freezes, and stays with that", function()
     local proxy = Proxy.start(server.port)
     local one = candidate("one", { url = ("etcd://127.0.0.1:%d,%s"):format(proxy.port, server.endpoint), ttl = 10 })

@@ -7,6 +7,7 @@ local Batch = {}
 Batch.__index = Batch
 
 local WINDOW = 0.002 -- seconds that a question waits for company
+local LEASE_ENDED = "requested lease not found" -- and all that a session puts bears its one lease
 local MOST = 60 -- of them in one transaction, of two operations at most: etcd takes 128
 
 -- Each has as many answers as it has operations, in their order.
@@ -27,7 +28,8 @@ local function ask(client, asked)
   end
   local answer, problem, code = client:ask("/v3/kv/txn", { success = ops })
   if answer then return settle(answer, asked) end
-  if code == "store" and #asked > 1 then -- what is refused to one of them is refused to all
+  -- What is refused to one of them is refused to all; only where its lease has ended it would be refused to each alone, too.
+  if code == "store" and #asked > 1 and not problem:find(LEASE_ENDED, 1, true) then
     for _, one in ipairs(asked) do ask(client, { one }) end
     return
   end

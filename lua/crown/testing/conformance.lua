@@ -11,6 +11,8 @@ local function busted_function(name)
   return require("busted")[name] or _G[name]
 end
 
+local EVICT_WAITS = 0.3 -- seconds
+
 local serial = 0
 
 -- A candidate: the oracle's state with a token of its own, and verdicts in place of raw returns.
@@ -226,6 +228,13 @@ local function listed(suite, election)
   end
 end
 
+-- An error in it would else be one of a task that nobody looks at.
+local function evict(suite, opts, election)
+  local fine, found, problem, code = pcall(suite.module.evict, opts, election)
+  if not fine then return nil, "evict raised: " .. tostring(found) end
+  return found, problem, code
+end
+
 local function tools(suite, it, assert)
   if suite.module.timing then
     it("tells the timing that it grants", function()
@@ -252,18 +261,45 @@ local function tools(suite, it, assert)
 
   if suite.module.evict and suite.evicts ~= false then
     it("asks the leader to go, and waits until it has gone", function()
-      local one, _, election = pair(suite)
+      local one, two, election = pair(suite)
       local epoch, evicted, problem = one:win()[4], nil, nil
       local opts = options_of(suite)
       opts.wait = 5
-      core.spawn(function() evicted, problem = suite.module.evict(opts, election) end)
+      core.spawn(function() evicted, problem = evict(suite, opts, election) end)
       eventually(function()
         local message = table.remove(one.messages, 1)
-        return message and one:call("handle_info", message)[1] == "evicted"
+        return problem or message and one:call("handle_info", message)[1] == "evicted"
       end)
+      core.sleep(EVICT_WAITS)
+      assert(evicted == nil and problem == nil,
+        problem or "evict returned while the leader was still there")
+      assert.are_not.equal("granted", two:claim()[1], "the lease of a leader that was evicted and is still there")
       one:abdicate()
-      eventually(function() return evicted or problem end, 10)
+      eventually(function() return evicted ~= nil or problem ~= nil end, 10)
       assert.same({ node = "one", epoch = epoch }, evicted, problem)
+      assert.equal("granted", two:claim()[1])
+      two:abdicate()
+    end)
+
+    it("tells of a leader that does not go, after as long as it was told to wait", function()
+      local one, _, election = pair(suite)
+      one:win()
+      local opts = options_of(suite)
+      opts.wait = EVICT_WAITS
+      local evicted, problem = evict(suite, opts, election)
+      assert.is_nil(evicted)
+      assert.equal("string", type(problem))
+      one:abdicate()
+    end)
+
+    it("says that nobody leads where there is nobody to evict", function()
+      local one, _, election = pair(suite)
+      for _ = 1, 2 do -- never led, and led no more
+        local evicted, problem, code = evict(suite, options_of(suite), election)
+        assert.same({ "nil", "string", "no_leader" }, { type(evicted), type(problem), code })
+        one:win()
+        one:abdicate()
+      end
     end)
   end
 end
