@@ -51,7 +51,11 @@ static bool is_deadly(pid_t pid, int signal)
 
 static const char *name_of(int signal)
 {
-    return signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
+    static const char *const names[] = {
+        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT", [SIGKILL] = "SIGKILL",
+        [SIGUSR1] = "SIGUSR1", [SIGUSR2] = "SIGUSR2", [SIGTERM] = "SIGTERM"};
+    bool known = signal >= 0 && (size_t)signal < sizeof(names) / sizeof(names[0]);
+    return known && names[signal] != NULL ? names[signal] : "its stop signal";
 }
 
 static void give_up(struct workload *workload)
@@ -60,6 +64,12 @@ static void give_up(struct workload *workload)
         log_warn("%s: the command has no handler for %s, which would end it: not sent",
                  workload->candidate->name, name_of(workload->signal));
     workload->signal = 0;
+}
+
+void signal_mode_sent(const struct workload *workload, int signal)
+{
+    log_info("%s: sent %s to %d", workload->candidate->name, name_of(signal),
+             (int)workload->child.pid);
 }
 
 static void look(struct loop_deadline *timer)
@@ -74,8 +84,7 @@ static void look(struct loop_deadline *timer)
     }
     if (!is_deadly(workload->child.pid, workload->signal)) {
         child_signal(&workload->child, workload->signal);
-        log_info("%s: sent %s to %d", workload->candidate->name, name_of(workload->signal),
-                 (int)workload->child.pid);
+        signal_mode_sent(workload, workload->signal);
         workload->signal = 0;
     } else if (loop_now(loop) >= workload->signal_until_ns) {
         give_up(workload);

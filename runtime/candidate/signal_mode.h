@@ -16,6 +16,9 @@ struct workload;
  * none. A later signal takes the place of one that still waits. */
 void signal_mode_tell(struct workload *workload, int signal);
 
+/** Says in the log which signal the command was sent. */
+void signal_mode_sent(const struct workload *workload, int signal);
+
 /** A new term: the command that lives on from an earlier one, if there is one, becomes this
  * term's. */
 bool signal_mode_take_up(struct candidate *candidate);

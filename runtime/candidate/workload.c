@@ -159,6 +159,9 @@ static void workload_event(struct child *child, const struct wire_message *messa
         if (!workload->stop_requested)
             emit_exit(workload, TELEMETRY_CHILD_EXITED);
         break;
+    case WIRE_SIGNALLED:
+        signal_mode_sent(workload, message->signal);
+        break;
     case WIRE_KILLED:
         workload->killed = true;
         emit(workload, TELEMETRY_CHILD_KILLED, fields, 0);

@@ -126,8 +126,10 @@ static void signal_child(struct keeper *keeper, int signal, bool group)
 /* A stopped child acts on nothing but SIGCONT and SIGKILL: signal(7). */
 static void signal_stop(struct keeper *keeper, int signal)
 {
+    const struct wire_message signalled = {.type = WIRE_SIGNALLED, .signal = signal};
     signal_child(keeper, signal, true);
     signal_child(keeper, SIGCONT, true);
+    report(keeper, &signalled);
 }
 
 static void begin_stop(struct keeper *keeper)

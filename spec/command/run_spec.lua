@@ -76,11 +76,13 @@ describe("crown-lua run", function()
     end)
 
     it("goes on to SIGTERM a second later, and to SIGKILL of the whole tree at the end", function()
-      local one = start("one", "--terminate", "x", "bash", "-c",
+      local one = start("one", "--log-level", "info", "--terminate", "x", "bash", "-c",
         "trap 'echo int at $SECONDS' INT; trap 'echo term at $SECONDS' TERM; " .. NAP .. " & echo up; while true; do sleep 0.05; done")
       says(one, "up")
+      local pid = one:pids("child")[1]
       one:signal "TERM"
       assert.equal(137, one:wait(15))
+      assert.matches(("sent SIGINT to %s\n.*sent SIGTERM to %s\n.*child.killed [^\n]*pid=%s"):format(pid, pid, pid), one:output())
       assert.matches("int at %d+.*term at %d+", one:output())
       assert.equal(0, #one:pids "child")
       assert.equal("", require("crown").exec({ "pgrep", "-f", "^" .. NAP .. "$" }).stdout)
