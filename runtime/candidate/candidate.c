@@ -154,9 +154,9 @@ static void end(struct candidate *candidate)
     candidate->ended = true;
     loop_at_cancel(candidate->env->loop, &candidate->timer);
     term_forget(candidate);
+    oracle_call_drop(candidate);
     scope_free(candidate->scope);
     candidate->scope = NULL;
-    candidate->call = NULL;
     lua_State *L = lua_vm_state(candidate->env->lua);
     mailbox_clear(&candidate->mailbox, L);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_TERMINATING,

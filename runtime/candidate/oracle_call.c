@@ -94,6 +94,21 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         outage_over(candidate);
 }
 
+/* A refresh takes several turns of the loop, and a lease may run out meanwhile. */
+static void begin_call(struct candidate *candidate, struct task *call)
+{
+    candidate->call = call;
+    if (call != NULL && candidate->call_kind == CALL_REFRESH)
+        loop_urgent_begin(candidate->env->loop);
+}
+
+static void end_call(struct candidate *candidate)
+{
+    candidate->call = NULL;
+    if (candidate->call_kind == CALL_REFRESH)
+        loop_urgent_end(candidate->env->loop);
+}
+
 static void call_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
     struct candidate *candidate = context;
@@ -101,7 +116,7 @@ static void call_done(struct task *task, enum task_outcome outcome, int nresults
                                    .attempt = candidate->call_attempt};
     lua_State *L = task_state(task);
     enum candidate_call kind = candidate->call_kind;
-    candidate->call = NULL;
+    end_call(candidate);
     latency_note(telemetry_latency(candidate->env->telemetry), function_names[kind],
                  loop_now(candidate->env->loop) - candidate->call_began_ns);
     if (outcome == TASK_FAILED)
@@ -145,7 +160,7 @@ void oracle_call(struct candidate *candidate, const struct election_action *acti
     candidate->call_attempt = action->attempt;
     candidate->call_began_ns = loop_now(candidate->env->loop);
     candidate->call_until_ns = action->until_ns;
-    candidate->call = perform_spawn(candidate, more, candidate->scope, call_done);
+    begin_call(candidate, perform_spawn(candidate, more, candidate->scope, call_done));
     if (candidate->call == NULL) {
         const struct election_event event = {.type = kind == CALL_ABDICATE ? ELECTION_EVENT_RELEASED
                                                                            : ELECTION_EVENT_UNKNOWN,
@@ -162,6 +177,13 @@ void oracle_call_cancel(struct candidate *candidate)
         candidate->call_until_ns) /* else it is the user who stops us */
         outage_report(candidate, function_names[candidate->call_kind],
                       "no answer in the time allowed");
+    oracle_call_drop(candidate);
+}
+
+void oracle_call_drop(struct candidate *candidate)
+{
+    if (candidate->call == NULL)
+        return;
     task_drop(candidate->call);
-    candidate->call = NULL;
+    end_call(candidate);
 }

@@ -13,5 +13,7 @@ struct candidate;
 void oracle_call(struct candidate *candidate, const struct election_action *action);
 /** Drops the call under way, and tells so where its time was up. */
 void oracle_call_cancel(struct candidate *candidate);
+/** Drops the call under way, if there is one, without a word. */
+void oracle_call_drop(struct candidate *candidate);
 
 #endif

@@ -1,5 +1,6 @@
 #include "loop/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ev.h>
 #include <stdlib.h>
@@ -10,12 +11,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "loop/held.h"
-
-/* Jobs posted by jobs run in the same turn, but only so many, and so long: IO must get its turn as
- * well. */
-#define JOBS_A_TURN 4096u
-#define JOBS_A_TURN_NS (50 * NS_PER_MS)
-#define PATIENT_A_TURN_NS (5 * NS_PER_MS)
+#include "loop/run_queue.h"
 
 /* Where thousands of deadlines wait, those that fall together within a few ms share a wake-up. What
  * must be on time to the millisecond is in the keepers, not here. */
@@ -31,12 +27,9 @@ struct loop {
     ev_idle idle;      /* keeps the loop from sleeping while jobs wait */
     int timer;
     struct heap deadlines;
-    struct list jobs;
-    struct list deferred; /* jobs for the next turn */
-    struct list patient;  /* jobs of this turn that were deferred */
-    int64_t armed_ns;     /* what the timerfd is set to */
+    struct run_queue queue;
+    int64_t armed_ns; /* what the timerfd is set to */
     bool virtual;
-    bool stopped;
     int64_t virtual_ns;
     int64_t ahead_ns; /* how far a frozen clock had been moved on when it was let go: time never
                          goes back */
@@ -105,48 +98,6 @@ static void fire_due(struct loop *loop)
     }
 }
 
-static bool drain_jobs(struct loop *loop)
-{
-    bool any = false;
-    const int64_t until_ns = clock_coarse_ns() + JOBS_A_TURN_NS;
-    for (unsigned i = 0; i < JOBS_A_TURN && !loop->stopped && clock_coarse_ns() < until_ns; i++) {
-        struct list_node *node = list_first(&loop->jobs);
-        if (node == NULL)
-            break;
-        struct loop_job *job = container_of(node, struct loop_job, link);
-        loop_unpost(loop, job);
-        job->run(job);
-        loop_progress(loop);
-        any = true;
-    }
-    return any;
-}
-
-/* What gave up its turn comes after IO and deadlines, and after the jobs that those have queued: a
- * refresh must not wait for tasks that compute. At least one a turn, and of those that take a slice
- * each no more. */
-static void drain_patient(struct loop *loop)
-{
-    const int64_t until_ns = clock_coarse_ns() + PATIENT_A_TURN_NS;
-    struct list_node *node;
-    while ((node = list_first(&loop->patient)) != NULL) {
-        list_remove(node);
-        list_append(&loop->jobs, node);
-        (void)drain_jobs(loop);
-        if (clock_coarse_ns() >= until_ns)
-            break;
-    }
-}
-
-static void take_deferred(struct loop *loop)
-{
-    struct list_node *node;
-    while ((node = list_first(&loop->deferred)) != NULL) {
-        list_remove(node);
-        list_append(&loop->patient, node);
-    }
-}
-
 static void timer_ready(struct ev_loop *ev, ev_io *io, int events)
 {
     struct loop *loop = ev_userdata(ev);
@@ -174,15 +125,13 @@ static void before_wait(struct ev_loop *ev, ev_prepare *prepare, int events)
     (void)events;
     if (!loop->virtual)
         fire_due(loop);
-    (void)drain_jobs(loop);
-    drain_patient(loop);
-    take_deferred(loop);
-    if (list_empty(&loop->jobs) && list_empty(&loop->patient)) {
+    (void)run_queue_run(&loop->queue);
+    run_queue_run_patient(&loop->queue);
+    if (run_queue_empty(&loop->queue) && loop->turned != NULL)
+        loop->turned(loop->turned_context);
+    if (run_queue_may_sleep(&loop->queue))
         ev_idle_stop(ev, &loop->idle);
-        if (loop->turned != NULL)
-            loop->turned(loop->turned_context);
-    }
-    if (!list_empty(&loop->jobs) || !list_empty(&loop->patient))
+    else
         ev_idle_start(ev, &loop->idle);
     arm_timer(loop);
     held_end(loop->held);
@@ -216,9 +165,7 @@ struct loop *loop_new(struct crown_error *err)
         loop_free(loop);
         return NULL;
     }
-    list_init(&loop->jobs);
-    list_init(&loop->deferred);
-    list_init(&loop->patient);
+    run_queue_init(&loop->queue, loop);
     loop->armed_ns = TIME_NEVER;
     ev_set_userdata(loop->ev, loop);
     ev_io_init(&loop->timer_watch, timer_ready, loop->timer, EV_READ);
@@ -249,32 +196,26 @@ void loop_free(struct loop *loop)
 
 void loop_run(struct loop *loop)
 {
-    if (!loop->stopped)
+    if (!loop->queue.stopped)
         (void)ev_run(loop->ev, 0);
 }
 
 void loop_stop(struct loop *loop)
 {
-    loop->stopped = true;
+    loop->queue.stopped = true;
     ev_break(loop->ev, EVBREAK_ALL);
 }
 
 void loop_post(struct loop *loop, struct loop_job *job)
 {
-    if (job->queued)
-        return;
-    job->queued = true;
-    list_append(&loop->jobs, &job->link);
-    ev_idle_start(loop->ev, &loop->idle);
+    if (run_queue_post(&loop->queue, job))
+        ev_idle_start(loop->ev, &loop->idle);
 }
 
 void loop_defer(struct loop *loop, struct loop_job *job)
 {
-    if (job->queued)
-        return;
-    job->queued = true;
-    list_append(&loop->deferred, &job->link);
-    ev_idle_start(loop->ev, &loop->idle);
+    if (run_queue_defer(&loop->queue, job))
+        ev_idle_start(loop->ev, &loop->idle);
 }
 
 void loop_unpost(struct loop *loop, struct loop_job *job)
@@ -284,6 +225,17 @@ void loop_unpost(struct loop *loop, struct loop_job *job)
         return;
     job->queued = false;
     list_remove(&job->link);
+}
+
+void loop_urgent_begin(struct loop *loop)
+{
+    loop->queue.urgent++;
+}
+
+void loop_urgent_end(struct loop *loop)
+{
+    assert(loop->queue.urgent > 0);
+    loop->queue.urgent--;
 }
 
 void loop_at(struct loop *loop, struct loop_deadline *deadline, int64_t at_ns)
@@ -385,10 +337,8 @@ void loop_advance(struct loop *loop, int64_t ns)
 {
     int64_t until_ns = clock_add_ns(loop->virtual_ns, ns);
     for (;;) {
-        while (drain_jobs(loop) || !list_empty(&loop->patient) || !list_empty(&loop->deferred)) {
-            drain_patient(loop);
-            take_deferred(loop);
-        }
+        while (run_queue_run(&loop->queue) || !run_queue_empty(&loop->queue))
+            run_queue_run_patient(&loop->queue);
         struct heap_node *top = heap_top(&loop->deadlines);
         if (top == NULL || top->key > until_ns)
             break;

@@ -60,6 +60,11 @@ void loop_post(struct loop *loop, struct loop_job *job);
 void loop_defer(struct loop *loop, struct loop_job *job);
 void loop_unpost(struct loop *loop, struct loop_job *job);
 
+/** Between the two, what gives up its turn gets at most every other moment, so that what is urgent
+ * does not wait for a slice at each of its steps. They may overlap. */
+void loop_urgent_begin(struct loop *loop);
+void loop_urgent_end(struct loop *loop);
+
 /** Arms, or moves, a deadline; TIME_NEVER disarms. O(log n). */
 void loop_at(struct loop *loop, struct loop_deadline *deadline, int64_t at_ns);
 void loop_at_cancel(struct loop *loop, struct loop_deadline *deadline);
