@@ -94,6 +94,6 @@ return function(measure)
   measure("registry: registrations per second through the leader", "", function() return rate("leader", NAMES) end)
   measure("registry: registrations per second through a follower", "", function() return rate("follower", NAMES) end)
   measure("peer: INSERTs per second into Postgres, one pipeline", "", function() return inserts(NAMES) end)
-  measure("registry: whereis per second", "", function() return lookups(1000000) end)
+  measure("registry: whereis per second of processor time", "", function() return lookups(1000000) end)
   if server then server:destroy() end
 end

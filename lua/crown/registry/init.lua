@@ -9,6 +9,8 @@ local Node = require "crown.registry.node"
 local usage = require "crown.check.usage"
 local json = require "crown.text.json"
 
+local decode = core.json.decode
+
 local registry = {}
 
 local DEFAULT_TIMEOUT = 5
@@ -62,7 +64,7 @@ local function timeout_of(options)
 end
 
 local function holder(other)
-  return { owner = elector.node_of(other.owner), value = other.value and core.json.decode(other.value) }
+  return { owner = elector.node_of(other.owner), value = other.value and decode(other.value) }
 end
 
 --- Registers a name for this node. It stays until it is unregistered, or until this runtime is a member no more; a runtime
@@ -101,11 +103,11 @@ end
 -- @string name
 -- @return its value and its owner's node; or nil
 function Registry:whereis(name)
-  local member = member_of(self)
+  local member = self.node.member
   if not member then return nil end
-  local value, _, _, node = member.replica:find(name)
+  local value, _, _, node = member.replica.names:find(name)
   if not value then return nil end
-  return core.json.decode(value), node
+  return decode(value), node
 end
 
 -- Some rows of a walk, from its place on; returns where it goes on.
@@ -133,7 +135,7 @@ end
 function Registry:names(prefix)
   local found, member = {}, member_of(self)
   for name, entry in pairs(member and walk(member.replica, prefix or "") or {}) do
-    found[name] = { value = core.json.decode(entry[1]), owner = elector.node_of(entry[2]) }
+    found[name] = { value = decode(entry[1]), owner = elector.node_of(entry[2]) }
   end
   return found
 end
