@@ -48,7 +48,7 @@ local WORDS = {
   try = { say = "here it is --once, with --wait SECONDS" },
   w = { "--wait" },
   timeout = { "timeout", "--wait" },
-  e = { say = "the exit code is 1 when somebody else leads, 3 when the store cannot be reached" },
+  e = { say = "there is one leader, always; the exit code is 1 when somebody else leads" },
   conflictexitcode = { say = "the exit code is 1 when somebody else leads, 3 when the store cannot be reached" },
   c = { say = SHELL },
   command = { "command", "child", say = SHELL },
