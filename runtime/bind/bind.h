@@ -42,7 +42,7 @@ int bind_open_http_request(lua_State *L);
 int bind_open_lockfile(lua_State *L);
 int bind_open_notices(lua_State *L);
 int bind_open_postgres(lua_State *L);
-int bind_open_pace(lua_State *L);
+int bind_open_retry(lua_State *L);
 int bind_open_promise(lua_State *L);
 int bind_open_resp(lua_State *L);
 int bind_open_rows(lua_State *L);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/list.h"
-#include "base/pace.h"
+#include "base/retry.h"
 #include "postgres/connect.h"
 #include "postgres/session.h"
 #include "postgres/target.h"
@@ -34,7 +34,7 @@ struct postgres_client {
     bool told_connected, told_broken;
     struct list queue; /* requests that wait for a connection */
     struct list channels;
-    struct pace pace;
+    struct retry backoff;
     struct loop_deadline retry;
     struct loop_deadline settled;  /* armed while the connection is young */
     bool died_young;               /* the one before, or the one before that, … */
@@ -90,7 +90,7 @@ static void fail_queue(struct postgres_client *client, const struct crown_error 
 static void connect_later(struct postgres_client *client)
 {
     loop_at(client->loop, &client->retry,
-            clock_add_ns(loop_now(client->loop), pace_next_ns(&client->pace)));
+            clock_add_ns(loop_now(client->loop), retry_next_ns(&client->backoff)));
 }
 
 static void tell_broken(struct postgres_client *client, const struct crown_error *err)
@@ -182,7 +182,7 @@ static void tell_good(struct postgres_client *client)
 static void settled(struct loop_deadline *deadline)
 {
     struct postgres_client *client = container_of(deadline, struct postgres_client, settled);
-    pace_reset(&client->pace);
+    retry_reset(&client->backoff);
     client->last_error.code = ERROR_NONE;
     mark(client);
     tell_good(client);
@@ -193,7 +193,7 @@ static void admit(struct postgres_client *client)
 {
     client->admitted = true;
     mark(client);
-    loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), PACE_SETTLED_NS));
+    loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), RETRY_SETTLED_NS));
     if (!client->died_young)
         tell_good(client);
     listen_again(client);
@@ -388,7 +388,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->keep = options->keep;
     client->setup = options->setup;
     client->events = *events;
-    pace_init(&client->pace, PACE_FIRST_NS, PACE_MOST_NS, random_kernel());
+    retry_init(&client->backoff, RETRY_FIRST_NS, RETRY_MOST_NS, random_kernel());
     mark(client);
     client->retry.fire = retry_due;
     client->patience.fire = patience_over;

@@ -5,8 +5,8 @@
 local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
-local pace = require "crown.core.pace"
 local promise = require "crown.core.promise"
+local retry = require "crown.core.retry"
 local Shared = require "crown.link.shared"
 
 local Watch = {}
@@ -95,7 +95,7 @@ local function creates(self)
 end
 
 local function settled(self)
-  return self.whole and core.now() - self.since >= pace.SETTLED
+  return self.whole and core.now() - self.since >= retry.SETTLED
 end
 
 local function run(self)
@@ -111,10 +111,10 @@ local function run(self)
     if self.again then
       self.again = false
     elseif self.running then
-      if settled(self) then self.pace:reset() end
+      if settled(self) then self.backoff:reset() end
       self.problem, self.reconnects = problem, self.reconnects + (self.whole and 1 or 0)
       enter(self, "broken")
-      core.sleep(self.pace:next())
+      core.sleep(self.backoff:next())
     end
   end
 end
@@ -142,7 +142,7 @@ end
 -- @treturn Watch
 function Watch.new(options)
   local self = setmetatable({ client = options.client, timeout = options.timeout, on_event = options.on_event,
-    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, pace = pace.new(), reconnects = 0 }, Watch)
+    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, backoff = retry.new(), reconnects = 0 }, Watch)
   self.openings = Shared.new(function() return open(self) end, WINDOW)
   return self
 end

@@ -1,4 +1,4 @@
---- One connection to a store, made anew when it breaks: at the pace of crown.core.pace, told once and not at every try. A
+--- One connection to a store, made anew when it breaks: with the pauses of crown.core.retry, told once and not at every try. A
 -- connection counts as good when it has lived for a moment: one that opens and dies at once is a failed try like any other, and
 -- the pauses go on growing.
 -- @module crown.link.reconnecting
@@ -7,8 +7,8 @@ local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
-local pace = require "crown.core.pace"
 local promise = require "crown.core.promise"
+local retry = require "crown.core.retry"
 
 local Reconnecting = {}
 Reconnecting.__index = Reconnecting
@@ -55,11 +55,11 @@ local connect
 
 local function lost(self, connection, reason)
   if self.connection ~= connection then return end
-  local settled = core.now() - self.opened >= pace.SETTLED
+  local settled = core.now() - self.opened >= retry.SETTLED
   self.connection, self.problem, self.heard = nil, reason, connection.heard
   self.reconnects, self.died_young = self.reconnects + 1, not settled
   enter(self, "broken")
-  if settled then self.pace:reset() end
+  if settled then self.backoff:reset() end
   tell_broken(self, reason)
   connect(self, true) -- with a pause: many lose theirs at the same moment
 end
@@ -68,9 +68,9 @@ end
 local function prove(self, connection, at_once)
   if at_once then tell_good(self) end
   core.detach(function()
-    core.sleep(pace.SETTLED)
+    core.sleep(retry.SETTLED)
     if self.connection ~= connection then return end
-    self.pace:reset()
+    self.backoff:reset()
     self.problem = nil
     enter(self, "proven")
     if not at_once then tell_good(self) end
@@ -106,19 +106,19 @@ connect = function(self, after_a_pause)
   if self.connecting or self.closed then return end
   self.connecting = true
   core.detach(function()
-    if after_a_pause then core.sleep(self.pace:next()) end
-    while not self.closed and not try(self) do core.sleep(self.pace:next()) end
+    if after_a_pause then core.sleep(self.backoff:next()) end
+    while not self.closed and not try(self) do core.sleep(self.backoff:next()) end
   end)
 end
 
 --- Makes one; it connects by itself.
 -- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may set
 -- `self.server`, and hands on_opening and logging_in on to whom they concern; `store`, how it is shown; `label` for events, nil
--- for none; `timeout` in seconds; `server`, how messages name it; `pace` of crown.core.pace, where it has one of its own
+-- for none; `timeout` in seconds; `server`, how messages name it; `backoff` of crown.core.retry, where it has one of its own
 -- @treturn Reconnecting
 function Reconnecting.new(options)
   local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout, store = options.store,
-    server = options.server, waiting = {}, told = {}, told_count = 0, pace = options.pace or pace.new(), reconnects = 0,
+    server = options.server, waiting = {}, told = {}, told_count = 0, backoff = options.backoff or retry.new(), reconnects = 0,
     state = "connecting", since = core.now() }, Reconnecting)
   conditions.add(self)
   connect(self)

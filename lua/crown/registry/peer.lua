@@ -6,8 +6,8 @@ local Connection = require "crown.link.connection"
 local core = require "crown.core"
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
-local pace = require "crown.core.pace"
 local Reconnecting = require "crown.link.reconnecting"
+local retry = require "crown.core.retry"
 local url = require "crown.text.url"
 
 local Link = Connection.extend()
@@ -106,7 +106,7 @@ end
 function Peer.new(links, id, address)
   local self = setmetatable({ links = links, id = id, address = address }, Peer)
   self.reconnecting = Reconnecting.new { store = "registry", server = id .. " " .. address, timeout = handshake.TIMEOUT,
-    pace = pace.new(FIRST_PAUSE, MOST_PAUSE), open = function(reconnecting) return open(self, reconnecting) end }
+    backoff = retry.new(FIRST_PAUSE, MOST_PAUSE), open = function(reconnecting) return open(self, reconnecting) end }
   return self
 end
 

@@ -1,4 +1,4 @@
-#include "base/pace.h"
+#include "base/retry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,12 +10,12 @@ static void pauses_grow_up_to_the_bound_each_with_a_random_half(void **state)
 {
     (void)state;
     static const int64_t longest[] = {50, 100, 200, 400, 700, 700};
-    struct pace pace;
-    pace_init(&pace, 50 * NS_PER_MS, 700 * NS_PER_MS, 1);
+    struct retry retry;
+    retry_init(&retry, 50 * NS_PER_MS, 700 * NS_PER_MS, 1);
     for (size_t i = 0; i < sizeof(longest) / sizeof(longest[0]); i++)
-        assert_in_range(pace_next_ns(&pace), longest[i] * NS_PER_MS / 2, longest[i] * NS_PER_MS);
-    pace_reset(&pace);
-    assert_in_range(pace_next_ns(&pace), 25 * NS_PER_MS, 50 * NS_PER_MS);
+        assert_in_range(retry_next_ns(&retry), longest[i] * NS_PER_MS / 2, longest[i] * NS_PER_MS);
+    retry_reset(&retry);
+    assert_in_range(retry_next_ns(&retry), 25 * NS_PER_MS, 50 * NS_PER_MS);
 }
 
 static void many_that_failed_together_are_kept_apart(void **state)
@@ -23,10 +23,10 @@ static void many_that_failed_together_are_kept_apart(void **state)
     (void)state;
     int quarters[4] = {0};
     for (unsigned seed = 0; seed < 1000; seed++) {
-        struct pace pace;
-        pace_init(&pace, PACE_FIRST_NS, PACE_MOST_NS, seed);
-        int64_t above = pace_next_ns(&pace) - PACE_FIRST_NS / 2;
-        quarters[above * 4 / (PACE_FIRST_NS / 2 + 1)]++;
+        struct retry retry;
+        retry_init(&retry, RETRY_FIRST_NS, RETRY_MOST_NS, seed);
+        int64_t above = retry_next_ns(&retry) - RETRY_FIRST_NS / 2;
+        quarters[above * 4 / (RETRY_FIRST_NS / 2 + 1)]++;
     }
     for (int i = 0; i < 4; i++)
         assert_in_range(quarters[i], 150, 350);
