@@ -6,19 +6,12 @@
 
 #include "base/clock.h"
 #include "base/container.h"
-#include "base/list.h"
 #include "base/retry.h"
+#include "postgres/channels.h"
 #include "postgres/connect.h"
 #include "postgres/session.h"
 #include "postgres/target.h"
-
-#define LISTEN_TIMEOUT_NS (5 * NS_PER_S)
-
-struct channel {
-    struct list_node link;
-    struct postgres_request *request; /* LISTEN under way, or its outcome; replaced each time */
-    char name[];
-};
+#include "postgres/waiting.h"
 
 struct postgres_client {
     struct loop *loop;
@@ -32,13 +25,12 @@ struct postgres_client {
     uint64_t generation, last_generation;
     bool lost_in_transaction;
     bool told_connected, told_broken;
-    struct list queue; /* requests that wait for a connection */
-    struct list channels;
+    struct postgres_waiting waiting;
+    struct postgres_channels channels;
     struct retry backoff;
     struct loop_deadline retry;
-    struct loop_deadline settled;  /* armed while the connection is young */
-    bool died_young;               /* the one before, or the one before that, … */
-    struct loop_deadline patience; /* of the queue's most impatient request */
+    struct loop_deadline settled; /* armed while the connection is young */
+    bool died_young;              /* the one before, or the one before that, … */
     struct crown_error last_error;
     int64_t since_ns, heard_ns; /* of what is shown */
     uint64_t reconnects;
@@ -76,15 +68,8 @@ static void drop_session(struct postgres_client *client)
 
 static bool is_needed(const struct postgres_client *client)
 {
-    return !list_empty(&client->queue) || (!list_empty(&client->channels) && !client->keep);
-}
-
-static void fail_queue(struct postgres_client *client, const struct crown_error *err)
-{
-    while (!list_empty(&client->queue)) {
-        struct list_node *node = list_first(&client->queue);
-        postgres_request_fail(container_of(node, struct postgres_request, link), err);
-    }
+    return !postgres_waiting_empty(&client->waiting) ||
+           (!postgres_channels_empty(&client->channels) && !client->keep);
 }
 
 static void connect_later(struct postgres_client *client)
@@ -103,39 +88,10 @@ static void tell_broken(struct postgres_client *client, const struct crown_error
     client->events.state(client->events.context, false, "", err);
 }
 
-/* --- listening */
-
-static void listened(struct op *op)
+static void listens(void *context, const char *channel)
 {
-    (void)op; /* what went wrong shows as no notification; a broken connection is told elsewhere */
-}
-
-static void listen_on(struct postgres_client *client, struct channel *channel, const char *verb)
-{
-    PGconn *conn = postgres_session_conn(client->session);
-    char *name = libpq.PQescapeIdentifier(conn, channel->name, strlen(channel->name));
-    char sql[512];
-    int length = snprintf(sql, sizeof(sql), "%s %s", verb, name != NULL ? name : "\"\"");
-    libpq.PQfreemem(name);
-    if (length < 0 || (size_t)length >= sizeof(sql))
-        return;
-    postgres_request_free(channel->request);
-    channel->request = postgres_request_new(client->loop, sql, NULL, 0);
-    if (channel->request == NULL)
-        return;
-    channel->request->op.wake = listened;
-    channel->request->timeout_ns = LISTEN_TIMEOUT_NS;
-    postgres_session_send(client->session, channel->request);
-}
-
-static void listen_again(struct postgres_client *client)
-{
-    list_each(node, &client->channels)
-    {
-        struct channel *channel = (struct channel *)node;
-        listen_on(client, channel, "LISTEN");
-        client->events.notified(client->events.context, channel->name, NULL);
-    }
+    struct postgres_client *client = context;
+    client->events.notified(client->events.context, channel, NULL);
 }
 
 /* --- connecting */
@@ -162,12 +118,13 @@ static void notified(void *context, const char *channel, const char *payload)
     client->events.notified(client->events.context, channel, payload);
 }
 
-static void send_queue(struct postgres_client *client)
+static void send_waiting(struct postgres_client *client)
 {
-    while (!list_empty(&client->queue) && client->session != NULL && client->admitted) {
-        struct list_node *node = list_first(&client->queue);
-        list_remove(node);
-        postgres_client_send(client, container_of(node, struct postgres_request, link));
+    while (client->session != NULL && client->admitted) {
+        struct postgres_request *request = postgres_waiting_take(&client->waiting);
+        if (request == NULL)
+            return;
+        postgres_client_send(client, request);
     }
 }
 
@@ -196,8 +153,8 @@ static void admit(struct postgres_client *client)
     loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), RETRY_SETTLED_NS));
     if (!client->died_young)
         tell_good(client);
-    listen_again(client);
-    send_queue(client);
+    postgres_channels_listen(&client->channels, NULL, client->session, listens, client);
+    send_waiting(client);
 }
 
 static void refuse(struct postgres_client *client, const struct crown_error *err)
@@ -205,7 +162,7 @@ static void refuse(struct postgres_client *client, const struct crown_error *err
     drop_session(client);
     mark(client);
     tell_broken(client, err);
-    fail_queue(client, err);
+    postgres_waiting_fail(&client->waiting, err);
     connect_later(client);
 }
 
@@ -256,7 +213,7 @@ static void connect_now(struct postgres_client *client)
     if (client->connect != NULL)
         return;
     tell_broken(client, &err);
-    fail_queue(client, &err);
+    postgres_waiting_fail(&client->waiting, &err);
     connect_later(client);
 }
 
@@ -268,26 +225,6 @@ static void retry_due(struct loop_deadline *retry)
 }
 
 /* --- requests */
-
-/* One time for the whole queue: what waits for a connection waits for the same one. */
-static void patience_over(struct loop_deadline *patience)
-{
-    struct postgres_client *client = container_of(patience, struct postgres_client, patience);
-    struct crown_error err = client->last_error;
-    if (err.code == ERROR_NONE)
-        (void)error_set(&err, ERROR_TIMEOUT, "postgres: no connection in the time allowed");
-    fail_queue(client, &err);
-}
-
-static void enqueue(struct postgres_client *client, struct postgres_request *request)
-{
-    int64_t at = clock_add_ns(loop_now(client->loop), request->timeout_ns);
-    if (list_empty(&client->queue) || at < client->patience.node.key ||
-        !loop_at_armed(&client->patience))
-        loop_at(client->loop, &client->patience, at);
-    list_append(&client->queue, &request->link);
-    connect_now(client);
-}
 
 void postgres_client_send(struct postgres_client *client, struct postgres_request *request)
 {
@@ -302,7 +239,8 @@ void postgres_client_send(struct postgres_client *client, struct postgres_reques
         return;
     }
     if (client->session == NULL || (!client->admitted && request->generation == 0)) {
-        enqueue(client, request);
+        postgres_waiting_add(&client->waiting, request);
+        connect_now(client);
         return;
     }
     request->generation_used = client->generation;
@@ -314,48 +252,22 @@ void postgres_client_send(struct postgres_client *client, struct postgres_reques
 
 /* --- the rest */
 
-static struct channel *find_channel(const struct postgres_client *client, const char *name)
-{
-    list_each(node, &client->channels) if (strcmp(((struct channel *)node)->name, name) ==
-                                           0) return (struct channel *)node;
-    return NULL;
-}
-
 int postgres_client_listen(struct postgres_client *client, const char *channel,
                            struct crown_error *err)
 {
-    if (find_channel(client, channel) != NULL)
-        return 0;
-    size_t size = strlen(channel) + 1;
-    struct channel *added = calloc(1, sizeof(*added) + size);
-    if (added == NULL)
-        return error_set(err, ERROR_MEMORY, "postgres: out of memory");
-    (void)memcpy(added->name, channel, size);
-    list_append(&client->channels, &added->link);
-    if (client->session != NULL && client->admitted) {
-        listen_on(client, added, "LISTEN");
-        client->events.notified(client->events.context, added->name, NULL);
-    } else {
+    int added = postgres_channels_add(&client->channels, channel, err);
+    if (added <= 0)
+        return added;
+    if (client->session != NULL && client->admitted)
+        postgres_channels_listen(&client->channels, channel, client->session, listens, client);
+    else
         connect_now(client);
-    }
     return 0;
-}
-
-static void channel_free(struct channel *channel)
-{
-    list_remove(&channel->link);
-    postgres_request_free(channel->request);
-    free(channel);
 }
 
 void postgres_client_unlisten(struct postgres_client *client, const char *channel)
 {
-    struct channel *found = find_channel(client, channel);
-    if (found == NULL)
-        return;
-    if (client->session != NULL)
-        listen_on(client, found, "UNLISTEN");
-    channel_free(found);
+    postgres_channels_remove(&client->channels, channel, client->session);
 }
 
 void postgres_client_disconnect(struct postgres_client *client)
@@ -391,30 +303,22 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     retry_init(&client->backoff, RETRY_FIRST_NS, RETRY_MOST_NS, random_kernel());
     mark(client);
     client->retry.fire = retry_due;
-    client->patience.fire = patience_over;
     client->settled.fire = settled;
-    list_init(&client->queue);
-    list_init(&client->channels);
+    postgres_waiting_init(&client->waiting, loop, &client->last_error);
+    postgres_channels_init(&client->channels, loop);
     return client;
 }
 
 void postgres_client_free(struct postgres_client *client)
 {
-    struct crown_error err;
     if (client == NULL)
         return;
     postgres_connect_cancel(client->connect);
     postgres_session_free(client->session);
-    (void)error_set(&err, ERROR_CLOSED, "closed");
-    fail_queue(client, &err);
-    struct list_node *next;
-    for (struct list_node *node = list_first(&client->channels); node != NULL; node = next) {
-        next = list_next(&client->channels, node);
-        channel_free((struct channel *)node);
-    }
+    postgres_waiting_end(&client->waiting);
+    postgres_channels_free(&client->channels);
     loop_at_cancel(client->loop, &client->retry);
     loop_at_cancel(client->loop, &client->settled);
-    loop_at_cancel(client->loop, &client->patience);
     free(client->url);
     free(client);
 }
