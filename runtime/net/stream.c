@@ -10,6 +10,7 @@
 #include "base/container.h"
 #include "net/channel.h"
 #include "net/dial.h"
+#include "net/intake.h"
 
 #define CHUNK 16384u
 
@@ -27,10 +28,8 @@ struct stream {
     char host[256];
     struct op open_op, read_op, write_op;
     bool reading, writing;
-    enum stream_read kind;
-    size_t wanted;
-    struct buffer in, out;
-    size_t taken; /* at the front of `in`, to be dropped at the next call */
+    struct intake in;
+    struct buffer out;
 };
 
 static void update(struct stream *stream);
@@ -53,20 +52,7 @@ static void set_failed(struct stream *stream)
 
 static bool read_satisfied(const struct stream *stream)
 {
-    size_t have = stream->in.size - stream->taken;
-    const char *bytes = stream->in.bytes + stream->taken;
-    if (stream->ended)
-        return true;
-    switch (stream->kind) {
-    case STREAM_LINE:
-        return have > STREAM_READ_MAX || (have > 0 && memchr(bytes, '\n', have) != NULL);
-    case STREAM_EXACT:
-        return have >= stream->wanted;
-    case STREAM_SOME:
-        return have > 0;
-    default:
-        return have > STREAM_READ_MAX;
-    }
+    return stream->ended || intake_is_enough(&stream->in);
 }
 
 static void read_more(struct stream *stream)
@@ -76,7 +62,7 @@ static void read_more(struct stream *stream)
         ssize_t got = channel_receive(&stream->channel, chunk, sizeof(chunk), &stream->error);
         if (got == CHANNEL_LATER)
             return;
-        if (got <= 0 || buffer_append(&stream->in, chunk, (size_t)got) < 0) {
+        if (got <= 0 || intake_add(&stream->in, chunk, (size_t)got) < 0) {
             stream->ended = true; /* what is buffered can still be read; then `error`, if any */
             break;
         }
@@ -265,14 +251,13 @@ int stream_start_tls(struct stream *stream, const struct tls_context *tls, struc
 {
     if (stream->state != STREAM_OPEN || stream->channel.ssl != NULL || stream->out.size > 0)
         return error_set(err, ERROR_USAGE, "start TLS with %s: not now", stream->channel.peer);
-    if (stream->in.size > stream->taken) { /* it would be read as if TLS had brought it */
+    if (intake_is_left(&stream->in)) { /* it would be read as if TLS had brought it */
         (void)error_set(&stream->error, ERROR_PROTOCOL,
                         "start TLS with %s: it has sent more in plain, which anybody may have put "
                         "there",
                         stream->channel.peer);
         *err = stream->error;
-        buffer_drop(&stream->in, stream->in.size);
-        stream->taken = 0;
+        intake_forget(&stream->in);
         set_failed(stream);
         return -1;
     }
@@ -328,12 +313,9 @@ int stream_read(struct stream *stream, enum stream_read kind, size_t size, struc
 {
     if (stream->reading)
         return error_set(err, ERROR_USAGE, "another task is reading from %s", stream->channel.peer);
-    buffer_drop(&stream->in, stream->taken);
-    stream->taken = 0;
+    intake_want(&stream->in, kind, size);
     op_init(&stream->read_op, stream->loop, read_cancelled);
     stream->reading = true;
-    stream->kind = kind;
-    stream->wanted = size;
     if (stream->state == STREAM_CLOSED)
         stream->ended = true;
     read_more(stream);
@@ -350,27 +332,11 @@ struct op *stream_read_op(struct stream *stream)
 
 ptrdiff_t stream_take(struct stream *stream, const char **bytes, struct crown_error *err)
 {
-    size_t have = stream->in.size;
-    size_t size = have;
     stream->reading = false;
     update(stream);
-    *bytes = stream->in.bytes;
-    if (stream->kind == STREAM_LINE && have > 0) {
-        const char *end = memchr(stream->in.bytes, '\n', have);
-        if (end == NULL && have > STREAM_READ_MAX)
-            return error_set(err, ERROR_PROTOCOL, "a line of more than %u bytes from %s",
-                             STREAM_READ_MAX, stream->channel.peer);
-        size = end != NULL ? (size_t)(end - stream->in.bytes) + 1 : have;
-    } else if (stream->kind == STREAM_EXACT && have > stream->wanted) {
-        size = stream->wanted;
-    } else if (stream->kind == STREAM_ALL && have > STREAM_READ_MAX) {
-        return error_set(err, ERROR_PROTOCOL, "more than %u bytes from %s", STREAM_READ_MAX,
-                         stream->channel.peer);
-    }
-    if (size == 0 && !(stream->kind == STREAM_EXACT && stream->wanted == 0))
-        return refuse_closed(stream, err);
-    stream->taken = size;
-    return (ptrdiff_t)size;
+    ptrdiff_t size = intake_take(&stream->in, bytes, stream->channel.peer, err);
+    bool wanted_nothing = stream->in.kind == STREAM_EXACT && stream->in.wanted == 0;
+    return size == 0 && !wanted_nothing ? refuse_closed(stream, err) : size;
 }
 
 int stream_write(struct stream *stream, const char *bytes, size_t size, struct crown_error *err)
@@ -432,7 +398,7 @@ void stream_free(struct stream *stream)
     op_cancel(&stream->open_op);
     op_cancel(&stream->read_op);
     op_cancel(&stream->write_op);
-    buffer_free(&stream->in);
+    intake_free(&stream->in);
     buffer_free(&stream->out);
     free(stream);
 }

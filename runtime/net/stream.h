@@ -12,14 +12,10 @@
 
 #include "base/error.h"
 #include "loop/op.h"
+#include "net/intake.h"
 #include "net/tls.h"
 
 struct stream;
-
-/** The most that one read may ask for, and the longest line. */
-#define STREAM_READ_MAX (1u << 20)
-
-enum stream_read { STREAM_LINE, STREAM_EXACT, STREAM_SOME, STREAM_ALL };
 
 /**
  * Begins to connect; the op of stream_open_op completes when it is open, TLS included, or failed.

@@ -1,13 +1,10 @@
 --- What can happen to a candidate or to its way to the store. A fault begins, lasts, and ends: `begin(world, who, random)`
 -- returns what ends it, or nothing where that is its end. `weight`: how often it is drawn; `on_way`: it needs a way of the torture's own.
+local draw_trick = require "torture.trick"
 local signals = require "support.signals"
-local tricks = require "support.tricks"
 
 local KINDS = { "supervise", "runtime", "keeper", "warden" }
 local MANNERS = { "silent", "slow", "wrong", "empty", "half" } -- of a name server
-local TRICKS = {}
-for name in pairs(tricks) do TRICKS[#TRICKS + 1] = name end
-table.sort(TRICKS)
 
 local faults = {}
 
@@ -103,9 +100,9 @@ end) }
 
 faults.trick = { weight = 3, on_way = true, begin = function(world, who, random)
   if not who.way then return end
-  local name = TRICKS[random(#TRICKS)]
+  local name, script = draw_trick(random)
   world:say("for %s there is a server instead that %s", who.node, name)
-  who.way.script = tricks[name]
+  who.way.script = script
   who.way:reset()
   return function() who.way:free() end
 end }

@@ -1,6 +1,7 @@
 --- What can happen to a member of a registry, to its ways, and to the store. Each returns what ends it, or nothing where that is
 -- its end: `fault(world, who)`.
 local crown = require "crown"
+local draw_trick = require "torture.trick"
 
 local faults = {}
 
@@ -53,6 +54,33 @@ end
 
 faults.has_no_store = cuts "store"
 faults.is_cut_off = cuts "others"
+
+-- Somebody else is in its place, for this member or for all who dial it.
+local function plays(which)
+  return function(self, who)
+    local name, script = draw_trick(self.random)
+    self:say("%s: %s", which, name)
+    who[which].script = script
+    who[which]:reset()
+    return function()
+      who[which]:free()
+      who[which]:reset()
+    end
+  end
+end
+
+faults.store_plays_a_trick = plays "store"
+faults.plays_a_trick = plays "others"
+
+local function halves(which)
+  return function(_, who)
+    who[which].halved.back = true
+    return function() who[which]:free() end
+  end
+end
+
+faults.hears_half_of_the_store = halves "store"
+faults.is_heard_half = halves "others"
 
 function faults.store_crashes(self)
   if self.down then return end
