@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
+local Postgres = require "support.postgres"
 local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local tempdir = require "support.tempdir"
@@ -24,6 +25,11 @@ local tcp = require "crown.core.tcp"
 local open = ({
   redis = function(port) return require("crown.redis.client").new("redis://127.0.0.1:" .. port, { timeout = 5 }) end,
   nats = function(port) return require("crown.nats.bucket").at("nats://127.0.0.1:" .. port, { bucket = "B", timeout = 5 }) end,
+  postgres = function(port)
+    local client = require("crown.postgres").new("postgres://crown@127.0.0.1:" .. port .. "/crown", { timeout = 5 })
+    client:listen("news", function() end)
+    return client
+  end,
 })[arg[1] ]
 crown.elect { name = "healthy", oracle = { "memory" }, handlers = {
   won = function(term) print "HEALTHY" while term:valid() do crown.sleep(0.1) end end,
@@ -53,37 +59,72 @@ crown.spawn(function()
 end)
 ]]
 
+local function start(name, store)
+  local path = tempdir() .. "/app.lua"
+  write_file(path, APP)
+  local self = { app = Candidate.start { args = { path, name, tostring(store.port), tostring(COUNT) }, node = "many",
+    log = path .. ".log", env = { CROWN_LOOP_HELD = path .. ".held" } }, held = path .. ".held" }
+  -- @return how many there are, how many were dialled so far, and how many at once
+  function self.last()
+    local there, dialled, most = self.app:output():match ".*THERE (%d+) DIALLED (%d+) MOST (%d+)\n"
+    return tonumber(there), tonumber(dialled), tonumber(most)
+  end
+  function self.await(count)
+    eventually(function() return self.last() == count or error(tostring((self.last()))) end, 60)
+  end
+  return self
+end
+
+local function finish(self)
+  local output = self.app:output()
+  self.app:destroy()
+  assert.is_nil(output:find("UNHEALTHY", 1, true), output)
+  assert.is_nil(output:find("a task failed", 1, true), output)
+  local held = read_file(self.held) or ""
+  for ms in held:gmatch "held for (%d+) ms" do assert.is_true(tonumber(ms) < HELD_MOST, held) end
+end
+
 describe("a thousand connections that lose their store at once", function()
   local STORES = { redis = function() return Redis.start { config = "maxclients 3000\n" } end, nats = Nats.start }
-  for name, start in pairs(STORES) do
+  for name, start_store in pairs(STORES) do
     it("dial it at growing pauses, each in its own time, and are back soon: " .. name, function()
-      local store, path = start(), tempdir() .. "/app.lua"
-      write_file(path, APP)
-      local app = Candidate.start { args = { path, name, tostring(store.port), tostring(COUNT) }, node = "many",
-        log = path .. ".log", env = { CROWN_LOOP_HELD = path .. ".held" } }
-      local function last()
-        local there, dialled, most = app:output():match ".*THERE (%d+) DIALLED (%d+) MOST (%d+)\n"
-        return tonumber(there), tonumber(dialled), tonumber(most)
-      end
-      local function are_there(count) return function() return last() == count or error(tostring((last()))) end end
-      eventually(are_there(COUNT), 60)
+      local store = start_store()
+      local many = start(name, store)
+      many.await(COUNT)
       crown.sleep(2.5) -- they have proved good
-      local before = select(2, last())
+      local before = select(2, many.last())
       store:down()
-      eventually(are_there(0), 20)
+      many.await(0)
       crown.sleep(AWAY)
-      local _, after, most = last()
+      local _, after, most = many.last()
       store:up()
-      eventually(are_there(COUNT), 60)
-      local output = app:output()
-      app:destroy()
+      many.await(COUNT)
+      finish(many)
       store:destroy()
-      assert.is_nil(output:find("UNHEALTHY", 1, true))
-      assert.is_nil(output:find("a task failed", 1, true))
       assert.is_true(after - before > COUNT and after - before < TRIES_MOST * COUNT, after - before .. " tries")
       assert.is_true(most < AT_ONCE_MOST * COUNT, most .. " at once")
-      local held = read_file(path .. ".held") or ""
-      for ms in held:gmatch "held for (%d+) ms" do assert.is_true(tonumber(ms) < HELD_MOST, held) end
     end)
   end
+
+  -- libpq dials by itself: who comes is counted where the server was.
+  it("dial it at growing pauses, and are back soon: postgres", function()
+    local store = Postgres.start { config = "max_connections = 1100" }
+    local many = start("postgres", store)
+    many.await(COUNT)
+    crown.sleep(2.5)
+    store:down "immediate"
+    many.await(0)
+    local tries = 0
+    local listener = assert(crown.tcp.listen("127.0.0.1", store.port, function(connection)
+      tries = tries + 1
+      connection:close()
+    end))
+    crown.sleep(AWAY)
+    listener:close()
+    store:up()
+    many.await(COUNT)
+    finish(many)
+    store:destroy()
+    assert.is_true(tries > COUNT and tries < TRIES_MOST * COUNT, tries .. " tries")
+  end)
 end)
