@@ -142,7 +142,8 @@ end
 -- @treturn Watch
 function Watch.new(options)
   local self = setmetatable({ client = options.client, timeout = options.timeout, on_event = options.on_event,
-    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, backoff = retry.new(), reconnects = 0 }, Watch)
+    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, backoff = retry.new(),
+    reconnects = 0 }, Watch)
   self.openings = Shared.new(function() return open(self) end, WINDOW)
   return self
 end
