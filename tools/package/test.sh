@@ -4,7 +4,7 @@
 # Needs root, namespaces, and a mirror of Debian. The parts run side by side, since they mostly wait.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-[ $# -gt 0 ] || set -- deb:bookworm deb:trixie image upgrade arm64 musl rocks specs
+[ $# -gt 0 ] || set -- deb:bookworm deb:trixie image upgrade arm64 musl clang rocks specs
 
 skip() {
     echo "package-test: skipped: $1"

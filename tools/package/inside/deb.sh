@@ -18,9 +18,15 @@ within() {
         sleep 0.1
     done
 }
-files() { find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /test -o -path /var/log -o -path /var/cache \
-    -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/postgresql -o -path /var/tmp -o -path /var/lib/systemd \
-    -o -path /etc/systemd \) -prune -o -print | sort; }
+# What there is, but for what others write on and off; of that, what bears our name.
+files() {
+    {
+        find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /test -o -path /var/log \
+            -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/postgresql -o -path /var/tmp \
+            -o -path /var/lib/systemd/timers \) -prune -o -print
+        find /run /tmp /var/log /var/tmp /var/lib/dpkg/info -name '*crown*'
+    } | sort
+}
 worker_of() { tail -1 "$1.ticks" | cut -d' ' -f1; }
 led_by() { [ "$(worker_of "$1")" = "$2" ]; }
 ticks() { wc -l <"$1.ticks"; }
@@ -59,7 +65,7 @@ printf '[Service]\nReadWritePaths=/test\n' >/etc/systemd/system/crown-run@.servi
 printf 'CROWN_COMMAND=/test/worker\nCROWN_NODE=one\n' >/etc/crown-lua/file.env
 printf 'CROWN_COMMAND=/test/worker\nCROWN_NODE=one\nCROWN_ORACLE=%s\n' "$url" >/etc/crown-lua/pg.env
 systemctl daemon-reload
-systemctl start crown-run@file crown-run@pg
+systemctl enable --quiet --now crown-run@file crown-run@pg
 within 60 led_by file one
 within 60 led_by pg one
 say "a worker runs over the file oracle, and one over Postgres, as $(ps -o user= -p "$(pgrep -f '^/bin/sh /test/worker' | head -1)")"
@@ -95,6 +101,7 @@ apt-get remove -y -q crown-lua >/dev/null 2>apt.log || { cat apt.log; fail "remo
 ! pgrep -f /test/worker >/dev/null || fail "a worker runs after the removal"
 [ -e /etc/crown-lua/pg.env ] || fail "settings are gone after a mere removal"
 say "a removal ends its leaders, and leaves the settings"
+rm -r /etc/systemd/system/crown-run@.service.d # ours, not the package's
 apt-get purge -y -q crown-lua >/dev/null 2>apt.log || { cat apt.log; fail "purge"; }
 files >files.after
 diff files.without files.after || fail "purge leaves these"

@@ -1,0 +1,8 @@
+#!/bin/bash
+# The program built by clang, where all else here is built by gcc.
+set -eu
+cd "$(dirname "$0")/../.."
+make -s CC=clang BUILD=build/clang PROGRAM=build/clang/crown-lua INSTALL_PACKAGES=true CFLAGS=-O1 build/clang/crown-lua >/dev/null
+build/clang/crown-lua --version --verbose | grep '^  built by *clang'
+CROWN_DIRECTORY=$PWD/build/clang/directory timeout 60 build/clang/crown-lua lua/examples/hello.lua 1 >/dev/null
+echo "  and leads"
