@@ -8,10 +8,14 @@ tools/package/debian.sh serves "$suite" || { echo "  skipped: Debian's $suite, w
 before=$(tools/package/before.sh "$suite")
 [ -n "$before" ] || { echo "  skipped: an upgrade, since this clone has no history"; before=HEAD; }
 tools/package/deb.sh "$suite" "build/package/$suite" >/dev/null
-tools/package/deb.sh "$suite" "build/package/$suite-before" "$before" '0.0.1~before' >/dev/null
-tools/package/again.sh "$suite" "build/package/$suite"
-echo "  built again, elsewhere and with other settings, it is the same bytes"
+jobs=()
+tools/package/again.sh "$suite" "build/package/$suite" &
+jobs+=($!)
+tools/package/deb.sh "$suite" "build/package/$suite-before" "$before" '0.0.1~before' >/dev/null &
+jobs+=($!)
 tarball=$(tools/package/debian.sh tarball "$suite" systemd systemd-sysv postgresql procps)
+for job in "${jobs[@]}"; do wait "$job"; done
+echo "  built again, elsewhere and with other settings, it is the same bytes"
 work=$(mktemp -d /tmp/crown-package-XXXXXX)
 trap 'rm -rf --one-file-system "$work"' EXIT
 tools/package/debian.sh unpack "$tarball" "$work/root"
