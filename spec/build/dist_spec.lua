@@ -31,5 +31,8 @@ describe("a release", function()
     local version = read_file("Makefile"):match "\nVERSION := (%S+)"
     assert.equal("crown-lua " .. version .. "\n", run({ "--version" }).stdout)
     assert.matches("crown%-lua%-" .. version:gsub("%p", "%%%0") .. "%.tar%.gz", first)
+    -- where a format wants it written down once more; rocks_spec.lua has the rocks
+    assert.equal(version, read_file("debian/changelog"):match "^crown%-lua %(([^)]+)%)")
+    assert.equal(version, read_file("tools/kubernetes/reports.yaml"):match "image: crown%-lua:(%S+)")
   end)
 end)
