@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the Debian package of what is committed in a clean minimal Debian, and lets lintian judge it.
-#   tools/package/deb.sh SUITE OUT [COMMIT VERSION]      COMMIT with this one's debian/, as VERSION
+#   tools/package/deb.sh SUITE OUT [COMMIT VERSION]      that commit, as VERSION
 #   tools/package/deb.sh tarball SUITE                   prints the path of the Debian in which it builds
 # OUT gets crown-lua_…deb, crown-lua-dbgsym_…deb, the source package and lintian's word.
 set -eu
@@ -18,7 +18,7 @@ if [ "$1" = tarball ]; then
 fi
 suite=$1 out=$2 commit=${3:-HEAD} version=${4:-}
 # Of the same sources, nothing is built again.
-of=$(git rev-parse "$commit:" HEAD:debian HEAD:tools/package/deb.sh | tr '\n' ' ')$version
+of=$(git rev-parse "$commit:" HEAD:tools/package/deb.sh | tr '\n' ' ')$version
 if [ "$of" = "$(cat "$out/of" 2>/dev/null)" ]; then
     ls "$out"/*.deb
     exit
@@ -30,10 +30,6 @@ tools/package/debian.sh unpack "$tarball" "$work/root"
 source=$work/root/build/crown-lua
 mkdir -p "$source"
 git archive "$commit" | tar -x -C "$source"
-if [ "$commit" != HEAD ]; then
-    rm -rf "$source/debian"
-    git archive HEAD debian | tar -x -C "$source"
-fi
 [ -z "$version" ] || sed -i "1s/(.*)/($version)/" "$source/debian/changelog"
 # shellcheck disable=SC2016 # expanded in there
 tools/package/debian.sh run "$work/root" bash -eu -c '
