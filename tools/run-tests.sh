@@ -1,8 +1,9 @@
 #!/bin/bash
 # Runs every test, with a line of progress for each part, tells the slowest, and ends with the totals alone on a line.
 # What a part that fails said is shown whole. SEEDS, REGISTRY_SEEDS: of the simulations, the same each time; NEW_SEEDS more
-# that nobody has tried yet, told by their numbers.
+# that nobody has tried yet, told by their numbers. FUZZ_SECONDS: of nonsense for each client, by the same new number.
 set -u
+FUZZ_SECONDS=${FUZZ_SECONDS:-10}
 cd "$(dirname "$0")/.." || exit 2
 rm -rf build/test build/loop-held && mkdir -p build/test
 c_tests=$(find spec/c -name '*_test.c' | sort | sed 's|^|build/|; s|\.c$||')
@@ -29,7 +30,8 @@ new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
         make --no-print-directory $proof >build/test/broken 2>&1 || { cat build/test/broken; echo "0 1" >>build/test/totals; }
     done
     JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) \
-        torture:{registry,file,postgres,advisory,redis,etcd,nats,http}:25:1
+        torture:{registry,file,postgres,advisory,redis,etcd,nats,http}:25:1 \
+        fuzz:{resp,redis,nats,etcd,postgres,http,frames,handshake}:"$FUZZ_SECONDS:$new"
 }
 
 held=$(grep -c 'was held' build/loop-held 2>/dev/null || true)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # run-units.sh NAME UNIT...: runs tests side by side, prints one line for all of them and whatever failed, and adds to the
-# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST] or registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED.
+# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST] or registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED,
+# fuzz:TARGET:SECONDS:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -19,6 +20,7 @@ run_unit() { # leaves the unit's output, its exit code, and how many millisecond
     *_spec.lua) tools/run-spec.sh "$1" -o gtest ;;
     simulate:*) build/simulate --seeds "${numbers[1]}" --first "${numbers[2]:-1}" --jobs 2 ;;
     torture:*) tools/run-torture.sh "${numbers[@]:1}" 1 whole ;;
+    fuzz:*) tools/fuzz-unit.sh "${numbers[@]:1}" ;;
     registry:*) luajit spec/sim/registry.lua "${numbers[2]:-1}" "${numbers[1]}" ;;
     *) "$1" ;;
     esac >"$log.out" 2>&1 </dev/null

@@ -1,0 +1,7 @@
+#!/bin/bash
+# fuzz-unit.sh TARGET SECONDS SEED: spec/fuzz/wire.lua on the program, as one test of tools/run-units.sh.
+set -eu
+cd "$(dirname "$0")/.."
+count=$(tools/with-temp.sh "./${PROGRAM:-crown-lua}" --log-level error spec/fuzz/wire.lua "$@")
+echo "$1, seed $3: $count inputs, nothing found"
+[ "$count" -gt 0 ] && echo "1 passed, 0 failed"
