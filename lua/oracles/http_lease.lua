@@ -44,7 +44,7 @@ local RULES = {
 local MOST = 65536 -- bytes of an answer
 local CONNECTIONS = 8 -- to a server, however many elections
 local LOT = 100 -- questions in one request, where the server takes many
-local CLAIM_WINDOW, REFRESH_WINDOW = 0.002, 0.05 -- seconds that a question waits for company then
+local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05 -- seconds that a question waits for company then
 local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
 local BROKEN = 500 -- from this status on the server is not well
 

@@ -6,7 +6,7 @@ local Gathered = require "crown.link.gathered"
 local Batch = {}
 Batch.__index = Batch
 
-local WINDOW = 0.002 -- seconds that a question waits for company
+local WINDOW = 0 -- seconds that a question waits for company
 local LEASE_ENDED = "requested lease not found" -- and all that a session puts bears its one lease
 local MOST = 60 -- of them in one transaction, of two operations at most: etcd takes 128
 

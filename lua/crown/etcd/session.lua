@@ -17,7 +17,7 @@ local Watch = require "crown.etcd.watch"
 local Session = {}
 Session.__index = Session
 
-local CLAIM_WINDOW = 0.002  -- seconds in which those gather who want the lease kept: a claim is in a hurry,
+local CLAIM_WINDOW = 0  -- seconds in which those gather who want the lease kept: a claim is in a hurry,
 local REFRESH_WINDOW = 0.5  -- a refresh has time, the more the longer the lease
 local REFRESH_PART = 1 / 60 -- of the TTL
 local DIGEST = 16           -- bytes of a digest that no two sessions share

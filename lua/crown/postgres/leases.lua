@@ -14,7 +14,8 @@ Leases.__index = Leases
 
 Leases.CHANNEL = "crown_lease_v1"
 
--- Seconds that a call waits for company. A claim is in a hurry; a refresh has time, the more the longer the lease.
+-- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer the
+-- lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 
 -- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are.
