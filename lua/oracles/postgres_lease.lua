@@ -5,6 +5,7 @@
 
 local admin = require "crown.postgres.admin"
 local candidate = require "crown.oracle.candidate"
+local Ends = require "crown.postgres.ends"
 local holder = require "crown.postgres.holder"
 local lease = require "crown.oracle.lease"
 local Leases = require "crown.postgres.leases"
@@ -47,8 +48,10 @@ end
 -- What thousands of elections have in common is one table for all of them, where Lua looks for what their own lack.
 local function kind_of(leases, ttl, delay, timeout)
   local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
-  local common = { leases = leases, ttl = ttl, delay = delay, timeout = timeout }
-  leases.kinds[key] = leases.kinds[key] or { __index = setmetatable(common, Lease) }
+  if not leases.kinds[key] then
+    local common = { leases = leases, ttl = ttl, delay = delay, timeout = timeout, ends = Ends.new(leases, ttl) }
+    leases.kinds[key] = { __index = setmetatable(common, Lease) }
+  end
   return leases.kinds[key]
 end
 
@@ -69,12 +72,13 @@ function Lease.init(opts)
     kind_of(leases, ttl, delay, timeout))
   self.mine = self.holder
   leases:join(self)
+  self.ends:join()
   return self
 end
 
 local function held_by(answer)
-  return false, { node = holder.node(answer.holder), held = answer.held, left = answer.left, distrust = answer.distrust,
-    mine = answer.holder }
+  return false, { node = holder.node(answer.holder), held = answer.held, left = answer.left, retry_in = answer.retry_in,
+    distrust = answer.distrust, mine = answer.holder }
 end
 
 function Lease:ask(op)

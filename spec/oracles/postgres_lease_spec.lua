@@ -38,6 +38,43 @@ describe("the lease oracle on Postgres", function()
     assert.equal(won[4], denied[4])
   end)
 
+  it("tells many followers together that their leases come near their ends, and lets them be until then", function()
+    local many, leaders, followers = 300, {}, {}
+    local function each(first, fn) -- all at once
+      local left = many - first + 1
+      for i = first, many do
+        crown.spawn(function()
+          fn(i)
+          left = left - 1
+        end)
+      end
+      eventually(function() return left == 0 end, 20)
+    end
+    for i = 1, many do
+      local options = { name = name .. "-" .. i, url = server.url, ttl = 4 }
+      leaders[i], followers[i] = Player.new(lease, options), Player.new(lease, options)
+    end
+    each(1, function(i) leaders[i]:win() end)
+    eventually(function() return followers[1].state.leases.listener end, 10)
+    local denied = {}
+    each(1, function(i) denied[i] = followers[i]:claim() end)
+    for i = 1, many do assert.same({ "denied", nil, "node", 1, false, 16 }, denied[i]) end
+    local until_then = crown.now() + 3
+    while crown.now() < until_then do -- but one of them
+      each(2, function(i) leaders[i]:refresh() end)
+      crown.sleep(0.5)
+    end
+    for i = 2, many do assert.is_nil(followers[i]:message()) end
+    assert.equal("missed", followers[1]:message())
+    assert.is_true(followers[1]:claim()[2] < 2)
+    each(2, function(i) leaders[i]:abdicate() end)
+    each(2, function(i)
+      eventually(function() return followers[i]:message() == "freed" end, 10)
+      denied[i] = followers[i]:claim()
+    end)
+    for i = 2, many do assert.equal("granted", denied[i][1]) end
+  end)
+
   it("refreshes at a third of the TTL by default", function()
     local one = candidate "one"
     one:claim()

@@ -14,8 +14,8 @@ Leases.__index = Leases
 
 Leases.CHANNEL = "crown_lease_v1"
 
--- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer the
--- lease.
+-- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer
+-- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 
 -- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are.
@@ -193,7 +193,7 @@ end
 --- Claims a lease.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
--- @treturn table `{ epoch = }` when granted; else `{ holder =, held =, left =, distrust = }`; or nil, message, code
+-- @treturn table `{ epoch = }` when granted; else `{ holder =, held =, left = or retry_in =, distrust = }`; or nil, message, code
 function Leases:claim(lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
@@ -217,6 +217,10 @@ function Leases:claim(lease, claim)
     remember(self, tonumber(written))
   end
   lease.seen = math.max(lease.seen or 0, epoch or held or 0)
+  if not epoch and (distrust or 0) <= 0 and left and holder ~= lease.holder then
+    local retry_in = lease.ends:sleep(lease, left)
+    if retry_in then return { holder = holder, held = held, retry_in = retry_in } end
+  end
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
 end
 

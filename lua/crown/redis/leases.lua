@@ -16,8 +16,8 @@ Leases.__index = Leases
 
 Leases.CHANNEL = "crown:leases"
 
--- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer the
--- lease.
+-- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer
+-- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 local MOST = 128 -- leases in one call, so that the server is never busy for long
 
