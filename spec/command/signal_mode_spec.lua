@@ -20,7 +20,7 @@ describe("crown-lua run in signal mode", function()
 
   it("starts the command when it has won, tells it by SIGUSR1 and SIGUSR2, and lets it live on", function()
     local script = Runs.script(Runs.TRAPS)
-    local one = start("one", "--signal", "SHELL", script)
+    local one = start("one", "--log-level", "info", "--signal", "SHELL", script)
     says(one, "Election won\nDoing work")
     local child = one:pids("child")[1]
     local two = start("two", "--signal", "SHELL", script)
@@ -28,6 +28,7 @@ describe("crown-lua run in signal mode", function()
     assert.equal(0, #two:pids "child")
     run { "evict", "--oracle", oracle, "--force", "SHELL" }
     says(one, "Election lost")
+    says(one, "sent SIGUSR2 to " .. child)
     says(two, "Election won")
     assert.equal(child, one:pids("child")[1])
     two:signal "TERM"

@@ -8,13 +8,16 @@ local function trim(text)
   return (text:gsub("^%s+", ""):gsub("%s+$", ""))
 end
 
+-- How a line of a spec names a test, or a suite of them.
+local function test_of(line)
+  return line:match '^%s*it%(%(?"(.*)$' or line:match "^%s*(testing%.conformance%(.*)$" or line:match "^%s*(conformance%(.*)$"
+end
+
 -- Whether a spec has a test whose name begins so, or a played page such a heading.
 local function has(text, name, is_page)
   for line in text:gmatch "[^\n]+" do
-    local heading = line:match "^#+ (.*)$"
-    local at = not is_page and line:find(name, 1, true)
-    if is_page and heading == name then return true end
-    if at and (line:find "^%s*it%(" or line:find "^%s*testing%.conformance%(" or line:find "^%s*conformance%(") then return true end
+    local found = is_page and line:match "^#+ (.*)$" or not is_page and test_of(line)
+    if found and found:sub(1, #name) == name and (not is_page or found == name) then return true end
   end
   return false
 end

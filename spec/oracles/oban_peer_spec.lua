@@ -47,6 +47,12 @@ describe("the oracle that follows Oban's leader", function()
     assert.same({ "denied", "app@one" }, { denied[1], denied[3] })
   end)
 
+  it("looks every fifteen seconds by default", function()
+    theirs.lead("app@one", 600)
+    assert.equal(15, peer("app@one"):claim()[2])
+    assert.equal(15, peer("app@two"):claim()[6])
+  end)
+
   it("looks again well before Oban's row runs out, however seldom it is told to look", function()
     theirs.lead("app@one", 12)
     local granted = peer("app@one", { check = 600 }):claim()
