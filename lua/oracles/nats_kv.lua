@@ -280,14 +280,15 @@ end
 -- @treturn table an array of `{ name, node, epoch, expires_in, revision, written }`, or nil and a message
 function Nats.list(opts)
   return with_bucket(opts, function(bucket)
-    local info, problem, code = bucket:info(true)
+    local info, problem, code = bucket:info()
     if code == Bucket.MISSING then return {} end
     if not info then return nil, problem end
+    local values
+    values, problem = bucket:values()
+    if not values then return nil, problem end
     local found = {}
-    for subject in pairs(info.subjects) do
-      local name = subject:sub(#("$KV." .. bucket.name .. ".") + 1)
-      local last = bucket:get(name)
-      if last and not last.gone then
+    for name, last in pairs(values) do
+      if not last.gone then
         local age = info.now and last.written_at and info.now - last.written_at
         found[#found + 1] = { name = name, node = last.data, epoch = epoch_of(last),
           expires_in = age and math.max(0, info.ttl - math.max(0, age)), revision = last.revision, written = last.written }

@@ -181,6 +181,57 @@ describe("a NATS server that may have forgotten", function()
     is_sat_out(two)
   end)
 
+  describe("and keeps a bucket alone, in a cluster of three", function()
+    local servers, keeper, other
+
+    local function start(more)
+      servers = Nats.cluster(3, more)
+      local wire = Wire.open(servers[1].port)
+      eventually(function() return (pcall(wire.make_bucket, wire, "ALONE", 2)) end, 20)
+      local leader
+      eventually(function()
+        local about = wire:ask("$JS.API.STREAM.INFO.KV_ALONE", nil, "")
+        leader = about.cluster and about.cluster.leader
+        return leader
+      end, 10)
+      wire.connection:close()
+      for _, one in ipairs(servers) do
+        if one.name == leader then keeper = one else other = one end
+      end
+    end
+
+    local function member(node)
+      return Player.new(kv, { name = "x", node = node, url = other.url .. "/ALONE", ttl = 2, timeout = 2, amnesia_wait = 0 })
+    end
+
+    after_each(function()
+      for _, one in ipairs(servers) do one:destroy() end
+    end)
+
+    it("is sat out after its start, also where the URL names another one (R12)", function()
+      start()
+      local one, two = member "one", member "two"
+      assert.equal("granted", one:win()[1])
+      one:abdicate()
+      assert.equal("granted", two:win()[1])
+      two:abdicate()
+      keeper:down()
+      keeper:up()
+      is_sat_out(two)
+    end)
+
+    it("grants nothing where it cannot be reached itself, so that its start would not be seen", function()
+      start "no_advertise: true"
+      local one, verdict = member "one", nil
+      eventually(function()
+        verdict = one:claim()
+        assert.are_not.equal("granted", verdict[1])
+        return verdict[1] == "unknown" and verdict[2]:find("one replica, on the server " .. keeper.name, 1, true)
+      end, 20)
+      assert.equal("unknown", one:claim()[1])
+    end)
+  end)
+
   it("is sat out for one TTL when it has lost all its data", function()
     server = Nats.start()
     local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5, amnesia_wait = 0 }

@@ -78,6 +78,26 @@ describe("the oracle on a NATS bucket", function()
     assert(looks >= 2 and looks < 25, ("%d looks for 50 elections"):format(looks))
   end)
 
+  it("lists all elections by a handful of questions, however many there are", function()
+    wire:make_bucket("LISTED", 60)
+    local options = { url = server.url .. "/LISTED" }
+    assert.same({}, kv.list(options))
+    for i = 1, 300 do assert(wire:campaign("LISTED", "e" .. i, "node" .. i, 0)) end
+    assert.is_number(wire:ask("$KV.LISTED.e300", "KV-Operation: DEL", "").seq)
+    local questions = 0
+    local listener = assert(Connection.open({}, { host = "127.0.0.1", port = server.port }, 5))
+    listener:subscribe("$JS.API.>", function() questions = questions + 1 end)
+    local found = assert(kv.list(options))
+    listener:close()
+    assert.equal(299, #found)
+    local one = found[1]
+    assert.same({ "e1", "node1", 1 }, { one.name, one.node, one.revision })
+    assert.is_true(one.expires_in > 30 and one.expires_in <= 60)
+    local asked = wire:ask("$JS.API.STREAM.MSG.GET.KV_LISTED", nil, json.encode { last_by_subj = "$KV.LISTED.e1" })
+    assert.equal(asked.message.time:sub(1, 20), one.written:sub(1, 20))
+    assert(questions <= 4, questions .. " questions")
+  end)
+
   it("puts those off that find no room where very many claim, and has asked nothing for them", function()
     local first = candidate "one"
     eventually(function() return first:claim()[1] == "granted" end, 20)

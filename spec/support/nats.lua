@@ -34,8 +34,9 @@ end
 
 --- Starts servers that are one cluster.
 -- @number count
+-- @string[opt] more lines for the cluster's part of their configuration
 -- @treturn table of servers, each with its `name`
-function Nats.cluster(count)
+function Nats.cluster(count, more)
   local routes, ports = {}, {}
   for i = 1, count do
     ports[i] = port.free()
@@ -43,8 +44,8 @@ function Nats.cluster(count)
   end
   local servers = {}
   for i = 1, count do
-    servers[i] = Nats.start { config = ("server_name: n%d\ncluster { name: spec, listen: 127.0.0.1:%d, routes: [%s] }")
-      :format(i, ports[i], table.concat(routes, ", ")) }
+    servers[i] = Nats.start { config = ("server_name: n%d\ncluster { name: spec, listen: 127.0.0.1:%d, routes: [%s]\n%s }")
+      :format(i, ports[i], table.concat(routes, ", "), more or "") }
     servers[i].name = "n" .. i
   end
   return servers

@@ -3,10 +3,11 @@
 -- @module crown.nats.bucket
 
 local base64 = require "crown.text.base64"
-local Connection = require "crown.nats.connection"
 local core = require "crown.core"
 local nats_url = require "crown.nats.url"
+local promise = require "crown.core.promise"
 local Reconnecting = require "crown.link.reconnecting"
+local Servers = require "crown.nats.servers"
 local Shared = require "crown.link.shared"
 local Trust = require "crown.oracle.trust"
 
@@ -20,6 +21,9 @@ Bucket.MISSING = NO_STREAM
 local NO_PEERS, NO_CLUSTER = 10005, 10074 -- more replicas were asked for than the cluster has servers; than a single one keeps
 local MOST_REPLICAS = 5
 local LOOK_WINDOW = 0.002 -- seconds in which those gather who want to know whether the bucket is what it was
+-- What a consumer delivers has for a reply subject $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.SEQUENCE.TIME.PENDING, the time in
+-- nanoseconds.
+local DELIVERED = "^%$JS%.ACK%.[^.]+%.[^.]+%.%d+%.(%d+)%.%d+%.(%d+)%.(%d+)$"
 local HEARTBEAT = 5 -- seconds between two signs of life of a watch
 
 local known = {}
@@ -37,22 +41,11 @@ local function api(self, verb, body, timeout)
   return answer
 end
 
--- One server after the other, the one that answered last time first.
 local function open(self, link)
-  local problem
-  local share = self.timeout / #self.parsed.hosts -- one that is silent leaves the others theirs
-  for _ = 1, #self.parsed.hosts do
-    local place = self.parsed.hosts[self.at]
-    link.server = ("%s:%d"):format(place.host, place.port)
-    local connection
-    connection, problem = Connection.open(self.parsed, place, share, link)
-    if connection then
-      self:watch_on(connection)
-      return connection
-    end
-    self.at = self.at % #self.parsed.hosts + 1
-  end
-  return nil, problem
+  local connection, problem, code = self.servers:open(self.timeout, link)
+  if not connection then return nil, problem, code end
+  self:watch_on(connection)
+  return connection
 end
 
 --- The bucket; the first election in it makes it.
@@ -69,12 +62,12 @@ function Bucket.at(url, options)
     known[key].timeout = math.min(known[key].timeout, options.timeout)
     return known[key]
   end
-  local self = setmetatable({ parsed = parsed, name = options.bucket, stream = "KV_" .. options.bucket, at = 1,
+  local self = setmetatable({ servers = Servers.new(parsed), name = options.bucket, stream = "KV_" .. options.bucket,
     timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. place) }, Bucket)
   self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
-    store = "nats", timeout = options.timeout, server = ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port) }
+    store = "nats", timeout = options.timeout, server = self.servers:label() }
   if options.label then known[key] = self end
   return self
 end
@@ -126,13 +119,11 @@ local function peers_of(cluster)
 end
 
 --- What is known of the bucket; it is made when it is missing.
--- @bool[opt] with_keys whether its keys are wanted too
--- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, now =, leader =, subjects =,
+-- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, now =, leader =,
 -- peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or nil,
 -- message, code
-function Bucket:info(with_keys)
-  local answer, problem, code = api(self, "STREAM.INFO." .. self.stream,
-    with_keys and { subjects_filter = "$KV." .. self.name .. ".>" } or nil)
+function Bucket:info()
+  local answer, problem, code = api(self, "STREAM.INFO." .. self.stream)
   if code == NO_STREAM and self.options.ttl then
     answer, problem, code = make(self)
     if not answer then return nil, ("make the bucket %s: %s"):format(self.name, problem), code end
@@ -143,14 +134,14 @@ function Bucket:info(with_keys)
   return { ttl = answer.config.max_age / NS, history = answer.config.max_msgs_per_subject,
     replicas = answer.config.num_replicas, storage = answer.config.storage, created = answer.created,
     age = now and created and now - created or 0, now = now, leader = answer.cluster and answer.cluster.leader,
-    peers = answer.cluster and peers_of(answer.cluster),
-    subjects = answer.state.subjects or {} }
+    peers = answer.cluster and peers_of(answer.cluster) }
 end
 
--- A bucket of a single server may have lost its last writes at each start of that server. One whose TTL was made shorter
+-- A bucket that one server keeps may have lost its last writes at each start of that server. One whose TTL was made shorter
 -- forgets who has a longer lease.
 local function identity_of(answer, connection)
-  return ("%s %.0f %s"):format(answer.created, answer.config.max_age, answer.cluster and "" or tostring(connection.server))
+  local server = answer.config.num_replicas == 1 and connection.server
+  return ("%s %.0f %s"):format(answer.created, answer.config.max_age, tostring(server))
 end
 
 -- Compares the bucket with what was known of it. @return true: it is told to `trust` what it is; or nil, message, code
@@ -162,6 +153,9 @@ function Bucket:look()
   answer, problem, code = api(self, "STREAM.INFO." .. self.stream)
   if not answer then return nil, problem, code end
   if self.link.connection ~= connection then return nil, "the connection was lost meanwhile", "closed" end
+  local fine
+  fine, problem, code = self.servers:keep(connection, answer)
+  if not fine then return nil, problem, code end
   local last, ttl = answer.state.last_seq, answer.config.max_age / NS
   self.trust:lasts(ttl)
   if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now
@@ -200,6 +194,15 @@ function Bucket:fit()
   return self.fits:ask()
 end
 
+-- Whether what was written last says that the key was deleted.
+local function is_gone(headers)
+  return headers["kv-operation"] == "DEL" or headers["kv-operation"] == "PURGE"
+end
+
+local function key_of(self, message)
+  return message.subject:sub(#("$KV." .. self.name .. ".") + 1)
+end
+
 --- The last value of a key. Decided by the stream's leader, not by whoever is near.
 -- @string key
 -- @treturn table `{ data =, revision =, headers =, gone =, written = the server's words, written_at = its seconds }`; false
@@ -212,10 +215,9 @@ function Bucket:get(key)
   for name, value in (base64.decode(answer.message.hdrs or "") or ""):gmatch "\r\n([^:\r\n]+):[ \t]*([^\r\n]*)" do
     headers[name:lower()] = value
   end
-  local operation = headers["kv-operation"]
   return { data = base64.decode(answer.message.data or "") or "", revision = answer.message.seq, headers = headers,
     written = answer.message.time, written_at = server_time(answer.message.time),
-    gone = operation == "DEL" or operation == "PURGE" }
+    gone = is_gone(headers) }
 end
 
 --- Writes a key, only at a revision.
@@ -258,39 +260,76 @@ local function tell(self, key, ...)
   for _, fn in ipairs(self.followers[key] or {}) do fn(...) end
 end
 
--- Sequences end the reply subject of what a consumer delivers: $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.…
-local function revision_of(message)
-  return tonumber((message.reply or ""):match "^%$JS%.ACK%.[^.]+%.[^.]+%.%d+%.(%d+)%.")
-end
-
 local function hear(self, connection, watch, message)
   watch.alive = core.now()
   if message.headers.status then
     if message.reply then connection:publish(message.reply, nil, nil, "") end -- flow control
     return
   end
-  local key = message.subject:sub(#("$KV." .. self.name .. ".") + 1)
-  local operation = message.headers["kv-operation"]
-  local revision = revision_of(message)
+  local revision = tonumber(((message.reply or ""):match(DELIVERED)))
   watch.told = math.max(watch.told, revision or 0)
   if not watch.astray then self.highest = math.max(self.highest, watch.told) end
-  tell(self, key, (operation == "DEL" or operation == "PURGE") and "gone" or "put", revision, message.headers)
+  tell(self, key_of(self, message), is_gone(message.headers) and "gone" or "put", revision, message.headers)
 end
 
--- A plain subscription would also show writes that were refused, so a consumer delivers; its subject is subscribed to
--- first. What stops sending signs of life is made anew. It may be on a replica that has come apart from the stream's leader, and
+-- Has the last value of each key delivered to a subject that is subscribed to, and then what comes. A plain subscription would
+-- also show writes that were refused.
+local function consume(self, subject, more)
+  local config = { deliver_subject = subject, deliver_policy = "last_per_subject", ack_policy = "none",
+    replay_policy = "instant", filter_subject = "$KV." .. self.name .. ".>", max_deliver = 1, mem_storage = true,
+    num_replicas = 1 }
+  for key, value in pairs(more or {}) do config[key] = value end
+  return api(self, "CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = config })
+end
+
+local function new_subject(connection)
+  return connection.inbox:gsub("%.$", "") .. ("w%d"):format(math.random(1, 2 ^ 31))
+end
+
+-- A value as a consumer delivers it. @return it, and how many are still to come; nil for what is none
+local function delivered(message)
+  local revision, time, pending = (message.reply or ""):match(DELIVERED)
+  if not revision then return nil end
+  return { data = message.data, revision = tonumber(revision), headers = message.headers,
+    written = os.date("!%Y-%m-%dT%H:%M:%S", tonumber(time:sub(1, -10))) .. "." .. time:sub(-9) .. "Z",
+    written_at = server_time "1970-01-01T00:00:00" + tonumber(time) / NS, gone = is_gone(message.headers) }, tonumber(pending)
+end
+
+--- The last values of all keys, by one question.
+-- @treturn table by key, as `get` has them; or nil, message, code
+function Bucket:values()
+  local connection, problem, code = self.link:ready()
+  if not connection then return nil, problem, code end
+  local found, count, done = {}, 0, promise()
+  local subject = new_subject(connection)
+  local sid = connection:subscribe(subject, function(message)
+    local value, pending = delivered(message)
+    if not value then return end
+    found[key_of(self, message)], count = value, count + 1
+    if pending == 0 then done:resolve(true) end
+  end)
+  local made, fine
+  made, problem, code = consume(self, subject)
+  if made then fine = made.num_pending == 0 and made.delivered.consumer_seq == 0 end
+  local before
+  while fine == false and before ~= count do -- however many there are, as long as they come
+    before = count
+    fine, problem, code = done:wait(self.timeout)
+    fine = fine or false
+  end
+  connection:unsubscribe(sid)
+  return fine and found or nil, problem, code
+end
+
+-- What stops sending signs of life is made anew. It may be on a replica that has come apart from the stream's leader, and
 -- be ahead for good: once the leader turned out to be behind, its sequences count no more.
 local function run_watch(self, connection)
   while not connection.closed do
     local watch = { alive = core.now(), told = 0 }
     self.watch = watch
-    local subject = connection.inbox:gsub("%.$", "") .. ("w%d"):format(math.random(1, 2 ^ 31))
+    local subject = new_subject(connection)
     local sid = connection:subscribe(subject, function(message) hear(self, connection, watch, message) end)
-    local made = api(self, "CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = {
-      deliver_subject = subject, deliver_policy = "last_per_subject", ack_policy = "none", replay_policy = "instant",
-      filter_subject = "$KV." .. self.name .. ".>", idle_heartbeat = HEARTBEAT * NS, flow_control = true,
-      max_deliver = 1, mem_storage = true, num_replicas = 1 } })
-    if made then
+    if consume(self, subject, { idle_heartbeat = HEARTBEAT * NS, flow_control = true }) then
       for key in pairs(self.followers) do tell(self, key, "missed") end
       while not connection.closed and core.now() - watch.alive < 3 * HEARTBEAT do core.sleep(1) end
     else

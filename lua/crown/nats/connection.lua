@@ -161,6 +161,8 @@ local function greet(self, parsed, place, timeout)
   local fine, about = pcall(core.json.decode, info)
   if not fine or type(about) ~= "table" then return nil, "what came is nothing that NATS says", "protocol" end
   self.server = about.server_id -- another one after each start of a server
+  self.name = about.server_name
+  self.others = type(about.connect_urls) == "table" and about.connect_urls or {}
   if parsed.tls or about.tls_required then
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
       server_name = parsed.server_name or place.host, insecure = parsed.insecure == "true" }
