@@ -51,6 +51,18 @@ describe("a server's clock", function()
     assert.is_true(ask(0, 0, 50))
   end)
 
+  it("stays in doubt until that is written down", function()
+    local core = require "crown.core"
+    local function is_doubted(ahead) return server:is_doubted(core.now(), core.now() + ahead) end
+    assert.is_false(is_doubted(50))
+    clock:advance(1)
+    assert.is_true(is_doubted(60))
+    clock:advance(1)
+    assert.is_true(is_doubted(60))
+    server:settle()
+    assert.is_false(is_doubted(60))
+  end)
+
   it("is not believed by who had asked before that was found", function()
     ask(0, 0, 50)
     local sent = require("crown.core").now()

@@ -3,19 +3,18 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local kv = require "crown.oracles.nats_kv"
 local Nats = require "support.nats"
+local own_servers = require "support.own_servers"
 local Player = require "support.oracle_candidate"
 local Wire = require "support.nats_wire"
 
 describe("a NATS server that may have forgotten", function()
   local server
+  local start, destroy = own_servers(Nats.start)
 
-  after_each(function()
-    if server then server:destroy() end
-    server = nil
-  end)
+  after_each(destroy)
 
   local function settled(name)
-    server = Nats.start()
+    server = start()
     return Wire.settled(server, name)
   end
 
@@ -37,7 +36,7 @@ describe("a NATS server that may have forgotten", function()
 
   -- Whoever was there before may act on a longer lease than the new bucket gives.
   it("is sat out for amnesia_wait at least when it was made anew with a shorter TTL, also by who was never there (R12)", function()
-    server = Nats.start()
+    server = start()
     local wire = Wire.open(server.port)
     wire:make_bucket("SHORTER", 1)
     local verdict
@@ -56,7 +55,7 @@ describe("a NATS server that may have forgotten", function()
   end)
 
   it("is believed at once with trust_empty by who makes it, and by nobody else", function()
-    server = Nats.start()
+    server = start()
     local function candidate(host, trusting)
       return Player.new(kv, { name = host, node = "new", url = ("nats://%s:%d/EMPTY"):format(host, server.port), ttl = 20,
         timeout = 2, trust_empty = trusting })
@@ -98,7 +97,7 @@ describe("a NATS server that may have forgotten", function()
   end)
 
   it("is sat out when it has lost its last writes, as one sees who was there before (R12)", function()
-    server = Nats.start()
+    server = start()
     local wire = Wire.open(server.port)
     wire:make_bucket("TAIL", 2)
     server:down()
@@ -184,7 +183,7 @@ describe("a NATS server that may have forgotten", function()
   describe("and keeps a bucket alone, in a cluster of three", function()
     local servers, keeper, other
 
-    local function start(more)
+    local function start_three(more)
       servers = Nats.cluster(3, more)
       local wire = Wire.open(servers[1].port)
       eventually(function() return (pcall(wire.make_bucket, wire, "ALONE", 2)) end, 20)
@@ -209,7 +208,7 @@ describe("a NATS server that may have forgotten", function()
     end)
 
     it("is sat out after its start, also where the URL names another one (R12)", function()
-      start()
+      start_three()
       local one, two = member "one", member "two"
       assert.equal("granted", one:win()[1])
       one:abdicate()
@@ -221,7 +220,7 @@ describe("a NATS server that may have forgotten", function()
     end)
 
     it("grants nothing where it cannot be reached itself, so that its start would not be seen", function()
-      start "no_advertise: true"
+      start_three "no_advertise: true"
       local one, verdict = member "one", nil
       eventually(function()
         verdict = one:claim()
@@ -233,7 +232,7 @@ describe("a NATS server that may have forgotten", function()
   end)
 
   it("is sat out for one TTL when it has lost all its data", function()
-    server = Nats.start()
+    server = start()
     local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5, amnesia_wait = 0 }
     local one = Player.new(kv, options)
     eventually(function() return one:claim()[1] == "granted" end)

@@ -5,6 +5,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local kv = require "crown.oracles.nats_kv"
 local Nats = require "support.nats"
+local own_servers = require "support.own_servers"
 local Player = require "support.oracle_candidate"
 local port = require "support.port"
 local run = require "support.run"
@@ -13,11 +14,9 @@ local Wire = require "support.nats_wire"
 
 describe("a NATS server", function()
   local server
+  local start, destroy = own_servers(Nats.start)
 
-  after_each(function()
-    if server then server:destroy() end
-    server = nil
-  end)
+  after_each(destroy)
 
   local function ask(url)
     return Player.new(kv, { name = "x", node = "one", url = url, ttl = 2, timeout = 1 }):claim()
@@ -36,19 +35,19 @@ describe("a NATS server", function()
   end
 
   local function settled(name)
-    server = Nats.start()
+    server = start()
     return Wire.settled(server, name)
   end
 
   it("asks for user and password", function()
-    server = Nats.start { config = "authorization { user: joe, password: secret }" }
+    server = start { config = "authorization { user: joe, password: secret }" }
     let_in(("nats://joe:secret@127.0.0.1:%d/B"):format(server.port))
     refused(("nats://joe:secret-not@127.0.0.1:%d/B"):format(server.port), "Authorization Violation")
     refused(server.url .. "/B", "Authorization Violation")
   end)
 
   it("asks for a token", function()
-    server = Nats.start { config = "authorization { token: secret }" }
+    server = start { config = "authorization { token: secret }" }
     let_in(("nats://secret@127.0.0.1:%d/B"):format(server.port))
     refused(("nats://wrong@127.0.0.1:%d/B"):format(server.port), "Authorization Violation")
   end)
@@ -59,7 +58,7 @@ describe("a NATS server", function()
     local file = assert(io.open(seed, "w"))
     file:write "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n"
     file:close()
-    server = Nats.start { config =
+    server = start { config =
       "authorization { users = [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }" }
     let_in(server.url .. "/B?nkey=" .. seed)
     refused(server.url .. "/B?nkey=/no/such/file", "nkey: ")
@@ -67,7 +66,7 @@ describe("a NATS server", function()
   end)
 
   it("may deny a subject: who asks there is told, and all others on the connection go on", function()
-    server = Nats.start { config =
+    server = start { config =
       "authorization { users = [ { user: joe, password: secret, permissions: { publish: { deny: [\"no.>\"] } } } ] }" }
     local link = { hosts = {}, user = "joe", password = "secret" }
     local connection = assert(Connection.open(link, { host = "127.0.0.1", port = server.port }, 20))
@@ -79,7 +78,7 @@ describe("a NATS server", function()
 
   it("is reached by TLS, with a certificate that is checked", function()
     local dir = authority()
-    server = Nats.start { config = ("tls { cert_file: %s/s.crt, key_file: %s/s.key, ca_file: %s/ca.crt, verify: true }")
+    server = start { config = ("tls { cert_file: %s/s.crt, key_file: %s/s.key, ca_file: %s/ca.crt, verify: true }")
       :format(dir, dir, dir) }
     local at = ("127.0.0.1:%d/B?cert=%s/s.crt&key=%s/s.key&ca=%s/"):format(server.port, dir, dir, dir)
     let_in("tls://" .. at .. "ca.crt")
@@ -136,7 +135,7 @@ describe("a NATS server", function()
   end)
 
   it("is one of several: another one is asked when one does not answer", function()
-    server = Nats.start()
+    server = start()
     let_in(("nats://127.0.0.1:1,127.0.0.1:%d/B"):format(server.port))
   end)
 

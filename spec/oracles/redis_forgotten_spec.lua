@@ -1,6 +1,7 @@
 -- A Redis server that may have forgotten leases is sat out, by everybody, for the longest TTL that is known of (R12).
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
 local WrongClock = require "support.wrong_clock"
 local redis_lease = require "support.redis_lease"
@@ -9,18 +10,16 @@ local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
 describe("a Redis server that may have forgotten", function()
   local server, others
+  local start, destroy = own_servers(Redis.start)
 
   before_each(function()
     others = {}
     redis_lease.name_anew()
   end)
-  after_each(function()
-    server:destroy()
-    for _, one in ipairs(others) do one:destroy() end
-  end)
+  after_each(destroy)
 
   it("is sat out for one TTL after a restart that forgot everything, and never gives an epoch twice", function()
-    server = trusted(Redis.start())
+    server = trusted(start())
     local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
     local epoch = one:claim()[4]
     server:down()
@@ -35,7 +34,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R12)", function()
-    server = Redis.start()
+    server = start()
     local at = crown.now()
     local short, long = candidate(server.url, "short", { lock = "short", ttl = 0.5 }), candidate(server.url, "long", { ttl = 3 })
     eventually(function() return short:claim()[1] == "granted" end)
@@ -48,7 +47,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("tells a leader whose key is gone, and gives the lease to nobody for one TTL (R12)", function()
-    server = trusted(Redis.start())
+    server = trusted(start())
     local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
     local epoch = one:claim()[4]
     server:call "FLUSHALL"
@@ -65,7 +64,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("tells a leader whose key alone was deleted that nobody knows who may lead for the rest of its TTL", function()
-    server = trusted(Redis.start())
+    server = trusted(start())
     local one = candidate(server.url, "one", { ttl = 20 })
     one:claim()
     server:call("DEL", redis_lease.key "lease")
@@ -74,9 +73,9 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("is sat out after a failover also by whoever held the lease once (R12)", function()
-    server = Redis.start()
+    server = start()
     local way = redis_lease.valve(server)
-    local replica = Redis.start { config = "replicaof 127.0.0.1 " .. way.listener:port() .. "\n" }
+    local replica = start { config = "replicaof 127.0.0.1 " .. way.listener:port() .. "\n" }
     others[1] = replica
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
     trusted(server)
@@ -96,8 +95,8 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("is sat out when it was a replica for a while (R12)", function()
-    server = trusted(Redis.start())
-    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    server = trusted(start())
+    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     local one = candidate(server.url, "one")
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
     trusted(server)
@@ -112,7 +111,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("is sat out for the longest TTL that anybody here has seen there, also when all is lost (R12)", function()
-    server = trusted(Redis.start())
+    server = trusted(start())
     local long, short = candidate(server.url, "long", { lock = "long", ttl = 20 }), candidate(server.url, "short", { ttl = 0.5 })
     long:claim()
     server:call "FLUSHALL"
@@ -120,7 +119,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("is sat out by a newcomer for longer than its own TTL when all is lost: leases were longer, perhaps (R12)", function()
-    server = trusted(Redis.start())
+    server = trusted(start())
     assert.equal("granted", candidate(server.url, "one", { ttl = 20 }):claim()[1])
     server:call "FLUSHALL"
     local way = redis_lease.valve(server)
@@ -134,7 +133,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("is believed at once where nobody can have emptied it, and only once (R12)", function()
-    server = Redis.start()
+    server = start()
     local one = candidate(server.url, "one", { ttl = 1, trust_empty = true })
     assert.equal("granted", one:claim()[1])
     assert.equal("denied", candidate(server.url, "two", { ttl = 1 }):claim()[1])
@@ -149,7 +148,7 @@ describe("a Redis server that may have forgotten", function()
 
     before_each(function()
       clock = WrongClock.new(0)
-      server = trusted(Redis.start { env = clock:environment() })
+      server = trusted(start { env = clock:environment() })
       way = redis_lease.valve(server)
     end)
     after_each(function() way.listener:close() end)
@@ -192,7 +191,7 @@ describe("a Redis server that may have forgotten", function()
   end)
 
   it("knows the longest TTL that was ever asked for there, for those who come later (R12)", function()
-    server = trusted(Redis.start())
+    server = trusted(start())
     candidate(server.url, "long", { lock = "long", ttl = 20 }):claim()
     server:call("HSET", "crown:store", "identity", "another")
     -- By another way, so that what this runtime remembers of the store is not asked.

@@ -1,6 +1,7 @@
 -- The kinds of Redis servers that a lease can be on, and the ways to them.
 local authority = require "support.authority"
 local eventually = require("crown.testing").eventually
+local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
 local tempdir = require "support.tempdir"
@@ -9,15 +10,13 @@ local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
 describe("a Redis server", function()
   local server, others
+  local start, destroy = own_servers(Redis.start)
 
   before_each(function()
     others = {}
     redis_lease.name_anew()
   end)
-  after_each(function()
-    server:destroy()
-    for _, one in ipairs(others) do one:destroy() end
-  end)
+  after_each(destroy)
 
   local function refused(url, pattern)
     local verdict = candidate(url, "one", { timeout = 1 }):claim()
@@ -36,7 +35,7 @@ describe("a Redis server", function()
   end
 
   it("asks for its password, of the default user and of others", function()
-    server = Redis.start { config = "requirepass secret\nuser joe on >other ~* &* +@all\n" }
+    server = start { config = "requirepass secret\nuser joe on >other ~* &* +@all\n" }
     local at = "@127.0.0.1:" .. server.port
     leads("redis://:secret" .. at, { ttl = 0.5 })
     redis_lease.name_anew()
@@ -47,14 +46,14 @@ describe("a Redis server", function()
 
   it("is reached by a UNIX socket, and in another database", function()
     local path = tempdir() .. "/redis.sock"
-    server = Redis.start { config = "unixsocket " .. path .. "\n" }
+    server = start { config = "unixsocket " .. path .. "\n" }
     leads("redis+unix://" .. path .. "?db=3", { ttl = 0.5 })
     assert.equal("1", tostring(server:call("SELECT", "3") and server:call("EXISTS", redis_lease.key "epoch")))
   end)
 
   it("is reached by TLS, with a certificate that is checked", function()
     local dir = authority()
-    server = Redis.start { tls = true, scheme = "rediss", query = ("?ca=%s/ca.crt&cert=%s/s.crt&key=%s/s.key"):format(dir, dir, dir),
+    server = start { tls = true, scheme = "rediss", query = ("?ca=%s/ca.crt&cert=%s/s.crt&key=%s/s.key"):format(dir, dir, dir),
       config = ("tls-cert-file %s/s.crt\ntls-key-file %s/s.key\ntls-ca-cert-file %s/ca.crt\ntls-auth-clients yes\n")
         :format(dir, dir, dir) }
     leads(server.url, { ttl = 0.5 })
@@ -64,14 +63,14 @@ describe("a Redis server", function()
   end)
 
   it("is refused when it is a replica", function()
-    server = Redis.start()
-    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    server = start()
+    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     refused(others[1].url, "is a replica")
   end)
 
   it("with min_replicas counts a lease when enough replicas have it", function()
-    server = trusted(Redis.start())
-    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    server = trusted(start())
+    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
     trusted(server)
     local one = candidate(server.url, "one", { min_replicas = 1, timeout = 1 })
@@ -83,11 +82,11 @@ describe("a Redis server", function()
   end)
 
   it("is found by its Sentinels, also after a failover, which is sat out", function()
-    server = trusted(Redis.start())
-    others[1] = Redis.start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    server = trusted(start())
+    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     local urls = {}
     for i = 1, 3 do
-      others[i + 1] = Redis.start { sentinel = true, config = ("sentinel monitor mine 127.0.0.1 %d 2\n"
+      others[i + 1] = start { sentinel = true, config = ("sentinel monitor mine 127.0.0.1 %d 2\n"
         .. "sentinel down-after-milliseconds mine 500\nsentinel failover-timeout mine 3000\n"):format(server.port) }
       urls[i] = "127.0.0.1:" .. others[i + 1].port
     end

@@ -30,4 +30,18 @@ function ServerClock:saw(sent, server)
   return self.stepped ~= nil and sent <= self.stepped
 end
 
+--- Notes an answer, as `saw` does. A step that was found stays a doubt until it is written down in the store.
+-- @number sent
+-- @number server
+-- @treturn boolean whether there is a doubt that is not written down yet
+function ServerClock:is_doubted(sent, server)
+  self.doubted = self:saw(sent, server) or self.doubted or false
+  return self.doubted
+end
+
+--- Notes that the doubt is written down in the store.
+function ServerClock:settle()
+  self.doubted = false
+end
+
 return ServerClock

@@ -179,14 +179,14 @@ end
 
 -- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt.
 local function is_stepped(self, sent, server)
-  self.stepped = self.clock:saw(sent, server) or self.stepped
-  if self.stepped then self.memory.place = "a clock that was stepped" end
-  return self.stepped
+  local doubted = self.clock:is_doubted(sent, server)
+  if doubted then self.memory.place = "a clock that was stepped" end
+  return doubted
 end
 
 local function doubt_clock(self, timeout)
   local distrust, problem, code = self.doubted:ask(timeout)
-  if distrust then self.stepped = false end
+  if distrust then self.clock:settle() end
   return distrust, problem, code
 end
 

@@ -184,7 +184,7 @@ end
 local function take_back(self, client, op, items)
   local doubted, problem, code = evaluate(self, client, "doubt", items)
   if not doubted then return nil, problem, code end
-  client.stepped = false
+  client.clock:settle()
   if op ~= "claim" and op ~= "restore" then return true end
   evaluate(self, client, "undo", items)
   return nil, "the server's clock was stepped forward", "store"
@@ -197,9 +197,10 @@ local function ask_server(self, client, op, items)
   if not fits(answers, #items) then return nil, STRANGE, "protocol" end
   self.seen[store_of(self, items)] = true
   client.clock = client.clock or ServerClock.new()
-  client.stepped = client.clock:saw(sent, tonumber(answers[#items + 2]) / 1000) or client.stepped
   local fine = true
-  if client.stepped then fine, problem, code = take_back(self, client, op, items) end
+  if client.clock:is_doubted(sent, tonumber(answers[#items + 2]) / 1000) then
+    fine, problem, code = take_back(self, client, op, items)
+  end
   if fine and op ~= "release" then fine, problem, code = replicated(self, client) end
   return fine and answers or nil, problem, code
 end
