@@ -24,6 +24,7 @@ chmod 777 "$work/root/test"
 cp "build/package/$suite"/crown-lua_*.deb "$work/root/test/after.deb"
 cp "build/package/$suite-before"/crown-lua_*.deb "$work/root/test/before.deb"
 cp tools/package/inside/deb.sh "$work/root/test/test.sh"
+cp tools/package/inside/within.sh "$work/root/test/"
 # The mirror is not there once it is booted.
 tools/package/debian.sh run "$work/root" sh -c '
     apt-get update -q && apt-get install -y -q --download-only --no-install-recommends /test/after.deb' >"$work/apt" 2>&1 || { cat "$work/apt"; exit 1; }

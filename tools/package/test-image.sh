@@ -64,14 +64,7 @@ background() {
     pid=$(child_of_unshare)
 }
 child_of_unshare() { pgrep --parent "$unshare"; }
-within() {
-    local until=$((SECONDS + $1))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $until ] || fail "not in time: $*"
-        sleep 0.1
-    done
-}
+. tools/package/inside/within.sh
 said() { grep -q "$1" "$work/log"; }
 below() { pgrep --ns "$pid" --nslist pid --full "$1"; }
 gone() { ! below "$1"; }

@@ -9,15 +9,8 @@ fail() {
     journalctl --no-pager -n 60 -u 'crown-*'
     exit 1
 }
-# within SECONDS COMMAND...: waits until it holds
-within() {
-    local until=$((SECONDS + $1))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $until ] || fail "not in time: $*"
-        sleep 0.1
-    done
-}
+# shellcheck source=tools/package/inside/within.sh
+. /test/within.sh
 # What there is, but for what others write on and off; of that, what bears our name.
 files() {
     {
