@@ -1,94 +1,23 @@
 local crown = require "crown"
 local elections = require "crown.core.election"
-local promise = require "crown.core.promise"
+local Elections = require "support.elections"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
 local write_file = require "support.write_file"
 
-local serial = 0
-
--- An election of its own name, stopped at the end of the test.
-local function unique()
-  serial = serial + 1
-  return ("elect-spec-%d"):format(serial)
-end
+local unique = Elections.unique
 
 describe("crown.elect", function()
   local clock
-  local running = {}
+  local mine = Elections.new()
 
-  local function elect(options)
-    options.name = options.name or unique()
-    local election = crown.elect(options)
-    running[#running + 1] = election
-    return election
-  end
+  local function elect(options) return mine:elect(options) end
 
   after_each(function()
     if clock then clock:restore() end
     clock = nil
-    for _, election in ipairs(running) do election:stop() end
-    for _, election in ipairs(running) do
-      testing.eventually(function() return not election.handle or election.handle:finished() end)
-    end
-    running = {}
-  end)
-
-  local function refusal(options)
-    local fine, problem = pcall(crown.elect, options)
-    assert.is_false(fine)
-    assert.is_true(problem.usage)
-    return tostring(problem)
-  end
-
-  describe("names what is wrong", function()
-    for _, case in ipairs {
-      { "a missing name", {}, "name is required" },
-      { "a name with a slash", { name = "a/b" }, "letters, digits" },
-      { "a name that is too long", { name = ("x"):rep(129) }, "at most 128" },
-      { "an unknown option, with a suggestion", { name = "x", retri = 1 }, "unknown option 'retri' %(did you mean 'retry'%?%)" },
-      { "an unknown option of the file oracle", { name = "x", oracle = { "file", lokc = "y" } },
-        "oracle 'file': unknown option 'lokc' %(did you mean 'lock'%?%)" },
-      { "a TTL of the file oracle, which has none", { name = "x", oracle = "file:/tmp/x?ttl=4" }, "oracle 'file': unknown option 'ttl'" },
-      { "a lock outside of the directory", { name = "x", oracle = { "file", lock = "../y" } }, "lock '%.%./y' is not possible: letters" },
-      { "an unknown option of the memory oracle", { name = "x", oracle = "memory:x?tll=4" }, "oracle 'memory': unknown option 'tll'" },
-      { "an option of the wrong type", { name = "x", retry = "soon" }, "retry must be a number" },
-      { "an option out of range", { name = "x", retry = 0 }, "retry must be more than 0" },
-      { "an oracle that is not there", { name = "x", oracle = "nosuch" }, "oracle 'nosuch' is neither" },
-      { "an oracle that lacks a function", { name = "x", oracle = { init = print } }, "lacks the function claim" },
-      { "an oracle with a name where a function may be", { name = "x", oracle = { init = print, claim = print, refresh = print,
-        abdicate = "release" } }, "abdicate must be a function, not a string" },
-      { "a URL of an unknown scheme", { name = "x", oracle = "fil:x" }, "did you mean 'file'" },
-      { "an empty command", { name = "x", oracle = "memory:", child = {} }, "either a command" },
-      { "a command with a number in it", { name = "x", oracle = "memory:", child = { "sleep", 5 } }, "command%[2%] must be a string" },
-      { "a restart policy that is none", { name = "x", oracle = "memory:", child = { command = { "true" },
-        restart = { policy = "always" } } }, "policy must be one of" },
-      { "a user that is not there", { name = "x", oracle = "memory:", child = { command = { "true" }, user = "nobody-at-all" } },
-        "no user 'nobody%-at%-all'" },
-      { "a child of another user that would hold a session of the database", { name = "x", oracle = "postgres+advisory://h/d",
-        child = { command = { "true" }, user = 65534 } }, "the open session of the database, which another user must not have" },
-      { "a handler that is no function", { name = "x", oracle = "memory:", handlers = { won = 1 } }, "handlers.won must be a function" },
-      { "a handler that is misspelt", { name = "x", oracle = "memory:", handlers = { wonn = print } }, "did you mean 'won'" },
-      { "timing that could overlap, with the sum (R2)", { name = "x", oracle = { "memory", ttl = 2 }, stop_timeout = 2 },
-        "timing could overlap: refresh .* must be less than the TTL of 2 s" },
-    } do
-      it(case[1], function()
-        local text = refusal(case[2])
-        assert.matches(case[3], text)
-        assert.is_nil(text:find "\n")
-      end)
-    end
-
-    it("two elections of one name", function()
-      local election = elect { oracle = "memory:two" }
-      assert.matches("already an election of this name", refusal { name = election.name, oracle = "memory:two" })
-    end)
-
-    it("an oracle whose init refuses", function()
-      local oracle = { init = function() return nil, "no store here" end, claim = print, refresh = print }
-      assert.matches("no store here", refusal { name = unique(), oracle = oracle })
-    end)
+    mine:stop()
   end)
 
   it("leads, tells won with a term, and tells lost with the reason, once each, at shutdown too (R10)", function()
@@ -403,89 +332,5 @@ describe("crown.elect", function()
     elect { oracle = "memory:", child = { command = { "echo", "more" }, stdout = path, restart = { policy = "transient" } } }
     testing.eventually(function() return read_file(path):find "more" end, 20)
     assert.equal("what stood there before\nmore\n", (read_file(path)))
-  end)
-
-  describe("stands back for as long as restarts are counted, so that another candidate leads,", function()
-    local function stands_back(options, within)
-      local reason
-      local fake = testing.fake_oracle():grant(60, { ttl = 600, epoch = 1 })
-      options.oracle, options.handlers = fake, options.handlers or {}
-      options.handlers.lost = function(why) reason = why end
-      elect(options)
-      testing.eventually(function() return reason end)
-      testing.eventually(function() return fake:count "abdicate" == 1 end)
-      fake:deny()
-      clock = testing.fake_clock()
-      clock:advance(within - 0.5)
-      assert.equal(1, fake:count "claim")
-      clock:advance(0.6)
-      assert.equal(2, fake:count "claim")
-      return reason
-    end
-
-    it("when its child failed", function()
-      assert.equal("child_failed", stands_back({
-        child = { command = { "false" }, restart = { policy = "temporary", within = 5 } } }, 5))
-    end)
-
-    it("when its child cannot be started", function()
-      assert.equal("child_failed", stands_back({
-        child = { command = { "/no/such/command" }, restart = { policy = "permanent", within = 5 } } }, 5))
-    end)
-
-    it("when its child failed too often", function()
-      assert.equal("child_failed", stands_back({
-        child = { command = { "false" }, restart = { policy = "permanent", max = 2, within = 5, backoff = { 0.01, 0.01 } } } }, 5))
-    end)
-
-    it("when its handler failed", function()
-      assert.equal("handler_failed", stands_back({ handlers = { won = function() error "boom" end } }, 60))
-    end)
-  end)
-
-  describe("when it is stopped", function()
-    -- An answer that comes when the spec lets it come.
-    local function later(gate, ...)
-      local answers = { ... }
-      return function()
-        gate:wait(60)
-        return unpack(answers)
-      end
-    end
-
-    it("while a claim is under way: never leads, and gives back what it may have got", function()
-      local fake, gate, won = testing.fake_oracle(), promise(), false
-      fake:answer("claim", { later(gate, true, 5, { ttl = 60, epoch = 1 }) })
-      local election = elect { oracle = fake, handlers = { won = function() won = true end } }
-      testing.eventually(function() return fake:count "claim" == 1 end)
-      election:stop()
-      gate:resolve(true)
-      testing.eventually(function() return election.handle:finished() end)
-      assert.same({ { "claim", "abdicate" }, false }, { fake.calls, won })
-    end)
-
-    it("while a refresh is under way: gives the lease back once", function()
-      local fake, gate = testing.fake_oracle():grant(0.02, { ttl = 60, epoch = 1 }), promise()
-      fake:answer("refresh", { later(gate, true, 5, { ttl = 60, epoch = 1 }) })
-      local election = elect { oracle = fake }
-      testing.eventually(function() return fake:count "refresh" == 1 end)
-      election:stop()
-      gate:resolve(true)
-      testing.eventually(function() return election.handle:finished() end)
-      assert.same({ "claim", "refresh", "abdicate" }, fake.calls)
-    end)
-
-    it("ends although the store never answers, as a leader and as a follower", function()
-      for _, leads in ipairs { true, false } do
-        local fake = testing.fake_oracle():grant(60, { ttl = 600, epoch = 1 })
-        fake:answer("abdicate", { function() crown.sleep(math.huge) end })
-        if not leads then fake:answer("claim", { function() crown.sleep(math.huge) end }) end
-        local election = elect { oracle = fake, call_timeout = 0.05 }
-        testing.eventually(function() return fake:count "claim" == 1 and (election:is_leader() or not leads) end)
-        election:stop()
-        testing.eventually(function() return election.handle:finished() end)
-        assert.equal(1, fake:count "abdicate")
-      end
-    end)
   end)
 end)

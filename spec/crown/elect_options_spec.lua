@@ -1,0 +1,67 @@
+-- What crown.elect refuses, and how it says so.
+local crown = require "crown"
+local Elections = require "support.elections"
+
+local unique = Elections.unique
+
+describe("crown.elect names what is wrong:", function()
+  local mine = Elections.new()
+
+  local function elect(options) return mine:elect(options) end
+
+  after_each(function() mine:stop() end)
+
+  local function refusal(options)
+    local fine, problem = pcall(crown.elect, options)
+    assert.is_false(fine)
+    assert.is_true(problem.usage)
+    return tostring(problem)
+  end
+
+  for _, case in ipairs {
+    { "a missing name", {}, "name is required" },
+    { "a name with a slash", { name = "a/b" }, "letters, digits" },
+    { "a name that is too long", { name = ("x"):rep(129) }, "at most 128" },
+    { "an unknown option, with a suggestion", { name = "x", retri = 1 }, "unknown option 'retri' %(did you mean 'retry'%?%)" },
+    { "an unknown option of the file oracle", { name = "x", oracle = { "file", lokc = "y" } },
+      "oracle 'file': unknown option 'lokc' %(did you mean 'lock'%?%)" },
+    { "a TTL of the file oracle, which has none", { name = "x", oracle = "file:/tmp/x?ttl=4" }, "oracle 'file': unknown option 'ttl'" },
+    { "a lock outside of the directory", { name = "x", oracle = { "file", lock = "../y" } }, "lock '%.%./y' is not possible: letters" },
+    { "an unknown option of the memory oracle", { name = "x", oracle = "memory:x?tll=4" }, "oracle 'memory': unknown option 'tll'" },
+    { "an option of the wrong type", { name = "x", retry = "soon" }, "retry must be a number" },
+    { "an option out of range", { name = "x", retry = 0 }, "retry must be more than 0" },
+    { "an oracle that is not there", { name = "x", oracle = "nosuch" }, "oracle 'nosuch' is neither" },
+    { "an oracle that lacks a function", { name = "x", oracle = { init = print } }, "lacks the function claim" },
+    { "an oracle with a name where a function may be", { name = "x", oracle = { init = print, claim = print, refresh = print,
+      abdicate = "release" } }, "abdicate must be a function, not a string" },
+    { "a URL of an unknown scheme", { name = "x", oracle = "fil:x" }, "did you mean 'file'" },
+    { "an empty command", { name = "x", oracle = "memory:", child = {} }, "either a command" },
+    { "a command with a number in it", { name = "x", oracle = "memory:", child = { "sleep", 5 } }, "command%[2%] must be a string" },
+    { "a restart policy that is none", { name = "x", oracle = "memory:", child = { command = { "true" },
+      restart = { policy = "always" } } }, "policy must be one of" },
+    { "a user that is not there", { name = "x", oracle = "memory:", child = { command = { "true" }, user = "nobody-at-all" } },
+      "no user 'nobody%-at%-all'" },
+    { "a child of another user that would hold a session of the database", { name = "x", oracle = "postgres+advisory://h/d",
+      child = { command = { "true" }, user = 65534 } }, "the open session of the database, which another user must not have" },
+    { "a handler that is no function", { name = "x", oracle = "memory:", handlers = { won = 1 } }, "handlers.won must be a function" },
+    { "a handler that is misspelt", { name = "x", oracle = "memory:", handlers = { wonn = print } }, "did you mean 'won'" },
+    { "timing that could overlap, with the sum (R2)", { name = "x", oracle = { "memory", ttl = 2 }, stop_timeout = 2 },
+      "timing could overlap: refresh .* must be less than the TTL of 2 s" },
+  } do
+    it(case[1], function()
+      local text = refusal(case[2])
+      assert.matches(case[3], text)
+      assert.is_nil(text:find "\n")
+    end)
+  end
+
+  it("two elections of one name", function()
+    local election = elect { oracle = "memory:two" }
+    assert.matches("already an election of this name", refusal { name = election.name, oracle = "memory:two" })
+  end)
+
+  it("an oracle whose init refuses", function()
+    local oracle = { init = function() return nil, "no store here" end, claim = print, refresh = print }
+    assert.matches("no store here", refusal { name = unique(), oracle = oracle })
+  end)
+end)
