@@ -1,5 +1,8 @@
 local elections = require "crown.core.election"
+local run = require "support.run"
 local store_options = require "crown.oracle.options"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 describe("an oracle's options", function()
   local RULES = { url = { type = "string", required = true }, ttl = { type = "number" } }
@@ -14,6 +17,25 @@ describe("an oracle's options", function()
 
   it("give way to what the URL says", function()
     assert.equal("nats://h/B?nkey=one", check({ url = "nats://h/B?nkey=one", nkey = "two" }).url)
+  end)
+
+  it("count in the URL of a table as they do in a URL alone, and are refused where both say something else", function()
+    local function ttl_of(oracle)
+      return run { "check", write_file(tempdir() .. "/app.lua", 'require("crown").elect { name = "x", oracle = ' .. oracle .. " }") }
+    end
+    for _, oracle in ipairs { '{ "redis", url = "redis://db?ttl=4" }', '{ "redis://db?ttl=4" }', '"redis://db?ttl=4"',
+      '{ "redis", url = "redis://db?ttl=4", ttl = 4 }', '{ "postgres_lease", url = "postgres://db/app?sslmode=disable&ttl=4" }',
+      '{ "etcd", url = "etcd://db/app?ttl=4" }', '{ "nats_kv", url = "nats://db/B?ttl=4" }',
+      '{ "http_lease", url = "http://db/l?ttl=4" }' } do
+      local result = ttl_of(oracle)
+      assert.equal(0, result.code, oracle .. result.stderr)
+      assert.matches("TTL%s+4 s", result.stdout, nil, oracle)
+    end
+    for _, oracle in ipairs { '{ "redis", url = "redis://db?ttl=4", ttl = 5 }', '{ "redis://db?ttl=4", ttl = 5 }' } do
+      local result = ttl_of(oracle)
+      assert.equal(2, result.code)
+      assert.matches("app.lua:1: elect 'x': oracle: ttl is 4 in the URL and 5 beside it", result.stderr)
+    end
   end)
 
   it("are named when nobody knows them, but for those that every oracle is given", function()

@@ -50,6 +50,18 @@ local function word_for(name)
   return (name:gsub("^crown%.oracles%.", ""))
 end
 
+-- What stands in the query of `url` counts as much as what stands beside it; but not both.
+local function read_query(where, options)
+  if type(options.url) ~= "string" then return end
+  for key, value in pairs(url.query(options.url)) do
+    if options[key] ~= nil and tostring(options[key]) ~= tostring(value) then
+      usage.error("%s: oracle: %s is %s in the URL and %s beside it: give it once", where, key, tostring(value),
+        tostring(options[key]))
+    end
+    options[key] = value
+  end
+end
+
 --- Finds the oracle that an option names.
 -- @string where how messages name the election
 -- @tparam string|table given a URL, a module's name, a module, or `{ module, option = … }`
@@ -74,13 +86,13 @@ function oracle.find(where, given)
   if url.is(given) then
     local from_url
     name, from_url = url.parse(given)
-    for key, value in pairs(options) do from_url[key] = value end
-    options = from_url
+    options.url, options.path = given, from_url.path
   end
   name = name or given
   local word = word_for(name)
   local module = check_module(where, name, load_module(where, name))
   local is_own = package.loaded["crown.oracles." .. word] == module -- another's options are its own
+  if is_own then read_query(where, options) end
   return module, options, word, is_own and Pace.take(options) or nil
 end
 

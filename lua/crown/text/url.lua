@@ -93,6 +93,16 @@ function url.parse(text)
   return name, options
 end
 
+--- What a URL's query says, as numbers and switches where it is that.
+-- @string text the URL
+-- @treturn table options by name
+function url.query(text)
+  local options = {}
+  local query = text:match "^%a[%w+.-]*:[^?]*%?(.*)$"
+  if query then query_options(query, options) end
+  return options
+end
+
 --- Takes options out of a URL's query, for the store's client, which would stumble over ours.
 -- @string text the URL
 -- @tparam table ours what to take out: names as keys
