@@ -25,6 +25,15 @@ function elector.node_of(id)
   return (id:gsub("^[^@]*@", "", 1))
 end
 
+--- How many members there are.
+-- @tparam table state
+-- @treturn number
+function elector.size(state)
+  local total = 0
+  for _ in pairs(state.members) do total = total + 1 end
+  return total
+end
+
 local function copy(state)
   local members = {}
   for id, member in pairs(state.members) do members[id] = member end

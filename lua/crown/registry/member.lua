@@ -10,18 +10,21 @@
 
 local Authority = require "crown.registry.authority"
 local Changeover = require "crown.registry.changeover"
+local duties = require "crown.registry.duties"
 local elector = require "crown.registry.elector"
 local OwnNames = require "crown.registry.own_names"
 local Replica = require "crown.registry.replica"
+local stepping_aside = require "crown.registry.stepping_aside"
 
 local Member = {}
 Member.__index = Member
 
-local ASK_AGAIN = 0.2 -- seconds after a store that did not answer
-local HEARTBEATS = 3  -- in a TTL
--- Seconds, times the number of members: who does something in whose place, or looks at something, comes within that time.
-local DECIDE_EACH, REPORT_EACH, HEAR_EACH = 0.005, 0.01, 0.001
-local JOIN_AGAIN = 1  -- seconds until a join that had no effect is repeated
+--- Seconds after a store that did not answer.
+Member.ASK_AGAIN = 0.2
+
+local HEARTBEATS = 3    -- in a TTL
+local HEAR_EACH = 0.001 -- seconds, times the number of members: within that time each of them looks at what has changed
+local JOIN_AGAIN = 1    -- seconds until a join that had no effect is repeated
 
 --- Makes one; nothing happens before `start`.
 -- @tparam table options `registry`, `node`, `runtime` (the candidate's token), `address`, `ttl`, `replicas`,
@@ -36,20 +39,17 @@ function Member.new(options, effects)
   return self
 end
 
-local function count(map)
-  local total = 0
-  for _ in pairs(map) do total = total + 1 end
-  return total
-end
-
-local function leads(self, view)
+--- Whether this member is the leader that the store has chosen.
+-- @tparam table view what the store says, or nil
+-- @treturn boolean
+function Member:is_chosen(view)
   return view ~= nil and self.token ~= nil and view.leader == self.id and view.leader_token == self.token
 end
 
 --- Whether the store says that this member leads and has taken the names over.
 -- @treturn boolean
 function Member:leads()
-  return leads(self, self.view) and not elector.changing(self.view)
+  return self:is_chosen(self.view) and not elector.changing(self.view)
 end
 
 --- The runtime of a member, as far as this one knows.
@@ -136,7 +136,7 @@ local function begin(self, view)
 end
 
 local function end_terms(self, view)
-  local held = leads(self, view)
+  local held = self:is_chosen(view)
   if self.authority and not (held and view.epoch == self.authority.epoch) then end_authority(self) end
   if self.changeover and not (held and view.epoch == self.changeover.epoch) then
     self.changeover:close()
@@ -144,8 +144,9 @@ local function end_terms(self, view)
   end
 end
 
--- Told once; it asks again all the same, until the other one is gone.
-local function refuse(self, why)
+--- This member's join was refused: told once. It asks again all the same, until the other one is gone.
+-- @string why
+function Member:refuse(why)
   if self.refused ~= why then self.effects.emit("oracle.error", { error = why, member = self.id }) end
   self.refused = why
 end
@@ -164,7 +165,7 @@ local function see_membership(self, view)
   if joins then self.own.writes:renew() end
   if joined then self.refused = nil end
   local processed = self.queued and self.queued < math.huge and not (view.head and view.head.number <= self.queued)
-  if processed and not joined and mine and mine.runtime ~= self.options.runtime then refuse(self, elector.TAKEN) end
+  if processed and not joined and mine and mine.runtime ~= self.options.runtime then self:refuse(elector.TAKEN) end
   if joined or processed then self.queued = nil end
   return joins
 end
@@ -195,7 +196,9 @@ function Member:see(view)
   if joins then self.own:restore() end
 end
 
-local function wake_in(self, seconds)
+--- Looks at the store a while later, unless something else leads to a look before.
+-- @number seconds
+function Member:wake_in(seconds)
   self.timer = self.timer + 1
   local timer = self.timer
   self.effects.after(seconds, function()
@@ -203,64 +206,11 @@ local function wake_in(self, seconds)
   end)
 end
 
--- A message that nobody can process would be the queue's head for ever.
-local function try_to_decide(self, view)
-  local fine, state, dropped, broken = pcall(elector.decide, view, view.head.message, self.id, view.now)
-  if fine then return state, dropped, broken end
-  return nil, tostring(state), true
-end
-
-local function decide(self, view)
-  local message, number = view.head.message, view.head.number
-  local state, dropped, broken = try_to_decide(self, view)
-  if dropped and not broken and message.kind == "join" and message.token == self.token then refuse(self, dropped) end
-  local changed = state ~= nil and state.epoch ~= view.epoch
-  self.effects.ask("decide", { version = view.version, number = number, state = state or view, changed = changed,
-    lock = 2 * self.options.snapshot_timeout }, function(won)
-      if won == nil then return wake_in(self, ASK_AGAIN) end
-      if won and broken then
-        self.effects.emit("oracle.registry.message_dropped", { error = dropped, number = number })
-      end
-      self:wake()
-    end)
-end
-
--- What everybody could do, one should: each waits for a moment of its own, the longer the more there are, and looks once more
--- whether it is still to be done. `last`: this one is to come after all others.
-local function is_turn(self, key, view, each, last)
-  local now = self.effects.now()
-  if not self.turn or self.turn.key ~= key then
-    self.turn = { key = key, at = now + (self.effects.random() + (last and 1 or 0)) * each * count(view.members) }
-  end
-  if now >= self.turn.at then return true end
-  wake_in(self, self.turn.at - now + 0.001)
-  return false
-end
-
-local function act(self, view)
-  local what, detail = elector.plan(view, self.id, self.token, self.let_go)
-  if what == "change_over" then
-    self:change_over(view)
-  elseif what == "decide" then
-    -- Whoever processes the message may lead after it, and who joins has none of the names.
-    local last = not self.joined
-    if leads(self, view) or is_turn(self, view.head.number, view, DECIDE_EACH, last) then decide(self, view) end
-  elseif what == "report" then
-    if not is_turn(self, "report", view, REPORT_EACH) then return end
-    self.turn = nil
-    self.effects.ask("enqueue", { messages = detail }, function(done)
-      if done then self:wake() else wake_in(self, ASK_AGAIN) end
-    end)
-  elseif detail then
-    wake_in(self, detail + 0.001)
-  end
-end
-
 --- Hears that something has changed in the store: what others change one after the other is looked at once.
 function Member:heard()
   if self.hearing then return end
   self.hearing = true
-  local members = self.view and count(self.view.members) or 0
+  local members = self.view and elector.size(self.view) or 0
   self.effects.after(self.effects.random() * HEAR_EACH * members, function()
     self.hearing = false
     self:wake()
@@ -278,13 +228,13 @@ function Member:wake()
   ask_view(self, "read", {}, function(view)
     self.reading = false
     if self.over then return end
-    if not view then return wake_in(self, ASK_AGAIN) end
+    if not view then return self:wake_in(Member.ASK_AGAIN) end
     self:see(view)
     if self.again then
       self.again = false
       return self:wake()
     end
-    act(self, view)
+    duties.act(self, view)
   end)
 end
 
@@ -293,7 +243,7 @@ local function assume(self, epoch)
   ask_view(self, "assume", { id = self.id, token = self.token, epoch = epoch }, function(view)
     if self.over then return end
     self.changeover = nil
-    if not view then return wake_in(self, ASK_AGAIN) end
+    if not view then return self:wake_in(Member.ASK_AGAIN) end
     self:see(view)
     self:wake()
   end)
@@ -310,50 +260,10 @@ function Member:change_over(view)
     function() assume(self, view.epoch) end)
 end
 
--- A leader that has let go, or whose election does not take part, stands in the way of the others.
-local function make_way(self)
-  local has_let_go = leads(self, self.view) and self.let_go == self.view.epoch
-  local acts = self.effects.acting() or self.effects.wanting() and self:able()
-  if acts or not (has_let_go or self:leads()) then
-    self.idle_since = nil
-    return
-  end
-  self.idle_since = self.idle_since or self.effects.now()
-  if self.effects.now() - self.idle_since < self.options.ttl / 2 then return end
-  self.idle_since = nil
-  self:abdicate()
-end
-
--- Why a leader that the store believes in is none to the others, or nil.
-local function why_stuck(self)
-  if self.changeover then return "it has not come by the names" end
-  if self.authority and self.authority:is_minority() then return "it reaches less than half of the members" end
-end
-
 --- Whether this member gives way in its epoch: it is not to go on leading, nor to lead again.
 -- @treturn boolean
 function Member:is_unfit()
   return self.unfit ~= nil and self.unfit == self.view.epoch
-end
-
--- A leader that reaches the store but not the members stands in the way of one that may reach them. Who may act has to stop
--- first, as one that is evicted: it lets go when it is called for that, or when it claims again, or a TTL later, since nothing
--- of it acts any more by then. Who has not come by the names has had no grant for a TTL.
-local function give_way(self)
-  local why, now = why_stuck(self), self.effects.now()
-  if not why then
-    self.stuck_since = nil
-    return
-  end
-  self.stuck_since = self.stuck_since or now
-  if now - self.stuck_since < self.options.ttl then return end
-  self.stuck_since = now
-  if not self:is_unfit() then
-    self.effects.emit("oracle.registry.gave_way", { reason = why, epoch = self.view.epoch })
-  end
-  if self.changeover or self:is_unfit() and not self.effects.acting() then return self:abdicate() end
-  self.unfit = self.view.epoch
-  self.effects.told "evict"
 end
 
 --- Keeps this member's lease.
@@ -396,8 +306,7 @@ local function beat(self)
   if self.joined and not self.leaving then
     local recent = self.beaten and self.effects.now() - self.beaten < self.options.ttl / HEARTBEATS / 2
     if not recent then self:heartbeat() end -- a leader's refresh is one too
-    make_way(self)
-    give_way(self)
+    stepping_aside.look(self)
   else
     self:ensure()
   end
@@ -423,7 +332,7 @@ end
 
 --- Lets go of leading, and stays a member.
 function Member:abdicate()
-  if not leads(self, self.view) then return end
+  if not self:is_chosen(self.view) then return end
   self.ready, self.let_go = nil, self.view.epoch -- whatever becomes of the message, it does not act in this epoch again
   end_authority(self, "the leader lets go")
   if self.changeover then self.changeover:close() end
