@@ -169,6 +169,9 @@ static void workload_event(struct child *child, const struct wire_message *messa
     case WIRE_UNKILLABLE:
         emit_unkillable(workload, message);
         break;
+    case WIRE_END_KEEPER:
+        emit(workload, TELEMETRY_CHILD_KEEPER_LATE, fields, 0);
+        break;
     case WIRE_GONE:
         workload_gone(workload, message);
         break;

@@ -2,13 +2,17 @@
 
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+
+#define LATE_NS (2 * NS_PER_S) /* after kill_at: what a keeper has for its tree to be gone */
 
 void child_let_go(struct child *child)
 {
     if (!child->active)
         return;
+    loop_at_cancel(child->children->loop, &child->late);
     loop_unwatch(&child->watch);
     keeper_link_close(&child->member.keeper);
     list_remove(&child->member.node);
@@ -32,11 +36,14 @@ static void child_ready(struct loop_watch *watch, unsigned events)
         if (received == 0)
             return;
         if (received < 0) {
+            loop_at_cancel(child->children->loop, &child->late);
             /* The keeper was killed. Its tree is not known to be gone until the supervisor, which
              * adopts what is left of it, says so with KEEPER_FAILED. */
             loop_unwatch(&child->watch);
             return;
         }
+        if (message.type == WIRE_UNKILLABLE)
+            loop_at_cancel(child->children->loop, &child->late); /* another one could do no more */
         if (message.type == WIRE_GONE) {
             child_gone(child, &message);
             return;
@@ -95,9 +102,33 @@ void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at
         log_debug("tell the keeper its deadline: %s", err.message);
 }
 
+/* Somebody keeps the keeper stopped, most likely. A lease ends by the keeper's timer then; but a
+ * lock has no deadline, and who waits for its release would wait for ever. */
+static void end_late_keeper(struct loop_deadline *late)
+{
+    struct child *child = container_of(late, struct child, late);
+    const struct wire_message message = {.type = WIRE_END_KEEPER};
+    struct crown_error err;
+    if (link_end_keeper(child->children->link, child->member.keeper.id, &err) < 0)
+        log_debug("tell the supervisor of a late keeper: %s", err.message);
+    child->event(child, &message);
+}
+
+/* A keeper goes by the real time. */
+static void await_keeper(struct child *child, int64_t kill_at_ns)
+{
+    struct loop *loop = child->children->loop;
+    if (loop_is_virtual(loop))
+        return;
+    child->late.fire = end_late_keeper;
+    loop_at(loop, &child->late, clock_add_ns(kill_at_ns, LATE_NS));
+}
+
 void child_stop(struct child *child, int64_t kill_at_ns)
 {
     struct crown_error err;
+    if (has_keeper(child))
+        await_keeper(child, kill_at_ns);
     if (has_keeper(child) &&
         keeper_link_stop(&child->member.keeper, loop_boottime(child->children->loop, kill_at_ns),
                          &err) < 0)

@@ -16,7 +16,8 @@
 struct child;
 
 /**
- * Called for STARTED, START_FAILED, EXITED, KILLED and GONE, in the keeper's order. GONE is always
+ * Called for STARTED, START_FAILED, EXITED, KILLED and GONE, in the keeper's order, and for
+ * END_KEEPER when a keeper is killed that was late. GONE is always
  * the last, also when the keeper itself was killed: then it comes when the supervisor has killed
  * what was left. After it the child may be started again, or freed, by the callee.
  */
@@ -28,8 +29,9 @@ struct child {
     struct children *children;
     struct children_member member;
     struct loop_watch watch;
-    pid_t pid;   /* 0 until STARTED */
-    bool active; /* from child_start until GONE */
+    struct loop_deadline late; /* when its tree should be gone */
+    pid_t pid;                 /* 0 until STARTED */
+    bool active;               /* from child_start until GONE */
 };
 
 /**
@@ -44,7 +46,8 @@ int child_start(struct child *child, struct children *children, const struct chi
  * follows. */
 void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at_ns,
                         int64_t deadline_ns);
-/** Stop signal now, SIGKILL to the tree at `kill_at_ns`. */
+/** Stop signal now, SIGKILL to the tree at `kill_at_ns`. A keeper that is not done two seconds
+ * later is killed itself. */
 void child_stop(struct child *child, int64_t kill_at_ns);
 void child_signal(struct child *child, int signal);
 

@@ -113,6 +113,9 @@ static void exec_event(struct child *child, const struct wire_message *message)
         log_warn("process %d of a command cannot be killed (%s): it must be ended by hand",
                  message->pid, strerror(message->error));
         break;
+    case WIRE_END_KEEPER:
+        log_warn("the keeper of a command was late: killed it, and the command with it");
+        break;
     case WIRE_GONE:
         exec_gone(exec, message);
         break;

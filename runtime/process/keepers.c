@@ -166,6 +166,13 @@ bool keepers_has_warden(const struct keepers *keepers, pid_t pid)
     return false;
 }
 
+void keepers_kill(const struct keepers *keepers, uint64_t id)
+{
+    for (unsigned i = 0; i < keepers->used; i++)
+        if (keepers->entries[i].id == id && keepers->entries[i].pid > 0)
+            (void)kill(keepers->entries[i].pid, SIGKILL); /* not reaped yet: it is itself */
+}
+
 void keepers_signal(const struct keepers *keepers, int signal)
 {
     for (unsigned i = 0; i < keepers->used; i++)

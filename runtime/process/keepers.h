@@ -57,6 +57,9 @@ bool keepers_owed(const struct keepers *keepers, bool gone);
 void keepers_forget_failed(struct keepers *keepers);
 
 bool keepers_has(const struct keepers *keepers, pid_t pid);
+/** Kills one; nothing where it is gone. */
+void keepers_kill(const struct keepers *keepers, uint64_t id);
+
 /** @return whether it is the warden of a keeper on the table, dead or alive. */
 bool keepers_has_warden(const struct keepers *keepers, pid_t pid);
 void keepers_signal(const struct keepers *keepers, int signal);

@@ -72,6 +72,12 @@ int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_err
     return send_patiently(link->fd, &message, NULL, 0, err);
 }
 
+int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err)
+{
+    const struct wire_message message = {.type = WIRE_END_KEEPER, .id = id};
+    return send_patiently(link->fd, &message, NULL, 0, err);
+}
+
 void link_title(struct link *link, const char *text)
 {
     struct wire_message message = {.type = WIRE_TITLE};

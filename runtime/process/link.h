@@ -28,6 +28,9 @@ int link_heartbeat(struct link *link, struct crown_error *err);
 /** From now on (or no longer) a death of the runtime, or a silence of `silence_ns`, means: restart
  * it. */
 int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_error *err);
+/** Asks the supervisor to kill a keeper that is late, as one that is stopped. Its warden then kills
+ * the tree, and KEEPER_FAILED follows. */
+int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err);
 /** What `ps` shows for the supervisor; may be lost. */
 void link_title(struct link *link, const char *text);
 

@@ -144,6 +144,8 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         limit_silence(supervisor);
     } else if (message->type == WIRE_TITLE) {
         title_line(message->text);
+    } else if (message->type == WIRE_END_KEEPER) {
+        keepers_kill(&supervisor->keepers, message->id);
     }
 }
 
@@ -376,8 +378,8 @@ static int set_up(struct supervisor *supervisor)
     supervisor->real_time = realtime_enter();
     if (start_runtime(supervisor) < 0)
         return -1;
-    /* Not before the fork: the runtime would wait for it, and all it locks is inherited by none. */
-    (void)realtime_lock_memory(); /* not allowed: then without */
+    (void)
+        realtime_lock_memory(); /* not allowed: then without; after the fork, which need not wait */
     return 0;
 }
 

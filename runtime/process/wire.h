@@ -22,6 +22,7 @@
     X(DISARM, "disarm") /* no election is left: my exit is yours */                                \
     X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \
     X(TITLE, "title")               /* text: what `ps` shows after the process name */             \
+    X(END_KEEPER, "end_keeper")     /* id: it should have killed its tree by now */                \
     X(HELD, "held") /* text: what the runtime was doing when it was asked. To the next runtime,    \
                        before HELLO: what the last one was silent over */                          \
     /* supervisor -> runtime */                                                                    \

@@ -37,6 +37,7 @@ struct telemetry;
     X(CHILD_EXITED, "child.exited", LOG_WARN)                                                      \
     X(CHILD_KILLED, "child.killed", LOG_WARN)                                                      \
     X(CHILD_UNKILLABLE, "child.unkillable", LOG_ERROR)                                             \
+    X(CHILD_KEEPER_LATE, "child.keeper_late", LOG_ERROR)                                           \
     X(CHILD_UNFENCED, "child.unfenced", LOG_WARN)                                                  \
     X(ORACLE_CONNECTED, "oracle.connected", LOG_INFO)                                              \
     X(ORACLE_DISCONNECTED, "oracle.disconnected", LOG_WARN)                                        \

@@ -77,6 +77,18 @@ describe("a leader on the file oracle", function()
     end)
   end
 
+  for _, kinds in ipairs { { "keeper" }, { "keeper", "warden" } } do
+    it(("hands over on one SIGTERM while its %s are kept stopped"):format(table.concat(kinds, " and ")), function()
+      cluster = Cluster.new { oracle = "file", mode = "loose" }
+      local leader, _, term = cluster:pair()
+      leader:hurt("STOP", unpack(kinds))
+      leader:signal "TERM"
+      assert.equal("two", cluster:succeed(term.epoch, 30).node)
+      assert.equal(0, leader:wait(10))
+      assert.matches("child.keeper_late", leader:output())
+    end)
+  end
+
   for what, files in pairs { ["its lock file"] = "spec.lock", ["all its files"] = "spec.*" } do
     for _, mode in ipairs { "plain", "stubborn" } do
       it(("leaves no overlap when %s is removed (%s)"):format(what, mode), function()
