@@ -5,6 +5,8 @@ local crown = require "crown"
 local EtcdClient = require "crown.etcd.client"
 local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
+local Links = require "crown.registry.links"
+local NatsBucket = require "crown.nats.bucket"
 local EtcdWatch = require "crown.etcd.watch"
 local RedisClient = require "crown.redis.client"
 local Subscriber = require "crown.redis.subscriber"
@@ -116,17 +118,33 @@ describe("a connection's condition", function()
 end)
 
 describe("a server that is there, and says nothing any more", function()
-  for name, open in pairs {
-    ["a client of Redis"] = function(url) return RedisClient.new(url, { timeout = 1 }) end,
-    ["a subscriber of Redis"] = function(url) return Subscriber.new(url, 1) end,
-  } do
+  local CLIENTS = {
+    ["a client of Redis"] = { "", "redis", function(place) return RedisClient.new("redis://" .. place, { timeout = 1 }) end },
+    ["a subscriber of Redis"] = { "", "redis channels", function(place) return Subscriber.new("redis://" .. place, 1) end },
+    ["a client of NATS"] = { "say INFO {}\\r\\n\nhear PING\nsay PONG\\r\\n", "nats",
+      function(place) return NatsBucket.at("nats://" .. place, { bucket = "B", timeout = 1 }) end },
+  }
+  for name, case in pairs(CLIENTS) do
     it("is left by " .. name, function()
-      local server = Hostile.start ""
-      local client = assert(open("redis://127.0.0.1:" .. server.port))
+      local server = Hostile.start(case[1])
+      local client = assert(case[3]("127.0.0.1:" .. server.port))
       eventually(function() return server.count > 1 end, 20)
-      assert.equal("no answer to a ping", shown((client.client or client).link.store).error)
+      assert.equal("no answer to a ping", shown(case[2]).error)
       client:close()
       server:destroy()
     end)
   end
+
+  it("is left by a member of a registry", function()
+    local server = Hostile.start "member"
+    local function yes() return true end
+    local links = assert(Links.open { host = "127.0.0.1", port = 0, every = 0.1, linger = 1,
+      who = { registry = "r", id = "r@a", secret = "secret", runtime = "one" },
+      receive = yes, answered = yes, up = yes, down = yes, runtime_of = yes, emit = yes })
+    links:set_peers { ["r@b"] = "127.0.0.1:" .. server.port }
+    eventually(function() return server.count > 1 end, 20)
+    assert.equal(1, shown("registry").reconnects)
+    links:close()
+    server:destroy()
+  end)
 end)
