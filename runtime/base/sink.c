@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sink_disk.h"
+
 /* The end of a line whose beginning was written. */
 static struct {
     char text[SINK_LINE_MOST];
@@ -41,7 +43,7 @@ static ssize_t write_now(const char *bytes, size_t length)
     if (S_ISSOCK(file.st_mode))
         return send(STDERR_FILENO, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (S_ISREG(file.st_mode))
-        return write(STDERR_FILENO, bytes, length);
+        return sink_disk_write(bytes, length);
     int fd = open_anew(&file);
     if (fd >= 0)
         return write(fd, bytes, length);
