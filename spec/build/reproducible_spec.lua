@@ -17,8 +17,8 @@ local function build(dir, place)
   place.env.CCACHE_DISABLE = "1"
   local result = assert(crown.exec({ "sh", "-c", ([[
     umask %s && mkdir -p '%s' && cp -r Makefile mk lua runtime tools '%s' && cd '%s' &&
-    make -s -j%d INSTALL_PACKAGES=true CFLAGS='-O0 -g' build/embedded.c build/runtime/base/pace.o >/dev/null &&
-    sha256sum build/embedded.c build/runtime/base/pace.o]]):format(place.umask, dir, dir, dir, place.jobs) },
+    make -s -j%d INSTALL_PACKAGES=true CFLAGS='-O0 -g' build/embedded.c build/runtime/main.o >/dev/null &&
+    sha256sum build/embedded.c build/runtime/main.o]]):format(place.umask, dir, dir, dir, place.jobs) },
     { timeout = 120, env = place.env }))
   assert.equal(0, result.code, result.stderr)
   return result.stdout
