@@ -164,17 +164,24 @@ local function make_spec(where, checked, word, module, prepared)
 end
 
 local UNKNOWN_LEASE = "known at the first grant; twice the delay if none is named"
+local STORES_LEASE = "the store's own, known at the first grant"
 
 -- Timing that the oracle's options tell is checked before anything is claimed.
 local function check_timing(where, spec, module, oracle_options)
   local ttl, refresh
   if module.timing then ttl, refresh = module.timing(oracle_options) end
-  local none = refresh == math.huge
-  ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
-  refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
+  local none, is_stores = refresh == math.huge, ttl == false
+  if is_stores then
+    ttl, refresh = nil, nil
+  else
+    ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
+    refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
+  end
   local text, timing = elections.explain(spec, ttl or 0, refresh or math.huge)
   if not text then usage.error("%s: %s", where, timing) end
-  if not ttl and not none then text = text:gsub("none: the oracle sees a loss itself", UNKNOWN_LEASE) end
+  if not ttl and not none then
+    text = text:gsub("none: the oracle sees a loss itself", is_stores and STORES_LEASE or UNKNOWN_LEASE)
+  end
   return { text = text, seconds = timing }, ttl
 end
 

@@ -41,9 +41,9 @@ local function client_for(url, timeout)
   return client, problem
 end
 
---- No TTL is known beforehand: Oban's row tells it.
+--- No TTL is known beforehand, whatever the options say: Oban's row tells it.
 function Peer.timing(opts)
-  return nil, tonumber(opts.check) or tonumber(opts.refresh) or DEFAULT_CHECK
+  return false, tonumber(opts.check) or tonumber(opts.refresh) or DEFAULT_CHECK
 end
 
 function Peer.init(opts)

@@ -52,6 +52,11 @@ describe("crown-lua check", function()
     local custom = [[{ name = "c", oracle = { init = function() return {} end, claim = function() return true, 5, { ttl = 5 } end,
       refresh = function() return true, 5 end } }]]
     assert.matches("lease%s+known at the first grant; twice the delay if none is named", run({ "check", app(custom) }).stdout)
+    for _, options in ipairs { "", "?check=5", "?ttl=9", "?ttl=9&check=40" } do -- Oban's lease is Oban's
+      local told = run { "check", "run", "--oracle", "oban+postgres://h/d" .. options, "x", "true" }
+      assert.equal(0, told.code, told.stderr)
+      assert.matches("lease%s+the store's own, known at the first grant\n", told.stdout)
+    end
     assert.matches("lease%s+none", run({ "check", app('{ name = "c", oracle = "file:' .. tempdir() .. '" }') }).stdout)
   end)
 
