@@ -304,6 +304,12 @@ void stage_order(enum order order, const struct wire_message *message)
     stage_until(order_taken);
 }
 
+void stage_stop_in(int64_t ns)
+{
+    const struct wire_message stop = {.kill_at_ns = clock_boottime_ns() + ns};
+    stage_order(ORDER_STOP, &stop);
+}
+
 static const char *wanted_name;
 static pid_t found_pid;
 

@@ -169,6 +169,8 @@ const struct wire_message *stage_until_message(enum wire_type type);
 const struct wire_message *stage_message(enum wire_type type);
 
 void stage_order(enum order order, const struct wire_message *message);
+/** Asks the child to end, and has its tree killed after so long. */
+void stage_stop_in(int64_t ns);
 
 /** @return the pid of a process below the supervisor by its name; waits for it. */
 pid_t stage_pid(const char *name);

@@ -2,58 +2,23 @@
  * the processes that watch it. */
 #include "process/supervisor.h"
 
-#include "stage.h"
+#include "daemons.h"
 
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
-
-#define DAEMONS 3u
-#define SOON (600 * NS_PER_MS)
-
-static void start_daemons(void)
-{
-    stage.board->mode = "daemons";
-    stage_start();
-    stage_until_ticking(DAEMONS);
-}
-
-/* Deadlines with room: the child and its daemons tick well before the first of them. */
-static void start_daemons_with_deadline(void)
-{
-    stage.board->mode = "daemons";
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
-    stage_start();
-    stage_until_ticking(DAEMONS);
-}
-
-/* Neither the runtime nor the supervisor helps. */
-static void leave_alone(void)
-{
-    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
-    stage_kill(stage.supervisor, SIGSTOP);
-}
-
-static void assert_gone_in_time(void)
-{
-    stage_until_gone();
-    assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
-    assert_true(stage.last_ns[TICK_DAEMON] <= stage.board->spec.deadline_ns);
-}
-
 static void a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping(void **state)
 {
     (void)state;
-    start_daemons_with_deadline();
-    leave_alone();
-    assert_gone_in_time();
+    daemons_start_with_deadline();
+    daemons_leave_alone();
+    daemons_assert_gone_in_time();
 }
 
 static void a_deadline_that_is_moved_on_lets_the_tree_live(void **state)
 {
     (void)state;
-    start_daemons_with_deadline();
+    daemons_start_with_deadline();
     int64_t first_ns = stage.board->spec.deadline_ns;
     const struct wire_message later = {.stop_at_ns = TIME_NEVER,
                                        .kill_at_ns = first_ns + SOON,
@@ -70,9 +35,9 @@ static void a_deadline_that_is_moved_on_lets_the_tree_live(void **state)
 static void a_stopped_keeper_does_not_keep_the_tree_past_its_deadline(void **state)
 {
     (void)state;
-    start_daemons_with_deadline();
+    daemons_start_with_deadline();
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    assert_gone_in_time();
+    daemons_assert_gone_in_time();
     (void)stage_until_message(WIRE_KEEPER_FAILED);
 }
 
@@ -80,28 +45,28 @@ static void
 a_stopped_keeper_leaves_the_deadline_to_the_warden_with_nobody_else_helping(void **state)
 {
     (void)state;
-    start_daemons_with_deadline();
+    daemons_start_with_deadline();
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    leave_alone();
-    assert_gone_in_time();
+    daemons_leave_alone();
+    daemons_assert_gone_in_time();
 }
 
 static void a_stopped_warden_does_not_keep_the_tree_past_its_deadline(void **state)
 {
     (void)state;
-    start_daemons_with_deadline();
+    daemons_start_with_deadline();
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
-    assert_gone_in_time();
+    daemons_assert_gone_in_time();
     (void)stage_until_message(WIRE_GONE);
 }
 
 static void a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline(void **state)
 {
     (void)state;
-    start_daemons_with_deadline();
+    daemons_start_with_deadline();
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
-    assert_gone_in_time();
+    daemons_assert_gone_in_time();
     (void)stage_until_message(WIRE_KEEPER_FAILED);
 }
 
@@ -114,7 +79,7 @@ static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(
     stage_until_ticking(0);
     stage_hold(stage_pid("crown-warden"));
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    leave_alone();
+    daemons_leave_alone();
     stage_until_gone();
     assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
 }
@@ -148,7 +113,7 @@ static void a_child_does_not_outlive_a_deadline_that_was_moved_on(void **state)
     stage_until(child_was_signalled); /* so the warden has heard what came before */
     stage_hold(stage_pid("crown-warden"));
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    leave_alone();
+    daemons_leave_alone();
     stage_until_gone();
     assert_true(stage.last_ns[TICK_CHILD] <= moved.deadline_ns);
 }
@@ -156,7 +121,7 @@ static void a_child_does_not_outlive_a_deadline_that_was_moved_on(void **state)
 static void a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_kill(stage_pid("crown-keeper"), SIGKILL);
     assert_int_equal(stage_until_message(WIRE_KEEPER_FAILED)->id, 1);
     /* Said only when it is true. */
@@ -167,7 +132,7 @@ static void a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so(void
 static void a_killed_keeper_takes_a_stopped_warden_s_tree_along(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
     stage_kill(stage_pid("crown-keeper"), SIGKILL);
     (void)stage_until_message(WIRE_KEEPER_FAILED);
@@ -177,7 +142,7 @@ static void a_killed_keeper_takes_a_stopped_warden_s_tree_along(void **state)
 static void a_killed_warden_takes_its_tree_along_and_the_keeper_says_so(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_kill(stage_pid("crown-warden"), SIGKILL);
     const struct wire_message *gone = stage_until_message(WIRE_GONE);
     assert_int_equal(WTERMSIG(gone->status), SIGKILL);
@@ -187,7 +152,7 @@ static void a_killed_warden_takes_its_tree_along_and_the_keeper_says_so(void **s
 static void a_killed_supervisor_takes_everything_along(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_kill(stage.supervisor, SIGKILL);
     stage_until_gone();
     stage_until_empty();
@@ -199,7 +164,7 @@ a_killed_supervisor_takes_the_tree_along_when_the_runtime_has_left_a_process(voi
 {
     (void)state;
     stage.board->forks = true;
-    start_daemons();
+    daemons_start();
     pid_t stray = stage_pid("stray");
     stage_kill(stage.supervisor, SIGKILL);
     stage_until_gone();
@@ -210,7 +175,7 @@ a_killed_supervisor_takes_the_tree_along_when_the_runtime_has_left_a_process(voi
 static void all_but_the_warden_killed_at_once_leave_nothing_behind(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     pid_t keeper = stage_pid("crown-keeper");
     pid_t runtime = stage_pid("crown-runtime");
     stage_kill(stage.supervisor, SIGSTOP); /* so that it cannot react between two of these */
@@ -224,7 +189,7 @@ static void all_but_the_warden_killed_at_once_leave_nothing_behind(void **state)
 static void all_but_the_keeper_killed_at_once_leave_nothing_behind(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     pid_t warden = stage_pid("crown-warden");
     stage_kill(stage.supervisor, SIGSTOP);
     stage_kill(warden, SIGKILL);
@@ -237,7 +202,7 @@ static void
 a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
     stage_until_gone();
     stage_wait_supervisor();
@@ -249,7 +214,7 @@ a_killed_runtime_takes_its_trees_along_and_ends_the_supervisor_unless_armed(void
 static void a_closed_line_to_the_keeper_kills_the_tree(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_order(ORDER_CLOSE, NULL);
     stage_until_gone();
     assert_true(stage.supervisor > 0);
@@ -260,10 +225,10 @@ static void a_closed_line_to_the_keeper_kills_the_tree(void **state)
 static void a_stopped_warden_is_awakened_by_its_keeper_s_death(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     pid_t keeper = stage_pid("crown-keeper");
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
-    leave_alone();
+    daemons_leave_alone();
     stage_kill(keeper, SIGKILL);
     stage_until_gone();
 }
@@ -271,7 +236,7 @@ static void a_stopped_warden_is_awakened_by_its_keeper_s_death(void **state)
 static void a_stopped_keeper_is_awakened_by_its_supervisor_s_death(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     stage_kill(stage.supervisor, SIGKILL);
     stage_until_gone();
@@ -281,7 +246,7 @@ static void a_stopped_keeper_is_awakened_by_its_supervisor_s_death(void **state)
 static void a_stopped_keeper_and_warden_are_awakened_by_their_supervisor_s_death(void **state)
 {
     (void)state;
-    start_daemons();
+    daemons_start();
     pid_t keeper = stage_pid("crown-keeper");
     stage_kill(stage_pid("crown-warden"), SIGSTOP);
     stage_kill(keeper, SIGSTOP);
@@ -301,96 +266,6 @@ static void a_tree_goes_when_its_child_ends(void **state)
     assert_int_equal(WEXITSTATUS(gone->status), 7);
     stage_until_gone();
     assert_int_equal(stage.daemons, 1);
-}
-
-/* In a PID namespace of the child's. */
-
-static void start_namespaced(void)
-{
-    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
-    start_daemons_with_deadline();
-}
-
-static void a_namespaced_tree_ends_before_its_deadline_with_nobody_helping(void **state)
-{
-    (void)state;
-    start_namespaced();
-    leave_alone();
-    assert_gone_in_time();
-}
-
-static void a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor(void **state)
-{
-    (void)state;
-    start_namespaced();
-    leave_alone();
-    stage_kill(stage_pid("crown-warden"), SIGSTOP);
-    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    assert_gone_in_time();
-}
-
-/* Its own timer is all that ends it there: the warden's would do nothing in a namespace. */
-static void a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline(void **state)
-{
-    (void)state;
-    stage.board->mode = "daemons";
-    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
-    (void)stage_start_and_hold_keeper();
-    stage_until_ticking(DAEMONS);
-    assert_gone_in_time();
-}
-
-static void a_namespaced_tree_goes_with_its_keeper(void **state)
-{
-    (void)state;
-    start_namespaced();
-    stage_kill(stage_pid("crown-keeper"), SIGKILL);
-    (void)stage_until_message(WIRE_KEEPER_FAILED);
-    stage_until_gone();
-}
-
-static void a_namespaced_tree_goes_with_its_warden(void **state)
-{
-    (void)state;
-    start_namespaced();
-    stage_kill(stage_pid("crown-warden"), SIGKILL);
-    (void)stage_until_message(WIRE_GONE);
-    stage_until_gone();
-}
-
-static void a_namespaced_tree_goes_with_its_supervisor(void **state)
-{
-    (void)state;
-    start_namespaced();
-    stage_kill(stage.supervisor, SIGKILL);
-    stage_until_gone();
-    stage_until_empty();
-}
-
-/* Not every kernel lets users make namespaces; then it must say so. */
-static bool started_or_refused(void)
-{
-    return stage.count[TICK_CHILD] > 0 || stage_message(WIRE_START_FAILED) != NULL;
-}
-
-static void a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refused(void **state)
-{
-    (void)state;
-    stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
-    stage.board->unprivileged = true;
-    stage.board->mode = "daemons";
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
-    stage_start();
-    stage_until(started_or_refused);
-    const struct wire_message *refused = stage_message(WIRE_START_FAILED);
-    if (refused != NULL) {
-        assert_non_null(strstr(refused->text, "isolation 'pidns'"));
-        return;
-    }
-    stage_until_ticking(DAEMONS);
-    stage_kill(stage_pid("crown-keeper"), SIGSTOP);
-    assert_gone_in_time();
 }
 
 int main(int argc, char **argv)
@@ -419,13 +294,6 @@ int main(int argc, char **argv)
         STAGE_TEST(a_stopped_keeper_is_awakened_by_its_supervisor_s_death),
         STAGE_TEST(a_stopped_keeper_and_warden_are_awakened_by_their_supervisor_s_death),
         STAGE_TEST(a_tree_goes_when_its_child_ends),
-        STAGE_TEST(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
-        STAGE_TEST(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),
-        STAGE_TEST(a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline),
-        STAGE_TEST(a_namespaced_tree_goes_with_its_keeper),
-        STAGE_TEST(a_namespaced_tree_goes_with_its_warden),
-        STAGE_TEST(a_namespaced_tree_goes_with_its_supervisor),
-        STAGE_TEST(a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
