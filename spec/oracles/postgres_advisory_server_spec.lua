@@ -1,0 +1,103 @@
+-- What stands between a candidate and the server, where an advisory lock is not what it seems: a standby, a pooler.
+local advisory = require "crown.oracles.postgres_advisory"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.postgres_lease"
+local Pgbouncer = require "support.pgbouncer"
+local Player = require "support.oracle_candidate"
+local Postgres = require "support.postgres"
+
+local serial = 0
+
+describe("the advisory lock oracle on Postgres", function()
+  local server, name, players
+
+  setup(function() server = Postgres.start { hba = "host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n" } end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    serial = serial + 1
+    name, players = "advisory-" .. serial, {}
+  end)
+  after_each(function()
+    for _, player in ipairs(players) do player.state.session.client:close() end
+  end)
+
+  local function candidate(node, options)
+    local given = { name = name, node = node, url = server.url, ttl = 2 }
+    for key, value in pairs(options or {}) do given[key] = value end
+    players[#players + 1] = Player.new(advisory, given)
+    return players[#players]
+  end
+
+  describe("with a standby (the first way to two leaders)", function()
+    local replica
+    before_each(function() replica = server:replica() end)
+    after_each(function() replica:destroy() end)
+
+    it("shows the danger: the standby grants a lock that the primary has granted", function()
+      local function try(one)
+        return assert(one:admin():query "SELECT pg_try_advisory_lock(42) AS got")[1].got
+      end
+      assert.is_true(try(server))
+      assert.is_true(try(replica))
+    end)
+
+    it("does not take a standby for the store", function()
+      local verdict = candidate("two", { url = replica.url }):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("read%-only", verdict[2])
+      verdict = candidate("three", { url = replica.url .. "?target_session_attrs=any" }):claim()
+      assert.equal("unknown", verdict[1])
+    end)
+
+    it("sits out the longest TTL after a promotion, while the old primary still has its lock", function()
+      local long, one = candidate("long", { ttl = 60 }), candidate("one", { ttl = 3 })
+      assert.equal("granted", long:claim()[1])
+      long:abdicate()
+      assert.equal("granted", one:claim()[1])
+      eventually(function()
+        return replica:sql("SELECT count(*)::int AS n FROM pg_class WHERE relname = 'crown_advisory_v1'")[1].n == 1
+      end)
+      replica:promote()
+      local two, verdict = candidate("two", { url = replica.url, ttl = 3 }), nil
+      eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end)
+      assert.equal("denied", verdict[1])
+      assert.is_true(verdict[5])
+      assert.is_true(verdict[2] > 50 and verdict[2] <= 60)
+    end)
+  end)
+
+  describe("behind pgbouncer in transaction mode (the second way to two leaders)", function()
+    local pooler
+    setup(function() pooler = Pgbouncer.start(server) end)
+    teardown(function() pooler:destroy() end)
+
+    it("shows the danger: two clients are granted the same lock", function()
+      local one, two = assert(crown.postgres.connect(pooler.url)), assert(crown.postgres.connect(pooler.url))
+      assert.is_true(assert(one:query "SELECT pg_try_advisory_lock(43) AS got")[1].got)
+      assert.is_true(assert(two:query "SELECT pg_try_advisory_lock(43) AS got")[1].got)
+      one:query "SELECT pg_advisory_unlock_all()"
+      one:close()
+      two:close()
+    end)
+
+    it("refuses, and says what to use instead", function()
+      local verdict = candidate("one", { url = pooler.url }):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("behind a connection pooler .*use the lease", verdict[2])
+    end)
+
+    it("lets the lease work, and says that it gets no notifications", function()
+      local one = Player.new(lease, { name = name, node = "one", url = pooler.url, ttl = 2 })
+      local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 2 })
+      local verdict
+      eventually(function() verdict = one:claim() return verdict[1] == "granted" end)
+      assert.equal("denied", two:claim()[1])
+      assert.equal("granted", one:refresh()[1])
+      assert.matches("no notifications", one:emitted("monitor.failed").error)
+      one:abdicate()
+      assert.equal("granted", two:claim()[1])
+      two:abdicate()
+    end)
+  end)
+end)
