@@ -15,6 +15,7 @@ local NOBODY_CHECK = 1 -- seconds between looks while Oban has no leader: its ne
 local PREFIX = "^[%w_$-]+$"
 
 local RULES = {
+  url = postgres_url.RULE,
   oban_name = { type = "string" },
   name = { type = "string" },
   node = { type = "string" },

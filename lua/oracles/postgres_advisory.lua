@@ -34,6 +34,7 @@ local function check_lock(lock)
 end
 
 local RULES = {
+  url = postgres_url.RULE,
   ttl = { type = "number", least = 1, most = 86400 },
   check = { type = "number", above = 0, most = 86400 },
   refresh = { type = "number", above = 0, most = 86400, not_beside = "check" },

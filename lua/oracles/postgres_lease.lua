@@ -18,6 +18,7 @@ Lease.__index = Lease
 local DEFAULT_TTL = 30
 
 local RULES = {
+  url = postgres_url.RULE,
   ttl = { type = "number", least = 0.5, most = 86400 },
   duration = { type = "number", least = 0.5, most = 86400, not_beside = "ttl" },
   refresh = { type = "number", above = 0, most = 86400 },

@@ -21,6 +21,7 @@ local DEFAULT_TTL = 15
 local EVERYWHERE = { ["0.0.0.0"] = true, ["::"] = true, ["*"] = true }
 
 local RULES = {
+  url = postgres_url.RULE,
   ttl = { type = "number", least = 1, most = 86400 },
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },

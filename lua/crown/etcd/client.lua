@@ -11,6 +11,7 @@ local Client = {}
 Client.__index = Client
 
 local PORT = 2379
+local WEB_SCHEMES = { etcd = "http", etcds = "https" }
 local MOST = 8 * 1024 * 1024
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
 local PASS_IS_OLD = { "invalid auth token", "revision of auth store is old" }
@@ -20,20 +21,16 @@ local BROKEN = 500 -- from this status on it is the member that cannot answer: i
 -- @string text the URL
 -- @treturn table `{ endpoints =, prefix =, user =, password = }`, or nil and a message
 function Client.parse(text)
-  local scheme, rest = text:match "^(etcds?)://([^?]*)"
+  local parts = url.split(text)
+  local scheme = parts and WEB_SCHEMES[parts.scheme]
   if not scheme then return nil, "an etcd URL reads etcd://host:port,host:port/PREFIX" end
-  local parsed = { endpoints = {} }
-  local login, after = rest:match "^(.*)@(.*)$"
-  if login then
-    local user, password = login:match "^([^:]*):?(.*)$"
-    parsed.user, parsed.password = url.decode(user), url.decode(password)
-  end
-  local hosts, prefix = (after or rest):match "^([^/]*)/?(.*)$"
-  if not url.ports_fit(hosts) then return nil, "the etcd URL names a port that is none" end
-  parsed.prefix = url.decode(prefix):gsub("/$", "")
-  for host in (hosts == "" and "127.0.0.1" or hosts):gmatch "[^,]+" do
-    if not host:match ":%d+$" then host = host .. ":" .. PORT end
-    parsed.endpoints[#parsed.endpoints + 1] = (scheme == "etcds" and "https://" or "http://") .. host
+  local hosts = url.hosts(parts.hosts, PORT)
+  if not hosts then return nil, "the etcd URL names a host or port that is none" end
+  local parsed = { endpoints = {}, user = parts.user, password = parts.user and (parts.password or "") }
+  parsed.prefix = url.decode(parts.path):gsub("/$", "")
+  for i, place in ipairs(hosts) do
+    local host = place.host:find(":", 1, true) and "[" .. place.host .. "]" or place.host
+    parsed.endpoints[i] = ("%s://%s:%d"):format(scheme, host, place.port)
   end
   return parsed
 end

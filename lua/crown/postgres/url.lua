@@ -1,7 +1,6 @@
 --- Postgres URLs, and the options of the oracles that take them.
 -- @module crown.postgres.url
 
-local schema = require "crown.check.schema"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -42,6 +41,9 @@ function postgres_url.label(text)
   return place ~= "" and place or "postgres"
 end
 
+--- The rule of the option `url`, which belongs to the oracle's schema.
+postgres_url.RULE = { type = "string", default = "postgres://" }
+
 --- Sorts out an oracle's options: ours are checked; in the URL's query, what is not ours is libpq's.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them
@@ -49,19 +51,13 @@ end
 -- @treturn table the options, checked, with `url` and what every oracle gets
 -- @raise a usage error that names the option
 function postgres_url.options(word, opts, rules)
-  local text = opts.url or "postgres://"
-  local rest, foreign = url.without(text, rules)
-  local own = {}
-  for key, value in pairs(opts) do
-    if key ~= "url" and not store_options.GIVEN[key] and (rules[key] or not foreign[key]) then own[key] = value end
-  end
-  for name in pairs(foreign) do
+  local _, libpqs = url.without(opts.url or "", rules)
+  for name in pairs(libpqs) do
     local meant = usage.translate(name, usage.names(rules))
     if meant then usage.error("oracle '%s': unknown option '%s'%s", word, name, meant) end
   end
-  local checked = schema.check(("oracle '%s'"):format(word), own, rules)
+  local checked = store_options.check(word, opts, rules, libpqs)
   for key in pairs(store_options.GIVEN) do checked[key] = opts[key] end
-  checked.url = rest
   return checked
 end
 

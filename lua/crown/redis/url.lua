@@ -10,34 +10,26 @@ local PORT, SENTINEL_PORT = 6379, 26379
 local SCHEMES = { redis = true, rediss = true, ["redis+unix"] = true, ["redis+sentinel"] = true, ["redis+cluster"] = true,
   ["rediss+cluster"] = true }
 
-local function read_login(text, into)
-  local login, rest = text:match "^(.*)@(.*)$"
-  if not login then return text end
-  local user, password = login:match "^([^:]*):(.*)$"
-  into.user = url.decode(user or login)
-  into.password = password and url.decode(password)
-  if not into.password then into.user, into.password = nil, into.user end -- redis://password@host
-  if into.user == "" then into.user = nil end
-  return rest
-end
-
 --- Takes a URL apart.
 -- @string text
 -- @treturn table `{ hosts = { { host, port }… }, db, user, password, tls, cluster, path, master, ca, cert, key, … }`, or nil
 -- and a message without any of its parts
 function redis_url.parse(text)
-  local scheme, rest = text:match "^([%w+]+)://(.*)$"
-  if not rest or not SCHEMES[scheme] then return nil, "a Redis URL reads redis://user:password@host:port/db" end
+  local parts = url.split(text)
+  local scheme = parts and parts.scheme
+  if not (scheme and SCHEMES[scheme]) then return nil, "a Redis URL reads redis://user:password@host:port/db" end
   local parsed = { tls = scheme:find "^rediss" ~= nil, cluster = scheme:find "+cluster" ~= nil }
-  local front, query = rest:match "^([^?]*)%??(.*)$"
-  url.read_query(query, parsed)
+  url.read_query(parts.query, parsed)
   parsed.db = tonumber(parsed.db)
+  parsed.user, parsed.password = parts.user, parts.password
+  if not parts.password then parsed.user, parsed.password = nil, parts.user end -- redis://password@host
+  if parsed.user == "" then parsed.user = nil end
   if scheme == "redis+unix" then
-    parsed.path = url.decode(read_login(front, parsed))
+    parsed.path = url.decode(parts.hosts .. "/" .. parts.path)
     return parsed
   end
-  local authority, tail = read_login(front, parsed):match "^([^/]*)/?(.*)$"
-  parsed.hosts = url.hosts(authority, scheme == "redis+sentinel" and SENTINEL_PORT or PORT)
+  local tail = parts.path
+  parsed.hosts = url.hosts(parts.hosts, scheme == "redis+sentinel" and SENTINEL_PORT or PORT)
   if not parsed.hosts then return nil, "the Redis URL names a host that is none" end
   if scheme == "redis+sentinel" then
     parsed.master, tail = tail:match "^([^/]+)/?(.*)$"

@@ -103,6 +103,24 @@ function url.query(text)
   return options
 end
 
+--- Takes a store's URL apart: `scheme://login@hosts/path?query`. The last `@` before the query ends the login.
+-- @string text the URL
+-- @treturn table `{ scheme =, user =, password =, hosts =, path =, query = }`: user and password are decoded, and a login without
+-- a colon is all user; the others are as they stand, hosts for `url.hosts`, path without its `/`; or nil: it is none
+function url.split(text)
+  local scheme, rest = text:match "^(%l[%w+]*)://(.*)$"
+  if not scheme then return nil end
+  local front, query = rest:match "^([^?]*)%??(.*)$"
+  local login, place = front:match "^(.*)@(.*)$"
+  local hosts, path = (place or front):match "^([^/]*)/?(.*)$"
+  local parts = { scheme = scheme, hosts = hosts, path = path, query = query }
+  if login then
+    local user, password = login:match "^([^:]*):(.*)$"
+    parts.user, parts.password = url.decode(user or login), password and url.decode(password)
+  end
+  return parts
+end
+
 --- Takes options out of a URL's query, for the store's client, which would stumble over ours.
 -- @string text the URL
 -- @tparam table ours what to take out: names as keys
