@@ -11,6 +11,7 @@ local store_options = require "crown.oracle.options"
 local Gathered = require "crown.link.gathered"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
+local lease = require "crown.oracle.lease"
 local url = require "crown.text.url"
 
 local Lease = {}
@@ -207,7 +208,9 @@ end
 
 function Lease:claim()
   self.number = claim_number(self.number)
-  return ask(self, "claim", "POST")
+  local granted, second, third = ask(self, "claim", "POST")
+  if granted then second = lease.first_delay(second) end
+  return granted, second, third
 end
 
 function Lease:refresh()

@@ -86,7 +86,7 @@ function Nats.init(opts)
   local cool_down = checked.cool_down or (checked.bucket == CHORIAS and delay or 0)
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
     delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
-    cool_down = cool_down, seen_at = nil, number = 0 }, Nats)
+    cool_down = cool_down, seen_at = nil }, Nats)
   bucket:join(self.key, function(...) self:heard(...) end)
   return self
 end
