@@ -27,7 +27,7 @@ local function are_found(self)
       if server.count == 0 then error(("%s: %s did not find it"):format(self.manner, client)) end
     end
     return true
-  end, 30)
+  end, 10)
 end
 
 local function is_found(self)

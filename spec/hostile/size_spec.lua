@@ -124,6 +124,18 @@ function ask() return client:query %q end]]):format(url or server.url, sql))
     assert.matches("^200000\t", queried "SELECT i FROM generate_series(1, 200000) i")
   end)
 
+  it("is made into Lua tables a part at a time", function()
+    local client = assert(crown.postgres.connect(server.url, { timeout = 60 }))
+    local rows, rest = client.bare:query("SELECT i FROM generate_series(1, 20000) i", 60, 0)
+    assert.is_true(#rows > 0 and #rows <= 10000, tostring(#rows))
+    local before = #rows
+    assert.is_true(rest:fill(rows))
+    assert.is_true(#rows > before and #rows < 20000)
+    while rest:fill(rows) do end
+    assert.same({ 20000, false }, { #rows, rest:fill(rows) })
+    client:close()
+  end)
+
   it("is whole, each row in its place, and with what it touched", function()
     local client = assert(crown.postgres.connect(server.url, { timeout = 60 }))
     local rows = assert(client:query "SELECT i, CASE WHEN i % 2 = 0 THEN 'x' || i END AS t FROM generate_series(1, 20000) i")
