@@ -58,5 +58,5 @@ for _, fault in ipairs(FAULTS) do
 end
 cluster:finish()
 print()
-tables.print({ "fault", "leader", "successor", "epoch", "took", "two at once" }, rows)
+io.write(tables.text({ "fault", "leader", "successor", "epoch", "took", "two at once" }, rows))
 os.exit(0)
