@@ -1,70 +1,19 @@
 -- The links between members: who may talk, and what becomes of those who talk nonsense.
 local authority = require "support.authority"
-local base64 = require "crown.text.base64"
 local conditions = require "crown.link.conditions"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
-local Links = require "crown.registry.links"
-
-local SECRET = "the secret of these specs"
+local Links = require "support.registry_links"
 
 describe("a link between members", function()
-  local opened = {}
+  local opened = Links.new()
+  local who, connect, is_cut, told = Links.who, Links.connect, Links.is_cut, Links.told
 
-  local function who(node, fields)
-    local made = { registry = "r", id = "r@" .. node, secret = SECRET, runtime = "runtime of " .. node }
-    for key, value in pairs(fields or {}) do made[key] = value end
-    return made
-  end
+  local function side(node, options) return opened:side(node, options) end
 
-  -- One side: its links, and what it heard.
-  local function side(node, options)
-    local self = { heard = {}, events = {}, ups = {}, answers = {} }
-    local given = { who = who(node), host = "127.0.0.1", port = 0, every = 0.2, linger = 0.2,
-      receive = function(from, message, reply)
-        self.heard[#self.heard + 1] = { from = from, message = message }
-        if message.kind == "nonsense" then return nil, "a message of no known kind" end
-        if message.kind == "ask" then reply { kind = "told", of = message.of } end
-        return true
-      end,
-      answered = function(_, message)
-        self.answers[#self.answers + 1] = message
-        return true
-      end,
-      up = function(id) self.ups[id] = true end, down = function(id) self.ups[id] = nil end,
-      runtime_of = function(id) return "runtime of " .. id:match "@(.*)$" end,
-      emit = function(event, fields) self.events[#self.events + 1] = { event = event, error = fields.error, peer = fields.peer } end }
-    for key, value in pairs(options or {}) do given[key] = value end
-    self.links = assert(Links.open(given))
-    self.address = "127.0.0.1:" .. self.links.port
-    opened[#opened + 1] = self.links
-    return self
-  end
-
-  after_each(function()
-    for _, links in ipairs(opened) do links:close() end
-    opened = {}
-  end)
-
-  local function connect(one)
-    local stream = assert(crown.tcp.connect("127.0.0.1", one.links.port))
-    stream:set_timeout(5)
-    return stream
-  end
-
-  local function is_cut(stream)
-    return stream:read("*s", 5) == nil
-  end
-
-  local function told(one, words)
-    local count = 0
-    for _, event in ipairs(one.events) do
-      if event.error:find(words, 1, true) then count = count + 1 end
-    end
-    return count
-  end
+  after_each(function() opened:close() end)
 
   it("is dialled with pauses that grow, where it dies as soon as it is up", function()
     local count = 0
@@ -122,79 +71,6 @@ describe("a link between members", function()
       assert.equal(i, b.heard[i].message.of)
       assert.equal("r@a", b.heard[i].from)
     end
-  end)
-
-  it("is not to be had without the secret, for either side, and both say so once", function()
-    local a, b = side "a", side("b", { who = who("b", { secret = "another secret altogether" }) })
-    a.links:set_peers { ["r@b"] = b.address }
-    eventually(function() return told(a, "does not know the secret") == 1 end)
-    crown.sleep(0.3) -- several more dials: they must not be told of
-    assert.equal(1, told(a, "secret"))
-    assert.is_nil(a.ups["r@b"])
-    assert.equal(0, #b.heard)
-  end)
-
-  -- A dialler that knows no secret, and repeats what it saw.
-  local function greet(stream, id, nonce)
-    stream:write(frames.encode { version = handshake.VERSION, registry = "r", id = id, runtime = "one",
-      nonce = nonce or base64.encode(("n"):rep(32)) })
-    return frames.read(stream, 1024, 5, 5)
-  end
-
-  it("refuses a proof that was recorded at another time", function()
-    local a, b = side "a", side "b"
-    local sent = {}
-    local fake = { write = function(_, bytes)
-      sent[#sent + 1] = bytes
-      return true
-    end }
-    local real = connect(b)
-    fake.read = function(_, ...) return real:read(...) end
-    local forward = fake.write
-    fake.write = function(self, bytes)
-      forward(self, bytes)
-      return real:write(bytes)
-    end
-    assert.is_true(handshake.dial(fake, a.links.who, "r@b", 5))
-    local replay = connect(b)
-    replay:write(sent[1])
-    assert(frames.read(replay, 1024, 5, 5))
-    replay:write(sent[2])
-    local answer = frames.read(replay, 1024, 5, 5)
-    assert.matches("secret is another", answer.error)
-    assert.is_true(is_cut(replay))
-  end)
-
-  it("refuses its own proof turned back at it", function()
-    local b = side "b"
-    local stream = connect(b)
-    local answer = greet(stream, "r@b")
-    stream:write(frames.encode { proof = answer.proof })
-    assert.matches("secret is another", frames.read(stream, 1024, 5, 5).error)
-  end)
-
-  it("is not to be had for another registry, another version, or somebody else than was dialled", function()
-    local b = side "b"
-    local other = side("a", { who = who("a", { registry = "other", id = "other@a" }) })
-    other.links:set_peers { ["other@b"] = b.address }
-    eventually(function() return told(other, "another registry") == 1 end)
-    local a = side "a"
-    a.links:set_peers { ["r@c"] = b.address }
-    eventually(function() return told(a, "there is r@b, not r@c") == 1 end)
-    local stream = connect(b)
-    stream:write(frames.encode { version = handshake.VERSION + 1, registry = "r", id = "r@a", nonce = "x" })
-    assert.equal("another version of the links", frames.read(stream, 1024, 5, 5).error)
-  end)
-
-  it("reads no large frame of a stranger, and nothing that is no frame", function()
-    local b = side "b"
-    for _, bytes in ipairs { "\0\0\4\1" .. ("x"):rep(1025), "GET / HTTP/1.1\r\n\r\n", "\0\0\0\5hello", "\0\0\0\2[]" } do
-      local stream = connect(b)
-      stream:write(bytes)
-      assert.is_nil((frames.read(stream, 10, 5, 5)))
-    end
-    assert.is_true(told(b, "where 1024 are the most") >= 1)
-    assert.equal(0, #b.heard)
   end)
 
   local function proved(b)
@@ -268,112 +144,6 @@ describe("a link between members", function()
     end)
   end)
 
-  -- A relay that passes everything on to somebody else than was dialled, and says what was expected.
-  it("is not to be had with somebody else, whatever a relay calls him", function()
-    local a, c = side "a", side "c"
-    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
-      local onward = connect(c)
-      local function pass(from, to)
-        local frame = frames.read(from, 1024, 5, 5)
-        if not frame then return nil end
-        if frame.id == "r@c" then frame.id = "r@b" end
-        return to:write(frames.encode(frame))
-      end
-      while pass(stream, onward) and pass(onward, stream) do end
-      stream:close()
-      onward:close()
-    end, { background = true }))
-    a.links:set_peers { ["r@b"] = "127.0.0.1:" .. listener:port() }
-    eventually(function() return told(a, "does not know the secret") == 1 end)
-    assert.is_nil(a.ups["r@b"])
-    listener:close()
-  end)
-
-  local function idlers(b, count)
-    local streams = {}
-    for i = 1, count do streams[i] = connect(b) end
-    return streams
-  end
-
-  it("has room for so many strangers of one address, and says once that there are more", function()
-    local b = side "b"
-    local streams = idlers(b, 40)
-    eventually(function() return b.links.strangers.count == 32 end, 20)
-    assert.is_true(is_cut(streams[40]))
-    assert.equal(1, told(b, "too many connections"))
-    for _, stream in ipairs(streams) do stream:close() end
-    eventually(function() return b.links.strangers.count == 0 end, 20)
-  end)
-
-  it("lets members in, however many strangers of their own address are connected and say nothing", function()
-    local b, stop = side "b", false
-    local idle = {}
-    crown.spawn(function()
-      while not stop do
-        for i = 1, 40 do
-          if idle[i] then idle[i]:close() end
-          idle[i] = crown.tcp.connect("127.0.0.1", b.links.port)
-        end
-        crown.sleep(1)
-      end
-    end)
-    eventually(function() return b.links.strangers.count == 32 end, 20)
-    local a = side "a"
-    a.links:set_peers { ["r@b"] = b.address }
-    eventually(function() return a.ups["r@b"] end, 20)
-    a.links:send("r@b", { kind = "ask", of = 1 })
-    eventually(function() return #a.answers == 1 end, 20)
-    stop = true
-    for i = 1, 40 do if idle[i] then idle[i]:close() end end
-    assert.equal(1, told(b, "too many connections"))
-  end)
-
-  it("repeats nothing that a stranger says", function()
-    local FOUL = "\27[2Jfoul words"
-    local a, b = side "a", side "b"
-    local greeting = { version = handshake.VERSION, registry = "r", id = "r@a", runtime = "one", nonce = "x" }
-    for field, value in pairs { version = FOUL, registry = FOUL, id = { FOUL }, runtime = { FOUL } } do
-      local said = {}
-      for key, one in pairs(greeting) do said[key] = one end
-      said[field] = value
-      local stream = connect(b)
-      stream:write(frames.encode(said))
-      local answer = frames.read(stream, 1024, 20, 20)
-      assert.is_string(answer.error)
-      assert.is_nil(answer.error:find("foul", 1, true))
-      stream:close()
-    end
-    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
-      frames.read(stream, 1024, 5, 5)
-      stream:write(frames.encode { error = FOUL })
-      stream:close()
-    end, { background = true }))
-    local other = assert(crown.tcp.listen("127.0.0.1", 0, function(stream)
-      frames.read(stream, 1024, 5, 5)
-      stream:write(frames.encode { id = FOUL, nonce = FOUL, proof = FOUL })
-      stream:close()
-    end, { background = true }))
-    a.links:set_peers { ["r@c"] = "127.0.0.1:" .. listener:port(), ["r@d"] = "127.0.0.1:" .. other:port() }
-    eventually(function() return told(a, "does not know the secret") == 2 end, 20)
-    assert.is_true(#b.events >= 3)
-    for _, one in ipairs { a, b } do assert.equal(0, told(one, "foul")) end
-    listener:close()
-    other:close()
-  end)
-
-  it("tells of the same address and trouble once in a while only", function()
-    local b = side "b"
-    for _ = 1, 5 do
-      for _, bytes in ipairs { "\0\0\0\5hello", frames.encode { version = handshake.VERSION, registry = "another" } } do
-        local stream = connect(b)
-        stream:write(bytes)
-        frames.read(stream, 1024, 20, 20)
-        stream:close()
-      end
-    end
-    eventually(function() return told(b, "not JSON") == 1 and told(b, "another registry") == 1 end, 20)
-    assert.equal(2, #b.events)
-  end)
 
   -- Takes what is sent to it at some pace, from a link to it.
   local function slow_taker(a, piece, pause)
@@ -482,6 +252,6 @@ describe("a link between members", function()
     assert.is_nil(stream)
     assert.matches("certificate", problem)
     local plain = connect(b)
-    assert.is_nil((greet(plain, "r@d")))
+    assert.is_nil((Links.greet(plain, "r@d")))
   end)
 end)
