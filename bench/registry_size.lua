@@ -92,6 +92,7 @@ local function run(names)
   for _, one in ipairs(members) do
     if one.node ~= leader then owners[#owners + 1] = one end
   end
+  longest_turn(members) -- that of a start is no registry's
   local found, from = {}, crown.now()
   fill(owners[1], names / 2, 1)
   fill(owners[2], names, names / 2 + 1)
