@@ -50,7 +50,7 @@ describe("a connection's condition", function()
   end)
 
   it("names the last error, and counts how often it was lost", function()
-    local place = start("hear PING\nclose", "hear PING\nclose", "")
+    local place = start("hear PING\nclose", "hear PING\nclose", "hear PING\nsay +PONG\\r\\n")
     client = assert(RedisClient.new("redis://" .. place, { timeout = 5 }))
     for _ = 1, 2 do
       assert(client:ready(20))
@@ -58,8 +58,26 @@ describe("a connection's condition", function()
     end
     eventually(function() return shown("redis", place).reconnects == 2 end, 20)
     assert.equal("the server closed the connection", shown("redis", place).error)
+    assert(client:ready(20))
+    client:call "PING"
     shows("proven", "redis", place)
     assert.is_nil(shown("redis", place).error)
+  end)
+
+  it("is not proven, and has no last answer, while the server has said nothing", function()
+    local place = start ""
+    client = assert(RedisClient.new("redis://" .. place, { timeout = 5 }))
+    shows("open", "redis", place)
+    eventually(function() return client.link.state == "proven" end, 20) -- it has lasted
+    local opened = shown("redis", place)
+    assert.same({ "open", nil }, { opened.state, opened.answered })
+  end)
+
+  it("says in words that a server did not answer", function()
+    local place = start ""
+    client = assert(RedisClient.new("redis://:secret@" .. place, { timeout = 0.3 }))
+    shows("broken", "redis", place)
+    assert.equal("no answer in time", shown("redis", place).error)
   end)
 
   it("is shown while TLS is being agreed upon, and not after close", function()

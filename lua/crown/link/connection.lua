@@ -90,13 +90,14 @@ end
 
 local function watch(self)
   local most = math.max(PING_LEAST, math.min(PING_MOST, 2 * self.timeout))
+  local began = core.now()
   while not self.closed do
-    self.over:wait(math.max(0.01, self.heard + most - core.now()))
+    self.over:wait(math.max(0.01, (self.heard or began) + most - core.now()))
     local asked = core.now()
-    if not self.closed and asked - self.heard >= most then
+    if not self.closed and asked - (self.heard or began) >= most then
       self:ping()
       self.over:wait(self.timeout)
-      if self.heard < asked then self:close "no answer to a ping" end
+      if (self.heard or began) < asked then self:close "no answer to a ping" end
     end
   end
 end
@@ -104,7 +105,6 @@ end
 --- Looks after the connection from now on: a server that is silent for long is gone. The sooner, the less time a question may
 -- take.
 function Connection:keep_alive()
-  self.heard = core.now()
   core.detach(watch, self)
 end
 

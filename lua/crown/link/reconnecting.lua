@@ -15,6 +15,15 @@ Reconnecting.__index = Reconnecting
 
 local CAUSES_MOST = 8 -- that are told until then: a server may have a new word each time
 
+local WORDS = { timeout = "no answer in time", closed = "the server closed the connection" }
+
+-- What a step of opening says in a single word, as a person reads it.
+local function in_words(problem)
+  local before, word = problem:match "^(.*: )(%a+)$"
+  local words = WORDS[word or problem]
+  return words and (before or "") .. words or problem
+end
+
 local function tell(self, event, problem)
   if self.label then elections.emit(event, { store = self.label, server = self.server, error = problem }) end
 end
@@ -96,7 +105,7 @@ local function try(self)
     take(self, connection)
     return true
   end
-  self.problem = problem or connection and connection.closed or "the connection closed at once"
+  self.problem = in_words(problem or connection and connection.closed or "the connection closed at once")
   enter(self, "broken")
   tell_broken(self, self.problem)
   wake(self, nil, self.problem, "closed")
@@ -152,7 +161,9 @@ end
 -- crown.link.conditions.
 function Reconnecting:condition()
   local connection = self.connection
-  return { store = self.store, server = self.server, state = self.opening and self.opening:step() or self.state,
+  local state = self.opening and self.opening:step() or self.state
+  if state == "proven" and not connection.heard then state = "open" end -- it has lasted, and has said nothing yet
+  return { store = self.store, server = self.server, state = state,
     since = self.since, heard = connection and connection.heard or self.heard, reconnects = self.reconnects,
     problem = self.problem }
 end
