@@ -18,6 +18,9 @@ struct heartbeat {
     struct link *link;
     struct loop_deadline due; /* while armed or ending: nobody sleeps through a beat */
     bool armed;
+    bool busy;       /* something was done since the last beat */
+    bool own;        /* the piece of work that is about to be told is a beat */
+    bool idle;       /* the supervisor was told that nothing is to be done until the next beat */
     bool ending;     /* told to end, which may take long: the supervisor counts its silence */
     int64_t next_ns; /* the next beat, on clock_coarse_ns */
     int64_t silence_ns;

@@ -37,6 +37,8 @@ struct loop {
     void *turned_context;
     void (*progressed)(void *context);
     void *progressed_context;
+    void (*woken)(void *context);
+    void *woken_context;
 };
 
 /* A watcher outlives its watch: the watch's owner may free it from inside its own callback. */
@@ -142,6 +144,8 @@ static void after_wait(struct ev_loop *ev, ev_check *check, int events)
     const struct loop *loop = ev_userdata(ev);
     (void)check;
     (void)events;
+    if (loop->woken != NULL)
+        loop->woken(loop->woken_context);
     held_begin(loop->held);
 }
 
@@ -309,6 +313,21 @@ void loop_on_progress(struct loop *loop, void (*progressed)(void *context), void
 {
     loop->progressed = progressed;
     loop->progressed_context = context;
+}
+
+void loop_on_wake(struct loop *loop, void (*woken)(void *context), void *context)
+{
+    loop->woken = woken;
+    loop->woken_context = context;
+    ev_check_start(loop->ev, &loop->check);
+}
+
+int64_t loop_next_ns(const struct loop *loop)
+{
+    const struct heap_node *top = heap_top(&loop->deadlines);
+    if (run_queue_waits(&loop->queue))
+        return loop_now(loop);
+    return top != NULL ? top->key : TIME_NEVER;
 }
 
 void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context)

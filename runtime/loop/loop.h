@@ -98,6 +98,12 @@ void loop_on_progress(struct loop *loop, void (*progressed)(void *context), void
 /** The same said by a job that does many things in one go, after each of them. */
 void loop_progress(const struct loop *loop);
 
+/** Called when the loop has waited, before what has come is served. */
+void loop_on_wake(struct loop *loop, void (*woken)(void *context), void *context);
+/** @return the next deadline; now, where a job waits; TIME_NEVER where nothing is to be done before
+ * something comes. */
+int64_t loop_next_ns(const struct loop *loop);
+
 /** Called after each turn that emptied the run queue. */
 void loop_on_turn(struct loop *loop, void (*turned)(void *context), void *context);
 

@@ -133,6 +133,11 @@ bool run_queue_empty(const struct run_queue *queue)
     return list_empty(&queue->jobs) && list_empty(&queue->late) && list_empty(&queue->patient);
 }
 
+bool run_queue_waits(const struct run_queue *queue)
+{
+    return !run_queue_empty(queue) || !list_empty(&queue->deferred);
+}
+
 bool run_queue_may_sleep(const struct run_queue *queue)
 {
     return run_queue_empty(queue) || (list_empty(&queue->jobs) && resting(queue));

@@ -44,6 +44,8 @@ void run_queue_run_patient(struct run_queue *queue);
 
 /** Asked between turns. @return whether no job waits. */
 bool run_queue_empty(const struct run_queue *queue);
+/** Asked at any time. @return whether any job waits, be it for a later turn. */
+bool run_queue_waits(const struct run_queue *queue);
 /** @return whether the loop may sleep: what waits rests. */
 bool run_queue_may_sleep(const struct run_queue *queue);
 

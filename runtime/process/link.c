@@ -58,9 +58,9 @@ static int send_patiently(int fd, const struct wire_message *message, const int 
     }
 }
 
-int link_heartbeat(struct link *link, struct crown_error *err)
+int link_heartbeat(struct link *link, int64_t idle_until_ns, struct crown_error *err)
 {
-    const struct wire_message message = {.type = WIRE_HEARTBEAT};
+    const struct wire_message message = {.type = WIRE_HEARTBEAT, .stop_at_ns = idle_until_ns};
     /* Not patiently: a beat that finds the line full can be missed. */
     return wire_send(link->fd, &message, NULL, 0, err);
 }

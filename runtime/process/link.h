@@ -23,7 +23,7 @@ int link_fd(const struct link *link);
 /** Next message of the supervisor: as wire_receive. */
 int link_receive(struct link *link, struct wire_message *message, struct crown_error *err);
 
-int link_heartbeat(struct link *link, struct crown_error *err);
+int link_heartbeat(struct link *link, int64_t idle_until_ns, struct crown_error *err);
 
 /** From now on (or no longer) a death of the runtime, or a silence of `silence_ns`, means: restart
  * it. */

@@ -37,8 +37,44 @@ void pulse_start(struct pulse *pulse, pid_t pid)
 void pulse_beat(struct pulse *pulse)
 {
     pulse->last_beat_ns = clock_monotonic_ns();
-    pulse->silent_ns = 0;
+    pulse->silent_ns = pulse->idle_until_ns = 0;
     count_from(pulse, pulse->last_beat_ns, pulse->limit_ns / FIRST_LOOK);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Silence is counted from its end on. */
+static void let_be(struct pulse *pulse)
+{
+    pulse->silent_ns = 0;
+    count_from(pulse, pulse->idle_until_ns, pulse->limit_ns / FIRST_LOOK);
+}
+
+void pulse_idle(struct pulse *pulse, int64_t until_ns)
+{
+    int64_t most_ns = clock_add_ns(clock_monotonic_ns(), PULSE_IDLE_MOST_NS);
+    pulse->idle_until_ns = least(until_ns, most_ns);
+    let_be(pulse);
+}
+
+static void look_at_state(struct pulse *pulse)
+{
+    char state = process_stat(pulse->pid).state;
+    pulse->running = state == 'R';
+    pulse->stopped = state == 'T' || state == 't';
+}
+
+void pulse_heed(struct pulse *pulse)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (now_ns >= pulse->idle_until_ns || pulse->looked_ns < pulse->idle_until_ns)
+        return; /* it is looked at anyway */
+    look_at_state(pulse);
+    if (pulse->stopped)
+        count_from(pulse, now_ns, pulse->limit_ns / FIRST_LOOK);
 }
 
 void pulse_limit(struct pulse *pulse, int64_t limit_ns)
@@ -50,11 +86,6 @@ void pulse_limit(struct pulse *pulse, int64_t limit_ns)
 void pulse_mark(struct pulse *pulse, int64_t mark_ns)
 {
     pulse->mark_ns = mark_ns;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* A runtime that spins has had a little less processor time than has passed. */
@@ -69,9 +100,11 @@ bool pulse_look(struct pulse *pulse)
     int64_t now_ns = clock_monotonic_ns();
     if (now_ns < pulse->next_ns)
         return false;
-    char state = process_stat(pulse->pid).state;
-    pulse->running = state == 'R';
-    pulse->stopped = state == 'T' || state == 't';
+    look_at_state(pulse);
+    if (now_ns < pulse->idle_until_ns && !pulse->stopped) {
+        let_be(pulse);
+        return false;
+    }
     /* Who looks so late was held up itself, and perhaps all of the host was. */
     int64_t passed_ns = least(now_ns, pulse->next_ns + pulse->limit_ns / LOOKS) - pulse->looked_ns;
     int64_t worked_ns = processor_time(pulse->pid) - pulse->processor_ns;

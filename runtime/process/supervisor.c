@@ -134,6 +134,8 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         return; /* an answer is no progress */
     }
     watchdog_beat(&supervisor->watchdog);
+    if (message->type == WIRE_HEARTBEAT && message->stop_at_ns > 0)
+        watchdog_idle(&supervisor->watchdog, message->stop_at_ns);
     if (message->type == WIRE_ARM) {
         supervisor->armed = true;
         supervisor->silence_ns = message->stop_at_ns > 0 ? message->stop_at_ns
@@ -220,6 +222,8 @@ static void read_signals(struct supervisor *supervisor)
 {
     struct signalfd_siginfo info;
     while (read(supervisor->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD && supervisor->state == RUNNING)
+            watchdog_heed(&supervisor->watchdog);
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
             stop_runtime(supervisor, (int)info.ssi_signo);
     }

@@ -33,6 +33,16 @@ void watchdog_beat(struct watchdog *watchdog)
     wait_to_ask(watchdog);
 }
 
+void watchdog_idle(struct watchdog *watchdog, int64_t until_ns)
+{
+    pulse_idle(&watchdog->pulse, until_ns);
+}
+
+void watchdog_heed(struct watchdog *watchdog)
+{
+    pulse_heed(&watchdog->pulse);
+}
+
 void watchdog_answer(struct watchdog *watchdog, const char *text)
 {
     if (watchdog->asked)

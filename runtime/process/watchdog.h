@@ -21,6 +21,10 @@ struct watchdog {
 void watchdog_start(struct watchdog *watchdog, pid_t runtime);
 /** It has made progress. */
 void watchdog_beat(struct watchdog *watchdog);
+/** It has nothing to do until then: pulse_idle. */
+void watchdog_idle(struct watchdog *watchdog, int64_t until_ns);
+/** A process of ours was stopped, or goes on. */
+void watchdog_heed(struct watchdog *watchdog);
 /** It says what it does. */
 void watchdog_answer(struct watchdog *watchdog, const char *text);
 /** How much silence is death from now on; 0: none is. */

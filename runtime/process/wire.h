@@ -17,7 +17,7 @@
 
 #define WIRE_MESSAGES(X)                                                                           \
     /* runtime -> supervisor */                                                                    \
-    X(HEARTBEAT, "heartbeat") /* a turn that emptied the run queue is over */                      \
+    X(HEARTBEAT, "heartbeat") /* work was done; stop_at: until then there is none, 0 else */       \
     X(ARM, "arm")       /* from now on a death, or a silence of stop_at, means: restart me */      \
     X(DISARM, "disarm") /* no election is left: my exit is yours */                                \
     X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \

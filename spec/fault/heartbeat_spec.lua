@@ -1,6 +1,8 @@
 --- Which runtime counts as dead: one that is busy does not; one that hangs does, and the log says what held it.
 local Candidate = require "support.candidate"
+local crown = require "crown"
 local eventually = require "crown.testing.eventually"
+local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
@@ -9,7 +11,7 @@ local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 -- An election with a child that ticks, and beside it whatever is tried.
 local APP = [[
 local crown = require "crown"
-local dir, ticker, what = unpack(arg)
+local dir, ticker, what, quiet = unpack(arg)
 local function say(word) io.open(dir .. "/" .. word, "w"):close() end
 local function compute(seconds)
   local until_clock = os.clock() + seconds
@@ -29,6 +31,10 @@ function ways.chain() -- in one turn of the loop
   end
   crown.spawn(link, 1500)
 end
+function ways.awakened() crown.watch_file(quiet .. "/wake", function()
+  local text = ("a"):rep(40)
+  text:find(("a?"):rep(40) .. text)
+end) end
 function ways.hang() crown.spawn(function()
   crown.sleep(0.3)
   if io.open(dir .. "/hung") then return end
@@ -53,14 +59,14 @@ local function exists(path)
 end
 
 describe("a runtime", function()
-  local one, dir
+  local one, dir, quiet -- a directory in which nothing happens
 
-  before_each(function() dir = tempdir() end)
+  before_each(function() dir, quiet = tempdir(), tempdir() end)
   after_each(function() if one then one:destroy() end end)
 
   local function start(what)
     write(dir .. "/app.lua", APP)
-    one = Candidate.start { args = { "--heartbeat", "1", dir .. "/app.lua", dir, ticker, what }, node = "one",
+    one = Candidate.start { args = { "--heartbeat", "1", dir .. "/app.lua", dir, ticker, what, quiet }, node = "one",
       log = dir .. "/log" }
     ticks.await(dir .. "/ticks", 0, 10)
     return one:pids("runtime")[1]
@@ -94,5 +100,34 @@ describe("a runtime", function()
     assert.not_same({ first }, one:pids "runtime")
     assert.matches("the runtime was silent for 1 s: killed it %(find .*app%.lua:%d+", one:output())
     assert.matches("runtime%.restarted [^\n]*held=\"find .*app%.lua:%d+", one:output())
+  end)
+
+  -- Its supervisor sleeps until it is told of something, or its time is up.
+  local function await_idle()
+    local path, last = ("/proc/%d/status"):format(one.pid), nil
+    eventually(function()
+      local switches = read_file(path):match "\nvoluntary_ctxt_switches:%s*(%d+)"
+      local same = switches == last
+      last = switches
+      crown.sleep(1) -- four beats of a busy one
+      return same
+    end, 60)
+  end
+
+  it("that is idle beats no more; one that hangs when something wakes it is replaced as ever", function()
+    local first = start "awakened"
+    await_idle()
+    write(quiet .. "/wake", "")
+    eventually(function() return one:output():find "runtime%.restarted" end, 20) -- it said that it would sleep for longer
+    assert.not_same({ first }, one:pids "runtime")
+    assert.matches("runtime%.restarted [^\n]*held=\"find .*app%.lua:%d+", one:output())
+  end)
+
+  it("that is stopped while it is idle is replaced as ever", function()
+    local first = start "awakened"
+    await_idle()
+    one:hurt("STOP", "runtime")
+    eventually(function() return one:output():find "runtime%.restarted" end, 20)
+    assert.not_same({ first }, one:pids "runtime")
   end)
 end)

@@ -35,6 +35,30 @@ static void deadlines_fire_in_order_and_never_early(void **state)
         assert_true(seen.at_ns[i] >= seen.at_ns[i - 1]);
 }
 
+static void ignore_job(struct loop_job *job)
+{
+    assert_false(job->queued);
+}
+
+static void what_is_next_is_known(void **state)
+{
+    (void)state;
+    struct loop_deadline deadline = {.fire = ignore_deadline};
+    struct loop_job job = {.run = ignore_job};
+    int64_t at_ns = loop_now(seen.loop) + NS_PER_S;
+    assert_int_equal(loop_next_ns(seen.loop), TIME_NEVER);
+    loop_at(seen.loop, &deadline, at_ns);
+    assert_int_equal(loop_next_ns(seen.loop), at_ns);
+    loop_post(seen.loop, &job);
+    assert_true(loop_next_ns(seen.loop) < at_ns);
+    loop_unpost(seen.loop, &job);
+    assert_int_equal(loop_next_ns(seen.loop), at_ns);
+    loop_defer(seen.loop, &job);
+    assert_true(loop_next_ns(seen.loop) < at_ns);
+    loop_unpost(seen.loop, &job);
+    loop_at_cancel(seen.loop, &deadline);
+}
+
 static void a_cancelled_deadline_does_not_fire(void **state)
 {
     (void)state;
@@ -218,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOOP_TEST(deadlines_fire_in_order_and_never_early),
+        LOOP_TEST(what_is_next_is_known),
         LOOP_TEST(a_cancelled_deadline_does_not_fire),
         LOOP_TEST(a_watch_says_when_a_descriptor_is_readable),
         LOOP_TEST(a_watch_survives_a_descriptor_reopened_under_its_number),

@@ -47,6 +47,7 @@ enum order {
     ORDER_HANG,  /* no heartbeat any more */
     ORDER_SPIN,  /* nor any wait */
     ORDER_NAP,   /* nor any progress until it is asked what it does */
+    ORDER_IDLE,  /* as ORDER_NAP, having said that it is idle for a long time */
     ORDER_SAY,   /* what it does, though nobody has asked */
     ORDER_WORK,  /* as long as STAGE_WORK_NS of processor time take, without a heartbeat */
     ORDER_CLOSE, /* the line to the keeper */
@@ -68,6 +69,7 @@ struct stage_world {
     int group_count;
 };
 
+#define STAGE_IDLE_NS INT64_C(20000000000)
 #define STAGE_WORK_NS INT64_C(150000000)
 #define STAGE_SLOW_NS INT64_C(600000000)
 #define STAGE_MANY 600

@@ -104,7 +104,7 @@ static void obey(void)
     const struct wire_message message = stage.board->order_message;
     struct keeper_link *keeper = &keepers[0];
     enum order order = (enum order)stage.board->order;
-    if (order == ORDER_HANG || order == ORDER_SPIN || order == ORDER_NAP)
+    if (order == ORDER_HANG || order == ORDER_SPIN || order == ORDER_NAP || order == ORDER_IDLE)
         stage.board->order = ORDER_NONE;
     switch (order) {
     case ORDER_NONE:
@@ -131,6 +131,10 @@ static void obey(void)
             (void)pause();
     case ORDER_SPIN:
         spin();
+    case ORDER_IDLE:
+        (void)link_heartbeat(line, clock_monotonic_ns() + STAGE_IDLE_NS, NULL);
+        (void)pause();
+        break;
     case ORDER_NAP:
         (void)pause(); /* until a signal is handled */
         break;
@@ -214,7 +218,7 @@ int stage_play_runtime(int line_fd, int journal, void *context)
         start_children();
     for (;;) {
         if (!stage.board->quiet)
-            (void)link_heartbeat(line, NULL); /* a dead supervisor: our own death comes */
+            (void)link_heartbeat(line, 0, NULL); /* a dead supervisor: our own death comes */
         obey();
         if (reading)
             read_links();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/signals.h"
 
 /* More than a busy host keeps a process from a moment's work, less than anybody's patience. */
 #define SILENCE (800 * NS_PER_MS)
@@ -135,6 +136,51 @@ static void a_runtime_that_goes_on_at_the_last_moment_is_spared(void **state)
     assert_null(stage_message(WIRE_HELD)); /* it died of something else */
 }
 
+/* Until something wakes it, which it answers for from then on. */
+static void a_runtime_that_is_idle_is_not_silent(void **state)
+{
+    (void)state;
+    stage.board->answers = true;
+    stage_start_armed(SILENCE);
+    stage_order(ORDER_IDLE, NULL);
+    until_it_ticked(500); /* of 5 ms each, at least */
+    assert_int_equal(stage.board->runs, 1);
+    stage_kill(stage_pid("crown-runtime"), SIGNAL_ASK);
+    until_it_ticked(100);
+    assert_int_equal(stage.board->runs, 1);
+    stage_order(ORDER_SPIN, NULL);
+    stage_until_runs(2);
+    assert_string_equal(stage_until_message(WIRE_HELD)->text, "on the stage");
+}
+
+static void an_idle_runtime_that_is_stopped_is_replaced(void **state)
+{
+    (void)state;
+    int64_t began_ns = clock_monotonic_ns();
+    stage_start_armed(SILENCE);
+    stage_order(ORDER_IDLE, NULL);
+    until_it_ticked(20);
+    stage_kill(stage_pid("crown-runtime"), SIGSTOP);
+    stage_until_runs(2);
+    assert_string_equal(stage_until_message(WIRE_HELD)->text, "stopped by a signal");
+    assert_true(clock_monotonic_ns() - began_ns < STAGE_IDLE_NS);
+}
+
+static void an_idle_runtime_that_goes_on_in_time_is_spared(void **state)
+{
+    (void)state;
+    stage.board->answers = true;
+    stage_start_armed(SILENCE);
+    stage_order(ORDER_IDLE, NULL);
+    pid_t runtime = stage_pid("crown-runtime");
+    until_it_ticked(20);
+    stage_kill(runtime, SIGSTOP);
+    until_it_ticked(20);
+    stage_kill(runtime, SIGCONT);
+    until_it_ticked(500);
+    assert_int_equal(stage.board->runs, 1);
+}
+
 static void what_was_said_unasked_is_not_passed_on(void **state)
 {
     (void)state;
@@ -189,6 +235,9 @@ int main(int argc, char **argv)
         STAGE_TEST(a_runtime_that_gets_little_processor_time_is_not_silent),
         STAGE_TEST(a_runtime_that_beats_in_time_lives_however_slowly),
         STAGE_TEST(a_runtime_that_goes_on_at_the_last_moment_is_spared),
+        STAGE_TEST(a_runtime_that_is_idle_is_not_silent),
+        STAGE_TEST(an_idle_runtime_that_is_stopped_is_replaced),
+        STAGE_TEST(an_idle_runtime_that_goes_on_in_time_is_spared),
         STAGE_TEST(what_was_said_unasked_is_not_passed_on),
         STAGE_TEST(a_supervisor_that_was_held_up_blames_nobody),
         STAGE_TEST(a_runtime_that_ends_itself_too_slowly_is_ended),
