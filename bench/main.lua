@@ -35,7 +35,7 @@ local function measure(name, target, once, times)
   rows[#rows + 1] = { name, target, show(middle), show(least), show(most), tostring(#values) }
 end
 
-local GROUPS = { "start", "failover", "peers", "scale", "web", "postgres", "crowd", "redis", "many", "stores", "registry",
+local GROUPS = { "start", "failover", "peers", "scale", "web", "idle", "postgres", "crowd", "redis", "many", "stores", "registry",
   "registry_size" }
 for _, group in ipairs(GROUPS) do require(group)(measure) end
 io.write(tables.text({ "what", "target", "median", "min", "max", "n" }, rows))
