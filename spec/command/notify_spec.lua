@@ -91,8 +91,12 @@ done]]
   end)
 
   it("hears this user alone, and opens no socket where nobody listens", function()
-    start {}
+    start { WATCHDOG_USEC = "800000" }
     local socket = one:output():match "socket=@(%w+)"
+    say "STATUS=first"
+    eventually(function() return heard "; first" end)
+    local before = #manager:output() -- the next status is told at once when that is long enough ago
+    eventually(function() return select(2, manager:output():sub(before):gsub("WATCHDOG=1", "")) > 2 end)
     if io.popen("id -u"):read "*l" == "0" then
       local as_stranger = "printf STATUS=stranger | setpriv --reuid 65534 --clear-groups socat -u - ABSTRACT-SENDTO:"
       assert(os.execute(as_stranger .. socket) == 0)
