@@ -71,6 +71,7 @@ describe("a NATS server that may have forgotten", function()
     first.state.bucket.fitted = nil -- as on a new connection: it makes the bucket again
     eventually(function() verdict = first:claim() return verdict[1] ~= "unknown" end, 10)
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 25) -- amnesia_wait, not only the TTL
   end)
 
   it("is sat out when its TTL was made shorter beneath a connection, as leases of before last longer (R12)", function()
