@@ -98,11 +98,12 @@ end
 
 --- What the server says of itself, for `info`.
 -- @tparam table opts `url`
--- @treturn table `{ facts =, warnings = }`, or nil and a message
+-- @treturn table `{ fixed = the URL's ttl counts for nothing, facts =, warnings = }`, or nil and a message
 function Peer.health(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
   local found, problem, code = admin.health(checked, checked.prefix .. ".oban_peers")
   if not found then return nil, problem, code end
+  found.fixed = true
   found.facts[#found.facts + 1] = { "Max time", "Oban's interval, 30 s unless set; its table has only the ends" }
   return found
 end

@@ -8,7 +8,7 @@
  * has the rest of them if there are many (bind/postgres_rows.h) ·
  * client:batch(sql, columns) -> batch · batch:call(window, timeout, …) -> true, values…
  * or false · all of them nil, message, code when it fails; the code is the SQLSTATE where there is
- * one. */
+ * one. options() -> the names of libpq's options, as keys. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -23,6 +23,7 @@
 #include "host/host.h"
 #include "lua/task.h"
 #include "postgres/client.h"
+#include "postgres/libpq.h"
 #include "telemetry/telemetry.h"
 
 #define CLIENT_TYPE "crown.postgres.client"
@@ -363,6 +364,23 @@ static int postgres_open(lua_State *L)
     return 1;
 }
 
+static int postgres_options(lua_State *L)
+{
+    struct crown_error err;
+    if (libpq_load(&err) < 0)
+        return push_error(L, &err);
+    PQconninfoOption *options = libpq.PQconninfoParse("", NULL);
+    if (options == NULL)
+        return luaL_error(L, "out of memory");
+    lua_newtable(L);
+    for (const PQconninfoOption *option = options; option->keyword != NULL; option++) {
+        lua_pushboolean(L, true);
+        lua_setfield(L, -2, option->keyword);
+    }
+    libpq.PQconninfoFree(options);
+    return 1;
+}
+
 int bind_open_postgres(lua_State *L)
 {
     static const luaL_Reg client_methods[] = {
@@ -383,7 +401,8 @@ int bind_open_postgres(lua_State *L)
         {NULL, NULL},
     };
     static const luaL_Reg none[] = {{NULL, NULL}};
-    static const luaL_Reg functions[] = {{"open", postgres_open}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"open", postgres_open}, {"options", postgres_options}, {NULL, NULL}};
     bind_make_type(L, CLIENT_TYPE, client_methods, client_close);
     bind_make_type(L, REQUEST_TYPE, none, request_gc);
     pg_batch_make_types(L);

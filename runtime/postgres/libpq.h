@@ -16,6 +16,7 @@
     X(PQconnectStartParams)                                                                        \
     X(PQconninfo)                                                                                  \
     X(PQconninfoFree)                                                                              \
+    X(PQconninfoParse)                                                                             \
     X(PQconsumeInput)                                                                              \
     X(PQdb)                                                                                        \
     X(PQenterPipelineMode)                                                                         \

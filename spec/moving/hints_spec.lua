@@ -63,7 +63,10 @@ local APP = {
 local URLS = {
   ["postgres://h/d?repo=MyApp.Repo"] = "the database is the URL",
   ["postgres://h/d?lock_name=x"] = "did you mean 'lock'?",
-  ["postgres://h/d?duratoin=30"] = "duratoin",
+  ["postgres://h/d?duratoin=30"] = "unknown option 'duratoin' (did you mean 'duration'?)",
+  ["postgres+advisory://h/d?kye=10"] = "did you mean 'key'?",
+  ["oban+postgres://h/d?obanname=Oban"] = "did you mean 'oban_name'?",
+  ["postgres://h/d?sslmod=require"] = "did you mean 'sslmode'?",
   ["postgres://h/d?ttl=1m"] = "in seconds: 60",
   ["oban+postgres://h/d?refresh_delay=15"] = "did you mean 'refresh'?",
   ["oban+postgres://h/d?timeout=5000"] = "5000: seconds, not milliseconds?",
@@ -122,8 +125,8 @@ describe("a word of another system's", function()
   end)
 
   it("is left alone where it is libpq's to judge", function()
-    assert.matches("postgres_lease", run({ "check", "run", "--oracle", "postgres://h/d?dbname=x&application_name=y", "x",
-      "true" }).stdout)
+    assert.matches("postgres_lease", run({ "check", "run", "--oracle", "postgres://h/d?dbname=x&application_name=y&ssl=true",
+      "x", "true" }).stdout)
   end)
 end)
 

@@ -14,7 +14,7 @@ local WORDS = {
   -- Crown
   childspec = { "child" },
   followerchildspec = { "follower_child" },
-  repo = { "url", say = "the database is the URL: postgres://…; in an app url = 'postgres://…'" },
+  repo = { say = "the database is the URL: postgres://…; in an app url = 'postgres://…'" },
   baseurl = { "url", say = "the service is the URL: http://…" },
   lockname = { "lock" },
   refreshdelay = { "refresh", "check" },

@@ -37,7 +37,8 @@ local function seconds(value)
   return ("%.1f s"):format(value)
 end
 
--- What the store says of itself, where it does; and what is to be said of its TTL, or of the one that the URL asks for.
+-- What the store says of itself, where it does; and what is to be said of its TTL, or of the one that the URL asks for, unless
+-- that counts for nothing here.
 local function health_of(module, opts)
   local found, problem, code
   if module.health then
@@ -45,7 +46,8 @@ local function health_of(module, opts)
     if not found then return nil, problem, code end
   end
   found = found or { facts = {}, warnings = {} }
-  local ttl, warnings = tonumber(opts.ttl) or found.ttl, found.warnings
+  local asked = not found.fixed and (tonumber(opts.ttl) or tonumber(opts.duration))
+  local ttl, warnings = asked or found.ttl, found.warnings
   if ttl and ttl < SHORT then
     warnings[#warnings + 1] = ("a TTL of %g s: a busy host loses leadership for nothing"):format(ttl)
   elseif ttl and ttl > LONG then

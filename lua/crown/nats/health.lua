@@ -40,10 +40,11 @@ end
 -- @string name of the bucket
 -- @tparam table info of Bucket:info
 -- @string[opt] problem why no election can be held in it
--- @treturn table `{ ttl =, facts =, warnings = }`
+-- @treturn table `{ ttl =, fixed = the URL's counts for nothing, facts =, warnings = }`
 function health.of(name, info, problem)
-  return { ttl = info.ttl, warnings = warnings_of(info, problem), facts = { { "Bucket", name }, { "Created", info.created },
-    { "Storage", info.storage }, { "Max time", ("%g s"):format(info.ttl) }, { "Replicas", replicas_of(info) } } }
+  local facts = { { "Bucket", name }, { "Created", info.created }, { "Storage", info.storage },
+    { "Max time", ("%g s"):format(info.ttl) }, { "Replicas", replicas_of(info) } }
+  return { ttl = info.ttl, fixed = true, warnings = warnings_of(info, problem), facts = facts }
 end
 
 return health

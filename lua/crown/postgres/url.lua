@@ -1,6 +1,7 @@
 --- Postgres URLs, and the options of the oracles that take them.
 -- @module crown.postgres.url
 
+local bare = require "crown.core.postgres"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -44,6 +45,21 @@ end
 --- The rule of the option `url`, which belongs to the oracle's schema.
 postgres_url.RULE = { type = "string", default = "postgres://" }
 
+-- libpq reads `ssl=true`, as JDBC has it, in a URL alone.
+local IN_URLS = { ssl = true }
+
+-- Neither ours nor libpq's: libpq would name it, without a word of what there is.
+local function refuse(word, name, rules, there)
+  local names = usage.names(rules)
+  local meant = usage.translate(name, names)
+  if not meant then
+    if not there or there[name] or IN_URLS[name] then return end
+    for _, known in ipairs(usage.names(there)) do names[#names + 1] = known end
+    meant = usage.suggest(name, names)
+  end
+  usage.error("oracle '%s': unknown option '%s'%s", word, name, meant)
+end
+
 --- Sorts out an oracle's options: ours are checked; in the URL's query, what is not ours is libpq's.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them
@@ -52,10 +68,8 @@ postgres_url.RULE = { type = "string", default = "postgres://" }
 -- @raise a usage error that names the option
 function postgres_url.options(word, opts, rules)
   local _, libpqs = url.without(opts.url or "", rules)
-  for name in pairs(libpqs) do
-    local meant = usage.translate(name, usage.names(rules))
-    if meant then usage.error("oracle '%s': unknown option '%s'%s", word, name, meant) end
-  end
+  local there = next(libpqs) and bare.options() -- nil where libpq is not installed, which is said later
+  for name in pairs(libpqs) do refuse(word, name, rules, there) end
   local checked = store_options.check(word, opts, rules, libpqs)
   for key in pairs(store_options.GIVEN) do checked[key] = opts[key] end
   return checked
