@@ -153,6 +153,18 @@ static void a_runtime_that_is_idle_is_not_silent(void **state)
     assert_string_equal(stage_until_message(WIRE_HELD)->text, "on the stage");
 }
 
+static void nobody_is_believed_to_be_idle_for_ever(void **state)
+{
+    (void)state;
+    struct watchdog watchdog;
+    watchdog_start(&watchdog, getpid());
+    watchdog_limit(&watchdog, SILENCE);
+    int64_t now_ns = clock_monotonic_ns();
+    watchdog_idle(&watchdog, now_ns + 2 * PULSE_IDLE_MOST_NS);
+    assert_true(watchdog_next_ns(&watchdog) > now_ns + PULSE_IDLE_MOST_NS);
+    assert_true(watchdog_next_ns(&watchdog) < now_ns + PULSE_IDLE_MOST_NS * 3 / 2);
+}
+
 static void an_idle_runtime_that_is_stopped_is_replaced(void **state)
 {
     (void)state;
@@ -236,6 +248,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_runtime_that_beats_in_time_lives_however_slowly),
         STAGE_TEST(a_runtime_that_goes_on_at_the_last_moment_is_spared),
         STAGE_TEST(a_runtime_that_is_idle_is_not_silent),
+        STAGE_TEST(nobody_is_believed_to_be_idle_for_ever),
         STAGE_TEST(an_idle_runtime_that_is_stopped_is_replaced),
         STAGE_TEST(an_idle_runtime_that_goes_on_in_time_is_spared),
         STAGE_TEST(what_was_said_unasked_is_not_passed_on),
