@@ -49,6 +49,8 @@ local function decode(text)
   return fine and type(state) == "table" and type(state.epoch) == "number" and state or { epoch = 0 }
 end
 
+local function path_in(text) return decode(text).path end
+
 --- There is no TTL, and nothing is refreshed: what holds the lock is seen at once.
 function File.timing()
   return nil, math.huge
@@ -83,18 +85,25 @@ function File:watch()
   return true
 end
 
+-- The directory may be another one as well, and who watches the old one hears nothing of it.
+function File:unwatch()
+  for _, watch in ipairs(self.watches or {}) do watch:cancel() end
+  self.watches = nil
+end
+
 -- Keeps the file open from claim to claim: closing it would wake every other follower. One that was taken away stays open
 -- while somebody holds it; a term of ours under it is over, or this would not run.
 function File:open()
   if self.lock and self.lock:same(self.base .. ".lock") then return true end
   if self.lock then
+    self:unwatch()
     self.lock:release()
     table.insert(self.old, self.lock)
   end
   local lock, problem = lockfile.open(self.base .. ".lock")
   self.lock = lock
   if not lock then return nil, problem end
-  self.number = select(2, lock:name())
+  self.path, self.number = lock:name()
   return true
 end
 
@@ -108,7 +117,7 @@ end
 function File:record(epoch, leading)
   local text = core.json.encode { election = self.name, epoch = epoch, leading = leading,
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
-    file = self.number }
+    file = self.number, path = self.path }
   local copy = self.base .. ".json"
   local before = read_file(copy)
   local written, problem = files.replace(copy, text)
@@ -131,7 +140,7 @@ function File:old_leader()
   end
   self.highest = math.max(self.highest, highest)
   if decode(self.lock:read()).file == self.number then return false end -- led under before: who was before that is gone
-  local text, free = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file)
+  local text, free = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
   if text == nil then return nil, free end
   if text then return decode(text) end
   for _, one in ipairs(free) do self.highest = math.max(self.highest, decode(one).epoch) end
@@ -159,14 +168,18 @@ function File:claim()
   return false, { node = old.node, epoch = old.epoch, retry_in = OLD_CHECK }
 end
 
+function File:is_in_place()
+  if self.lock:same(self.base .. ".lock") then return true end
+  return nil, "the lock file was replaced while it was being locked"
+end
+
+-- A newcomer knows a file that was moved by what is recorded in it. So one that was moved before does not count.
 function File:win()
-  if not self.lock:same(self.base .. ".lock") then
-    self.lock:release()
-    return nil, "the lock file was replaced while it was being locked"
-  end
   local epoch = math.max(self:state().epoch, self.highest) + 1
-  local recorded, problem = self:record(epoch, true)
-  if not recorded then
+  local won, problem = self:is_in_place()
+  if won then won, problem = self:record(epoch, true) end
+  if won then won, problem = self:is_in_place() end
+  if not won then
     self.lock:release()
     return nil, problem
   end

@@ -15,7 +15,7 @@
 
 #define EVENTS                                                                                     \
     (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE |                \
-     IN_MOVED_FROM | IN_DELETE_SELF | IN_ONLYDIR)
+     IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 #define BUCKETS 1024u
 
@@ -49,7 +49,7 @@ static const char *event_name(uint32_t mask)
 {
     if ((mask & (IN_CREATE | IN_MOVED_TO)) != 0)
         return "created";
-    if ((mask & (IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF)) != 0)
+    if ((mask & (IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF)) != 0)
         return "deleted";
     if ((mask & IN_CLOSE_WRITE) != 0)
         return "closed";
@@ -111,7 +111,7 @@ static void take(const struct inotify_event *event)
         directory->descriptor = -1;
     else if (event->len > 0)
         tell_bucket(bucket_of(event->name), directory, event->name, name);
-    else if ((event->mask & IN_DELETE_SELF) != 0)
+    else if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF)) != 0)
         tell_all(directory, name);
 }
 

@@ -89,12 +89,18 @@ describe("a leader on the file oracle", function()
     end)
   end
 
-  for what, files in pairs { ["its lock file"] = "spec.lock", ["all its files"] = "spec.*" } do
+  for what, command in pairs {
+    ["its lock file is removed"] = "rm -f locks/spec.lock",
+    ["all its files are removed"] = "rm -f locks/spec.*",
+    ["all its files are moved"] = "mkdir away && mv locks/spec.* away",
+    ["its directory is moved"] = "mv locks away && mkdir locks",
+  } do
     for _, mode in ipairs { "plain", "stubborn" } do
-      it(("leaves no overlap when %s is removed (%s)"):format(what, mode), function()
+      it(("leaves no overlap when %s (%s)"):format(what, mode), function()
         fails_over(mode, function()
           cluster:join "three"
-          assert.equal(0, os.execute(("rm -f %s/locks/%s"):format(cluster.dir, files)))
+          assert.equal(0, os.execute(("cd %s && %s"):format(cluster.dir, command)))
+          cluster:join "four"
         end)
       end)
     end

@@ -82,6 +82,8 @@ describe("the file oracle", function()
     ["the lock file is taken away"] = function() os.remove(dir .. "/e.lock") end,
     ["both files are taken away"] = function() os.remove(dir .. "/e.lock") os.remove(dir .. "/e.json") end,
     ["another file is put in its place"] = function() os.execute(("cp %s/e.lock %s/x && mv %s/x %s/e.lock"):format(dir, dir, dir, dir)) end,
+    ["both files are moved"] = function() os.execute(("mkdir %s/away && mv %s/e.* %s/away"):format(dir, dir, dir)) end,
+    ["the directory is moved"] = function() os.execute(("mv %s %s.away && mkdir %s"):format(dir, dir, dir)) end,
   } do
     it("lets nobody lead until the leader has let go when " .. what .. ", and goes on with the epoch", function()
       local one, two = candidate(dir, "one", messages), candidate(dir, "two", {})
@@ -135,6 +137,40 @@ describe("the file oracle", function()
     local _, _, grant = candidate(dir, "two", {}):claim()
     lockfile.opened = opened
     assert.equal(3, grant.epoch)
+  end)
+
+  it("does not wait for the leader of another directory", function()
+    assert.is_true((candidate(tempdir(), "one", {}):claim()))
+    assert.is_true((candidate(dir, "two", {}):claim()))
+  end)
+
+  it("does not lead by a lock file that was replaced while its epoch was being recorded", function()
+    local one = candidate(dir, "one", messages)
+    local record = one.record
+    function one.record(self, ...)
+      os.remove(dir .. "/e.lock") -- a newcomer that looks now does not see yet whose file it was
+      return record(self, ...)
+    end
+    local granted, problem = one:claim()
+    assert.is_nil(granted)
+    assert.matches("was replaced while it was being locked", problem)
+    one.record = nil
+    assert.is_true((one:claim()))
+  end)
+
+  it("hears of an eviction in the directory that came in a moved one's place", function()
+    local one = candidate(dir, "one", messages)
+    assert.is_true((one:claim()))
+    os.execute(("mv %s %s.away && mkdir %s"):format(dir, dir, dir))
+    testing.eventually(function() return messages[1] end)
+    assert.is_false((one:handle_info "changed"))
+    one:abdicate()
+    assert.is_true((one:claim()))
+    crown.sleep(0.1) -- what the claim itself has changed
+    while table.remove(messages) do one:handle_info "changed" end
+    write_file(dir .. "/e.evict", "somebody")
+    testing.eventually(function() return messages[1] end)
+    assert.is_true(select(2, one:handle_info "changed").evicted)
   end)
 
   it("puts the record back that was taken away with the lock file", function()

@@ -71,6 +71,17 @@ describe("crown.watch_file", function()
     hears("new", "modified")
   end)
 
+  it("tells of a directory that is moved, and watches the next one of that name", function()
+    local path = dir .. "/below"
+    assert(os.execute("mkdir " .. path) == 0)
+    watch("old", path .. "/a")
+    assert(os.execute(("mv %s %s.away && mkdir %s"):format(path, path, path)) == 0)
+    hears("old", "deleted")
+    watch("new", path .. "/a")
+    write_file(path .. "/a", "1")
+    hears("new", "closed")
+  end)
+
   it("says why a directory cannot be watched, and leaves nothing behind", function()
     local before = instances()
     local none, problem = crown.watch_file(dir .. "/no/a", print)
