@@ -72,7 +72,10 @@ function Election:perform(kind, argument, epoch)
     return self:bound("handle_info", oracle.verdict("handle_info", module.handle_info(state, argument)))
   end
   if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
-  if kind == "won" then argument = Term.new(self.handle, self.name, argument) end
+  if kind == "won" then
+    self.handle:won()
+    argument = Term.new(self.handle, self.name, argument)
+  end
   handlers.call(self.common.handlers, kind, argument, epoch)
 end
 

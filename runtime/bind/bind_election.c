@@ -150,6 +150,13 @@ static int election_stop(lua_State *L)
     return 0;
 }
 
+/* Called by the task of `won`, which is dropped unrun where its term is over before. */
+static int election_won(lua_State *L)
+{
+    candidate_won(check_candidate(L));
+    return 0;
+}
+
 static int election_abdicate(lua_State *L)
 {
     candidate_abdicate(check_candidate(L));
@@ -274,11 +281,17 @@ static int election_emit(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"start", election_start},         {"stop", election_stop},
-    {"abdicate", election_abdicate},   {"send", election_send},
-    {"signal", election_signal},       {"status", election_status},
-    {"is_leader", election_is_leader}, {"term_remaining", election_term_remaining},
-    {"finished", election_finished},   {NULL, NULL},
+    {"start", election_start},
+    {"stop", election_stop},
+    {"won", election_won},
+    {"abdicate", election_abdicate},
+    {"send", election_send},
+    {"signal", election_signal},
+    {"status", election_status},
+    {"is_leader", election_is_leader},
+    {"finished", election_finished},
+    {"term_remaining", election_term_remaining},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

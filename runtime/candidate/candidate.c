@@ -126,8 +126,9 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         term_close(candidate);
         break;
     case ELECTION_ACTION_RUN_WON:
-        /* Until `lost` begins: a runtime that dies before owes it to its successor. */
-        journal_set(candidate->env->journal, journal_name(candidate), action->epoch);
+        /* Until `lost` begins: a runtime that dies before leaves word to its successor. */
+        journal_set(candidate->env->journal, journal_name(candidate),
+                    candidate->has_won ? action->epoch | JOURNAL_UNTOLD : action->epoch);
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
@@ -307,19 +308,22 @@ void candidate_free(struct candidate *candidate)
     free(candidate);
 }
 
-/* @return whether a runtime before this one led the election and died before its `lost` began. */
+/* A runtime before this one may have led the election and died. @return whether it owes `lost`. */
 static bool report_dead_runtime(const struct candidate *candidate)
 {
-    uint64_t epoch = journal_get(candidate->env->journal, journal_name(candidate));
-    if (epoch == 0)
+    uint64_t led = journal_get(candidate->env->journal, journal_name(candidate));
+    if (led == 0)
         return false;
     const struct log_field fields[] = {
         log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED)),
-        log_integer("lost_epoch", (int64_t)epoch),
+        log_integer("lost_epoch", (int64_t)(led & ~JOURNAL_UNTOLD)),
     };
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST, fields,
                    2);
-    return true;
+    if ((led & JOURNAL_UNTOLD) == 0)
+        return true;
+    journal_set(candidate->env->journal, journal_name(candidate), 0);
+    return false;
 }
 
 void candidate_stop(struct candidate *candidate)
@@ -340,6 +344,13 @@ void candidate_start(struct candidate *candidate)
         candidate_feed_type(candidate, owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START);
     if (candidate->env->stopping)
         candidate_stop(candidate);
+}
+
+void candidate_won(struct candidate *candidate)
+{
+    term_told(candidate);
+    journal_set(candidate->env->journal, journal_name(candidate),
+                election_look(&candidate->election).epoch);
 }
 
 void candidate_abdicate(struct candidate *candidate)

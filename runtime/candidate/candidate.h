@@ -46,6 +46,9 @@ void candidate_close(struct candidate *candidate);
 void candidate_free(struct candidate *candidate);
 
 void candidate_start(struct candidate *candidate);
+/** Its `won` is about to run: from now on there is a `lost` to come, if need be from the next
+ * runtime. */
+void candidate_won(struct candidate *candidate);
 /** Steps down, and lets others try. */
 void candidate_abdicate(struct candidate *candidate);
 /** Ends the election, in order. */

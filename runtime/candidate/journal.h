@@ -13,6 +13,10 @@
 
 struct journal;
 
+/** Beside the epoch of a term whose `won` has not begun to run: nothing is owed to it. No epoch is
+ * as large: they are Lua's numbers. */
+#define JOURNAL_UNTOLD (UINT64_C(1) << 63)
+
 /** Maps the supervisor's memfd, which it sizes. @param fd changes owner, also where this fails.
  * @return NULL with `err`. */
 struct journal *journal_open(int fd, struct crown_error *err);

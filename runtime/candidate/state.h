@@ -43,6 +43,7 @@ struct term {
     struct scope *scope; /* NULL: nothing of a term has begun to run */
     struct scope *lost;  /* NULL: `lost` was not run in this term */
     struct task *lost_task;
+    bool untold; /* there is a `won`, and it has not begun to run: then there is no `lost` either */
     struct scope_instants instants;
     struct heap_node deadman; /* the instant at which its Lua must be over: deadmen.h */
 };

@@ -69,8 +69,14 @@ void term_begin(struct candidate *candidate, uint64_t epoch)
         return; /* nothing will run in it, and it may be one of a hundred thousand */
     term->scope = new_scope(candidate, &owner);
     scope_set_instants(term->scope, &term->instants);
+    term->untold = candidate->has_won;
     handlers_won(candidate, epoch);
     arm(candidate);
+}
+
+void term_told(struct candidate *candidate)
+{
+    candidate->term.untold = false;
 }
 
 void term_close(struct candidate *candidate)
@@ -112,7 +118,8 @@ void term_run_lost(struct candidate *candidate, const struct election_action *ac
         .deadline_ns = in_time ? term->instants.deadline_ns : TIME_NEVER};
     term->lost = new_scope(candidate, &owner);
     scope_set_instants(term->lost, &instants);
-    term->lost_task = handlers_lost(candidate, action->reason, term->lost, lost_done);
+    if (!term->untold)
+        term->lost_task = handlers_lost(candidate, action->reason, term->lost, lost_done);
     if (term->lost_task == NULL)
         scope_close(term->lost);
     arm(candidate);
@@ -134,6 +141,7 @@ void term_forget(struct candidate *candidate)
     scope_free(term->lost);
     term->scope = term->lost = NULL;
     term->lost_task = NULL;
+    term->untold = false;
     term->instants = SCOPE_NO_INSTANTS;
     arm(candidate);
 }

@@ -20,6 +20,9 @@ void term_set_instants(struct candidate *candidate, const struct election_action
 /** RUN_WON: what is started from now on belongs to the term. WON_FAILED may follow. */
 void term_begin(struct candidate *candidate, uint64_t epoch);
 
+/** `won` runs now. A term that is over before has no `lost` either. */
+void term_told(struct candidate *candidate);
+
 /** CLOSE_TERM: all of it begins to end. TERM_GONE follows when the last of it is gone: tasks at
  * their next wait, commands when their keepers say that the tree is. */
 void term_close(struct candidate *candidate);

@@ -41,6 +41,25 @@ describe("crown.elect", function()
     end
   end)
 
+  it("tells lost of no term that was over before its won began (R10)", function()
+    local calls, election = {}, nil
+    local fake = testing.fake_oracle():answer("claim", {
+      function() -- right after the grant, and before anything that the grant begins
+        crown.spawn(function() election:abdicate() end)
+        return true, 1
+      end,
+      function() return true, 1 end,
+    })
+    election = mine:elect { oracle = fake, retry = 0.05, handlers = {
+      won = function(term) calls[#calls + 1] = "won " .. term.epoch end,
+      lost = function(reason) calls[#calls + 1] = "lost " .. reason end,
+    } }
+    testing.eventually(function() return election:is_leader() and #calls > 0 end)
+    assert.equal(1, fake:count "abdicate")
+    mine:stop()
+    assert.same({ "won 2", "lost shutdown" }, calls)
+  end)
+
   it("gives handlers their state first when they have an init", function()
     local seen
     elect { oracle = "memory:" .. unique(), handlers = {

@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 
@@ -32,6 +33,32 @@ describe("a runtime that dies while its term ends", function()
     eventually(function() return one:output():find "WON 2" end, 20)
     local _, lost = one:output():gsub("LOST ", "")
     assert.equal(1, lost)
+  end)
+
+  it("owes no lost for a term whose won had not begun (R10)", function()
+    local dir = tempdir()
+    write_file(dir .. "/app.lua", [[
+local crown = require "crown"
+local ffi = require "ffi"
+ffi.cdef "int raise(int);"
+local function say(what) print(what) io.flush() end
+local died = io.open(arg[1]) ~= nil
+local oracle = { name = "deadly", init = function() return {} end, refresh = function() return true, 1 end }
+function oracle.claim()
+  if died then return true, 1, { epoch = 8 } end
+  assert(io.open(arg[1], "w")):close()
+  crown.spawn(function() ffi.C.raise(9) end) -- right after the grant, and before anything that the grant begins
+  return true, 1, { epoch = 7 }
+end
+crown.elect { name = "untold", oracle = oracle, handlers = {
+  won = function(term) say(("WON %d"):format(term.epoch)) end,
+  lost = function(reason) say("LOST " .. reason) end,
+} }
+]])
+    one = Candidate.start { args = { dir .. "/app.lua", dir .. "/died" }, node = "one", log = dir .. "/log" }
+    eventually(function() return one:output():find "WON" end, 20)
+    assert.matches("leadership%.lost [^\n]*runtime_died[^\n]*7.*WON 8", one:output())
+    assert.falsy(one:output():find "LOST")
   end)
 
   -- An election whose `lost` takes its time, and whose runtime is killed while it leads.
