@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,10 +26,19 @@ static struct {
     int problem; /* errno */
 } disk;
 
+/* While the disk hangs, this thread cannot be killed, and what it has open stays open when the rest
+ * of its process is dead. So it gives up locks, and the lines that tell others of that death. */
+static void let_go_of_descriptors(void)
+{
+    if (unshare(CLONE_FILES) == 0)
+        (void)close_range(STDERR_FILENO + 1, ~0u, 0); /* fails for wrong arguments only */
+}
+
 /* The functions of pthread fail for misuse only, where it is not said otherwise. */
 static void *write_lines(void *unused)
 {
     (void)unused;
+    let_go_of_descriptors();
     (void)pthread_mutex_lock(&disk.mutex);
     for (;;) {
         while (!disk.busy)

@@ -24,10 +24,26 @@ crown.elect { name = "healthy", oracle = { "memory", ttl = 3 }, handlers = {
 } }
 ]]
 
--- `ticks N` waits until the app has lived through N ticks more.
-local START = [[
+-- A leader that writes all the time, and whose child says which process it is.
+local WRITING_LEADER = [[
+local crown = require "crown"
+crown.elect { name = "x", oracle = "file:" .. arg[1] .. "/locks",
+  child = { command = { "sh", "-c", "echo $$ >child.new; mv child.new child; exec sleep 600" } },
+  handlers = { won = function(term)
+    while term:valid() do
+      crown.sleep(0.02)
+      crown.log.info "a line"
+    end
+  end } }
+]]
+
+local MOUNT = [[
 cd "$1"
 truncate -s 16M disk && mkfs.ext4 -q disk && mkdir mnt && mount -o loop disk mnt || exit 9
+]]
+
+-- `ticks N` waits until the app has lived through N ticks more.
+local START = MOUNT .. [[
 ticks() {
   want=$(($(grep -c TICK out) + $1))
   for i in $(seq 600); do
@@ -46,15 +62,56 @@ wait $!
 cp mnt/log log
 ]]
 
+-- The thread that writes outlives its process for as long as the disk hangs, and must hold nothing else.
+local KILL = MOUNT .. [[
+export CROWN_DIRECTORY=$1
+eventually() {
+  for i in $(seq 600); do
+    "$@" && return
+    sleep 0.05
+  done
+  return 1
+}
+"$2" --node one app.lua "$1" 2>mnt/log &
+one=$!
+eventually [ -s child ]
+child=$(cat child)
+runtime=$(cut -d ' ' -f 1 /proc/$one/task/$one/children)
+rm child
+"$2" --node two app.lua "$1" 2>log &
+two=$!
+eventually grep -q "leader=one" log
+fsfreeze -f mnt
+hangs() { cat /proc/$runtime/task/*/stat | grep -q ") D "; }
+eventually hangs || echo "nothing hangs"
+kill -KILL $runtime
+gone() { ! [ -d /proc/$child ]; }
+eventually gone || echo "the child lives on"
+eventually [ -s child ] || echo "nobody leads after it"
+fsfreeze -u mnt
+kill $two
+wait $two
+]]
+
 describe("a disk that hangs under the log", function()
-  it("costs lines, and no leadership", function()
+  local function play(app, script)
     local dir = tempdir()
-    write_file(dir .. "/app.lua", APP)
-    write_file(dir .. "/start", START)
+    write_file(dir .. "/app.lua", app)
+    write_file(dir .. "/start", script)
     local here = crown.exec({ "/bin/pwd" }).stdout:gsub("\n", "")
     local result = crown.exec({ "/usr/bin/unshare", "--mount", "/bin/sh", dir .. "/start", dir,
       program:sub(1, 1) == "/" and program or here .. "/" .. program }, { timeout = 120 })
     assert.not_equal(9, result.code, result.stderr)
+    return dir, result
+  end
+
+  it("keeps nobody from leading after a runtime that was killed meanwhile", function()
+    local _, result = play(WRITING_LEADER, KILL)
+    assert.equal("", result.stdout)
+  end)
+
+  it("costs lines, and no leadership", function()
+    local dir = play(APP, START)
     local said, log = read_file(dir .. "/out"), read_file(dir .. "/log")
     assert.equal(1, select(2, said:gsub("HEALTHY", "")) - select(2, said:gsub("UNHEALTHY", "")), said)
     assert.is_nil(log:find("silent for", 1, true), log)
