@@ -3,5 +3,5 @@
 docs: packages-docs ## build the documentation as a site that needs no network, in build/site; dead links fail. DOCS_DATE=: not today
 	@luajit tools/check-wrapped.lua *.md $$(find docs -name '*.md')
 	@rm -rf $(BUILD)/docs $(BUILD)/site && mkdir -p $(BUILD) && cp -r docs $(BUILD)/docs
-	@ldoc --fatalwarnings --quiet $(if $(DOCS_DATE),--date $(DOCS_DATE)) -d $(BUILD)/docs/api -p crown-lua -f markdown lua/crown > /dev/null
+	@ldoc --fatalwarnings --quiet -c lua/config.ld $(if $(DOCS_DATE),--date $(DOCS_DATE)) -d $(BUILD)/docs/api -p crown-lua -f markdown lua/crown > /dev/null
 	@mkdocs build --quiet --strict && echo "docs: $(BUILD)/site/index.html"

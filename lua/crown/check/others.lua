@@ -1,5 +1,5 @@
 --- What other systems call things, for whoever moves in and writes their words.
--- @module crown.check.others
+-- @internal crown.check.others
 
 local others = {}
 

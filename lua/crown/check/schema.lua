@@ -3,7 +3,7 @@
 -- least =, above =, most =, integer =, values =, match =, default =, not_beside = another option that says the same,
 -- check = function(value) → problem or nil }`;
 -- `type` may be a list of types.
--- @module crown.check.schema
+-- @internal crown.check.schema
 
 local seconds = require "crown.check.seconds"
 local usage = require "crown.check.usage"

@@ -1,5 +1,5 @@
 --- Times as users write them: every time here is in seconds, and other systems count in milliseconds or take units.
--- @module crown.check.seconds
+-- @internal crown.check.seconds
 
 local core = require "crown.core"
 local others = require "crown.check.others"

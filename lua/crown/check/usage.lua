@@ -1,5 +1,5 @@
 --- Mistakes of the user's: errors that print as one clear line and end the command with exit code 2.
--- @module crown.check.usage
+-- @internal crown.check.usage
 
 local others = require "crown.check.others"
 

@@ -1,5 +1,5 @@
 --- Makes this host's candidate for an election step down.
--- @module crown.command.abdicate
+-- @internal crown.command.abdicate
 
 local control = require "crown.control"
 local output = require "crown.command.output"

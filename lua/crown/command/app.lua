@@ -1,5 +1,5 @@
 --- Runs an app: a Lua script that declares elections.
--- @module crown.command.app
+-- @internal crown.command.app
 
 local core = require "crown.core"
 

@@ -1,5 +1,5 @@
 --- Loads an app, validates every option, campaigns for nothing, and shows each election's timing.
--- @module crown.command.check
+-- @internal crown.command.check
 
 local app = require "crown.command.app"
 local cli = require "crown.command.cli"

@@ -1,6 +1,6 @@
 --- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help = }`; one without
 -- `value` is a switch. `number` is true or a rule of bounds (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
--- @module crown.command.cli
+-- @internal crown.command.cli
 
 local schema = require "crown.check.schema"
 local seconds = require "crown.check.seconds"

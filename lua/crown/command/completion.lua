@@ -1,5 +1,5 @@
 --- Shell completion, made of the same tables that help shows.
--- @module crown.command.completion
+-- @internal crown.command.completion
 
 local control = require "crown.control"
 local past = require "crown.election.history"

@@ -1,5 +1,5 @@
 --- Makes the current leader of an election step down.
--- @module crown.command.evict
+-- @internal crown.command.evict
 
 local console = require "crown.core.console"
 local core = require "crown.core"

@@ -1,5 +1,5 @@
 --- Keeps a file present and fresh on the one candidate that leads.
--- @module crown.command.file
+-- @internal crown.command.file
 
 local core = require "crown.core"
 local elect = require "crown.elect"

@@ -1,5 +1,5 @@
 --- Help that teaches: what there is, and what to try first.
--- @module crown.command.help
+-- @internal crown.command.help
 
 local output = require "crown.command.output"
 local usage = require "crown.check.usage"

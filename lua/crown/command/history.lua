@@ -1,5 +1,5 @@
 --- Who led an election, for how long, and why it ended: as this host has seen it.
--- @module crown.command.history
+-- @internal crown.command.history
 
 local console = require "crown.core.console"
 local control = require "crown.control"

@@ -1,5 +1,5 @@
 --- Elections known to the oracle, their leaders, epochs and time left.
--- @module crown.command.info
+-- @internal crown.command.info
 
 local console = require "crown.core.console"
 local core = require "crown.core"

@@ -1,6 +1,6 @@
 --- The command: finds the verb, reads the common options, runs it. Each verb is a module of its own,
 -- `crown.command.VERB`, with `summary`, `usage`, `help`, `options` and `run(options, words)`.
--- @module crown.command
+-- @internal crown.command
 
 local cli = require "crown.command.cli"
 local core = require "crown.core"

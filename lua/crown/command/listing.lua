@@ -1,5 +1,5 @@
 --- What `info` and `status` share: which elections are shown, and in which order.
--- @module crown.command.listing
+-- @internal crown.command.listing
 
 local console = require "crown.core.console"
 local usage = require "crown.check.usage"

@@ -1,5 +1,5 @@
 --- Changes the log level of the runtimes on this host, while they run.
--- @module crown.command.log_level
+-- @internal crown.command.log_level
 
 local control = require "crown.control"
 local output = require "crown.command.output"

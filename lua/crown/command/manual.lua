@@ -1,5 +1,5 @@
 --- Manual pages, made of the same texts that help shows.
--- @module crown.command.manual
+-- @internal crown.command.manual
 
 local core = require "crown.core"
 

@@ -1,5 +1,5 @@
 --- What a verb prints: gathered, and written in one place that notices a full disk.
--- @module crown.command.output
+-- @internal crown.command.output
 
 local console = require "crown.core.console"
 local printable = require "crown.text.printable"

@@ -1,5 +1,5 @@
 --- What `crown-lua run` says on standard error: who leads, at once and at each change.
--- @module crown.command.progress
+-- @internal crown.command.progress
 
 local console = require "crown.core.console"
 local core = require "crown.core"

@@ -1,5 +1,5 @@
 --- Runs a command on the one candidate that leads.
--- @module crown.command.run
+-- @internal crown.command.run
 
 local core = require "crown.core"
 local elect = require "crown.elect"

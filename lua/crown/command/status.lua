@@ -1,5 +1,5 @@
 --- The elections of the runtimes on this host.
--- @module crown.command.status
+-- @internal crown.command.status
 
 local console = require "crown.core.console"
 local control = require "crown.control"

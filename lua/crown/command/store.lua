@@ -1,5 +1,5 @@
 --- What info and evict share: the oracle that the options name, and what to say when it cannot be reached.
--- @module crown.command.store
+-- @internal crown.command.store
 
 local core = require "crown.core"
 local oracle = require "crown.election.contract"

@@ -1,5 +1,5 @@
 --- Asks the store of an election what a candidate will need of it, without claiming: for `crown-lua check`.
--- @module crown.command.store_check
+-- @internal crown.command.store_check
 
 local core = require "crown.core"
 local printable = require "crown.text.printable"

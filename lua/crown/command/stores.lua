@@ -1,5 +1,5 @@
 --- Connections of runtimes to their stores, as the verb status shows them to people.
--- @module crown.command.stores
+-- @internal crown.command.stores
 
 local console = require "crown.core.console"
 local printable = require "crown.text.printable"

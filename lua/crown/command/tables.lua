@@ -1,5 +1,5 @@
 --- Tables for people: lines by the locale, as wide as the terminal allows; plain columns where there is none.
--- @module crown.command.tables
+-- @internal crown.command.tables
 
 local printable = require "crown.text.printable"
 

@@ -1,5 +1,5 @@
 --- Which version the program is, and what it is made of.
--- @module crown.command.version
+-- @internal crown.command.version
 
 local build = require "crown.core.build"
 local core = require "crown.core"

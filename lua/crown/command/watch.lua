@@ -1,5 +1,5 @@
 --- Shows something again and again, in place.
--- @module crown.command.watch
+-- @internal crown.command.watch
 
 local console = require "crown.core.console"
 local core = require "crown.core"

@@ -1,5 +1,5 @@
 --- Figures in words, for people.
--- @module crown.command.words
+-- @internal crown.command.words
 
 local words = {}
 

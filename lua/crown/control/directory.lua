@@ -1,7 +1,7 @@
 --- The directory of this user's runtimes on this host: locks of the embedded oracle, and the sockets of
 -- `crown-lua status`. It depends on the user alone, not on how the program was started, so that a login shell, cron, `sudo -u`
 -- and a unit elect among each other; it is on a disk, where epochs outlive a reboot, and no cleaner empties it.
--- @module crown.control.directory
+-- @internal crown.control.directory
 
 local core = require "crown.core"
 local files = require "crown.core.files"

@@ -1,6 +1,6 @@
 --- The socket by which `crown-lua status`, `abdicate` and `log-level` talk to a runtime of the same user: a line of JSON
 -- asks, a line answers.
--- @module crown.control
+-- @internal crown.control
 
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"

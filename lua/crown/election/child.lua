@@ -1,5 +1,5 @@
 --- A child as the user says it, made into what the C side starts.
--- @module crown.election.child
+-- @internal crown.election.child
 
 local core = require "crown.core"
 local options = require "crown.election.options"

@@ -1,5 +1,5 @@
 --- The main function of a Lua module that runs as a child process: `{ lua = "module" }`.
--- @module crown.election.child_main
+-- @internal crown.election.child_main
 
 local child_main = {}
 

@@ -1,5 +1,5 @@
 --- Finds an oracle, checks it, and makes what its functions return into verdicts that the C side reads.
--- @module crown.election.contract
+-- @internal crown.election.contract
 
 local Pace = require "crown.election.pace"
 local seconds = require "crown.check.seconds"

@@ -1,5 +1,5 @@
 --- Subscriptions to what happens: docs/events.md.
--- @module crown.election.events
+-- @internal crown.election.events
 
 local elections = require "crown.core.election"
 local subscription = require "crown.core.subscription"

@@ -1,5 +1,5 @@
 --- The won, lost, leader and campaign handlers: a module's name or a table, with or without a state of their own.
--- @module crown.election.handlers
+-- @internal crown.election.handlers
 
 local usage = require "crown.check.usage"
 

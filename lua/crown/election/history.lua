@@ -1,6 +1,6 @@
 --- The changes of leadership that this host has seen, in a file of this user's directory: a line of JSON each, of all
 -- runtimes. `crown-lua history` reads it.
--- @module crown.election.history
+-- @internal crown.election.history
 
 local core = require "crown.core"
 local directory = require "crown.control.directory"

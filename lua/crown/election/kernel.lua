@@ -1,5 +1,5 @@
 --- What the kernel, or the place where the program runs, may refuse, and what is done without it.
--- @module crown.election.kernel
+-- @internal crown.election.kernel
 
 local build = require "crown.core.build"
 local core = require "crown.core"

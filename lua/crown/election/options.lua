@@ -1,5 +1,5 @@
 --- The options of crown.elect, as schemas (see crown.check.schema).
--- @module crown.election.options
+-- @internal crown.election.options
 
 local is_utf8 = require "crown.text.is_utf8"
 local Pace = require "crown.election.pace"

@@ -1,5 +1,5 @@
 --- How often a candidate that follows asks again: the election's options `splay` and `backoff`, on every oracle.
--- @module crown.election.pace
+-- @internal crown.election.pace
 
 local core = require "crown.core"
 local schema = require "crown.check.schema"

@@ -1,5 +1,5 @@
 --- What the command line and the environment say for the whole runtime.
--- @module crown.election.settings
+-- @internal crown.election.settings
 
 local given = os.getenv "CROWN_ORACLE"
 

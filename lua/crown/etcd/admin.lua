@@ -1,5 +1,5 @@
---- What `crown-lua info` and `check --store` ask of an etcd, besides its elections.
--- @module crown.etcd.admin
+--- What the verbs `info` and `check` ask of an etcd, besides its elections.
+-- @internal crown.etcd.admin
 
 local base64 = require "crown.text.base64"
 local keys = require "crown.etcd.keys"

@@ -1,5 +1,5 @@
 --- Questions of many elections in one transaction of etcd each.
--- @module crown.etcd.batch
+-- @internal crown.etcd.batch
 
 local Gathered = require "crown.link.gathered"
 

@@ -1,6 +1,6 @@
 --- etcd v3 through its JSON gateway: several endpoints, tried in turn; keys and values as bytes, whole numbers as text, as the
 -- gateway has them.
--- @module crown.etcd.client
+-- @internal crown.etcd.client
 
 local Asked = require "crown.link.asked"
 local core = require "crown.core"

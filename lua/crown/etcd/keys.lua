@@ -1,5 +1,5 @@
 --- Keys, ranges and numbers as etcd's gateway has them.
--- @module crown.etcd.keys
+-- @internal crown.etcd.keys
 
 local base64 = require "crown.text.base64"
 local url = require "crown.text.url"

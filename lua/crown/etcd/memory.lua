@@ -7,7 +7,7 @@
 -- snapshot brings back is as young as the restore. A memory is believed when it is as old as the longest lease that anybody
 -- may still act on. Its text has the longest TTL in use, in seconds, and, where all had been lost when it was written, how
 -- old it has to be on that account.
--- @module crown.etcd.memory
+-- @internal crown.etcd.memory
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"

@@ -2,7 +2,7 @@
 -- election has keys of its own, bound to the lease, one for each time that it queues: what comes late never touches a later
 -- one. That the lease lives says nothing of an election: a key whose election does not refresh it goes as if it had a lease
 -- of its own, and so does a key that no election knows.
--- @module crown.etcd.session
+-- @internal crown.etcd.session
 
 local base64 = require "crown.text.base64"
 local Batch = require "crown.etcd.batch"

@@ -1,6 +1,6 @@
 --- One watch on etcd for many elections: over everything below a prefix, or, where there is none, over the keys of each of
 -- them; one connection either way. It goes on where it broke off.
--- @module crown.etcd.watch
+-- @internal crown.etcd.watch
 
 local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"

@@ -1,5 +1,5 @@
 --- The condition of a server that is asked by requests of their own, each with whatever connection it gets: HTTP.
--- @module crown.link.asked
+-- @internal crown.link.asked
 
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"

@@ -1,6 +1,6 @@
 --- A barrier for what reads a connection: an error in it ends that connection, with its text, instead of leaving one behind
 -- that is open and heard by nobody.
--- @module crown.link.barrier
+-- @internal crown.link.barrier
 
 local core = require "crown.core"
 

@@ -1,5 +1,5 @@
---- How this runtime's connections to its stores are: what `crown-lua status --stores`, the metrics and the status page show.
--- @module crown.link.conditions
+--- How this runtime's connections to its stores are: what the verb `status`, the metrics and the status page show.
+-- @internal crown.link.conditions
 
 local core = require "crown.core"
 

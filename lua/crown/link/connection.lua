@@ -5,7 +5,7 @@
 --    give_up(self, reason)  tells those who wait; closed by then
 --    ping(self)             asks for a sign of life
 --
--- @module crown.link.connection
+-- @internal crown.link.connection
 
 local barrier = require "crown.link.barrier"
 local core = require "crown.core"

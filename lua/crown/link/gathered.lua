@@ -1,6 +1,6 @@
 --- Questions of many, asked together: those that come within a moment go out at once, so many at most, one lot after the other.
 -- A store's own class says how a lot is asked.
--- @module crown.link.gathered
+-- @internal crown.link.gathered
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"

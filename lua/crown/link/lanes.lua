@@ -1,6 +1,6 @@
 --- A few tasks that do what many ask for, in the order of the questions: so many connections to a server and no more. What
 -- waited for too long is not done at all, since nobody is left who wants it.
--- @module crown.link.lanes
+-- @internal crown.link.lanes
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"

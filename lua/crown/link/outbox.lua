@@ -1,7 +1,7 @@
 --- Writes for one connection: what is written in one turn goes out at once, by one task; what comes while it writes goes out
 -- with its next write. Several tasks may write: none is interrupted between two halves of a change. Much goes out in pieces,
 -- so the connection's time-out is one for progress, however much waits.
--- @module crown.link.outbox
+-- @internal crown.link.outbox
 
 local core = require "crown.core"
 

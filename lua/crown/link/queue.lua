@@ -1,5 +1,5 @@
 --- What waits for its turn, the first that came first.
--- @module crown.link.queue
+-- @internal crown.link.queue
 
 local Queue = {}
 Queue.__index = Queue

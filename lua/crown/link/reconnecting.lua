@@ -1,7 +1,7 @@
 --- One connection to a store, made anew when it breaks: with the pauses of crown.core.retry, told once and not at every try. A
 -- connection counts as good when it has lived for a moment: one that opens and dies at once is a failed try like any other, and
 -- the pauses go on growing.
--- @module crown.link.reconnecting
+-- @internal crown.link.reconnecting
 
 local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"

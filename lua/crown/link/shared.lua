@@ -1,5 +1,5 @@
 --- One answer for many who ask: a run of a function serves all who asked before it began. One run at a time.
--- @module crown.link.shared
+-- @internal crown.link.shared
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"

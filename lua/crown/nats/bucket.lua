@@ -1,6 +1,6 @@
 --- A key-value bucket of JetStream as elections use it: create when there is no value, update at the last revision, watch.
 -- One connection for all elections of this runtime in the same bucket.
--- @module crown.nats.bucket
+-- @internal crown.nats.bucket
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"

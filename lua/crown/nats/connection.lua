@@ -1,5 +1,5 @@
 --- One connection to a NATS server: publish, subscribe, request. Nothing is kept for after a reconnect.
--- @module crown.nats.connection
+-- @internal crown.nats.connection
 
 local Base = require "crown.link.connection"
 local core = require "crown.core"

@@ -1,5 +1,5 @@
 --- What a JetStream bucket says of itself, for `info`: facts, and what is wrong with it as a store of elections.
--- @module crown.nats.health
+-- @internal crown.nats.health
 
 local health = {}
 

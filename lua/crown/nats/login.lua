@@ -1,5 +1,5 @@
 --- What a NATS client says of itself: user and password, token, nkey, or a credentials file.
--- @module crown.nats.login
+-- @internal crown.nats.login
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"

@@ -1,6 +1,6 @@
 --- Questions on one connection to NATS: so many without an answer at once and no more, so that thousands that come together
 -- are answered in time, each in its turn, instead of all too late. What goes on with something begun goes first.
--- @module crown.nats.requests
+-- @internal crown.nats.requests
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"

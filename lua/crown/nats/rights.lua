@@ -1,5 +1,5 @@
 --- What a candidate lacks on a NATS server. The server is really asked, with words that change nothing.
--- @module crown.nats.rights
+-- @internal crown.nats.rights
 
 local rights = {}
 

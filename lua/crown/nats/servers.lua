@@ -2,7 +2,7 @@
 --
 -- A bucket with one replica is kept by one of them. When that one starts it may have lost the last writes, and only a
 -- connection to it tells of its start. So such a bucket is spoken to there.
--- @module crown.nats.servers
+-- @internal crown.nats.servers
 
 local Connection = require "crown.nats.connection"
 local core = require "crown.core"

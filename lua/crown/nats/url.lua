@@ -1,5 +1,5 @@
 --- NATS URLs: `nats://user:password@host:port,host:port/BUCKET`, `tls://` for TLS; `nats://token@host` with a token.
--- @module crown.nats.url
+-- @internal crown.nats.url
 
 local url = require "crown.text.url"
 

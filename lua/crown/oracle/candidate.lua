@@ -1,6 +1,6 @@
 --- Who an election of this runtime is to its store. The runtime's token alone would make two elections on one lock one and
 -- the same holder, and both would lead.
--- @module crown.oracle.candidate
+-- @internal crown.oracle.candidate
 
 local hex = require "crown.text.hex"
 

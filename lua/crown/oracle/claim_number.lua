@@ -1,6 +1,6 @@
 --- Numbers of claims. They rise, also from one runtime of a candidate to the next: microseconds since the start of the host.
 -- A store refuses a claim that is older than one it has seen, so that nothing late undoes what came after it.
--- @module crown.oracle.claim_number
+-- @internal crown.oracle.claim_number
 
 local core = require "crown.core"
 

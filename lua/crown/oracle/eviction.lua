@@ -1,5 +1,5 @@
 --- Waiting for a leader who was asked to go.
--- @module crown.oracle.eviction
+-- @internal crown.oracle.eviction
 
 local core = require "crown.core"
 

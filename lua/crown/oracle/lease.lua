@@ -2,7 +2,7 @@
 -- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
 -- and returns the epoch and whether the leader was evicted; or false and who holds the lease, `{ node =, held =, left =,
 -- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code.
--- @module crown.oracle.lease
+-- @internal crown.oracle.lease
 
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"

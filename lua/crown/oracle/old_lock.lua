@@ -4,7 +4,7 @@
 -- It is found in two ways: this user's processes show what they have open, also without any record; and /proc/locks
 -- shows the locks of everybody, by the number of the file, which the record names. A file that was moved, or whose directory
 -- was, has another path by now, and holds the one by which it was locked.
--- @module crown.oracle.old_lock
+-- @internal crown.oracle.old_lock
 
 local core = require "crown.core"
 local lockfile = require "crown.core.lockfile"

@@ -1,5 +1,5 @@
 --- How the oracles on a store read their options.
--- @module crown.oracle.options
+-- @internal crown.oracle.options
 
 local elections = require "crown.core.election"
 local schema = require "crown.check.schema"

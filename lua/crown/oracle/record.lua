@@ -4,7 +4,7 @@
 -- no two texts are the same, of which some stores make the version; `ttl` of the lease in seconds; while somebody holds it
 -- `token`, `node` and `claim`, the number of the claim that won, and `evicted` when the holder was asked to go; `doubted` while
 -- nobody may hold it, because the store has forgotten.
--- @module crown.oracle.record
+-- @internal crown.oracle.record
 
 local core = require "crown.core"
 local json = require "crown.text.json"

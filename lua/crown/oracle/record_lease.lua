@@ -4,7 +4,7 @@
 -- Its state has `read()` → text, version; false; or nil, message, code; `write(text, version)` → the new version, or true;
 -- false; or nil, message, code; `now()`; `clock()`, the time of day in seconds, by which epochs begin where they were lost;
 -- `floor`: seconds to wait at least where the store has forgotten; `token`, `node`, `ttl`, `delay`, `retry`, `trust_empty`.
--- @module crown.oracle.record_lease
+-- @internal crown.oracle.record_lease
 
 local claim_number = require "crown.oracle.claim_number"
 local lease = require "crown.oracle.lease"

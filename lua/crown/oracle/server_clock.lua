@@ -1,7 +1,7 @@
 --- The wall clock of a server that judges leases by it, watched by a clock that never jumps. When it is stepped forward, leases
 -- end early there. Each answer that tells the server's time shows how far the two are apart at least (the answer was under way
 -- for no time) and at most (the question was). What is apart at least by more than it was at most before has been stepped.
--- @module crown.oracle.server_clock
+-- @internal crown.oracle.server_clock
 
 local core = require "crown.core"
 

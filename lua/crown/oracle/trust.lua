@@ -5,7 +5,7 @@
 -- since then: nobody is to be granted anything before the longest lease that anybody may still act on has run out, counted
 -- from there. A longer TTL that is heard of later prolongs that; nothing shortens it. Postgres and Redis keep the same rule
 -- in the statements that grant.
--- @module crown.oracle.trust
+-- @internal crown.oracle.trust
 
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"

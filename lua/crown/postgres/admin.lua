@@ -1,5 +1,5 @@
 --- What `crown-lua info` and `evict` ask of the tables.
--- @module crown.postgres.admin
+-- @internal crown.postgres.admin
 
 local eviction = require "crown.oracle.eviction"
 local holder = require "crown.postgres.holder"

@@ -1,7 +1,7 @@
 --- An advisory lock held and checked on one and the same session, and the row beneath it that says until when its
 -- holder acts. The lock makes a hand-over quick; the row makes it safe where the server drops a session whose holder
 -- is alive: a restart, a terminated backend, a proxy.
--- @module crown.postgres.advisory
+-- @internal crown.postgres.advisory
 
 local core = require "crown.core"
 local postgres = require "crown.postgres"

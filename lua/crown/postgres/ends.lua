@@ -3,7 +3,7 @@
 --
 -- A follower whose lease has a long way to go is asleep: its `asleep` is set. When that comes near its end, it is sent
 -- "missed", asks, and hears when exactly that is.
--- @module crown.postgres.ends
+-- @internal crown.postgres.ends
 
 local core = require "crown.core"
 

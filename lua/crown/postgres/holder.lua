@@ -1,5 +1,5 @@
 --- How the holder of a lease is written: the node's name, for people, and the token, which makes it one of its kind.
--- @module crown.postgres.holder
+-- @internal crown.postgres.holder
 
 local holder = {}
 

@@ -1,6 +1,6 @@
 --- Leases in `crown_lease_v1`, for all elections of this runtime that name the same server: one connection for the
 -- statements, one for the notifications. Calls that come close together go out as one statement over arrays.
--- @module crown.postgres.leases
+-- @internal crown.postgres.leases
 
 local core = require "crown.core"
 local notices = require "crown.postgres.notices"

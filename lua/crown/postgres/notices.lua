@@ -1,6 +1,6 @@
 --- A store's notifications, on a connection of their own, so that nothing they do delays what is asked. Behind a pooler that
 -- lends its connections out there are none.
--- @module crown.postgres.notices
+-- @internal crown.postgres.notices
 
 local postgres = require "crown.postgres"
 

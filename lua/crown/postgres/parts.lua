@@ -2,7 +2,7 @@
 -- DO block. For each: `table`; `by_start`: a server that was started again is not believed at once, since older files may have
 -- been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing; `rights`: what a candidate
 -- needs, `{ table, privileges }` each; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
--- @module crown.postgres.parts
+-- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
 -- @string name of the trigger and its function

@@ -1,5 +1,5 @@
---- What a candidate lacks on a Postgres server, for `check --store`. Only catalogs are read.
--- @module crown.postgres.rights
+--- What a candidate lacks on a Postgres server: a part of the verb `check`. Only catalogs are read.
+-- @internal crown.postgres.rights
 
 local parts = require "crown.postgres.parts"
 local tables = require "crown.postgres.tables"

@@ -6,7 +6,7 @@
 -- files that a server was started with, are another place. Promises may be missing there, so nobody is
 -- believed to be free until the longest TTL in use has passed since it was first seen, and epochs go on well above all that
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
--- @module crown.postgres.tables
+-- @internal crown.postgres.tables
 
 local parts = require "crown.postgres.parts"
 

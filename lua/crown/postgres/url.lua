@@ -1,5 +1,5 @@
 --- Postgres URLs, and the options of the oracles that take them.
--- @module crown.postgres.url
+-- @internal crown.postgres.url
 
 local bare = require "crown.core.postgres"
 local store_options = require "crown.oracle.options"

@@ -1,5 +1,5 @@
 --- What `crown-lua info` and `evict` ask of the keys.
--- @module crown.redis.admin
+-- @internal crown.redis.admin
 
 local Cluster = require "crown.redis.cluster"
 local eviction = require "crown.oracle.eviction"

@@ -1,5 +1,5 @@
 --- A client of one Redis server, or of whichever its Sentinels name, or of any node of a cluster.
--- @module crown.redis.client
+-- @internal crown.redis.client
 
 local Connection = require "crown.redis.connection"
 local Reconnecting = require "crown.link.reconnecting"

@@ -1,6 +1,6 @@
 --- A Redis Cluster: a client of each node that keeps slots, and the way to whoever keeps a key now. A node that says that a
 -- slot is elsewhere is followed there; where a node fails, the others are asked who keeps what.
--- @module crown.redis.cluster
+-- @internal crown.redis.cluster
 
 local Client = require "crown.redis.client"
 local Connection = require "crown.redis.connection"

@@ -1,6 +1,6 @@
 --- One connection to a Redis server: commands are pipelined, and what is asked in one turn goes out in one write. A
 -- command that times out ends the connection, so that no answer is ever taken for another's.
--- @module crown.redis.connection
+-- @internal crown.redis.connection
 
 local Base = require "crown.link.connection"
 local core = require "crown.core"

@@ -1,7 +1,7 @@
 --- Leases on one Redis server, for all elections of this runtime that name it: one connection for the script, one for
 -- the channel. Calls that come close together go out as one call of the script. In a cluster there is a connection to each
 -- node, and each election is asked for by itself.
--- @module crown.redis.leases
+-- @internal crown.redis.leases
 
 local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"

@@ -1,6 +1,6 @@
 --- A lease on a majority of independent servers: each is asked at once with one token, and what counts is what most
 -- of them say. The core counts a lease from before it was asked for, so the time that asking took is off it already.
--- @module crown.redis.quorum
+-- @internal crown.redis.quorum
 
 local core = require "crown.core"
 local Leases = require "crown.redis.leases"

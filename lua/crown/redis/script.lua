@@ -8,7 +8,7 @@
 -- what the asker allows for unknown leases has to pass too. The same doubt is noted when somebody finds that the server's
 -- clock, by which leases end, was stepped forward: `doubt`. Epochs are at least the server's time in milliseconds, so that
 -- they rise even where all was lost.
--- @module crown.redis.script
+-- @internal crown.redis.script
 
 return [[
 local op, channel, time = ARGV[1], ARGV[3], redis.call('TIME')

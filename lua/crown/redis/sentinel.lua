@@ -1,5 +1,5 @@
 --- Asks Sentinels who the primary is.
--- @module crown.redis.sentinel
+-- @internal crown.redis.sentinel
 
 local Connection = require "crown.redis.connection"
 local url = require "crown.text.url"

@@ -1,5 +1,5 @@
 --- Which slot of a Redis Cluster a key is in, and which node keeps each slot.
--- @module crown.redis.slots
+-- @internal crown.redis.slots
 
 local url = require "crown.text.url"
 

@@ -1,5 +1,5 @@
 --- Channels, on a connection of their own, which is made anew when it breaks.
--- @module crown.redis.subscriber
+-- @internal crown.redis.subscriber
 
 local Client = require "crown.redis.client"
 local core = require "crown.core"

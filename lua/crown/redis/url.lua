@@ -1,6 +1,6 @@
 --- Redis URLs: `redis://user:password@host:port/db`, `rediss://` for TLS, `redis+unix:///path?db=1`,
 -- `redis+sentinel://host:port,host:port/MASTER`, `redis+cluster://host:port,host:port` and `rediss+cluster://`.
--- @module crown.redis.url
+-- @internal crown.redis.url
 
 local url = require "crown.text.url"
 

@@ -7,7 +7,7 @@
 -- What it needs of its surroundings (`effects`): `now()`; `acting()`, whether the term runs; `send(id, message)`;
 -- `waiting(id)`, bytes that are still to go to somebody; `commit(seq, done)`: done(true), done(false) when the row is lost,
 -- done(nil) when that is not known; `soon(fn)`; `after(seconds, fn)`; `emit(event, fields)`.
--- @module crown.registry.authority
+-- @internal crown.registry.authority
 
 local Authority = {}
 Authority.__index = Authority

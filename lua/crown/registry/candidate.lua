@@ -1,5 +1,5 @@
 --- The oracle's questions, answered by a member: pure. Each calls `done` with what the oracle contract asks for.
--- @module crown.registry.candidate
+-- @internal crown.registry.candidate
 
 local elector = require "crown.registry.elector"
 

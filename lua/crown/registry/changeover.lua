@@ -3,7 +3,7 @@
 -- asked refuses every older epoch from then on, so an old leader hands over and lets go in one step.
 --
 -- `effects`: `now()`, `after(seconds, fn)`, `send(id, message)`, `emit(event, fields)`.
--- @module crown.registry.changeover
+-- @internal crown.registry.changeover
 
 local Replica = require "crown.registry.replica"
 

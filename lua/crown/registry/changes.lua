@@ -1,6 +1,6 @@
 --- Names that have changed in a copy, for somebody who wants to hear of each: pure. He is told what a name has become, not
 -- each step on the way, so that what waits for somebody slow is bounded by the names there are.
--- @module crown.registry.changes
+-- @internal crown.registry.changes
 
 local Changes = {}
 Changes.__index = Changes

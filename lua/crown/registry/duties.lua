@@ -1,6 +1,6 @@
 --- What a member does about what the store says: it takes over when it is chosen, processes the queue, and reports who is gone.
 -- Pure.
--- @module crown.registry.duties
+-- @internal crown.registry.duties
 
 local elector = require "crown.registry.elector"
 

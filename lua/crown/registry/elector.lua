@@ -3,7 +3,7 @@
 -- `{ members = { [id] = { token, runtime, number, address, joined_at, expires_at, ttl, aside } }, leader, leader_token, epoch,
 -- old_leader, epoch_floor, distrust }`; `old_leader` is the one that lets go in order, and is there to hand over.
 -- See docs/registry.md.
--- @module crown.registry.elector
+-- @internal crown.registry.elector
 
 local elector = {}
 

@@ -1,7 +1,7 @@
 --- What a member does with what the others ask it, and with what they answer: pure. An answer goes back by the way that the
 -- question came, so whoever loses that way knows that there will be none. Questions of an older epoch are refused, whoever
 -- sends them.
--- @module crown.registry.exchange
+-- @internal crown.registry.exchange
 
 local messages = require "crown.registry.messages"
 

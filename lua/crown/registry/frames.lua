@@ -1,5 +1,5 @@
 --- Frames on a connection: four bytes of length, the highest first, and as many bytes of JSON.
--- @module crown.registry.frames
+-- @internal crown.registry.frames
 
 local core = require "crown.core"
 local json = require "crown.text.json"

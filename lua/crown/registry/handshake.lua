@@ -2,7 +2,7 @@
 -- challenge with an HMAC-SHA-256 (RFC 2104) over both challenges, both ids, the dialler's runtime and its own role. What was
 -- recorded answers no later challenge, and what one side says cannot be turned against it. The secret itself never goes over the
 -- line.
--- @module crown.registry.handshake
+-- @internal crown.registry.handshake
 
 local base64 = require "crown.text.base64"
 local crypto = require "crown.core.crypto"

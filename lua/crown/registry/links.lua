@@ -1,7 +1,7 @@
 --- The links of one member: it dials every other one and sends by that connection alone, so what it sends to somebody arrives
 -- in order; answers come back by the connection that the question went by. Who does not know the secret is not read
 -- further; who talks nonsense is cut, and told of once.
--- @module crown.registry.links
+-- @internal crown.registry.links
 
 local core = require "crown.core"
 local elector = require "crown.registry.elector"

@@ -6,7 +6,7 @@
 -- `links(peers)`: whom to have a link to, ids and addresses; `acting()`: whether this node's term runs; `wanting()`: whether
 -- its election is taking part; `told(what)`: "assumed", "evict", "changed"; `emit(event, fields)`; `random()`: from 0 to 1;
 -- `fresh()`: a new token; `number(last)`: a number higher than any before.
--- @module crown.registry.member
+-- @internal crown.registry.member
 
 local Authority = require "crown.registry.authority"
 local Changeover = require "crown.registry.changeover"

@@ -1,5 +1,5 @@
 --- What members say to each other, and what it has to look like.
--- @module crown.registry.messages
+-- @internal crown.registry.messages
 
 local messages = {}
 

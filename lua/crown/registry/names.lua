@@ -4,7 +4,7 @@
 --
 -- An owner is a member's id and the token of its join. The names of one who is gone are no more at once; their rows are taken
 -- away in steps.
--- @module crown.registry.names
+-- @internal crown.registry.names
 
 local elector = require "crown.registry.elector"
 local rows = require "crown.core.rows"

@@ -1,5 +1,5 @@
 --- A member of a registry with a clock, a network and a store around it: what runs in a runtime. One for each registry.
--- @module crown.registry.node
+-- @internal crown.registry.node
 
 local candidate = require "crown.registry.candidate"
 local claim_number = require "crown.oracle.claim_number"

@@ -1,5 +1,5 @@
 --- The names that this node has registered, and its writes on their way: pure.
--- @module crown.registry.own_names
+-- @internal crown.registry.own_names
 
 local elector = require "crown.registry.elector"
 local rows = require "crown.core.rows"

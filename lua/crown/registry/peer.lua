@@ -1,5 +1,5 @@
 --- A member that we have, or want, a link to: dialled, and dialled anew when the link breaks.
--- @module crown.registry.peer
+-- @internal crown.registry.peer
 
 local barrier = require "crown.link.barrier"
 local Connection = require "crown.link.connection"

@@ -4,7 +4,7 @@
 -- Values are JSON text, owners member ids, tokens the owners' join tokens.
 --
 -- Nothing here takes long, however many names there are: what is large is done in steps, while changes go on.
--- @module crown.registry.replica
+-- @internal crown.registry.replica
 
 local Names = require "crown.registry.names"
 

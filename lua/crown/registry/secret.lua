@@ -1,6 +1,6 @@
 --- How well a secret withstands somebody who may try as many as he likes: whoever dials a member gets a proof that he can
 -- compare his guesses with.
--- @module crown.registry.secret
+-- @internal crown.registry.secret
 
 local secret = {}
 

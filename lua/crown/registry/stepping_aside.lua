@@ -1,5 +1,5 @@
 --- When a leader that the store believes in stands in the way of others, and lets go. Pure.
--- @module crown.registry.stepping_aside
+-- @internal crown.registry.stepping_aside
 
 local stepping_aside = {}
 

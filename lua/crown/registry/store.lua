@@ -1,7 +1,7 @@
 --- A registry's row and queue in Postgres. Each operation is one statement, so nothing is half done, and a client that hangs
 -- holds no lock that another one waits for. The row's `version` rises with every change that a decision rests on: a decision
 -- counts only where it has not changed since, and so one node's transaction wins.
--- @module crown.registry.store
+-- @internal crown.registry.store
 
 local core = require "crown.core"
 local notices = require "crown.postgres.notices"

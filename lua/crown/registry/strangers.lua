@@ -1,7 +1,7 @@
 --- Connections that have proved nothing yet: so many at once, and half as many of one address, so that one host that opens
 -- connections and says nothing does not keep members out. Where there is no room, whoever has been silent longest makes way.
 -- What goes wrong with strangers is told at most once a minute, for each address and reason.
--- @module crown.registry.strangers
+-- @internal crown.registry.strangers
 
 local core = require "crown.core"
 

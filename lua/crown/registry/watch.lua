@@ -1,5 +1,5 @@
 --- Tells somebody of names that change at this node.
--- @module crown.registry.watch
+-- @internal crown.registry.watch
 
 local Changes = require "crown.registry.changes"
 local core = require "crown.core"

@@ -1,7 +1,7 @@
 --- Writes of this member on their way to the leader: pure. Each is handed over again, to whoever leads by then, until it is
 -- answered or its time is over. Those of one name go one after the other, so that none overtakes a later one; links keep the
 -- order, and what is handed over twice comes before all that follows.
--- @module crown.registry.writes
+-- @internal crown.registry.writes
 
 local Writes = {}
 Writes.__index = Writes

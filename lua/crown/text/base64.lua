@@ -1,5 +1,5 @@
 --- Base64, as RFC 4648 has it.
--- @module crown.base64
+-- @internal crown.base64
 
 local base64 = {}
 

@@ -1,5 +1,5 @@
 --- Bytes as hexadecimal digits.
--- @module crown.text.hex
+-- @internal crown.text.hex
 
 local function two_digits(byte)
   return ("%02x"):format(byte:byte())

@@ -1,5 +1,5 @@
 --- Whether a text is UTF-8, as stores such as Postgres demand.
--- @module crown.text.is_utf8
+-- @internal crown.text.is_utf8
 
 -- The table of RFC 3629, section 4: no overlong forms, no surrogates, nothing past U+10FFFF.
 local FORMS = {

@@ -1,6 +1,6 @@
 --- JSON: lua-cjson, but whole numbers keep every digit up to 2^53 (it writes fourteen), and a list may stay a list when it is
 -- empty (it writes an object).
--- @module crown.text.json
+-- @internal crown.text.json
 
 local core = require "crown.core"
 

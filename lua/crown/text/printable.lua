@@ -1,5 +1,5 @@
 --- Text from a store, a child or a peer, made harmless for a terminal.
--- @module crown.text.printable
+-- @internal crown.text.printable
 
 local function escape(character)
   return ("\\x%02x"):format(character:byte(-1))

@@ -1,5 +1,5 @@
 --- Reads a whole file.
--- @module crown.text.read_file
+-- @internal crown.text.read_file
 
 --- Reads.
 -- @string path

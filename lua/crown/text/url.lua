@@ -1,5 +1,5 @@
 --- Oracle URLs: `scheme:path` or `scheme://user:password@host:port/path?option=value`.
--- @module crown.text.url
+-- @internal crown.text.url
 
 local usage = require "crown.check.usage"
 

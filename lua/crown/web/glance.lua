@@ -1,5 +1,5 @@
 --- What somebody has to know at a glance: how many elections are led here, and what is wrong.
--- @module crown.web.glance
+-- @internal crown.web.glance
 
 local glance = {}
 

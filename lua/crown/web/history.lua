@@ -1,5 +1,5 @@
 --- The last changes of leadership, for the status page.
--- @module crown.web.history
+-- @internal crown.web.history
 
 local events = require "crown.election.events"
 local json = require "crown.text.json"

@@ -1,5 +1,5 @@
 --- The HTTP endpoint: metrics, health, who leads, and the status page. GET only, and nothing in it changes anything.
--- @module crown.web
+-- @internal crown.web
 
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"

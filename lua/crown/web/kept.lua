@@ -1,6 +1,6 @@
 --- Answers that cost much to make: one making serves all who ask while it lasts, so that however many ask, and however often,
 -- a small part of one core is spent.
--- @module crown.web.kept
+-- @internal crown.web.kept
 
 local core = require "crown.core"
 local Shared = require "crown.link.shared"

@@ -1,5 +1,5 @@
 --- What Prometheus reads: its text format, version 0.0.4.
--- @module crown.web.metrics
+-- @internal crown.web.metrics
 
 local core = require "crown.core"
 

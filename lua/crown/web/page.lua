@@ -1,5 +1,5 @@
 --- The status page: a plain table for whoever has no scripts; with them it follows /api/elections.
--- @module crown.web.page
+-- @internal crown.web.page
 
 local script = require "crown.web.script"
 local style = require "crown.web.style"

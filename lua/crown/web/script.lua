@@ -1,5 +1,5 @@
 --- What keeps the status page up to date: it follows /api/elections and draws what has changed.
--- @module crown.web.script
+-- @internal crown.web.script
 
 return [[
 "use strict";

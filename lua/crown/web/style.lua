@@ -1,5 +1,5 @@
 --- How the status page looks: light and dark, wide and narrow.
--- @module crown.web.style
+-- @internal crown.web.style
 
 return [[
 :root { color-scheme: light dark; --ink: #1c2128; --soft: #59636e; --paper: #fff; --panel: #f6f8fa; --line: #d1d9e0;
