@@ -7,6 +7,7 @@ local core = require "crown.core"
 local directory = require "crown.control.directory"
 local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
+local json = require "crown.text.json"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
 local read_file = require "crown.text.read_file"
@@ -115,7 +116,7 @@ end
 -- The epoch is on the disk, twice, before anybody leads under it. The copy is first: a full disk refuses that, and a change
 -- of the lock file would wake everybody who follows.
 function File:record(epoch, leading)
-  local text = core.json.encode { election = self.name, epoch = epoch, leading = leading,
+  local text = json.encode { election = self.name, epoch = epoch, leading = leading,
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
     file = self.number, path = self.path }
   local copy = self.base .. ".json"

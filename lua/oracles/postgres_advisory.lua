@@ -6,6 +6,7 @@
 local admin = require "crown.postgres.admin"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
+local epochs = require "crown.check.epoch"
 local holder = require "crown.postgres.holder"
 local postgres_url = require "crown.postgres.url"
 local Session = require "crown.postgres.advisory"
@@ -117,7 +118,11 @@ function Advisory:settle(generation, waited)
   if not row then return nil, problem, code end
   if row.left > 0 then return false, { node = holder.node(row.holder), epoch = row.epoch, expires_in = row.left } end
   local epoch
-  epoch, problem, code = self.session:win(generation)
+  if epochs.counted(row.epoch) < epochs.MOST then
+    epoch, problem, code = self.session:win(generation)
+  else
+    problem, code = epochs.none_above(row.epoch), "store"
+  end
   if not epoch then
     self.session:close()
     return nil, problem, code

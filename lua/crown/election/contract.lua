@@ -1,6 +1,7 @@
 --- Finds an oracle, checks it, and makes what its functions return into verdicts that the C side reads.
 -- @internal crown.election.contract
 
+local epochs = require "crown.check.epoch"
 local Pace = require "crown.election.pace"
 local seconds = require "crown.check.seconds"
 local url = require "crown.text.url"
@@ -118,6 +119,11 @@ local function is_count(value, least)
   return value == nil or (type(value) == "number" and value == value and value >= least)
 end
 
+-- Whole numbers with all their digits.
+local function show(value)
+  return type(value) == "number" and value % 1 == 0 and epochs.text(value) or tostring(value)
+end
+
 local function granted(fn, delay, grant)
   if type(delay) ~= "number" or delay ~= delay or delay <= 0 then
     return breach(fn, ("true and a refresh delay of %s, not a number of seconds"):format(tostring(delay)))
@@ -126,8 +132,8 @@ local function granted(fn, delay, grant)
   if grant == nil then return "granted", delay end
   if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
   if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end
-  if not is_count(grant.epoch, 1) then
-    return breach(fn, ("an epoch of %s"):format(tostring(grant.epoch)))
+  if grant.epoch ~= nil and not epochs.is(grant.epoch) then
+    return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
   return "granted", delay, grant.ttl, grant.epoch, grant.hold
 end

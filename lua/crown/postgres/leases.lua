@@ -3,6 +3,7 @@
 -- @internal crown.postgres.leases
 
 local core = require "crown.core"
+local epochs = require "crown.check.epoch"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
 local ServerClock = require "crown.oracle.server_clock"
@@ -54,7 +55,7 @@ won AS (
   ORDER BY i.name
   ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
     claim = excluded.claim, epoch = greatest(l.epoch + 1, excluded.epoch), evicted = FALSE
-  WHERE CASE WHEN l.holder = excluded.holder THEN l.claim < excluded.claim
+  WHERE l.epoch < MOST AND CASE WHEN l.holder = excluded.holder THEN l.claim < excluded.claim
     ELSE l.expires_at <= clock_timestamp() END
   RETURNING l.lock_name, l.epoch
 )
@@ -63,7 +64,7 @@ SELECT i.n, i.believed, i.written, won.epoch, l.holder, l.epoch AS held,
   extract(epoch FROM i.trusted_at - clock_timestamp())::float8, extract(epoch FROM clock_timestamp())::float8
 FROM asked i LEFT JOIN won ON won.lock_name = i.name
   LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]):gsub("IDENTITY", (tables.identity(tables.parts.lease)))
-  :gsub("WRITTEN", tables.WRITTEN)
+  :gsub("WRITTEN", tables.WRITTEN):gsub("MOST", ("%.0f"):format(epochs.MOST))
 
 local REFRESH = INPUT .. MINE:format "l.claim = i.claim" .. [[
 kept AS (
@@ -208,7 +209,7 @@ function Leases:claim(lease, claim)
     return distrust and { held = held, distrust = distrust }, problem, code
   end
   if not same then
-    if (held or 0) < (lease.seen or 0) then -- whatever place it is now, it is not the one that we know
+    if epochs.counted(held) < (lease.seen or 0) then -- whatever place it is now, it is not the one that we know
       self.memory.place, self.memory.epoch = "gone back", math.max(self.memory.epoch or 0, lease.seen)
     end
     distrust, problem, code = self.doubted:ask(lease.timeout)
@@ -216,7 +217,8 @@ function Leases:claim(lease, claim)
   else
     remember(self, tonumber(written))
   end
-  lease.seen = math.max(lease.seen or 0, epoch or held or 0)
+  lease.seen = math.max(lease.seen or 0, epochs.counted(epoch or held))
+  if not epoch and epochs.counted(held) == epochs.MOST and left <= 0 then return nil, epochs.none_above(held), "store" end
   if not epoch and (distrust or 0) <= 0 and left and holder ~= lease.holder then
     local retry_in = lease.ends:sleep(lease, left)
     if retry_in then return { holder = holder, held = held, retry_in = retry_in } end

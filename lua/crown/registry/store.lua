@@ -4,6 +4,7 @@
 -- @internal crown.registry.store
 
 local core = require "crown.core"
+local epochs = require "crown.check.epoch"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
 local tables = require "crown.postgres.tables"
@@ -154,6 +155,7 @@ function ops.read(self)
     row, problem = read_once(self)
   end
   if not row then return nil, problem end
+  if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end
   return view_of(self, row)
 end
 
