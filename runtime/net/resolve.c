@@ -293,18 +293,26 @@ static void take_answer(struct resolution *resolution, struct ares_addrinfo *res
     ares_freeaddrinfo(result);
 }
 
+/* @return whether the resolution goes on. */
+static bool take_question(struct resolution *resolution, int status, struct ares_addrinfo *result)
+{
+    resolution->questions--;
+    if (status == ARES_EDESTRUCTION) {
+        destroyed(resolution);
+        return false;
+    }
+    take_answer(resolution, result);
+    return true;
+}
+
 static void answered(void *context, int status, int timeouts, struct ares_addrinfo *result)
 {
     struct resolution *resolution = context;
     (void)timeouts;
-    resolution->questions--;
-    if (status == ARES_EDESTRUCTION) {
-        destroyed(resolution);
+    if (!take_question(resolution, status, result))
         return;
-    }
     resolution->resolver->failed =
         status != ARES_SUCCESS && status != ARES_ENOTFOUND && status != ARES_ENODATA;
-    take_answer(resolution, result);
     settle(resolution, status);
     end_if_told(resolution);
 }
@@ -314,12 +322,8 @@ static void family_answered(void *context, int status, int timeouts, struct ares
 {
     struct resolution *resolution = context;
     (void)timeouts;
-    resolution->questions--;
-    if (status == ARES_EDESTRUCTION) {
-        destroyed(resolution);
+    if (!take_question(resolution, status, result))
         return;
-    }
-    take_answer(resolution, result);
     if (resolution->count > 0)
         settle(resolution, status);
     end_if_told(resolution);

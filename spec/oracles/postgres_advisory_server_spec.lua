@@ -1,13 +1,11 @@
 -- What stands between a candidate and the server, where an advisory lock is not what it seems: a standby, a pooler.
-local advisory = require "crown.oracles.postgres_advisory"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
 local Pgbouncer = require "support.pgbouncer"
 local Player = require "support.oracle_candidate"
+local Players = require "support.advisory_players"
 local Postgres = require "support.postgres"
-
-local serial = 0
 
 describe("the advisory lock oracle on Postgres", function()
   local server, name, players
@@ -15,19 +13,12 @@ describe("the advisory lock oracle on Postgres", function()
   setup(function() server = Postgres.start { hba = "host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n" } end)
   teardown(function() server:destroy() end)
   before_each(function()
-    serial = serial + 1
-    name, players = "advisory-" .. serial, {}
+    players = Players.new()
+    name = players.name
   end)
-  after_each(function()
-    for _, player in ipairs(players) do player.state.session.client:close() end
-  end)
+  after_each(function() players:close() end)
 
-  local function candidate(node, options)
-    local given = { name = name, node = node, url = server.url, ttl = 2 }
-    for key, value in pairs(options or {}) do given[key] = value end
-    players[#players + 1] = Player.new(advisory, given)
-    return players[#players]
-  end
+  local function candidate(node, options) return players:add(server.url, node, options) end
 
   describe("with a standby (the first way to two leaders)", function()
     local replica

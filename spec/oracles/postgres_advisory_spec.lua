@@ -2,13 +2,12 @@ local advisory = require "crown.oracles.postgres_advisory"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Player = require "support.oracle_candidate"
+local Players = require "support.advisory_players"
 local port = require "support.port"
 local Postgres = require "support.postgres"
 local Process = require "support.candidate"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
-
-local serial = 0
 
 describe("the advisory lock oracle on Postgres", function()
   local server, name, players
@@ -16,19 +15,12 @@ describe("the advisory lock oracle on Postgres", function()
   setup(function() server = Postgres.start { hba = "host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n" } end)
   teardown(function() server:destroy() end)
   before_each(function()
-    serial = serial + 1
-    name, players = "advisory-" .. serial, {}
+    players = Players.new()
+    name = players.name
   end)
-  after_each(function()
-    for _, player in ipairs(players) do player.state.session.client:close() end
-  end)
+  after_each(function() players:close() end)
 
-  local function candidate(node, options)
-    local given = { name = name, node = node, url = server.url, ttl = 2 }
-    for key, value in pairs(options or {}) do given[key] = value end
-    players[#players + 1] = Player.new(advisory, given)
-    return players[#players]
-  end
+  local function candidate(node, options) return players:add(server.url, node, options) end
 
   local function locks()
     return server:sql [[SELECT pid, classid::int8 AS high, objid::int8 AS low, objsubid AS form FROM pg_locks
@@ -100,7 +92,7 @@ describe("the advisory lock oracle on Postgres", function()
 
   it("checks every five seconds by default, with three checks to a TTL", function()
     local bare = Player.new(advisory, { name = name, url = server.url })
-    players[1] = bare
+    players.all[1] = bare
     local verdict = bare:claim()
     assert.same({ 5, 15 }, { verdict[2], verdict[3] })
   end)
