@@ -1,6 +1,7 @@
 /* crown.core.crypto: ed25519_public(secret) -> 32 bytes; ed25519_sign(secret, bytes) -> 64 bytes;
  * hmac_sha256(key, bytes) -> 32 bytes; random(size) -> bytes; equal(a, b) -> whether they are, in a
- * time that does not tell where they differ. */
+ * time that does not tell where they differ. Where OpenSSL is not to be had, they raise an error:
+ * nobody who asks can do without. */
 #include <lauxlib.h>
 
 #include "bind/bind.h"
@@ -8,6 +9,12 @@
 #include "net/hmac.h"
 
 #define RANDOM_MOST 1024
+
+static int raise_error(lua_State *L, const struct crown_error *err)
+{
+    lua_pushstring(L, err->message);
+    return lua_error(L);
+}
 
 static const unsigned char *check_secret(lua_State *L)
 {
@@ -22,7 +29,7 @@ static int crypto_public(lua_State *L)
     unsigned char public_key[ED25519_PUBLIC_SIZE];
     struct crown_error err;
     if (ed25519_public(check_secret(L), public_key, &err) < 0)
-        return push_error(L, &err);
+        return raise_error(L, &err);
     lua_pushlstring(L, (const char *)public_key, sizeof(public_key));
     return 1;
 }
@@ -34,7 +41,7 @@ static int crypto_sign(lua_State *L)
     size_t size;
     const char *bytes = luaL_checklstring(L, 2, &size);
     if (ed25519_sign(check_secret(L), bytes, size, signature, &err) < 0)
-        return push_error(L, &err);
+        return raise_error(L, &err);
     lua_pushlstring(L, (const char *)signature, sizeof(signature));
     return 1;
 }
@@ -48,7 +55,7 @@ static int crypto_hmac_sha256(lua_State *L)
     const char *key = luaL_checklstring(L, 1, &key_size);
     const char *bytes = luaL_checklstring(L, 2, &size);
     if (hmac_sha256(key, key_size, bytes, size, mac, &err) < 0)
-        return push_error(L, &err);
+        return raise_error(L, &err);
     lua_pushlstring(L, (const char *)mac, sizeof(mac));
     return 1;
 }
@@ -60,7 +67,7 @@ static int crypto_random(lua_State *L)
     int size = luaL_checkint(L, 1);
     luaL_argcheck(L, size > 0 && size <= RANDOM_MOST, 1, "1 to 1024 bytes");
     if (hmac_random(bytes, (size_t)size, &err) < 0)
-        return push_error(L, &err);
+        return raise_error(L, &err);
     lua_pushlstring(L, (const char *)bytes, (size_t)size);
     return 1;
 }

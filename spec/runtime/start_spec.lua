@@ -58,6 +58,22 @@ describe("a start", function()
     end
   end)
 
+  it("says which library is missing where a store or a candidate's own node needs it", function()
+    assert.equal(0, os.execute(("mkdir %s/broken && echo nonsense >%s/broken/libssl.so.3"):format(dir, dir)))
+    write_file(dir .. "/app.lua", [[
+      require("crown").elect { name = "e", node = arg[2], oracle = arg[1], handlers = { won = function() os.exit(0) end } }
+    ]])
+    local function start(...)
+      return run({ dir .. "/app.lua", ... }, { env = { LD_LIBRARY_PATH = dir .. "/broken" } })
+    end
+    assert.equal(0, start("file:" .. dir .. "/locks").code)
+    for _, words in ipairs { { "file:" .. dir .. "/locks", "ann" }, { "redis://127.0.0.1:1" }, { "etcd://127.0.0.1:1" } } do
+      local result = start(unpack(words))
+      assert.equal(2, result.code)
+      assert.matches("^crown%-lua: tls: .*libssl.so.3: .*: install libssl3\n", result.stderr)
+    end
+  end)
+
   it("leads by a new lock without the list of all locks, which the kernel takes long to give", function()
     local result = unshared({ "--mount" }, WITHOUT_PROC_LOCKS)
     assert.matches("^true", result.stdout, result.stderr)
