@@ -1,10 +1,11 @@
 #!/bin/bash
 # run-units.sh NAME UNIT...: runs tests side by side, prints one line for all of them and whatever failed, and adds to the
-# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST] or registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED,
-# fuzz:TARGET:SECONDS:SEED.
+# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST], registry:SEEDS[:FIRST],
+# torture:STORE:FAULTS:SEED or fuzz:TARGET:SECONDS:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
 set -u
 cd "$(dirname "$0")/.." || exit 2
+. tools/excuses.sh
 JOBS=${JOBS:-$((2 * $(nproc) < 4 ? 4 : 2 * $(nproc)))}
 export LOGS=build/test
 times=build/test-times
@@ -45,15 +46,12 @@ count() {
         /^[0-9]+ seeds passed/ { good += $1 } /^[0-9]+ passed, [0-9]+ failed$/ { good += $1; bad += $3 } END { print good + 0, bad + 0 }' "$1"
 }
 
-# What no second try excuses: it is what the project promises.
-PROMISES='ticked at once|share an epoch|the epoch went back|tick on when all|Sanitizer'
-
 # A spec waits for real servers and processes, so a busy machine may make it fail. It has a second try, alone, when its
 # neighbours are done, and is told as unsteady. The first try's output is then in *.first.
 second_try() {
     local log
     log=$(log_of "$1")
-    [[ $1 == *_spec.lua ]] && ! grep -qE "$PROMISES" "$log.out" || return 1
+    [[ $1 == *_spec.lua ]] && may_be_tried_again "$log.out" || return 1
     mv "$log.out" "$log.first"
     run_unit "$1"
     [ "$(cat "$log.code")" = 0 ] && return

@@ -1,9 +1,11 @@
 #!/bin/bash
 # Tries the packages, as far as this machine can; what it cannot try it names, and says why.
 #   tools/package/test.sh [PART...]      each is test-PART.sh, or test-PART.sh ARGUMENT; all of them without a word
-# The parts run side by side, since they mostly wait.
+# The parts run side by side, since they mostly wait. One that fails gets one more try, alone: a mirror that breaks off, or
+# a machine that is busy with the others, says nothing about the packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
+. tools/excuses.sh
 [ $# -gt 0 ] || set -- deb:bookworm deb:trixie image upgrade arm64 musl clang rocks specs
 
 # What is missing for a part, if anything is.
@@ -42,6 +44,12 @@ run_part() {
 }
 for part in "$@"; do run_part "$part" & done
 wait
+for part in "$@"; do
+    [ "$(cat "$logs/$part.end")" = FAILED ] && may_be_tried_again "$logs/$part" || continue
+    echo "$part: failed beside the others, and is tried once more:"
+    cat "$logs/$part"
+    run_part "$part"
+done
 passed=0 failed=0
 for part in "$@"; do
     end=$(cat "$logs/$part.end")
