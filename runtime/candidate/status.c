@@ -25,11 +25,23 @@ const char *candidate_oracle(const struct candidate *candidate)
     return candidate->oracle;
 }
 
+#define UNKNOWN_TTL_NS (30 * NS_PER_S)
+
+/* Until when the leader holds by the store's last answer. Where that did not say (etcd, an advisory
+ * lock), until its lease would have ended if it was refreshed at that moment. */
+static int64_t leader_holds_until(const struct candidate *candidate)
+{
+    if (candidate->leader_expires_ns != TIME_NEVER || candidate->answered_ns == TIME_NEVER)
+        return candidate->leader_expires_ns;
+    int64_t ttl_ns = candidate->config->ttl_ns;
+    return clock_add_ns(candidate->answered_ns, ttl_ns > 0 ? ttl_ns : UNKNOWN_TTL_NS);
+}
+
 /* Whoever led before the store fell silent is not known to lead when the lease has run out. */
 static bool leader_is_outdated(const struct candidate *candidate)
 {
     return candidate->failing_since_ns != TIME_NEVER &&
-           candidate->leader_expires_ns <= loop_now(candidate->env->loop);
+           leader_holds_until(candidate) <= loop_now(candidate->env->loop);
 }
 
 void candidate_status(const struct candidate *candidate, struct candidate_status *status)

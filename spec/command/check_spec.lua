@@ -48,6 +48,27 @@ describe("crown-lua check", function()
     assert.matches("No such file", crown.json.decode(run({ "check", "--json", "/no/such.lua" }).stdout)[1].error)
   end)
 
+  it("answers in JSON also where its own options are wrong", function()
+    for problem, words in pairs {
+      ["unknown option '%-%-stroe' %(did you mean '%-%-store'%?%)"] = { "--stroe", "--json", "app.lua" },
+      ["unknown option '%-%-bogus'"] = { "--json", "app.lua", "--bogus" },
+      ["%-%-json takes no value"] = { "--json", "--json=yes", "app.lua" },
+      ["'4s' is not a number"] = { "--ttl", "4s", "--json", "app.lua" },
+      ["no oracle has the scheme 'postgrse'"] = { "--oracle", "postgrse://:secret@h/d", "--json", "app.lua" },
+      ["name an app"] = { "--json" },
+    } do
+      local result = run { "check", unpack(words) }
+      assert.same({ 2, "" }, { result.code, result.stderr }, problem)
+      local found = crown.json.decode(result.stdout)
+      assert.equal(1, #found)
+      assert.matches(problem, found[1].error)
+    end
+    assert.matches("^%[", run({ "check", "--json", "run", "--bogus", "x", "true" }).stdout)
+    local anothers = run { "check", "--bogus", "run", "x", "tool", "--json" } -- the command's own
+    assert.equal("", anothers.stdout)
+    assert.matches("unknown option '%-%-bogus'", anothers.stderr)
+  end)
+
   it("does not say that there is no lease where the oracle has yet to tell", function()
     local custom = [[{ name = "c", oracle = { init = function() return {} end, claim = function() return true, 5, { ttl = 5 } end,
       refresh = function() return true, 5 end } }]]

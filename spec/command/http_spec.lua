@@ -264,6 +264,9 @@ describe("the HTTP endpoint", function()
       assert.equal("bad", browser:run "return document.querySelector('#alarms li').className")
       assert.equal("⚠ 0 of 1 led here – one", browser:run "return document.title")
       assert.matches("redis: no answer for", text())
+      local epoch = [[(document.querySelector("td.epoch").textContent)]]
+      assert.equal("–", browser:run("return " .. epoch))
+      assert.matches('class="epoch none">–<', http.ask(port, "GET /").body)
     end)
 
     it("fits a phone", function()

@@ -1,6 +1,7 @@
 -- crown-lua status, abdicate and log-level: runtimes of this host; besides manual pages and the service manager.
 local Candidate = require "support.candidate"
 local crown = require "crown"
+local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local program = require "support.program"
 local Redis = require "support.redis"
@@ -156,7 +157,7 @@ describe("on this host", function()
       log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
     started[#started + 1] = one
     eventually(function()
-      assert.matches("x%s+following%s+%? no answer%s+0 .-redis: never reached, tried for [%d.]+ %w+", call("status").stdout)
+      assert.matches("x%s+following%s+%? no answer%s+%- .-redis: never reached, tried for [%d.]+ %w+", call("status").stdout)
       return true
     end, 20)
     assert.matches("refused", elections().x.failure)
@@ -187,6 +188,31 @@ describe("on this host", function()
     row("%? no answer", "%-")
     server:thaw()
     row("%w+", "[%d.]+ s")
+  end)
+
+  it("status names no leader for longer than a lease where the store does not say how long one lasts", function()
+    local server = Etcd.start():trusted()
+    finally(function() server:destroy() end)
+    local function candidate(node)
+      local one = Candidate.start { args = { "run", "--quiet", "--oracle", server.url .. "?ttl=3", "x", "sleep", "60" }, node = node,
+        log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
+      started[#started + 1] = one
+      return one
+    end
+    local leader = candidate "one"
+    eventually(function() return #leader:pids "child" == 1 end)
+    candidate "two"
+    local function follower()
+      for _, runtime in ipairs(crown.json.decode(call("status", "--json").stdout).runtimes) do
+        if runtime.node == "two" then return runtime.elections and runtime.elections[1] or {} end
+      end
+      return {}
+    end
+    eventually(function() return follower().leader == "one" end, 20)
+    server:freeze()
+    eventually(function() return follower().away and not follower().leader end, 20)
+    server:thaw()
+    eventually(function() return follower().leader ~= nil end, 20)
   end)
 
   it("every command has a manual page of what --help says", function()

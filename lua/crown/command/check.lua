@@ -128,6 +128,7 @@ local function judge(elections)
 end
 
 local function look(options, words, argv)
+  if not words[1] then usage.error("check: name an app, or `run` and what follows it: %s", check.usage) end
   settings.checking = true
   if words[1] == check.nested then declare_run(options, words) else declare_app(words, argv) end
   for _, election in ipairs(settings.declared) do
@@ -143,13 +144,21 @@ local function message_of(problem)
   return problem == nil and "the app ended by an error without a text" or usage.one_line(problem)
 end
 
+--- Answers `--json` where the command line itself is wrong.
+-- @param problem the error
+-- @treturn number the exit code
+function check.refused(problem)
+  output.write(for_programs(settings.declared, core.redact(message_of(problem))))
+  return WRONG
+end
+
 --- The verb.
 function check.run(options, words, argv)
-  if not words[1] then usage.error("check: name an app, or `run` and what follows it: %s", check.usage) end
   if options.json then
     local fine, code = pcall(look, options, words, argv)
-    output.write(for_programs(settings.declared, not fine and core.redact(message_of(code)) or nil))
-    return fine and code or WRONG
+    if not fine then return check.refused(code) end
+    output.write(for_programs(settings.declared))
+    return code
   end
   local code = look(options, words, argv)
   local summary = for_people(settings.declared, words[1])

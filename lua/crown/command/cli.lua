@@ -85,6 +85,20 @@ function cli.parse(argv, at, list)
   return options, at
 end
 
+--- Whether a verb's own words hold a switch, also where one of them is wrong: those before `--` and before another verb's.
+-- @tparam table argv the words
+-- @number at where they begin
+-- @string switch "--json"
+-- @tparam table verb its `nested`
+-- @treturn boolean
+function cli.stands(argv, at, switch, verb)
+  for i = at, #argv do
+    if argv[i] == switch then return true end
+    if argv[i] == "--" or argv[i] == verb.nested then return false end
+  end
+  return false
+end
+
 --- Reads the rest of a verb's command line: options anywhere, up to `--`, or up to the first word of a command.
 -- @tparam table argv the words
 -- @number at where to begin

@@ -82,7 +82,7 @@ end
 local function rows_of(terms, name, format)
   local rows = {}
   for i, term in ipairs(terms) do
-    rows[i] = { os.date(format, term.began), term.leader or "-", ("%d"):format(term.epoch or 0),
+    rows[i] = { os.date(format, term.began), term.leader or "-", words_for.epoch(term.epoch),
       term.ended and words_for.span(term.ended - term.began) or "-",
       term.reason or (term.ended and "-" or "not seen to end") }
     if not name then table.insert(rows[i], 2, term.name) end

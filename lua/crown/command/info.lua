@@ -3,7 +3,6 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
-local epochs = require "crown.check.epoch"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
@@ -11,6 +10,7 @@ local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
 local watch = require "crown.command.watch"
+local words_for = require "crown.command.words"
 
 local info = {
   summary = "elections known to the oracle, their leaders, epochs, time left",
@@ -73,7 +73,7 @@ local function table_of(elections)
     if there then heading[#heading + 1], more[#more + 1] = column[1], column end
   end
   for i, election in ipairs(elections) do
-    rows[i] = { election.name, election.node or "-", epochs.text(election.epoch or 0), seconds(election.expires_in) }
+    rows[i] = { election.name, election.node or "-", words_for.epoch(election.epoch), seconds(election.expires_in) }
     for j, column in ipairs(more) do rows[i][4 + j] = column[3](election[column[2]]) end
   end
   return heading, rows

@@ -122,6 +122,17 @@ local function readable(path)
   return true
 end
 
+-- Reads what stands behind a verb, and applies it.
+local function read_verb(verb, argv, at, before)
+  local options, words = cli.parse_verb(argv, at + 1, command.common, verb, before)
+  if options.help then return options, words end
+  refuse_in_vain(verb.name, options)
+  cli.fill_in(command.common, options)
+  options["log-level"] = options["log-level"] or verb.log_level
+  command.apply(options)
+  return options, words
+end
+
 local function run(argv)
   local options, at = cli.parse(argv, 1, command.common)
   if options.version then
@@ -143,12 +154,14 @@ local function run(argv)
   local verb = command.module(word)
   local words
   verb.name = word
-  options, words = cli.parse_verb(argv, at + 1, command.common, verb, options)
+  if verb.refused and cli.stands(argv, at + 1, "--json", verb) then
+    local fine, given, rest = pcall(read_verb, verb, argv, at, options)
+    if not fine then return verb.refused(given) end
+    options, words = given, rest
+  else
+    options, words = read_verb(verb, argv, at, options)
+  end
   if options.help then return require("crown.command.help").run({}, { word }) end
-  refuse_in_vain(word, options)
-  cli.fill_in(command.common, options)
-  options["log-level"] = options["log-level"] or verb.log_level
-  command.apply(options)
   core.what(word)
   if verb.campaigns then command.serve(options) end
   return verb.run(options, words, argv)

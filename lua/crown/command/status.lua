@@ -55,7 +55,7 @@ end
 
 local function row_of(one)
   local leader = one.leader or one.away and "? no answer" or "-"
-  return { one.name, one.phase, leader, ("%d"):format(one.epoch), seconds(one.expires_in),
+  return { one.name, one.phase, leader, words_for.epoch(one.epoch), seconds(one.expires_in),
     one.since and words_for.span(one.since) or "-", child_of(one), store_of(one), ("%d"):format(one.runtime) }
 end
 

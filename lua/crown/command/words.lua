@@ -1,6 +1,8 @@
 --- Figures in words, for people.
 -- @internal crown.command.words
 
+local epochs = require "crown.check.epoch"
+
 local words = {}
 
 --- A time span, to two figures.
@@ -12,6 +14,13 @@ function words.span(seconds)
   if seconds < 3600 then return ("%d min %d s"):format(seconds / 60, seconds % 60) end
   if seconds < 86400 then return ("%d h %d min"):format(seconds / 3600, seconds % 3600 / 60) end
   return ("%d d %d h"):format(seconds / 86400, seconds % 86400 / 3600)
+end
+
+--- An epoch, where one is known.
+-- @number[opt] epoch 0 is none
+-- @treturn string
+function words.epoch(epoch)
+  return (epoch or 0) > 0 and epochs.text(epoch) or "-"
 end
 
 return words

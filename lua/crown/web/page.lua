@@ -37,6 +37,10 @@ local function lease_of(one)
   return one.phase ~= "leading" and one.next_claim_in and "next claim in " .. seconds(one.next_claim_in) or NONE
 end
 
+local function epoch_of(one)
+  return one.epoch > 0 and ("%d"):format(one.epoch) or NONE
+end
+
 local function child_of(one)
   if one.child then return ("pid %d%s"):format(one.child, one.child_unfenced and ", works on without leading" or "") end
   if one.child_signal then return ("killed by signal %d"):format(one.child_signal) end
@@ -45,7 +49,7 @@ end
 
 local function change_text(change)
   local parts = { (change.event:gsub("%.", ": ", 1)), change.leader and "leader " .. change.leader,
-    change.epoch and ("epoch %d"):format(change.epoch), change.reason }
+    (change.epoch or 0) > 0 and ("epoch %d"):format(change.epoch), change.reason }
   local text = {}
   for i = 1, 4 do
     if parts[i] then text[#text + 1] = parts[i] end
@@ -56,7 +60,7 @@ end
 local function row_of(one, latest)
   local change = latest[one.name]
   local cells = { escape(one.name), ('<span class="badge %s">%s</span>'):format(one.phase, one.phase),
-    escape(one.leader or NONE), ("%d"):format(one.epoch), lease_of(one), seconds(one.since), child_of(one),
+    escape(one.leader or NONE), epoch_of(one), lease_of(one), seconds(one.since), child_of(one),
     escape(one.away and ("%s: no answer for %s"):format(one.oracle, seconds(one.away)) or one.oracle),
     change and escape(moment(change.time) .. " " .. change_text(change)) or NONE }
   local bad = { command = one.child_unfenced, store = one.away }

@@ -53,8 +53,9 @@ function take(state) {
 }
 function row(e, latest, now) {
   const tr = document.createElement("tr"), passed = now - e.at, c = latest.get(e.name);
-  const cells = [e.name, element("span", e.phase, "badge " + e.phase), e.leader || "–", String(e.epoch), lease(e, passed),
-    span(e.since + passed), child(e), store(e, passed), c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
+  const cells = [e.name, element("span", e.phase, "badge " + e.phase), e.leader || "–", e.epoch ? String(e.epoch) : "–",
+    lease(e, passed), span(e.since + passed), child(e), store(e, passed),
+    c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
   cells.forEach((cell, i) => {
     const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && e.away !== undefined;
     const running = kinds[i] === "command" && e.child;
