@@ -32,7 +32,15 @@ describe("the command line", function()
     ["a node name that is not UTF-8"] = { { "--node", "Caf\233", "run", "x", "true" }, "node: a name is UTF%-8" },
     ["a node name with an overlong form"] = { { "--node", "a\192\128", "run", "x", "true" }, "node: a name is UTF%-8" },
     ["a node name with half a character"] = { { "--node", "a\226\130", "run", "x", "true" }, "node: a name is UTF%-8" },
-    ["an empty node name"] = { { "--node", "", "run", "x", "true" }, "node: a name has 1 to 255 bytes" },
+    ["an empty node name"] = { { "--node", "", "run", "x", "true" }, "%-%-node: the value is empty.*is a variable not set%?" },
+    ["an empty oracle"] = { { "run", "--oracle=", "x", "true" }, "%-%-oracle: the value is empty: %-%-oracle URL" },
+    ["an empty time"] = { { "run", "--ttl", "", "x", "true" }, "%-%-ttl: the value is empty: %-%-ttl SECONDS" },
+    ["an empty follower"] = { { "run", "--follower", "", "x", "true" }, "%-%-follower: the value is empty" },
+    ["an empty command"] = { { "run", "x", "" }, "run: the command for 'x' is an empty word" },
+    ["an eviction without a terminal to ask on"] = { { "evict", "x" }, "no terminal to ask you on: %-%-force evicts" },
+    ["a level that is none"] = { { "log-level", "inf" }, "'inf' is not one of .-did you mean 'info'" },
+    ["an option of the URL with two values"] = { { "run", "--oracle", "redis://127.0.0.1:1?ttl=5&ttl=6", "x", "true" },
+      "oracle URL: ttl is there twice, as 5 and as 6: give it once" },
     ["an age of a file that is written"] = { { "file", "--max-age", "3", "/tmp/x", "x" }, "%-%-max%-age has no effect here.*%-%-check" },
     ["an election for a file that is looked at"] = { { "file", "/tmp/x", "x", "--check" }, "name a file, and no election" },
     ["an order of connections"] = { { "status", "--stores", "--sort", "name" }, "have no effect here" },
@@ -51,6 +59,17 @@ describe("the command line", function()
       end
     end)
   end
+
+  it("takes the last of an option that stands there twice", function()
+    local result = run({ "run", "--quiet", "--node", "ann", "--node=ben", "x", "sh", "-c", "echo $CROWN_NODE" },
+      { env = { CROWN_DIRECTORY = tempdir() } })
+    assert.same({ 0, "ben\n" }, { result.code, result.stdout })
+  end)
+
+  it("says that there is no runtime whose level it could change", function()
+    local result = run({ "log-level", "info" }, { env = { CROWN_DIRECTORY = tempdir() } })
+    assert.same({ 1, "no runtime of yours runs here\n" }, { result.code, result.stdout })
+  end)
 
   it("lets the environment speak to all verbs", function()
     local result = run({ "status" }, { env = { CROWN_ORACLE = "file:/x", CROWN_NODE = "ann", CROWN_HEARTBEAT = "3", CROWN_HTTP = ":0",

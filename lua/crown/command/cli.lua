@@ -55,6 +55,7 @@ local function read_option(argv, at, known, options)
     value = argv[at]
     if not value then usage.error("--%s: a value is missing: --%s %s", name, name, option.value) end
   end
+  if value == "" then usage.error("--%s: the value is empty: --%s %s (is a variable not set?)", name, name, option.value) end
   options[name] = convert(option, "--" .. name, value)
   return at + 1
 end

@@ -12,19 +12,30 @@ local log_level = {
   help = "Talks to the runtimes of this user on this host, as status does.",
 }
 
+local LEVELS = { "debug", "info", "warn", "error" }
+
+local function check(level)
+  if not level then usage.error("log-level: name a level: %s", log_level.usage) end
+  for _, known in ipairs(LEVELS) do
+    if known == level then return end
+  end
+  usage.error("log-level: '%s' is not one of %s%s", level, table.concat(LEVELS, ", "), usage.suggest(level, LEVELS))
+end
+
 --- The verb.
 function log_level.run(_, words)
-  if not words[1] then usage.error("log-level: name a level: %s", log_level.usage) end
+  check(words[1])
   local changed = 0
   for _, runtime in ipairs(control.ask_all { ask = "log-level", level = words[1] }) do
-    if runtime.set then
-      changed = changed + 1
-    elseif runtime.set == false then
-      usage.error("log-level: '%s' is not one of debug, info, warn, error", words[1])
-    end
+    if runtime.set then changed = changed + 1 end
   end
-  output.line(("%d runtime%s now log from %s"):format(changed, changed == 1 and "" or "s", words[1]))
-  return changed > 0 and 0 or 1
+  if changed == 0 then
+    output.line "no runtime of yours runs here"
+    return 1
+  end
+  local one = changed == 1
+  output.line(("%d runtime%s now log%s from %s"):format(changed, one and "" or "s", one and "s" or "", words[1]))
+  return 0
 end
 
 return log_level

@@ -55,6 +55,7 @@ local NOT_LEADER, UNREACHABLE = 1, 3
 local function check(options, words)
   if not words[1] then usage.error("run: name an election and a command: %s", run.usage) end
   if not words[2] then usage.error("run: name a command for '%s': %s", words[1], run.usage) end
+  if words[2] == "" then usage.error("run: the command for '%s' is an empty word (is a variable not set?)", words[1]) end
   if options.signal and options.terminate then
     usage.error("run: --signal and --terminate say the opposite of each other")
   end

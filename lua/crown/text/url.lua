@@ -48,7 +48,11 @@ local function query_options(query, options)
   for pair in query:gmatch "[^&]+" do
     local key, value = pair:match "^([^=]+)=(.*)$"
     if not key then usage.error("oracle URL: '%s' in the query is not option=value", pair) end
-    options[url.decode(key)] = coerce(url.decode(value))
+    local name, found = url.decode(key), coerce(url.decode(value))
+    if options[name] ~= nil and options[name] ~= found then
+      usage.error("oracle URL: %s is there twice, as %s and as %s: give it once", name, tostring(options[name]), tostring(found))
+    end
+    options[name] = found
   end
 end
 
