@@ -6,6 +6,7 @@ local admin = require "crown.redis.admin"
 local candidate = require "crown.oracle.candidate"
 local Lease = require "crown.oracle.lease"
 local Leases = require "crown.redis.leases"
+local majority = require "crown.redis.majority"
 local Quorum = require "crown.redis.quorum"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
@@ -14,6 +15,7 @@ local Redis = Lease.oracle {}
 Redis.__index = Redis
 
 local DEFAULT_TTL = 15
+local LEAST = 3 -- servers of a majority
 
 local RULES = {
   url = { type = "string", default = "redis://127.0.0.1" },
@@ -32,8 +34,23 @@ local RULES = {
 local CLIENTS = { db = true, ca = true, cert = true, key = true, server_name = true, insecure = true,
   sentinel_user = true, sentinel_password = true }
 
+-- redis+majority://login@one,two,three/db?query is each of the three by itself.
+local function take_apart(checked)
+  local scheme, place, rest = checked.url:match "^(rediss?)%+majority://([^/?]*)(.*)$"
+  if not scheme then return checked.urls end
+  if checked.urls then usage.error "oracle 'redis': urls has no effect here: redis+majority:// names the servers" end
+  local login, hosts = place:match "^(.*@)(.*)$"
+  local urls = {}
+  for host in (hosts or place):gmatch "[^,]+" do urls[#urls + 1] = ("%s://%s%s%s"):format(scheme, login or "", host, rest) end
+  return urls
+end
+
 local function check(opts)
   local checked = store_options.check("redis", opts, RULES, CLIENTS)
+  checked.urls = take_apart(checked)
+  if checked.urls and #checked.urls < LEAST then
+    usage.error("oracle 'redis': a majority that survives the loss of a server needs %d servers at least", LEAST)
+  end
   for _, name in ipairs { "sentinel_user", "sentinel_password" } do
     if checked.url:find(name .. "=", 1, true) and not checked.url:find "^redis%+sentinel:" then
       usage.error("oracle 'redis': %s has no effect here: it is for redis+sentinel://", name)
@@ -82,27 +99,29 @@ function Redis:ask(op)
 end
 
 --- Leases on the server.
--- @tparam table opts `url`, `prefix`
+-- @tparam table opts `url` or `urls`, `prefix`
 -- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
 function Redis.list(opts)
-  return admin.list(check(opts))
+  local checked = check(opts)
+  return (checked.urls and majority or admin).list(checked)
 end
 
 --- Asks the leader to step down, and waits until it has.
--- @tparam table opts `url`, `prefix`; `wait` seconds (10)
+-- @tparam table opts `url` or `urls`, `prefix`; `wait` seconds (10)
 -- @string name of the election
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function Redis.evict(opts, name)
   local checked = check(opts)
   checked.wait = opts.wait
-  return admin.evict(checked, name)
+  return (checked.urls and majority or admin).evict(checked, name)
 end
 
 --- What the server says of itself, for `info`.
--- @tparam table opts `url`
+-- @tparam table opts `url` or `urls`
 -- @treturn table `{ facts =, warnings = }`, or nil and a message
 function Redis.health(opts)
-  return admin.health(check(opts))
+  local checked = check(opts)
+  return (checked.urls and majority or admin).health(checked)
 end
 
 --- What a candidate may not do on the server, for `check --store`.

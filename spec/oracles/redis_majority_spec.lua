@@ -1,8 +1,11 @@
 -- A lease on most of several independent Redis servers.
+local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
 
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
@@ -116,6 +119,58 @@ describe("a majority of Redis servers", function()
     assert.same({ "denied", false }, { verdict[1], verdict[5] })
     assert.is_nil(verdict[2])
     assert.is_true(verdict[6] > 0 and verdict[6] <= 1)
+  end)
+
+  local function all()
+    local hosts = {}
+    for i, url in ipairs(urls) do hosts[i] = url:match "//([^/?]+)" end
+    return ("redis+majority://%s?ttl=5&amnesia_wait=0&timeout=1"):format(table.concat(hosts, ","))
+  end
+
+  local function info()
+    local result = run { "info", "--json", "--oracle", all() }
+    assert.equal(0, result.code, result.stderr)
+    local found = crown.json.decode(result.stdout)
+    for _, one in ipairs(found.elections) do
+      if one.name == redis_lease.name() then return one, found end
+    end
+  end
+
+  it("is named by one URL, shown by info as most of the servers say, and evicted on all", function()
+    local one = Candidate.start { args = { "run", "--quiet", "--oracle", all(), redis_lease.name(), "sleep", "60" }, node = "one",
+      log = tempdir() .. "/log" }
+    finally(function() one:destroy() end)
+    eventually(function() return #one:pids "child" == 1 end)
+    local led = info()
+    assert.equal("one", led.node)
+    assert.is_true(led.expires_in > 0 and led.expires_in <= 5)
+    assert.is_nil(led.token)
+    servers[1]:down()
+    local still, found = info()
+    assert.same({ "one", led.epoch }, { still.node, still.epoch })
+    assert.equal("3 servers, of which 2 decide", found.store.store)
+    assert.matches("no answer", found.store.server_1)
+    assert.equal(1, #found.warnings)
+    local evicted = run { "evict", "--force", "--oracle", all(), redis_lease.name() }
+    assert.equal(0, evicted.code, evicted.stderr)
+    assert.matches("evicted one from", evicted.stdout)
+    servers[2]:down()
+    local lonely = run { "info", "--oracle", all() }
+    assert.equal(3, lonely.code)
+    assert.matches("1 of 3 servers answer, 2 are needed: ", lonely.stderr)
+  end)
+
+  it("shows nobody as leader whose lease a minority has", function()
+    local key = redis_lease.key "lease"
+    servers[1]:call("HSET", key, "token", "x", "node", "n", "epoch", "9", "claim", "1")
+    servers[1]:call("PEXPIRE", key, "30000")
+    servers[1]:call("SET", redis_lease.key "epoch", "9")
+    local shown = info()
+    assert.same({ 9 }, { shown.epoch })
+    assert.is_nil(shown.node)
+    local nobody = run { "evict", "--force", "--oracle", all(), redis_lease.name() }
+    assert.equal(1, nobody.code)
+    assert.matches("nobody leads", nobody.stderr)
   end)
 
   it("does not take an epoch back that is raised late", function()

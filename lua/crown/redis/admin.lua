@@ -32,7 +32,7 @@ end
 
 -- Runs fn with `{ info =, is_cluster =, run(key, fn), each(fn) }`.
 local function with_store(opts, fn)
-  local url, timeout = opts.urls and opts.urls[1] or opts.url, opts.timeout or 5
+  local url, timeout = opts.url, opts.timeout or 5
   local client, problem, code = redis.connect(url, { timeout = timeout })
   if not client then return nil, problem, code end
   local info, store, result
@@ -67,11 +67,11 @@ end
 local function look(store, prefix, name)
   local lease, epochs = Leases.keys(prefix, name)
   return store.run(lease, function(client)
-    local held, problem, code = client:call("HMGET", lease, "node", "epoch")
+    local held, problem, code = client:call("HMGET", lease, "node", "epoch", "token")
     if not held then return nil, problem, code end
     local left = client:call("PTTL", lease)
     local epoch = client:call("GET", epochs)
-    return { name = name, node = held[1], epoch = tonumber(held[2] or epoch or 0),
+    return { name = name, node = held[1], token = held[3], epoch = tonumber(held[2] or epoch or 0),
       expires_in = held[1] and left and left > 0 and left / 1000 or nil,
       ttl = store.is_cluster and longest_ttl(client, Leases.store(prefix, name)) or nil }
   end)
@@ -79,8 +79,8 @@ end
 
 --- Elections whose keys begin with the prefix, on whichever node of a cluster they are.
 -- @tparam table opts `url`, `prefix`
--- @treturn table an array of `{ name, node, epoch, expires_in }`, in a cluster with `ttl`; or nil and a message
-function admin.list(opts)
+-- @treturn table an array of `{ name, node, token, epoch, expires_in }`, in a cluster with `ttl`; or nil and a message
+function admin.leases(opts)
   return with_store(opts, function(store)
     local names, found = {}, {}
     local scanned, problem = store.each(function(client)
@@ -98,14 +98,33 @@ function admin.list(opts)
   end)
 end
 
+--- As admin.leases, without the tokens, which are the candidates' secrets.
+function admin.list(opts)
+  local found, problem, code = admin.leases(opts)
+  for _, one in ipairs(found or {}) do one.token = nil end
+  return found, problem, code
+end
+
+local function mark(store, prefix, name)
+  local channel, lease = prefix .. ":" .. Leases.CHANNEL, (Leases.keys(prefix, name))
+  return store.run(lease, function(client) return client:call("EVAL", MARK, "1", lease, channel, name) end)
+end
+
+--- Marks whoever holds a lease as evicted.
+-- @tparam table opts `url`, `prefix`
+-- @string name of the election
+-- @treturn table the node and the epoch, nothing where nobody holds it; or nil and a message
+function admin.mark(opts, name)
+  return with_store(opts, function(store) return mark(store, opts.prefix, name) end)
+end
+
 --- Marks a leader as evicted, and waits until it has stepped down.
 -- @tparam table opts `url`, `prefix`, `wait`
 -- @string name of the election
 -- @treturn table `{ node =, epoch = }`, or nil and a message
 function admin.evict(opts, name)
   return with_store(opts, function(store)
-    local channel, lease = opts.prefix .. ":" .. Leases.CHANNEL, (Leases.keys(opts.prefix, name))
-    local marked, problem = store.run(lease, function(client) return client:call("EVAL", MARK, "1", lease, channel, name) end)
+    local marked, problem = mark(store, opts.prefix, name)
     if not marked then return nil, problem end
     if not marked[1] then return eviction.nobody(name) end
     local epoch = tonumber(marked[2])

@@ -12,7 +12,7 @@ Quorum.__index = Quorum
 -- Seconds until the next claim where nobody has a majority: apart, so that of several one gets ahead.
 local RETRY_LEAST, RETRY_MOST = 0.2, 1
 
---- @tparam table urls of the servers: three or five
+--- @tparam table urls of the servers: three or more, best an odd number
 -- @tparam table options as Leases.at takes them
 -- @treturn Quorum or nil and a message
 function Quorum.at(urls, options)
@@ -22,7 +22,6 @@ function Quorum.at(urls, options)
     if not leases then return nil, ("urls[%d]: %s"):format(i, problem) end
     self.servers[i] = leases
   end
-  if #self.servers < 3 then return nil, "urls: a majority that survives the loss of a server needs three at least" end
   self.needed = math.floor(#self.servers / 2) + 1
   return self
 end

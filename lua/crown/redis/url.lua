@@ -35,7 +35,7 @@ function redis_url.parse(text)
     parsed.master, tail = tail:match "^([^/]+)/?(.*)$"
     if not parsed.master then return nil, "name the master: redis+sentinel://host:port,host:port/MASTER" end
   elseif #parsed.hosts > 1 and not parsed.cluster then
-    return nil, "one host in a redis:// URL; several are for redis+sentinel://, redis+cluster://, or for urls = { … }"
+    return nil, "one host in a redis:// URL; several are for redis+sentinel://, redis+cluster:// or redis+majority://"
   end
   if tail and tail ~= "" then
     if parsed.db and parsed.db ~= tonumber(tail) then return nil, "the Redis URL names two databases" end
