@@ -20,7 +20,7 @@ end
 -- @number[opt] epoch 0 is none
 -- @treturn string
 function words.epoch(epoch)
-  return (epoch or 0) > 0 and epochs.text(epoch) or "-"
+  return epoch and epoch ~= 0 and epochs.text(epoch) or "-"
 end
 
 return words
