@@ -37,7 +37,7 @@ describe("the command line", function()
     ["an empty time"] = { { "run", "--ttl", "", "x", "true" }, "%-%-ttl: the value is empty: %-%-ttl SECONDS" },
     ["an empty follower"] = { { "run", "--follower", "", "x", "true" }, "%-%-follower: the value is empty" },
     ["an empty command"] = { { "run", "x", "" }, "run: the command for 'x' is an empty word" },
-    ["an eviction without a terminal to ask on"] = { { "evict", "x" }, "no terminal to ask you on: %-%-force evicts" },
+    ["an eviction without a terminal to ask on"] = { { "evict", "x" }, "no terminal to ask you on: use %-%-force" },
     ["a level that is none"] = { { "log-level", "inf" }, "'inf' is not one of .-did you mean 'info'" },
     ["an option of the URL with two values"] = { { "run", "--oracle", "redis://127.0.0.1:1?ttl=5&ttl=6", "x", "true" },
       "oracle URL: ttl is there twice, as 5 and as 6: give it once" },

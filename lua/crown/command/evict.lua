@@ -27,7 +27,7 @@ local WAIT = 10
 local PAUSE = 0.05 -- seconds between looks for the next leader
 
 local function agreed(name)
-  if not console.columns(0) then usage.error("evict: there is no terminal to ask you on: --force evicts without asking") end
+  if not console.columns(0) then usage.error("evict: there is no terminal to ask you on: use --force") end
   io.stderr:write(("Evict the current leader of '%s'? [y/N] "):format(name))
   local answer = io.read "*l"
   return answer ~= nil and answer:lower():match "^y" ~= nil
