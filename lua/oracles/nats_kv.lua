@@ -12,6 +12,8 @@ local rights = require "crown.nats.rights"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
 
+local INTERVAL = 0.75 -- of the bucket's TTL: Choria's campaigns come so often, whatever ours do
+
 local Nats = {}
 Nats.__index = Nats
 
@@ -43,7 +45,7 @@ end
 --- TTL and campaign interval: three quarters of the TTL, as Choria has it.
 function Nats.timing(opts)
   local ttl = tonumber(opts.ttl) or (bucket_of(opts) == CHORIAS and CHORIAS_TTL or DEFAULT_TTL)
-  return ttl, tonumber(opts.refresh) or ttl * 0.75
+  return ttl, tonumber(opts.refresh) or ttl * INTERVAL
 end
 
 local function check(opts)
@@ -83,7 +85,7 @@ function Nats.init(opts)
   local token
   token, problem = candidate.enter(("nats %s %s"):format(checked.url, checked.bucket), key, opts)
   if not token then return nil, problem end
-  local cool_down = checked.cool_down or (checked.bucket == CHORIAS and delay or 0)
+  local cool_down = checked.cool_down or (checked.bucket ~= CHORIAS and 0 or nil)
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
     delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
     cool_down = cool_down, seen_at = nil }, Nats)
@@ -100,7 +102,7 @@ function Nats:heard(what, revision, headers)
     end
   elseif what == "gone" or what == "missed" then
     self.send(self.leading and "check" or "freed")
-  elseif what == "evict" and self.leading and revision == self.epoch then
+  elseif what == "evict" and (self.leading or self.cooling) and revision == self.epoch then
     self.send "evict"
   end
 end
@@ -109,7 +111,7 @@ local function fit(self)
   local info, problem, code = self.bucket:fit()
   if not info then return nil, problem, code end
   self.ttl = info.ttl
-  self.delay = self.given_refresh or info.ttl * 0.75
+  self.delay = self.given_refresh or info.ttl * INTERVAL
   if self.delay > info.ttl * 0.9 then
     return nil, ("a campaign every %g s is too near the TTL of %g s"):format(self.delay, info.ttl)
   end
@@ -169,8 +171,9 @@ function Nats:claim()
     return self.bucket.trust:denial()
   end
   self.revision, self.epoch = revision, revision
-  if self.cool_down > 0 then
-    self.cooling = core.now() + self.cool_down
+  local cool_down = self.cool_down or self.ttl * INTERVAL
+  if cool_down > 0 then
+    self.cooling = core.now() + cool_down
     return self:cool()
   end
   self.leading = true
@@ -190,7 +193,7 @@ function Nats:announce()
   return grant(self, lease.first_delay(self.delay))
 end
 
--- A campaigner of Choria's that was leader may act for one more interval: the key is kept, and nobody leads yet.
+-- A campaigner of Choria's that was leader may act for one more interval of its own: the key is kept, and nobody leads yet.
 function Nats:cool()
   local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
   if revision == nil then return nil, problem, code end
@@ -237,8 +240,15 @@ function Nats:abdicate()
   if last and not last.gone and last.headers["crown-token"] == self.token then self.bucket:delete(self.key, last.revision) end
 end
 
+-- Who is evicted before it leads lets the others go first.
+function Nats:give_up()
+  self:abdicate()
+  return false, { retry_in = math.min(self.delay, 1) }
+end
+
 function Nats:handle_info(message)
   if message == "evict" and self.leading then return false, { evicted = true } end
+  if message == "evict" and self.cooling then return self:give_up() end
   if self.leading then
     if message == "check" then return self:look() end
   elseif message ~= "evict" and not self.cooling then

@@ -20,7 +20,12 @@ Advisory.hands_over = "the open session of the database"
 
 local DEFAULT_CHECK = 5
 
+local EXACT = 2 ^ 53 -- from here on a number of Lua's skips whole ones
+
 local function check_key(key)
+  if type(key) == "number" and key % 1 == 0 then
+    return math.abs(key) >= EXACT and "is too large for a number: write its digits as a text" or nil
+  end
   local words = type(key) == "table" and table.concat(key, ",") or tostring(key)
   if not words:match "^%-?%d+$" and not words:match "^%-?%d+,%-?%d+$" then
     return "must be a whole number, or two: { 1, 2 }, in a URL 1,2"

@@ -204,6 +204,44 @@ describe("the oracle on a NATS bucket", function()
     assert.is_true(crown.now() - at >= 0.6)
   end)
 
+  -- Choria's leader hears of its loss at its next campaign, which goes by the bucket's TTL.
+  it("cools down for an interval of Choria's, whatever ttl and refresh are here", function()
+    local other = Nats.start()
+    finally(function() other:destroy() end)
+    local url = other.url .. "/CHORIA_LEADER_ELECTION"
+    local function campaign(options)
+      options.url, options.name, options.amnesia_wait = url, "cooling", 0
+      local one = Player.new(kv, options)
+      local granted, won, at
+      eventually(function()
+        local verdict = one:claim()
+        if one.state.cooling and not won then won = crown.now() end
+        granted, at = verdict[1] == "granted", crown.now()
+        return granted
+      end, 20)
+      one:abdicate()
+      return at - won
+    end
+    assert.is_true(campaign { ttl = 2 } >= 1.4) -- makes the bucket
+    for _, options in ipairs { {}, { refresh = 0.2 } } do
+      local took = campaign(options)
+      assert.is_true(took >= 1.4 and took < 15, ("%g s"):format(took))
+    end
+  end)
+
+  it("gives way to an eviction also while it cools down", function()
+    local one = candidate("one", { cool_down = 60 })
+    eventually(function() one:claim() return one.state.cooling end)
+    local url = server.url .. "/ELECTIONS"
+    crown.spawn(function()
+      eventually(function() return one:message() == "evict" end, 20)
+      assert.equal("denied", one:call("handle_info", "evict")[1])
+    end)
+    local result = run { "evict", "--oracle", url, "--force", "--wait", "5", "e-" .. serial }
+    assert.equal(0, result.code, result.stderr)
+    assert.equal("granted", candidate("two"):claim()[1])
+  end)
+
   it("evicts, lists and describes the bucket, from the command line", function()
     local one = candidate "one"
     local epoch = one:claim()[4]

@@ -73,6 +73,21 @@ describe("the advisory lock oracle on Postgres", function()
     eventually(function() return two:claim()[1] == "granted" end)
   end)
 
+  it("takes every bigint as its key in a URL, digit for digit, and says where a number of Lua's is too large", function()
+    for _, key in ipairs { "123456789012345", "9007199254740993", "9223372036854775807", "-9223372036854775808" } do
+      local words = { "run", "--once", "--oracle", ("postgres+advisory%s?key=%s"):format(server.url:sub(#"postgres" + 1), key),
+        "keyed", "--", "true" }
+      assert.is_true(server:sql(("SELECT pg_try_advisory_lock(%s) AS got"):format(key))[1].got)
+      assert.equal(1, run(words).code, key)
+      server:sql(("SELECT pg_advisory_unlock(%s)"):format(key))
+      assert.equal(0, run(words).code, key)
+    end
+    assert.has_no_error(function() candidate("one", { key = 123456789012345 }) end)
+    local fine, problem = pcall(candidate, "one", { key = 1234567890123456789 })
+    assert.is_false(fine)
+    assert.matches("write its digits as a text", tostring(problem))
+  end)
+
   it("uses the first 64 bits of the MD5 of the name as its key", function()
     candidate("one"):claim()
     local key = server:sql("SELECT left(md5($1), 16) AS hex", name)[1].hex

@@ -40,10 +40,14 @@ function url.decode(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
+local EXACT = 2 ^ 53
+
 local function coerce(text)
   if text == "true" then return true end
   if text == "false" then return false end
-  return tonumber(text) or text
+  local number = tonumber(text)
+  if number and math.abs(number) >= EXACT and text:match "^%-?%d+$" then return text end -- a number would lose digits
+  return number or text
 end
 
 local function query_options(query, options)
