@@ -1,9 +1,11 @@
 #include "base/rows.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENT 1024u /* pointers */
+#define SEGMENT 1024u                /* pointers */
+#define MUCH ((size_t)1024u * 1024u) /* bytes that are worth giving back to the system */
 
 struct entry {
     struct entry *next;
@@ -25,6 +27,7 @@ struct pointers {
 struct rows {
     struct pointers buckets, places;
     uint32_t count, bucket_count, half;
+    size_t dropped; /* bytes, by rows_shrink */
 };
 
 static struct entry **pointer(const struct pointers *pointers, uint32_t at)
@@ -272,4 +275,20 @@ bool rows_at(const struct rows *rows, uint32_t place, struct row *found)
         return false;
     describe(*pointer(&rows->places, place - 1), found);
     return true;
+}
+
+bool rows_shrink(struct rows *rows, uint32_t most)
+{
+    struct row row;
+    for (; most > 0 && rows_at(rows, rows->count, &row); most--) {
+        rows->dropped += row.name_size + row.value_size;
+        (void)rows_remove(rows, row.name, row.name_size);
+    }
+    if (rows->count > 0)
+        return true;
+    /* Once, at the end: while there are holes all over it takes long. */
+    if (rows->dropped >= MUCH)
+        (void)malloc_trim(0); /* whether there was anything to give back does not matter */
+    rows->dropped = 0;
+    return false;
 }

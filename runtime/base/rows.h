@@ -49,4 +49,12 @@ bool rows_get(const struct rows *rows, const char *name, size_t size, struct row
 /** @return whether there is such a place; `found` is filled in then. */
 bool rows_at(const struct rows *rows, uint32_t place, struct row *found);
 
+/**
+ * Drops rows from the last place on. With the last of many the system gets back what they needed,
+ * which would stay where others have come later.
+ * @param most rows
+ * @return whether there are more
+ */
+bool rows_shrink(struct rows *rows, uint32_t most);
+
 #endif

@@ -10,6 +10,7 @@
 static struct rows *check_rows(lua_State *L)
 {
     struct rows **rows = luaL_checkudata(L, 1, ROWS_TYPE);
+    luaL_argcheck(L, *rows != NULL, 1, "it is gone");
     return *rows;
 }
 
@@ -111,13 +112,9 @@ static int row_at(lua_State *L)
 static int shrink_rows(lua_State *L)
 {
     struct rows *rows = check_rows(L);
-    struct row row;
-    for (lua_Integer left = luaL_checkinteger(L, 2); left > 0; left--) {
-        if (!rows_at(rows, rows_count(rows), &row))
-            break;
-        (void)rows_remove(rows, row.name, row.name_size);
-    }
-    lua_pushboolean(L, rows_count(rows) > 0);
+    lua_Integer most = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, most >= 0 && most <= (lua_Integer)UINT32_MAX, 2, "out of range");
+    lua_pushboolean(L, rows_shrink(rows, (uint32_t)most));
     return 1;
 }
 

@@ -51,6 +51,18 @@ describe("a copy of the names", function()
     assert.equal(0, copy.names:places())
   end)
 
+  it("goes on when every number that a row can hold has been an owner's", function()
+    copy:apply { "+", "kept", "r@b", "t", "2" }
+    copy.names.numbers = 2 ^ 32 - 3
+    for i = 1, 6 do
+      copy:apply { "+", "a" .. i, "r@a", "t", "1" }
+      assert.equal("r@a", select(2, copy:find("a" .. i)))
+      copy:apply { "-", "a" .. i }
+    end
+    assert.equal(1, copy:count())
+    assert.equal("r@b", select(2, copy:find "kept"))
+  end)
+
   it("is further by its epoch first, then by its number", function()
     local function reaches(a, b) return Replica.reaches({ epoch = a[1], seq = a[2] }, { epoch = b[1], seq = b[2] }) end
     assert.is_true(reaches({ 2, 1 }, { 1, 100 }))

@@ -12,6 +12,8 @@ local rows = require "crown.core.rows"
 local Names = {}
 Names.__index = Names
 
+local NUMBERS = 2 ^ 32 - 1 -- what crown.core.rows holds beside a name
+
 --- Makes an empty one.
 -- @treturn Names its `count` is how many there are; `sweeping` is set while rows of owners who are gone are to be taken away
 function Names.new()
@@ -24,8 +26,10 @@ local function owner_of(self, owner, token)
   return joins and joins[token]
 end
 
+-- Whoever gives up his last name and registers another one has a new number each time, so they begin again some day.
 local function new_owner(self, owner, token)
-  local number = self.numbers + 1
+  local number = self.numbers
+  repeat number = number % NUMBERS + 1 until not self.known[number]
   local known = { owner = owner, token = token, node = elector.node_of(owner), number = number, count = 0 }
   self.owners[owner] = self.owners[owner] or {}
   self.owners[owner][token], self.known[number], self.numbers = known, known, number
@@ -54,8 +58,8 @@ local apply = {}
 apply["+"] = function(self, change)
   local name, owner, token = change[2], change[3], change[4]
   local known = owner_of(self, owner, token) or new_owner(self, owner, token)
+  local before = self.rows:put(name, change[5], known.number) -- raises where memory is out
   known.count, self.count = known.count + 1, self.count + 1
-  local before = self.rows:put(name, change[5], known.number)
   if before then leave(self, before) end
   return name
 end

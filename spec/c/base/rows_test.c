@@ -142,11 +142,60 @@ static void a_walk_sees_all_that_stays(void **state)
     rows_free(rows);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what is freed for a while */
+#define MANY 100000u
+#define PAGES_OF_MANY 6000u /* of the 7700 that many rows need */
+
+static struct rows *many_rows(void)
+{
+    static const char value[256];
+    struct rows *rows = rows_new();
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[32];
+        struct row row = {.name = name,
+                          .name_size = name_of(i, name, sizeof(name)),
+                          .value = value,
+                          .value_size = sizeof(value)};
+        assert_int_equal(rows_put(rows, &row), 0);
+    }
+    return rows;
+}
+
+static unsigned pages_in_use(void)
+{
+    unsigned all;
+    unsigned resident;
+    FILE *file = fopen("/proc/self/statm", "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%u %u", &all, &resident), 2);
+    assert_int_equal(fclose(file), 0);
+    return resident;
+}
+
+/* Also where others that are still there have come later. */
+static void memory_of_many_is_given_back(void **state)
+{
+    (void)state;
+    struct rows *first = many_rows();
+    struct rows *second = many_rows();
+    unsigned before = pages_in_use();
+    while (rows_shrink(first, 1000))
+        assert_true(rows_count(first) > 0);
+    assert_int_equal(rows_count(first), 0);
+    assert_true(pages_in_use() + PAGES_OF_MANY < before);
+    rows_free(first);
+    rows_free(second);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_put_and_not_removed_is_there),
         cmocka_unit_test(a_walk_sees_all_that_stays),
+#if !defined(__SANITIZE_ADDRESS__)
+        cmocka_unit_test(memory_of_many_is_given_back),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
