@@ -90,6 +90,20 @@ describe("a copy of the names", function()
     assert.same({ 3, { epoch = 1, seq = 5 } }, { copy:count(), copy.at })
   end)
 
+  it("lets go in steps of what was gathered in vain", function()
+    for _, breaks in ipairs { function() copy:gather(part(1), "r@b") end, function() copy:gather(part(3), "r@b") end,
+      function() copy:resume(1, { epoch = 0, seq = 0 }) end } do
+      assert.is_false(copy:gather(part(1), "r@b"))
+      local half = copy.gathered.names
+      breaks()
+      assert.equal(1, half:places())
+      while copy:sweep(1) do end
+      assert.equal(0, half:places())
+      copy:resume(1, { epoch = 0, seq = 0 })
+      while copy:sweep(1) do end
+    end
+  end)
+
   -- What follows on the lost half follows on the copy that is here as well, and has to reach that.
   it("forgets a half that was gathered over a link that was lost", function()
     assert.is_true(copy:follow(1, 1, { put "a" }))

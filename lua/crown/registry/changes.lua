@@ -36,9 +36,10 @@ end
 --- All the names have become others. Rows of owners who are gone may not have been told of yet.
 -- @tparam Names old
 -- @tparam Names new
-function Changes:replaced(old, new)
+-- @tparam function compared called when the old ones are needed no more
+function Changes:replaced(old, new, compared)
   self.copies[#self.copies + 1] = { { names = old, other = new, place = old:places() },
-    { names = new, other = old, place = new:places() } }
+    { names = new, other = old, place = new:places() }, compared = compared }
   rouse(self)
 end
 
@@ -58,7 +59,9 @@ end
 local function look(self)
   local walks = self.copies[1]
   if compare(self, walks[1]) then table.remove(walks, 1) end
-  if #walks == 0 then table.remove(self.copies, 1) end
+  if #walks > 0 then return end
+  table.remove(self.copies, 1)
+  walks.compared()
 end
 
 --- Takes what has changed.

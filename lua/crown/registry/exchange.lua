@@ -38,11 +38,11 @@ function asked.snapshot(member, from, message, reply)
   if whole then
     member.replica:adopt()
     reply { kind = "held", epoch = message.epoch, seq = member.replica.at.seq }
-    member:tidy()
     member.own:restore()
   elseif whole == nil then
     reply { kind = "gap", epoch = message.epoch, part = true }
   end
+  member:tidy()
 end
 
 function asked.seek(member, _, message, reply)

@@ -22,7 +22,18 @@ Replica.PART_ROWS = 2000
 -- @tparam[opt] table watchers an array of crown.registry.changes, which may be changed, that are told of each name that changes
 -- @treturn Replica its `names` are of crown.registry.names; others after `adopt`
 function Replica.new(watchers)
-  return setmetatable({ names = Names.new(), epoch = 0, at = { epoch = 0, seq = 0 }, watchers = watchers or {} }, Replica)
+  return setmetatable({ names = Names.new(), epoch = 0, at = { epoch = 0, seq = 0 }, watchers = watchers or {}, discarded = {} },
+    Replica)
+end
+
+-- Nobody needs these names any more. The collector would free them all in one turn.
+local function discard(self, names)
+  if names then table.insert(self.discarded, names) end
+end
+
+local function break_off(self)
+  discard(self, self.gathered and self.gathered.names)
+  self.gathered = nil
 end
 
 local function tell(self, name)
@@ -39,7 +50,7 @@ end
 --- Whether there is something for `sweep` to do.
 -- @treturn boolean
 function Replica:is_untidy()
-  return self.names.sweeping ~= nil or self.discarded ~= nil
+  return self.names.sweeping ~= nil or self.discarded[1] ~= nil
 end
 
 --- Takes away what is nobody's any more, some at a time.
@@ -48,8 +59,8 @@ end
 function Replica:sweep(most)
   if self.names.sweeping then
     self.names:sweep(most, function(name) tell(self, name) end)
-  elseif self.discarded and not self.discarded:shrink(most) then
-    self.discarded = nil
+  elseif self.discarded[1] and not self.discarded[1]:shrink(most) then
+    table.remove(self.discarded, 1)
   end
   return self:is_untidy()
 end
@@ -123,12 +134,13 @@ end
 -- @treturn boolean true when the last one is in: `adopt` takes them; false to wait for more; nil when one is missing
 function Replica:gather(part, from)
   if part.part == 1 then
+    break_off(self)
     self.gathered = { from = from, epoch = part.epoch, seq = part.seq, next = 1, names = Names.new() }
   end
   local gathered = self.gathered
   if not gathered or gathered.from ~= from or gathered.next ~= part.part or gathered.epoch ~= part.epoch
     or gathered.seq ~= part.seq then
-    self.gathered = nil
+    break_off(self)
     return nil
   end
   for _, one in ipairs(part.names) do gathered.names:apply { "+", one[1], one[2], one[3], one[4] } end
@@ -142,11 +154,14 @@ function Replica:adopt()
   self.gathered = nil
   local old = self.names
   self.names = gathered.names
-  if self.watchers[1] then
-    for _, changes in ipairs(self.watchers) do changes:replaced(old, self.names) end
-  else
-    self.discarded = old
+  local comparing = #self.watchers
+  for _, changes in ipairs(self.watchers) do
+    changes:replaced(old, self.names, function()
+      comparing = comparing - 1
+      if comparing == 0 then discard(self, old) end
+    end)
   end
+  if comparing == 0 then discard(self, old) end
   self.at = { epoch = gathered.epoch, seq = gathered.seq }
 end
 
@@ -174,7 +189,7 @@ end
 -- @tparam table from the position that it began with
 -- @treturn boolean whether that is this one's
 function Replica:resume(epoch, from)
-  self.gathered = nil -- of a link that was lost
+  break_off(self) -- its link was lost
   if self.at.epoch == epoch then return true end
   if self.at.epoch ~= from.epoch or self.at.seq ~= from.seq then return false end
   self.at = { epoch = epoch, seq = 0 }
