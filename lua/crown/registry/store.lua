@@ -7,6 +7,7 @@ local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
+local ServerClock = require "crown.oracle.server_clock"
 local tables = require "crown.postgres.tables"
 local json = require "crown.text.json"
 
@@ -115,6 +116,13 @@ local function doubt(self)
   return tables.trust(self.client.bare, "registry", self.memory, limits_of(self, 0))
 end
 
+-- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt.
+local function is_stepped(self, sent, row)
+  if not self.clock:is_doubted(sent, row.now) then return false end
+  self.memory.place = "a clock that was stepped"
+  return true
+end
+
 local function view_of(self, row)
   self.memory.written = math.max(self.memory.written or 0, row.written)
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
@@ -147,11 +155,13 @@ local function read_once(self)
 end
 
 function ops.read(self)
+  local sent = core.now()
   local row, problem = read_once(self)
-  if row and not row.same then
+  if row and (is_stepped(self, sent, row) or not row.same) then
     local left
     left, problem = doubt(self)
     if not left then return nil, problem end
+    self.clock:settle()
     row, problem = read_once(self)
   end
   if not row then return nil, problem end
@@ -178,16 +188,18 @@ function ops.decide(self, args)
 end
 
 function ops.heartbeat(self, args)
+  local sent = core.now()
   local rows, problem = ask(self, HEARTBEAT, args.id, args.token, args.ttl, known(self))
   if not rows then return nil, problem end
-  if not rows[1] then return ops.read(self) end
+  if not rows[1] or is_stepped(self, sent, rows[1]) then return ops.read(self) end
   return view_of(self, rows[1])
 end
 
 function ops.assume(self, args)
+  local sent = core.now()
   local rows, problem = ask(self, ASSUME, args.id, args.token, int(args.epoch), known(self))
   if not rows then return nil, problem end
-  if not rows[1] then return ops.read(self) end
+  if not rows[1] or is_stepped(self, sent, rows[1]) then return ops.read(self) end
   return view_of(self, rows[1])
 end
 
@@ -232,7 +244,7 @@ end
 function Store.open(options)
   local self = setmetatable({ registry = options.registry, ttl = options.ttl, timeout = options.timeout, emit = options.emit,
     url = options.url, heard = options.heard, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
-    memory = {} }, Store)
+    memory = {}, clock = ServerClock.new() }, Store)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
