@@ -208,6 +208,16 @@ describe("the lease oracle on Redis", function()
     candidate(server.url, "one", { timeout = 0.3 }):outlasts(server)
   end)
 
+  it("says why there is no connection, also to whoever waits for one in vain, or that there is no answer", function()
+    local one = candidate("redis://127.0.0.1:1", "one", { timeout = 0.05 })
+    for _ = 1, 10 do assert.matches("Connection refused", one:claim()[2]) end
+    local two = candidate(server.url, "two", { timeout = 0.3 })
+    assert.equal("granted", two:claim()[1])
+    server:freeze()
+    finally(function() server:thaw() end)
+    assert.matches("^no answer ", two:refresh()[2])
+  end)
+
   it("lists elections and evicts, from the command line", function()
     local one = candidate(server.url, "one")
     local epoch = one:claim()[4]

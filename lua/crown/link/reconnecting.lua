@@ -147,6 +147,12 @@ function Reconnecting:ready(timeout)
   return connection, problem, code
 end
 
+--- Why there is no connection, once a try has failed.
+-- @treturn string a message; nil where there is one
+function Reconnecting:trouble()
+  return not self.connection and self.problem or nil
+end
+
 --- Takes note of what is being opened, whose `step()` tells how far it is.
 function Reconnecting:on_opening(opening)
   self.opening, self.since = opening, core.now()

@@ -56,6 +56,12 @@ function Client:ready(timeout)
   return self.link:ready(timeout)
 end
 
+--- Why there is no connection.
+-- @treturn string a message; nil where there is one
+function Client:trouble()
+  return self.link:trouble()
+end
+
 -- The server is not, or not yet, one that takes writes: the next connection may lead to another.
 local ELSEWHERE = { READONLY = true, LOADING = true, MASTERDOWN = true, NOAUTH = true }
 

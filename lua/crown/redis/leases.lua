@@ -264,7 +264,9 @@ function Leases:ask(op, item, timeout, window)
   else
     core.atomic(join_batch, self, op, item, window)
   end
-  return item.answer:wait(timeout)
+  local answer, problem, code = item.answer:wait(timeout)
+  if code == "timeout" then problem = self.home:trouble() or ("no answer within %.3g s"):format(timeout) end
+  return answer, problem, code
 end
 
 local function denial(answer)
