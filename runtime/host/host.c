@@ -239,6 +239,7 @@ static void script_ended(int code, void *context)
 int host_run(int supervisor_fd, int journal_fd, void *context)
 {
     struct host host = {.config = context};
+    struct script script = {script_ended, &host};
     struct crown_error err = {0};
     if (open_host(&host, supervisor_fd, journal_fd, &err) < 0) {
         log_error("start the runtime: %s", err.message);
@@ -246,7 +247,7 @@ int host_run(int supervisor_fd, int journal_fd, void *context)
         return 1;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* lines of a script come when they are printed */
-    script_start(host.env.lua, host.config, script_ended, &host);
+    script_start(&script, host.env.lua, host.config);
     if (!host.lifetime.exiting)
         loop_run(host.env.loop);
     int code = host.lifetime.code;

@@ -3,11 +3,10 @@
 #include <lauxlib.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "host/config.h"
+#include "lua/error_text.h"
 #include "lua/task.h"
 #include "lua/vm.h"
 
@@ -15,11 +14,6 @@
 
 /* Whether a script of the user's was loaded: whatever it raises means that it does not validate. */
 static bool app_loaded;
-
-struct script {
-    void (*ended)(int code, void *context);
-    void *context;
-};
 
 /* `arg` as every Lua interpreter sets it: the script at 0, its arguments above, the interpreter
  * below. */
@@ -81,54 +75,42 @@ static int report(lua_State *L)
     if (lua_isnil(L, top))
         return 1; /* error(nil): the script has said what it wanted to */
     if (lua_istable(L, top)) {
-        lua_getfield(L, top, "usage");
+        lua_pushliteral(L, "usage");
+        lua_rawget(L, top);
         if (lua_toboolean(L, -1))
             code = EXIT_USAGE;
-        lua_getfield(L, top, "message");
+        lua_pop(L, 1);
     }
-    const char *message = lua_tostring(L, -1);
-    if (message == NULL && luaL_callmeta(L, top, "__tostring"))
-        message = lua_tostring(L, -1);
     char text[4096];
-    (void)snprintf(text, sizeof(text), "crown-lua: %s",
-                   message != NULL ? message : "an error that is no text");
+    (void)snprintf(text, sizeof(text), "crown-lua: %s", lua_error_text(L));
     log_say(text);
     return code;
 }
 
 static void main_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
-    struct script *script = context;
+    const struct script *script = context;
     lua_State *L = task_state(task);
     int code = 0;
     if (outcome == TASK_FAILED)
         code = report(L);
     else if (nresults > 0 && lua_isnumber(L, -nresults))
         code = (int)lua_tonumber(L, -nresults); /* the command's exit code */
-    void (*ended)(int code, void *context) = script->ended;
-    void *ended_context = script->context;
-    free(script);
-    ended(code, ended_context);
+    script->ended(code, script->context);
 }
 
-void script_start(struct lua_vm *lua, const struct host_config *config,
-                  void (*ended)(int code, void *context), void *context)
+void script_start(struct script *script, struct lua_vm *lua, const struct host_config *config)
 {
     lua_State *L = lua_vm_state(lua);
     int base = lua_gettop(L);
     lua_pushcfunction(L, push_command);
     lua_pushlightuserdata(L, (void *)config);
-    struct script *script = malloc(sizeof(*script));
-    if (script == NULL || lua_pcall(L, 1, LUA_MULTRET, 0) != 0) {
-        free(script);
-        ended(report(L), context);
+    if (lua_pcall(L, 1, LUA_MULTRET, 0) != 0) {
+        script->ended(report(L), script->context);
         lua_settop(L, base);
         return;
     }
-    *script = (struct script){ended, context};
     int nargs = lua_gettop(L) - base - 1;
-    if (task_spawn(lua, L, nargs, NULL, main_done, script) == NULL) {
-        free(script);
-        ended(1, context);
-    }
+    if (task_spawn(lua, L, nargs, NULL, main_done, script) == NULL)
+        script->ended(1, script->context);
 }

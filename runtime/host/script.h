@@ -9,12 +9,17 @@
 struct host_config;
 struct lua_vm;
 
+/** The owner's: it lives until the main task has ended, or is dropped with the vm. */
+struct script {
+    void (*ended)(int code, void *context); /* called once, from the loop, with the exit code that
+                                               the task's end calls for; not where it is dropped */
+    void *context;
+};
+
 /**
  * Starts the main task: `main` of the module crown.command, with the process's arguments.
- * @param ended called once, from the loop, with the exit code that the task's end calls for.
  */
-void script_start(struct lua_vm *lua, const struct host_config *config,
-                  void (*ended)(int code, void *context), void *context);
+void script_start(struct script *script, struct lua_vm *lua, const struct host_config *config);
 
 /**
  * For crown.command: loads a script and pushes it as a function, `arg` set, its arguments behind it

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "lua/error_text.h"
 #include "lua/guard.h"
 #include "lua/vm_state.h"
 
@@ -147,7 +148,7 @@ static void task_end(struct task *task, enum task_outcome outcome, int nresults)
     if (task->done != NULL)
         task->done(task, outcome, nresults, task->context);
     else if (outcome == TASK_FAILED)
-        log_error("a task failed: %s", lua_tostring(task->thread, -1));
+        log_error("a task failed: %s", lua_error_text(task->thread));
     task_free(task);
 }
 

@@ -55,6 +55,30 @@ describe("a task", function()
     assert.equal(7, value)
   end)
 
+  it("is told of in words when it fails, whatever it raises", function()
+    local path = require "support.tempdir"() .. "/app.lua"
+    require "support.write_file"(path, [[
+local crown = require "crown"
+local function raises(value) crown.spawn(function() error(value) end) end
+raises { message = "of a table" }
+raises(setmetatable({}, { __tostring = function() return "of its own" end }))
+raises(setmetatable({}, { __tostring = function() error "worse" end }))
+raises(setmetatable({}, { __index = function() error "worse" end }))
+raises(nil)
+crown.spawn(function() crown.elect { name = 5 } end)
+crown.sleep(0.1)
+error(setmetatable({}, { __tostring = function() error "worse" end }))
+]])
+    local result = require "support.run" { path }
+    local said = {}
+    for words in result.stderr:gmatch "a task failed: ([^\n]*)" do said[#said + 1] = words end
+    assert.same({ "of a table", "of its own", "an error that is no text", "an error that is no text", "an error that is no text" },
+      { unpack(said, 1, 5) })
+    assert.matches("app.lua:8: .*name must be a string", said[6])
+    assert.matches("crown%-lua: an error that is no text\n", result.stderr)
+    assert.equal(2, result.code)
+  end)
+
   it("cannot take the hook away from the guard", function()
     assert.has_error(function() debug.sethook(print, "", 1) end)
   end)
