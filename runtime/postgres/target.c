@@ -120,16 +120,22 @@ static int split(const char *url, const PQconninfoOption *options, struct postgr
     return 0;
 }
 
-/* libpq opens it whatever it is: a pipe would stop us for ever. @return 0, or -1 with `err`. */
-static int check_service_file(struct crown_error *err)
+/* libpq opens them whatever they are: a pipe would stop us for ever. @return 0, or -1 with `err`. */
+static int check_service_files(struct crown_error *err)
 {
     char path[PATH_MAX];
-    const char *named = getenv("PGSERVICEFILE"), *home = getenv("HOME");
+    const char *named = getenv("PGSERVICEFILE"), *home = getenv("HOME"),
+               *system = getenv("PGSYSCONFDIR");
     if (named == NULL)
         (void)snprintf(path, sizeof(path), "%s/.pg_service.conf", home != NULL ? home : "");
     else
         (void)snprintf(path, sizeof(path), "%s", named);
-    return plain_file_check("postgres: the service file", path, err);
+    if (plain_file_check("postgres: the service file", path, err) < 0)
+        return -1;
+    if (system == NULL) /* libpq's own directory, which is root's */
+        return 0;
+    (void)snprintf(path, sizeof(path), "%s/pg_service.conf", system);
+    return plain_file_check("postgres: the system's service file", path, err);
 }
 
 int postgres_targets_read(const char *url, struct postgres_targets *targets,
@@ -138,7 +144,7 @@ int postgres_targets_read(const char *url, struct postgres_targets *targets,
     const char *const keywords[] = {"dbname", "sslmode", NULL};
     const char *const values[] = {url, PROBE, NULL};
     *targets = (struct postgres_targets){0};
-    if (libpq_load(err) < 0 || check_service_file(err) < 0)
+    if (libpq_load(err) < 0 || check_service_files(err) < 0)
         return -1;
     PGconn *conn = libpq.PQconnectStartParams(keywords, values, 1);
     if (conn == NULL)

@@ -284,14 +284,31 @@ describe("crown.postgres", function()
     assert.matches("on socket", problem)
   end)
 
-  it("does not wait for a service file that is a pipe", function()
-    local dir = require("support.tempdir")()
-    assert(crown.exec { "/usr/bin/mkfifo", dir .. "/service" })
-    local app = assert(io.open(dir .. "/app.lua", "w"))
-    app:write 'print(select(2, require("crown").postgres.connect "postgres://?service=mine"))'
-    app:close()
-    local result = require "support.run"({ dir .. "/app.lua" }, { env = { PGSERVICEFILE = dir .. "/service" }, timeout = 5 })
-    assert.matches("no plain file", result.stdout)
+  describe("does not wait for a file that is a pipe:", function()
+    local dir
+
+    -- Tries to connect, with a variable that names the pipe, or its directory.
+    local function said(url, pipe, variable, value)
+      dir = require("support.tempdir")()
+      assert.equal(0, crown.exec({ "/usr/bin/mkfifo", dir .. "/" .. pipe }).code)
+      local app = assert(io.open(dir .. "/app.lua", "w"))
+      app:write(('print(select(2, require("crown").postgres.connect %q))'):format(url))
+      app:close()
+      local result = require "support.run"({ dir .. "/app.lua" }, { env = { [variable] = dir .. value }, timeout = 5 })
+      return result.stdout .. result.stderr
+    end
+
+    it("the service file", function()
+      assert.matches("no plain file", said("postgres://?service=mine", "service", "PGSERVICEFILE", "/service"))
+    end)
+
+    it("the system's service file", function()
+      assert.matches("no plain file", said("postgres://?service=mine", "pg_service.conf", "PGSYSCONFDIR", ""))
+    end)
+
+    it("the file of passwords", function()
+      assert.matches("Connection refused", said("postgres://x@127.0.0.1:1/x", "pass", "PGPASSFILE", "/pass"))
+    end)
   end)
 
   describe("with an URL that does not work", function()
