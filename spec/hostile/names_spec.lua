@@ -4,7 +4,9 @@ local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
 local NameServer = require "support.own_name_server"
 local Network = require "support.network"
+local tempdir = require "support.tempdir"
 local Victim = require "support.victim"
+local write_file = require "support.write_file"
 
 if not Network.is_possible() then return end
 
@@ -60,6 +62,25 @@ describe("clients that find their servers by name", function()
     local one = start "half"
     are_found(one)
     finish(one)
+  end)
+
+  -- c-ares by itself tells of one family when it has given the other one up: after two tries of two seconds and more.
+  it("need not wait for the addresses of IPv6 that a name server is silent about", function()
+    local names = NameServer.start()
+    names:be "half"
+    local server = Hostile.start ""
+    local path = write_file(tempdir() .. "/app.lua", [[
+local tcp = require "crown.core.tcp"
+for _ = 1, 8 do -- a host that is busy may lose a try
+  if tcp.connect("store.test", tonumber(arg[1]), { timeout = 1.5 }) then return print "FOUND" end
+end
+]])
+    local words = names:words()
+    for _, word in ipairs { path, tostring(server.port) } do words[#words + 1] = word end
+    local result = assert(crown.exec(words, { timeout = 60 }))
+    assert.equal("FOUND\n", result.stdout, result.stderr)
+    names:destroy()
+    server:destroy()
   end)
 
   it("find them though they have addresses of IPv6 only", function()
