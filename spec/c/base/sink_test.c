@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -194,6 +195,35 @@ static void lines_that_were_lost_are_counted_by_the_next(void **state)
     assert_null(strstr(here, "log.dropped")); /* said once */
 }
 
+static void redirect_to_file(void)
+{
+    char path[] = "/tmp/crown-sink-XXXXXX";
+    ends[1] = mkstemp(path);
+    assert_true(ends[1] >= 0);
+    ends[0] = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(ends[0] >= 0);
+    assert_int_equal(unlink(path), 0);
+    redirect();
+}
+
+/* The supervisor has logged when it forks the runtime anew: a thread that writes is not forked. */
+static void a_fork_writes_to_a_file_by_a_thread_of_its_own(void **state)
+{
+    (void)state;
+    redirect_to_file();
+    assert_true(sink_write("before\n", 7));
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)alarm(PATIENCE_S);
+        _exit(sink_write("fork\n", 5) && sink_write("again\n", 6) ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(sink_write("after\n", 6));
+    assert_string_equal(read_all(), "before\nfork\nagain\nafter\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, save, restore)
 
 int main(void)
@@ -206,6 +236,7 @@ int main(void)
         TEST(another_file_is_noticed),
         TEST(another_user_s_full_pipe_holds_up_nobody),
         TEST(lines_that_were_lost_are_counted_by_the_next),
+        TEST(a_fork_writes_to_a_file_by_a_thread_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
