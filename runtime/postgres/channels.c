@@ -11,6 +11,8 @@
 struct channel {
     struct list_node link;
     struct postgres_request *request; /* LISTEN under way, or its outcome; replaced each time */
+    void (*listens)(void *context, const char *name);
+    void *context;
     char name[];
 };
 
@@ -59,9 +61,13 @@ int postgres_channels_add(struct postgres_channels *channels, const char *name,
     return 1;
 }
 
+/* From now on nothing is missed: whoever looks now what he has missed, looks late enough. What went
+ * wrong shows as no notification; a broken connection is told elsewhere. */
 static void said(struct op *op)
 {
-    (void)op; /* what went wrong shows as no notification; a broken connection is told elsewhere */
+    const struct channel *channel = op->waiter;
+    if (channel->request->error.code == ERROR_NONE)
+        channel->listens(channel->context, channel->name);
 }
 
 static void say(const struct postgres_channels *channels, struct channel *channel, const char *verb,
@@ -79,6 +85,7 @@ static void say(const struct postgres_channels *channels, struct channel *channe
     if (channel->request == NULL)
         return;
     channel->request->op.wake = said;
+    channel->request->op.waiter = channel;
     channel->request->timeout_ns = LISTEN_TIMEOUT_NS;
     postgres_session_send(session, channel->request);
 }
@@ -92,8 +99,9 @@ void postgres_channels_listen(struct postgres_channels *channels, const char *na
         struct channel *channel = (struct channel *)node;
         if (name != NULL && strcmp(name, channel->name) != 0)
             continue;
+        channel->listens = listens;
+        channel->context = context;
         say(channels, channel, "LISTEN", session);
-        listens(context, channel->name);
     }
 }
 

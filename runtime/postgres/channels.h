@@ -29,7 +29,7 @@ void postgres_channels_remove(struct postgres_channels *channels, const char *na
 /**
  * Says LISTEN for one of them, or for all.
  * @param name NULL: all
- * @param listens called for each: what was said before may have been missed
+ * @param listens called for each, once it is listened on: what was said before may have been missed
  */
 void postgres_channels_listen(struct postgres_channels *channels, const char *name,
                               struct postgres_session *session,

@@ -9,6 +9,7 @@
 #include "base/retry.h"
 #include "postgres/channels.h"
 #include "postgres/connect.h"
+#include "postgres/ping.h"
 #include "postgres/session.h"
 #include "postgres/target.h"
 #include "postgres/waiting.h"
@@ -27,6 +28,7 @@ struct postgres_client {
     bool told_connected, told_broken;
     struct postgres_waiting waiting;
     struct postgres_channels channels;
+    struct postgres_ping ping;
     struct retry backoff;
     struct loop_deadline retry;
     struct loop_deadline settled; /* armed while the connection is young */
@@ -61,6 +63,7 @@ static void drop_session(struct postgres_client *client)
         client->reconnects++;
         mark(client);
     }
+    postgres_ping_stop(&client->ping);
     postgres_session_free(client->session);
     client->session = NULL;
     client->generation = 0;
@@ -153,6 +156,8 @@ static void admit(struct postgres_client *client)
     loop_at(client->loop, &client->settled, clock_add_ns(loop_now(client->loop), RETRY_SETTLED_NS));
     if (!client->died_young)
         tell_good(client);
+    if (!client->keep) /* of one that is kept nothing is known by a statement without an answer */
+        postgres_ping_start(&client->ping, client->session);
     postgres_channels_listen(&client->channels, NULL, client->session, listens, client);
     send_waiting(client);
 }
@@ -306,6 +311,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->settled.fire = settled;
     postgres_waiting_init(&client->waiting, loop, &client->last_error);
     postgres_channels_init(&client->channels, loop);
+    postgres_ping_init(&client->ping, loop, &client->channels, client->connect_timeout_ns);
     return client;
 }
 
@@ -314,6 +320,7 @@ void postgres_client_free(struct postgres_client *client)
     if (client == NULL)
         return;
     postgres_connect_cancel(client->connect);
+    postgres_ping_stop(&client->ping);
     postgres_session_free(client->session);
     postgres_waiting_end(&client->waiting);
     postgres_channels_free(&client->channels);

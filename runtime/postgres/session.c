@@ -386,6 +386,11 @@ int64_t postgres_session_heard_ns(const struct postgres_session *session)
     return session->heard_ns;
 }
 
+bool postgres_session_idle(const struct postgres_session *session)
+{
+    return list_empty(&session->slots);
+}
+
 PGconn *postgres_session_conn(const struct postgres_session *session)
 {
     return session->conn;

@@ -43,6 +43,8 @@ void postgres_slot_abandon(struct postgres_slot *slot);
 
 /** @return when something came last; when the connection was taken over, if nothing has. */
 int64_t postgres_session_heard_ns(const struct postgres_session *session);
+/** Whether no answer is waited for. */
+bool postgres_session_idle(const struct postgres_session *session);
 PGconn *postgres_session_conn(const struct postgres_session *session);
 /** Whether the server is in the middle of a transaction of the user's. */
 bool postgres_session_in_transaction(const struct postgres_session *session);

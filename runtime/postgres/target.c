@@ -120,7 +120,8 @@ static int split(const char *url, const PQconninfoOption *options, struct postgr
     return 0;
 }
 
-/* libpq opens them whatever they are: a pipe would stop us for ever. @return 0, or -1 with `err`. */
+/* libpq opens them whatever they are: a pipe would stop us for ever. @return 0, or -1 with `err`.
+ */
 static int check_service_files(struct crown_error *err)
 {
     char path[PATH_MAX];

@@ -153,6 +153,72 @@ describe("a server that is there, and says nothing any more", function()
     end)
   end
 
+  it("is left by a watch on etcd, which is opened anew while it is quiet", function()
+    local created = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
+    local well = ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
+      :format(#created + 1, created)
+    local one, other = Hostile.start(well, well, ""), Hostile.start(well)
+    local places = { "http://127.0.0.1:" .. one.port, "http://127.0.0.1:" .. other.port }
+    local missed = 0
+    local watch = EtcdWatch.new { client = EtcdClient.new({ endpoints = places }, 1), timeout = 0.5, on_event = function() end,
+      on_missed = function() missed = missed + 1 end }
+    assert(watch:over { key = "a2V5" })
+    eventually(function() return one.count == 2 end, 20)
+    assert.same({ 0, nil }, { shown("etcd watch").reconnects, shown("etcd watch").error }) -- it was well, and is not told as lost
+    eventually(function() return other.count > 0 end, 20)
+    assert.same({ 1, 0 }, { shown("etcd watch").reconnects, missed })
+    assert.equal("no answer to a new watch", watch.problem)
+    watch:close()
+    one:destroy()
+    other:destroy()
+  end)
+
+  it("has not said yet what happened meanwhile when it says that a watch is created", function()
+    local function says(revision)
+      local line = ([[{"result":{"header":{"revision":"%d"},"created":true,"watch_id":"1"}}]]):format(revision)
+      return ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
+        :format(#line + 1, line)
+    end
+    local server = Hostile.start(says(7), says(9))
+    local watch = EtcdWatch.new { client = EtcdClient.new({ endpoints = { "http://127.0.0.1:" .. server.port } }, 1), timeout = 0.5,
+      on_event = function() end, on_missed = function() end }
+    assert(watch:over { key = "a2V5" })
+    eventually(function() return server.count == 3 end, 20)
+    assert.equal(7, watch:heard { key = "a2V5" })
+    watch:close()
+    server:destroy()
+  end)
+
+  it("is said to have been missed only when the next one listens", function()
+    local opens = "wait 0.1\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\n"
+    local listens = "say 1\\0\\0\\0\0042\\0\\0\\0\4n\\0\\0\\0\4C\\0\\0\\0\11LISTEN\\0Z\\0\\0\\0\5I"
+    local server = Hostile.start(opens .. "wait 0.5\n" .. listens .. "\nwait 0.5\nclose", opens, opens .. "wait 0.5\n" .. listens)
+    local client = assert(crown.postgres.connect(
+      ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(server.port), { timeout = 20 }))
+    local missed = 0
+    assert(client:listen("news", function() end, function() missed = missed + 1 end))
+    eventually(function() return server.count == 2 end, 20)
+    crown.sleep(1)
+    assert.equal(0, missed) -- that one does not answer
+    for connection in pairs(server.open) do connection:close() end
+    eventually(function() return missed == 1 end, 20)
+    assert.equal(3, server.count)
+    client:close()
+    server:destroy()
+  end)
+
+  it("is left by a listener of Postgres", function()
+    local server = Hostile.start("wait 0.1\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nwait 0.5\n"
+      .. "say 1\\0\\0\\0\0042\\0\\0\\0\4n\\0\\0\\0\4C\\0\\0\\0\11LISTEN\\0Z\\0\\0\\0\5I")
+    local client = assert(crown.postgres.connect(
+      ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(server.port), { timeout = 1 }))
+    assert(client:listen("news", function() end))
+    eventually(function() return server.count > 1 end, 20)
+    assert.matches("no answer within 1 s", shown("postgres").error)
+    client:close()
+    server:destroy()
+  end)
+
   it("is left by a member of a registry", function()
     local server = Hostile.start "member"
     local function yes() return true end

@@ -137,6 +137,12 @@ function Client:place()
   return place_of(self.parsed.endpoints[self.at])
 end
 
+--- Takes note that a watch is not answered: the next endpoint is asked from now on.
+-- @param stream as open_watch gave it
+function Client:silent(stream)
+  if self.watched and self.watched.stream == stream then leave(self, self.watched.endpoint) end
+end
+
 --- Opens a watch over several ranges, on one connection. It ends with the endpoint, and when another one is opened.
 -- @tparam table creates what etcd calls create requests
 -- @treturn stream of crown.http, a line of JSON each; or nil and a message

@@ -13,7 +13,8 @@ local Watch = {}
 Watch.__index = Watch
 
 local WINDOW = 0.01 -- seconds in which ranges gather that are watched from then on
-local FOREVER = 1e9
+local QUIET_LEAST, QUIET_MOST = 1, 10 -- seconds without a word after which the stream is opened anew
+local RANGES_AT_ONCE = 100 -- so many more of them, so many times as long
 
 -- One answer: that a range is watched, that it is not any more, or what happened to keys. @return whether to read on; why not
 local function hear(self, result)
@@ -25,11 +26,13 @@ local function hear(self, result)
   end
   if not range then return true end
   if result.canceled then
+    self.again = range.from ~= nil -- at once, but not over and over
     range.from = nil -- what is between is lost: compacted
     self.on_missed()
     return false
   end
-  range.from = tonumber(result.header.revision) + 1
+  -- Where a watch goes on, what happened meanwhile comes after the word that it is created, and might not come.
+  if not (result.created and range.from) then range.from = tonumber(result.header.revision) + 1 end
   range.created = range.created or result.created
   for _, event in ipairs(result.events or {}) do self.on_event(event.type or "PUT", event.kv.key, event.kv.value) end
   return true
@@ -64,10 +67,30 @@ local function result_of(line)
   return result
 end
 
--- @return nil and a message where the stream says what etcd does not
+local function quiet_most(self)
+  return math.max(QUIET_LEAST, math.min(QUIET_MOST, 2 * self.timeout)) * math.max(1, #self.ranges / RANGES_AT_ONCE)
+end
+
+-- Where nothing happens etcd says nothing, and a load balancer that hangs goes on acknowledging. Nothing can be asked on a
+-- stream over HTTP/1.1, so a new one, which goes on where this one is, has to be answered. @return whether it is well so far
+local function renew(self, stream)
+  if not self.whole then
+    self.client:silent(stream)
+    return nil, "no answer to a new watch"
+  end
+  if self:settled() then
+    self.backoff:reset()
+    self.problem = nil
+  end
+  self.again, self.renewed = true, true
+  return true
+end
+
+-- @return nil and a message where the stream says what etcd does not, or nothing where it should
 local function read(self, stream)
   while self.stream == stream do
-    local line = stream:line(FOREVER)
+    local line, _, code = stream:line(self.whole and quiet_most(self) or self.timeout)
+    if code == "timeout" and self.stream == stream then return renew(self, stream) end
     if not line then return true end
     self.heard_at = core.now()
     local result = result_of(line)
@@ -76,7 +99,7 @@ local function read(self, stream)
     if not on then return not problem or nil, problem end
     if not self.whole and is_created(self) then
       self.whole = true
-      enter(self, "open")
+      if not self.renewed then enter(self, "open") end
       for _, waiting in ipairs(self.waiting) do waiting:resolve(true) end
       self.waiting = {}
     end
@@ -94,14 +117,15 @@ local function creates(self)
   return list
 end
 
-local function settled(self)
-  return self.whole and core.now() - self.since >= retry.SETTLED
+-- While it is opened anew it is as before.
+function Watch:settled()
+  return (self.whole or self.renewed) and self.state == "open" and core.now() - self.since >= retry.SETTLED
 end
 
 local function run(self)
   while self.running do
     self.whole = false
-    enter(self, "connecting")
+    if not self.renewed then enter(self, "connecting") end
     local stream, problem = self.client:open_watch(creates(self))
     self.stream = stream
     if stream then
@@ -111,8 +135,9 @@ local function run(self)
     if self.again then
       self.again = false
     elseif self.running then
-      if settled(self) then self.backoff:reset() end
-      self.problem, self.reconnects = problem, self.reconnects + (self.whole and 1 or 0)
+      if self:settled() then self.backoff:reset() end
+      self.problem, self.reconnects = problem, self.reconnects + ((self.whole or self.renewed) and 1 or 0)
+      self.renewed = false
       enter(self, "broken")
       core.sleep(self.backoff:next())
     end
@@ -173,7 +198,7 @@ end
 
 --- How it is: "connecting", "open", "proven" or "broken". See crown.link.conditions.
 function Watch:condition()
-  local proven = settled(self)
+  local proven = self:settled()
   return { store = "etcd watch", server = self.client:place(), state = proven and "proven" or self.state, since = self.since,
     heard = self.heard_at, reconnects = self.reconnects, problem = not proven and self.problem or nil }
 end

@@ -60,7 +60,7 @@ function Client:listen(channel, fn, missed)
       self.bare:release()
     end
     if next(known) == nil then
-      self.channels[channel] = nil
+      self.channels[channel], self.listened[channel] = nil, nil
       self.bare:unlisten(channel)
     end
   end
@@ -93,15 +93,16 @@ function Client:close()
   self.bare:close()
 end
 
-local function deliver(channels, channel, payload)
+-- Without a payload: it is listened on, on a connection that may be another one than before.
+local function deliver(channels, listened, channel, payload)
   for subscription in pairs(channels[channel] or {}) do
     if payload then
       subscription.fn(payload)
-    elseif subscription.heard and subscription.missed then
+    elseif listened[channel] and subscription.missed then
       subscription.missed()
     end
-    subscription.heard = true -- from the first connection on
   end
+  listened[channel] = listened[channel] or (channels[channel] and not payload)
 end
 
 local function set_up(client, generation, setup)
@@ -118,13 +119,13 @@ end
 -- @treturn Client or nil, message, code
 function postgres.new(url, options)
   options = options or {}
-  local channels = {}
+  local channels, listened = {}, {}
   local timeout = options.timeout or DEFAULT_TIMEOUT
   local plain, problem = postgres_url.check(url)
   if not plain then return nil, problem, "usage" end
   local client, message, code
   local function on_event(kind, first, second)
-    if kind == "notified" then return deliver(channels, first, second) end
+    if kind == "notified" then return deliver(channels, listened, first, second) end
     local generation = tonumber(first)
     if kind == "connected" then return set_up(client, generation, options.setup) end
     if options.on_closed then options.on_closed(generation, second) end
@@ -132,8 +133,8 @@ function postgres.new(url, options)
   client, message, code = bare.open(plain, { connect_timeout = timeout, keep = options.keep, label = options.label,
     silence = options.silence, setup = options.setup ~= nil, on_event = on_event })
   if not client then return nil, message, code end
-  local self = setmetatable({ bare = client, channels = channels, timeout = timeout, background = options.background,
-    store = options.label or "postgres", named = postgres_url.label(url) }, Client)
+  local self = setmetatable({ bare = client, channels = channels, listened = listened, timeout = timeout,
+    background = options.background, store = options.label or "postgres", named = postgres_url.label(url) }, Client)
   conditions.add(self)
   return self
 end
