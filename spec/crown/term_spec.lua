@@ -90,6 +90,24 @@ describe("a term", function()
     assert.equal(1, told)
   end)
 
+  it("ends what its callbacks are doing, too", function()
+    local path, over, called, went_on = tempdir() .. "/file", false, false, false
+    local election = lead(1, function()
+      assert(crown.watch_file(path, function()
+        called = true
+        while not over do crown.sleep(0.005) end
+        went_on = true
+      end))
+    end)
+    assert(io.open(path, "w")):close()
+    eventually(function() return called end)
+    election:abdicate()
+    eventually(function() return not election:is_leader() end)
+    over = true
+    crown.sleep(0.05) -- it would go on ten times in that
+    assert.is_false(went_on)
+  end)
+
   it("takes its listeners along, so that the next one can listen there", function()
     local path, problems = tempdir() .. "/socket", {}
     local port = assert(crown.tcp.listen("127.0.0.1", 0, print))
