@@ -10,6 +10,12 @@
 #define FEW 8     /* the part of them that is left when most have gone */
 #define SLICE_NS (2 * NS_PER_MS)
 #define CYCLES 2 /* of the collector: the first may have passed by what it would find now */
+#define GROWN 5  /* the heap has grown by this part since the last time: else it is let be */
+
+static int heap_kb(const struct lua_vm *vm)
+{
+    return lua_gc(vm->L, LUA_GCCOUNT, 0);
+}
 
 static void collect(struct loop_job *job)
 {
@@ -20,10 +26,22 @@ static void collect(struct loop_job *job)
         tidy->cycles = 0; /* the user has stopped it */
     while (tidy->cycles > 0 && clock_boottime_ns() < until_ns)
         tidy->cycles -= lua_gc(vm->L, LUA_GCSTEP, 0) != 0;
-    if (tidy->cycles > 0)
+    if (tidy->cycles > 0) {
         loop_defer(vm->loop, job);
-    else
-        (void)malloc_trim(0); /* whether there was anything to give back does not matter */
+        return;
+    }
+    tidy->left_kb = heap_kb(vm);
+    (void)malloc_trim(0); /* whether there was anything to give back does not matter */
+}
+
+/* A walk through the whole heap has to be worth while. */
+static bool has_grown(struct lua_vm *vm)
+{
+    struct tidy *tidy = &vm->tidy;
+    int now_kb = heap_kb(vm);
+    if (now_kb < tidy->left_kb)
+        tidy->left_kb = now_kb;
+    return now_kb > tidy->left_kb + tidy->left_kb / GROWN;
 }
 
 void tidy_task_began(struct lua_vm *vm)
@@ -39,6 +57,8 @@ void tidy_task_ended(struct lua_vm *vm)
     if (--tidy->tasks > tidy->most / FEW || tidy->most < MANY)
         return;
     tidy->most = tidy->tasks;
+    if (tidy->cycles == 0 && !has_grown(vm))
+        return;
     tidy->cycles = CYCLES;
     tidy->job.run = collect;
     loop_defer(vm->loop, &tidy->job);

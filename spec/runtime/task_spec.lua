@@ -162,6 +162,38 @@ describe("a task that never waits", function()
     collectgarbage()
   end)
 
+  it("does not have the whole heap walked through each time, where thousands often run together", function()
+    local BURSTS, TURNS, heap, walks = 10, 100, {}, 0
+    for i = 1, 300000 do heap[i] = { i } end
+    local function count() -- the collector takes it once in a walk
+      getmetatable(newproxy(true)).__gc = function()
+        walks = walks + 1
+        count()
+      end
+    end
+    local function burst()
+      local running = 1100
+      for _ = 1, running do
+        crown.spawn(function()
+          crown.sleep(0.01)
+          running = running - 1
+        end)
+      end
+      eventually(function() return running == 0 end)
+      for _ = 1, TURNS do crown.sleep(0) end -- of the loop, which has a part of a walk made in each
+    end
+    local pause = collectgarbage("setpause", 100000)
+    collectgarbage()
+    count()
+    burst()
+    walks = 0
+    for _ = 1, BURSTS do burst() end
+    local found = walks
+    count = function() end
+    collectgarbage("setpause", pause)
+    assert.is_true(found < BURSTS, found .. " walks through " .. #heap)
+  end)
+
   it("gets what an atomic function returns, and its errors", function()
     assert.same({ 3, 4 }, { core.atomic(function(a, b) return a + 1, b + 1 end, 2, 3) })
     assert.has_error(function() core.atomic(error, "no") end, "no")
