@@ -304,6 +304,7 @@ static const luaL_Reg functions[] = {
     {"events", election_events},
     {"all", status_all},
     {"find", status_find},
+    {"glance", status_glance},
     {"count", status_count},
     {"abdicate", election_abdicate_by_name},
     {"counts", election_counts},

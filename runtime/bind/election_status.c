@@ -8,12 +8,18 @@
 #include "bind/bind.h"
 #include "host/host.h"
 
+/* To the millisecond: more digits only make what is told of thousands longer. */
+static void push_seconds(lua_State *L, int64_t ns)
+{
+    lua_pushnumber(L, (lua_Number)((ns + NS_PER_MS / 2) / NS_PER_MS) / 1000);
+}
+
 static void set_seconds(lua_State *L, const char *key, int64_t at_ns)
 {
     if (at_ns == TIME_NEVER)
         return;
     int64_t left_ns = at_ns - loop_now(lua_vm_loop(lua_vm_of(L)));
-    lua_pushnumber(L, left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0);
+    push_seconds(L, left_ns > 0 ? left_ns : 0);
     lua_setfield(L, -2, key);
 }
 
@@ -22,7 +28,7 @@ static void set_age(lua_State *L, const char *key, int64_t since_ns)
     if (since_ns == TIME_NEVER)
         return;
     int64_t age_ns = loop_now(lua_vm_loop(lua_vm_of(L))) - since_ns;
-    lua_pushnumber(L, clock_seconds_from_ns(age_ns));
+    push_seconds(L, age_ns);
     lua_setfield(L, -2, key);
 }
 
@@ -86,16 +92,22 @@ void status_push(lua_State *L, const struct candidate *candidate)
 struct page {
     lua_State *L;
     int skip, left, count;
+    int seen, led; /* at a glance */
 };
+
+static bool is_on(struct page *page)
+{
+    if (page->skip > 0) {
+        page->skip--;
+        return false;
+    }
+    return page->left-- > 0;
+}
 
 static void add_status(struct candidate *candidate, void *context)
 {
     struct page *page = context;
-    if (page->skip > 0) {
-        page->skip--;
-        return;
-    }
-    if (page->left-- <= 0)
+    if (!is_on(page))
         return;
     status_push(page->L, candidate);
     lua_rawseti(page->L, -2, ++page->count);
@@ -107,6 +119,33 @@ int status_all(lua_State *L)
     lua_newtable(L);
     candidates_each(check_host(L)->env.candidates, add_status, &page);
     return 1;
+}
+
+static void glance_at(struct candidate *candidate, void *context)
+{
+    struct page *page = context;
+    struct candidate_status status;
+    if (!is_on(page))
+        return;
+    page->seen++;
+    candidate_status(candidate, &status);
+    if (status.view.phase == ELECTION_LEADING && status.view.acting)
+        page->led++;
+    if (status.failing_since_ns == TIME_NEVER && (status.child_pid == 0 || !status.child_unfenced))
+        return;
+    status_push(page->L, candidate);
+    lua_rawseti(page->L, -2, ++page->count);
+}
+
+int status_glance(lua_State *L)
+{
+    struct page page = {.L = L, .skip = luaL_checkint(L, 1), .left = luaL_checkint(L, 2)};
+    lua_newtable(L);
+    candidates_each(check_host(L)->env.candidates, glance_at, &page);
+    lua_pushinteger(L, page.seen);
+    lua_pushinteger(L, page.led);
+    lua_pushvalue(L, -3);
+    return 3;
 }
 
 int status_changed(lua_State *L)

@@ -15,6 +15,9 @@ void status_push(lua_State *L, const struct candidate *candidate);
 
 /** election.all([skip [, most]]) -> the status of each, in the order of their making. */
 int status_all(lua_State *L);
+/** election.glance(skip, most) -> how many were looked at, how many of them lead and may act, and
+ * the status of each whose store is away or whose command works on without leading. */
+int status_glance(lua_State *L);
 /** election.changed(stamp, most) -> the status of each that has changed since, or nil where that
  * cannot be told: one has ended since, or there are more than `most`. */
 int status_changed(lua_State *L);

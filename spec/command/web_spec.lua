@@ -5,6 +5,7 @@ local elections = require "crown.core.election"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
 local kept = require "crown.web.kept"
+local metrics = require "crown.web.metrics"
 local server = require "crown.core.http"
 local web = require "crown.web"
 
@@ -51,6 +52,17 @@ describe("an answer that is kept", function()
   end)
 end)
 
+describe("metrics", function()
+  it("keep every digit of an epoch, and escape what would end a label", function()
+    local one = { name = 'a"b', oracle = "memory", node = core.node(), phase = "following", epoch = 2 ^ 53 - 1, since = 1.25,
+      terms = 0 }
+    local text = metrics.render { elections = { one }, connections = {}, bounds = {}, latency = {}, counts = {}, by_election = {},
+      restarts = 0 }
+    assert.matches('\ncrown_epoch{election="a\\"b",oracle="memory"} 9007199254740991\n', text, 1, true)
+    assert.matches('\ncrown_phase_seconds{election="a\\"b",oracle="memory"} 1.25\n', text, 1, true)
+  end)
+end)
+
 describe("the elections that have changed since a stamp", function()
   local function names(list)
     local found = {}
@@ -91,7 +103,7 @@ end)
 
 describe("an answer about many elections", function()
   local MANY, MOST = 1100, 500
-  local all, declared, port = elections.all, {}, nil
+  local all, at_a_glance, declared, port = elections.all, elections.glance, {}, nil
 
   setup(function()
     for i = 1, MANY do
@@ -100,7 +112,7 @@ describe("an answer about many elections", function()
     port = assert(server.serve("127.0.0.1", 0, web.answer))
   end)
   teardown(function()
-    elections.all = all
+    elections.all, elections.glance = all, at_a_glance
     for _, one in ipairs(declared) do one:stop() end
     eventually(function() return declared[MANY].handle:finished() end)
   end)
@@ -115,6 +127,13 @@ describe("an answer about many elections", function()
         core.sleep(0) -- raises where no task may wait
         told, pages = told + #some, pages + 1
         return some
+      end
+      function elections.glance(from, most)
+        local seen, led, troubled = at_a_glance(from, most)
+        assert(seen <= MOST, "a page of " .. seen)
+        core.sleep(0)
+        told, pages = told + seen, pages + 1
+        return seen, led, troubled
       end
       assert.equal(200, http.ask(port, "GET " .. path).status)
       assert.is_true(told >= MANY and pages > MANY / MOST, ("%d in %d pages"):format(told, pages))

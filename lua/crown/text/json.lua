@@ -32,7 +32,7 @@ end
 -- @raise when the value holds what JSON cannot
 function json.encode(value, ...)
   local text = core.json.encode(value)
-  if text:find "%de%+1[45]" then
+  if text:find("e+1", 1, true) and text:find "%de%+1[45]" then -- the first is quick, and seldom there
     text = core.json.encode(with_marks(value, {})):gsub('"' .. MARK:gsub("%p", "%%%0") .. '(%-?%d+)"', "%1")
   end
   for _, key in ipairs { ... } do

@@ -10,7 +10,6 @@ local function new()
 end
 
 local function look(found, one)
-  if one.phase == "leading" and one.acting then found.led = found.led + 1 end
   if one.away then table.insert(found.away, one.name) end
   if one.child_unfenced then table.insert(found.unfenced, one.name) end
 end
@@ -48,13 +47,15 @@ local SAID = {
 }
 
 --- Looks at all elections.
--- @tparam function each_page calls a function with pages of statuses, as crown.core.election.all() gives them
+-- @tparam function each_page calls a function with what crown.core.election.glance() gives of a page: how many lead, and the
+-- statuses of those that something may be wrong with
 -- @tparam table changes of crown.web.history.list
 -- @number now the wall clock
 -- @treturn table `{ led =, alarms = { { level = "bad" or "warn", text = } … } }`
 function glance.look(each_page, changes, now)
   local found, alarms = new(), {}
-  each_page(function(some)
+  each_page(function(led, some)
+    found.led = found.led + led
     for _, one in ipairs(some) do look(found, one) end
   end)
   look_at_changes(found, changes, now)

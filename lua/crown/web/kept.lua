@@ -7,7 +7,7 @@ local Shared = require "crown.link.shared"
 
 local kept = {}
 
-local TIMES, MOST = 20, 5 -- an answer lasts for so many times what it took, and for so many seconds at most
+local TIMES, MOST = 50, 5 -- an answer lasts for so many times what it took, and for so many seconds at most
 
 local entries = {}
 

@@ -8,7 +8,8 @@ local metrics = {}
 metrics.TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 local function label(text)
-  return (tostring(text):gsub('[\\"\n]', { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }))
+  if not text:find '[\\"\n]' then return text end
+  return (text:gsub('[\\"\n]', { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }))
 end
 
 local FAMILIES = {
@@ -58,16 +59,29 @@ local function header(lines, name, kind, help)
   lines[#lines + 1] = ("# TYPE %s %s"):format(name, kind)
 end
 
+local CUT = 1e14 -- from here on Lua itself writes a number with fewer digits than it has
+
+-- The lines of one family. Of thousands of lines none is made a string of its own, which would cost more than the rest.
+local function values(name, value_of, list, labels)
+  local parts, n = {}, 0
+  for i, one in ipairs(list) do
+    local value = value_of(one)
+    if value then
+      if value >= CUT then value = ("%.17g"):format(value) end
+      parts[n + 1], parts[n + 2], parts[n + 3], parts[n + 4] = n > 0 and "\n" or "", name, labels[i], value
+      n = n + 4
+    end
+  end
+  return n > 0 and table.concat(parts) or nil
+end
+
 local function render(lines, families, list, labels_of)
   local labels = {}
   for i, one in ipairs(list) do labels[i] = "{" .. labels_of(one) .. "} " end
   for _, family in ipairs(families) do
     local name, kind, help, value_of = unpack(family)
     header(lines, name, kind, help)
-    for i, one in ipairs(list) do
-      local value = value_of(one)
-      if value then lines[#lines + 1] = ("%s%s%.17g"):format(name, labels[i], value) end
-    end
+    lines[#lines + 1] = values(name, value_of, list, labels)
   end
 end
 
