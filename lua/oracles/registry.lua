@@ -87,8 +87,9 @@ function Registry:warnings()
   return secrets.is_weak(self.node.options.secret) and { WEAK } or {}
 end
 
+-- Who is evicted leads until he has let go: see abdicate.
 local function verdict(self, fine, detail)
-  self.leading = fine == true
+  self.leading = fine == true or self.leading and fine == false and detail ~= nil and detail.evicted == true
   if not fine then return fine, detail end
   if not self.grant or self.grant.epoch ~= detail then self.grant = { ttl = self.ttl, epoch = detail } end
   return true, self.delay, self.grant

@@ -192,6 +192,9 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     local next_leader, next_epoch = cluster:await { a, b }
     assert.not_equal(leader, next_leader)
     assert.is_true(next_epoch > epoch)
+    for _, member in ipairs { a, b } do -- nothing was forgotten: who is evicted lets go at once
+      assert.is_nil(member.candidate:output():find("oracle.amnesia", 1, true))
+    end
   end)
 
   it("do without notifications behind a connection pooler, and say so", function()
