@@ -57,6 +57,19 @@ describe("crown-lua run in signal mode", function()
     assert.are_not.equal(first, one:pids("child")[1])
   end)
 
+  it("ends the command on SIGTERM before another one is told that it has won", function()
+    local place = tempdir()
+    local one = start("one", "--signal", "x", "bash", "-c", ([[
+      trap 'echo won' USR1; trap 'sleep 0.5; touch %s/gone; exit' TERM; while true; do sleep 0.05; done]]):format(place))
+    says(one, "won")
+    local two = start("two", "--signal", "x", "bash", "-c", ([[
+      trap 'test -e %s/gone && echo in order || echo too early' USR1; while true; do sleep 0.05; done]]):format(place))
+    two:follows()
+    one:signal "TERM"
+    eventually(function() return count(two, "in order") + count(two, "too early") == 1 end, 20)
+    assert.equal(1, count(two, "in order"))
+  end)
+
   it("with --fence, kills a command that does not go", function()
     local one = start("one", "--signal", "--fence", "x", Runs.script(Runs.TRAPS))
     says(one, "Doing work")
