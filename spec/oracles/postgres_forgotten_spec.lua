@@ -280,6 +280,37 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
     assert.is_true(waited >= 1.9)
   end)
 
+  it("sits it out when the database was put back by a copy of it, also as one sees who was never there (R12)", function()
+    local one = prepare(4)
+    local admin = server:admin "postgres"
+    local function shut() -- a database is copied or renamed when nobody is connected to it
+      if server.client then server.client:close() end
+      server.client = nil
+      assert(admin:query "ALTER DATABASE crown ALLOW_CONNECTIONS false")
+      assert(admin:query "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'crown'")
+    end
+    one:abdicate()
+    shut()
+    assert(admin:query "CREATE DATABASE copy TEMPLATE crown OWNER crown")
+    assert(admin:query "ALTER DATABASE crown ALLOW_CONNECTIONS true")
+    eventually(function() return one:claim()[1] == "granted" end, 30)
+    shut()
+    assert(admin:query "DROP DATABASE crown")
+    assert(admin:query "ALTER DATABASE copy RENAME TO crown")
+    admin:close()
+    local amnesia, waited = newcomer(server.url)
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 1.9)
+  end)
+
+  it("is believed by a name of it without its database, as other versions write it", function()
+    prepare():abdicate()
+    server:sql "UPDATE crown_store_v1 SET identity = split_part(identity, '@', 1) WHERE part = 'lease'"
+    assert.equal("granted", candidate("two"):claim()[1])
+    server:sql "UPDATE crown_store_v1 SET identity = left(identity, -1) WHERE part = 'lease'"
+    assert.is_true((newcomer()))
+  end)
+
   it("is led on through a restart, which only who claims sits out, once for all of them", function()
     local one = prepare(4)
     local two = Player.new(lease, { name = name, node = "two", url = server.url .. "?application_name=two", ttl = 4 })

@@ -42,7 +42,7 @@ mine AS MATERIALIZED (
 -- could take the place of this one, behind a pooler. Nor by one whose epochs were higher before: an older state that was put
 -- back may have written more since than it had lost.
 local CLAIM = CLAIM_INPUT .. ([[
-store AS MATERIALIZED (SELECT trusted_at, epoch_floor, WRITTEN AS written, coalesce(identity = IDENTITY, FALSE) AS same
+store AS MATERIALIZED (SELECT trusted_at, epoch_floor, WRITTEN AS written, SAME AS same
   FROM crown_store_v1 WHERE part = 'lease'),
 asked AS MATERIALIZED (
   SELECT i.*, store.*, same AND i.known <= written
@@ -63,7 +63,8 @@ SELECT i.n, i.believed, i.written, won.epoch, l.holder, l.epoch AS held,
   extract(epoch FROM l.expires_at - clock_timestamp())::float8,
   extract(epoch FROM i.trusted_at - clock_timestamp())::float8, extract(epoch FROM clock_timestamp())::float8
 FROM asked i LEFT JOIN won ON won.lock_name = i.name
-  LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]]):gsub("IDENTITY", (tables.identity(tables.parts.lease)))
+  LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]])
+  :gsub("SAME", (tables.is_same("identity", tables.identity(tables.parts.lease))))
   :gsub("WRITTEN", tables.WRITTEN):gsub("MOST", ("%.0f"):format(epochs.MOST))
 
 local REFRESH = INPUT .. MINE:format "l.claim = i.claim" .. [[

@@ -2,7 +2,8 @@
 --
 -- `crown_store_v1` has a row for each kind of table ("lease", "advisory", "registry"). It names the place where the promises
 -- were written: the cluster's system identifier, its timeline, the table, and the file that the table is in; for leases
--- also when the server was started. A promoted replica, a restored backup, a table made anew or emptied, and older
+-- also when the server was started; and the database, for one that was made of another as its template has the same tables
+-- in files of the same names. A promoted replica, a restored backup, a table made anew or emptied, and older
 -- files that a server was started with, are another place. Promises may be missing there, so nobody is
 -- believed to be free until the longest TTL in use has passed since it was first seen, and epochs go on well above all that
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
@@ -34,6 +35,8 @@ tables.parts = parts
 --- How far the server's log had come: a server that is found with less later on was put back to an older state.
 tables.WRITTEN = "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8"
 
+local DATABASE = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+
 -- The SQL expression for the place where the promises of a table are written, as it is now.
 local function place(part)
   return ([[((SELECT system_identifier::text FROM pg_control_system()) || ':' ||
@@ -46,7 +49,17 @@ end
 -- @tparam table part of crown.postgres.parts
 -- @treturn string
 function tables.identity(part)
-  return place(part) .. (part.by_start and " || ':' || extract(epoch FROM pg_postmaster_start_time())::text" or "")
+  return ("%s%s || '@' || %s"):format(place(part),
+    part.by_start and " || ':' || extract(epoch FROM pg_postmaster_start_time())::text" or "", DATABASE)
+end
+
+--- The SQL expression for whether what crown_store_v1 names is the place as it is now. Versions that name no database write
+-- there too, and theirs has to do: doubts without end would follow from two that take turns.
+-- @string stored the expression for what it names
+-- @string now the one of tables.identity
+-- @treturn string
+function tables.is_same(stored, now)
+  return ("coalesce(starts_with(%s || '@', %s || '@'), FALSE)"):format(now, stored)
 end
 
 -- Read only, and of the catalogs only: everybody may, and it locks nothing. $1 table, $2 triggers, $3 columns.
@@ -80,9 +93,9 @@ END $make$]]
 -- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
 -- epoch that it knows to have been given, $6 seconds to wait at least where nobody knows how long leases were. In one
 -- statement, so that a pooler cannot put another server between the look and what is written.
-local LOST = "(identity IS DISTINCT FROM here.named OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
+local LOST = "(NOT " .. tables.is_same("identity", "here.named") .. " OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
 local TRUST = ([[
-WITH here AS MATERIALIZED (SELECT %s AS place, %s AS named, WRITTEN AS written),
+WITH here AS MATERIALIZED (SELECT %s || '@' || DATABASE AS place, %s AS named, WRITTEN AS written),
 changed AS (
 UPDATE crown_store_v1 SET
   trusted_at = CASE WHEN LOST
@@ -93,12 +106,13 @@ UPDATE crown_store_v1 SET
     THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
       (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
-  identity = here.named
+  identity = CASE WHEN LOST THEN here.named ELSE identity END
 FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8)
 RETURNING trusted_at)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
   here.place, here.written
-FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
+FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("DATABASE", DATABASE)
+  :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
 
 local function look(client, part, timeout, generation)
   local rows, problem, code = client:query(LOOK, timeout, generation, part.table, table.concat(part.triggers, ","),

@@ -21,8 +21,8 @@ Store.CHANNEL = "crown_registry_v1"
 -- Whether this is the memory that the store was last believed in, and has not gone back: between two statements a pooler may
 -- put another server, which lacks what was promised, in the place of ours. %s: the parameter that says how far this process
 -- knows the server's log to have come.
-local SAME = ("(s.identity IS NOT DISTINCT FROM %s AND %%s::int8 <= %s)"):format(
-  tables.identity(tables.parts.registry), (tables.WRITTEN:gsub("%%", "%%%%")))
+local SAME = ("(%s AND %%s::int8 <= %s)"):format(
+  tables.is_same("s.identity", tables.identity(tables.parts.registry)), (tables.WRITTEN:gsub("%%", "%%%%")))
 local HERE = "(SELECT " .. SAME .. " FROM crown_store_v1 s WHERE s.part = 'registry')"
 
 -- What a view is made of.
