@@ -67,6 +67,7 @@ local function lost(self, connection, reason)
   local settled = core.now() - self.opened >= retry.SETTLED
   self.connection, self.problem, self.heard = nil, reason, connection.heard
   self.reconnects, self.died_young = self.reconnects + 1, not settled
+  self.over:resolve(true)
   enter(self, "broken")
   if settled then self.backoff:reset() end
   tell_broken(self, reason)
@@ -75,9 +76,11 @@ end
 
 -- After tries that failed, or a connection that died young, a good one is told when it has proved good.
 local function prove(self, connection, at_once)
+  local over = promise()
+  self.over = over -- a task that slept on would keep what connections that died had in memory
   if at_once then tell_good(self) end
   core.detach(function()
-    core.sleep(retry.SETTLED)
+    over:wait(retry.SETTLED)
     if self.connection ~= connection then return end
     self.backoff:reset()
     self.problem = nil
@@ -179,6 +182,7 @@ function Reconnecting:close()
   conditions.remove(self)
   local connection = self.connection
   self.closed, self.connection = true, nil
+  if self.over then self.over:resolve(true) end
   wake(self, nil, "closed", "closed")
   if connection then connection:close() end
 end
