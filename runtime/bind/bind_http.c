@@ -9,6 +9,7 @@
 #include "bind/bind.h"
 #include "bind/handle.h"
 #include "http/server.h"
+#include "lua/error_text.h"
 #include "lua/task.h"
 
 #define SERVER_TYPE "crown.http_server"
@@ -31,7 +32,7 @@ static void answered(struct task *task, enum task_outcome outcome, int nresults,
     struct http_exchange *exchange = context;
     lua_State *L = task_state(task);
     if (outcome == TASK_FAILED) {
-        answer_failure(exchange, lua_tostring(L, -1));
+        answer_failure(exchange, lua_error_text(task_state(task)));
         return;
     }
     lua_settop(L, lua_gettop(L) - nresults + 3);

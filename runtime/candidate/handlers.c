@@ -4,13 +4,14 @@
 #include "candidate/perform.h"
 #include "candidate/state.h"
 #include "candidate/status.h"
+#include "lua/error_text.h"
 
 static void campaign_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
     (void)nresults;
     if (outcome == TASK_FAILED)
         perform_failed(context, TELEMETRY_HANDLER_ERROR, "campaign",
-                       lua_tostring(task_state(task), -1));
+                       lua_error_text(task_state(task)));
 }
 
 void handlers_campaign(struct candidate *candidate)
@@ -27,7 +28,7 @@ static void leader_done(struct task *task, enum task_outcome outcome, int nresul
     (void)nresults;
     if (outcome == TASK_FAILED)
         perform_failed(context, TELEMETRY_HANDLER_ERROR, "leader",
-                       lua_tostring(task_state(task), -1));
+                       lua_error_text(task_state(task)));
 }
 
 void handlers_leader(struct candidate *candidate, const char *leader, uint64_t epoch)
@@ -46,7 +47,7 @@ static void won_done(struct task *task, enum task_outcome outcome, int nresults,
     (void)nresults;
     if (outcome != TASK_FAILED)
         return;
-    perform_failed(candidate, TELEMETRY_HANDLER_ERROR, "won", lua_tostring(task_state(task), -1));
+    perform_failed(candidate, TELEMETRY_HANDLER_ERROR, "won", lua_error_text(task_state(task)));
     candidate_feed_type(candidate, ELECTION_EVENT_WON_FAILED);
 }
 
@@ -74,8 +75,7 @@ void handlers_lost_done(struct task *task, enum task_outcome outcome, int nresul
 {
     (void)nresults;
     if (outcome == TASK_FAILED)
-        perform_failed(context, TELEMETRY_HANDLER_ERROR, "lost",
-                       lua_tostring(task_state(task), -1));
+        perform_failed(context, TELEMETRY_HANDLER_ERROR, "lost", lua_error_text(task_state(task)));
 }
 
 void handlers_lost_late(struct candidate *candidate)

@@ -98,6 +98,19 @@ describe("crown.elect", function()
     assert.equal(last, beats)
   end)
 
+  for label, raise in pairs {
+    ["a method that is called without a colon"] = { function(term) term.valid() end, "write term:valid%(%)" },
+    ["a table"] = { function() error {} end, "an error that is no text" },
+  } do
+    it("says what was wrong in a handler: " .. label, function()
+      local reported
+      crown.on("handler.error", function(event) reported = reported or event end)
+      elect { oracle = "memory:" .. unique(), handlers = { won = raise[1] } }
+      testing.eventually(function() return reported end)
+      assert.matches(raise[2], reported.error)
+    end)
+  end
+
   it("steps down when won raises, and reports it with a traceback", function()
     local reason, reported
     crown.on("handler.error", function(event) reported = event end)
