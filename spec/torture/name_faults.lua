@@ -109,11 +109,14 @@ function faults.leader_dies_behind(self, who)
   if not leader or leader == who or leader.suffers or third.suffers then return end
   leader.suffers, third.suffers = true, true
   local function free()
+    leader.store:free()
     who.others:free()
     leader.suffers, third.suffers = nil, nil
   end
   local both = self.random() < 0.5
   who.others.held.there, third.others.held.there = true, both
+  -- What the leader takes from now on the store does not hear of, so nobody may be told yes.
+  leader.store.held.there = self.random() < 0.5
   crown.sleep(0.3 + self.random() * 0.2)
   local acknowledged, at = self.ledger:held_by(third.node), crown.now()
   third.store.held.back = true

@@ -131,7 +131,7 @@ end
 
 local function suffer(self)
   local kind, seconds = KINDS[self.random(#KINDS)], self.random() ^ 2 * 4
-  if self.random() < 0.2 then kind = "leader_dies_behind" end
+  if self.random() < 0.3 then kind = "leader_dies_behind" end
   local who = kind == "leader_dies_behind" and behind(self) or self.random() < 0.5 and self:leader()
     or self.members[self.random(#self.members)]
   if who.suffers then return end
