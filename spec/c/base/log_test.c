@@ -17,25 +17,35 @@
 static int capture = -1;
 static int original = -1;
 
-/* From here on standard error goes to memory. */
+/* Standard error goes to memory, the same for all tests: a line for a file is written by a thread,
+ * which keeps to the file that it began with. */
 static int open_capture(void **state)
 {
     (void)state;
     capture = memfd_create("log", MFD_CLOEXEC);
     original = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
-    log_set_level(LOG_DEBUG);
-    log_set_format(LOG_TEXT);
-    if (log_set_filter("") < 0)
-        return -1;
-    return capture < 0 || original < 0 || dup2(capture, STDERR_FILENO) < 0 ? -1 : 0;
+    return capture < 0 || original < 0 ? -1 : 0;
 }
 
 static int close_capture(void **state)
 {
     (void)state;
-    int result = dup2(original, STDERR_FILENO) < 0 ? -1 : 0;
+    return close(original) < 0 || close(capture) < 0 ? -1 : 0;
+}
+
+static int begin_capture(void **state)
+{
+    (void)state;
+    log_set_level(LOG_DEBUG);
+    log_set_format(LOG_TEXT);
+    return log_set_filter("") < 0 || dup2(capture, STDERR_FILENO) < 0 ? -1 : 0;
+}
+
+static int end_capture(void **state)
+{
+    (void)state;
     log_set_level(LOG_INFO);
-    return close(original) < 0 || close(capture) < 0 ? -1 : result;
+    return dup2(original, STDERR_FILENO) < 0 ? -1 : 0;
 }
 
 /* What was written since the last call. */
@@ -293,7 +303,7 @@ static void a_secret_with_quotes_does_not_reach_the_log(void **state)
     }
 }
 
-#define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, open_capture, close_capture)
+#define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, begin_capture, end_capture)
 
 int main(void)
 {
@@ -314,5 +324,5 @@ int main(void)
         LOG_TEST(secrets_do_not_reach_the_log),
         LOG_TEST(a_secret_with_quotes_does_not_reach_the_log),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_capture, close_capture);
 }
