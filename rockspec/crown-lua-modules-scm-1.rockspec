@@ -11,6 +11,7 @@ dependencies = { "lua == 5.1", "lua-cjson" }
 build = {
   type = "builtin",
   modules = {
+    ["crown.check.epoch"] = "lua/crown/check/epoch.lua",
     ["crown.check.others"] = "lua/crown/check/others.lua",
     ["crown.check.schema"] = "lua/crown/check/schema.lua",
     ["crown.check.seconds"] = "lua/crown/check/seconds.lua",

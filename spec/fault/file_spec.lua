@@ -93,7 +93,7 @@ describe("a leader on the file oracle", function()
     ["its lock file is removed"] = "rm -f locks/spec.lock",
     ["all its files are removed"] = "rm -f locks/spec.*",
     ["all its files are moved"] = "mkdir away && mv locks/spec.* away",
-    ["its directory is moved"] = "mv locks away && mkdir locks",
+    ["its directory is moved"] = "mv locks away && mkdir -p locks",
   } do
     for _, mode in ipairs { "plain", "stubborn" } do
       it(("leaves no overlap when %s (%s)"):format(what, mode), function()

@@ -1,5 +1,5 @@
 --- Epochs: whole numbers that a number of Lua's holds exactly.
--- @module crown.check.epoch
+-- @internal crown.check.epoch
 
 local epoch = {}
 

@@ -1,5 +1,5 @@
 --- What `crown-lua info` and `evict` ask of several independent Redis servers, of which a majority decides.
--- @module crown.redis.majority
+-- @internal crown.redis.majority
 
 local admin = require "crown.redis.admin"
 local core = require "crown.core"
