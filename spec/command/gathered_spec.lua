@@ -58,6 +58,7 @@ describe("the log of two hundred elections", function()
     one:signal "TERM"
     one:wait(20)
     local named, counted = lines("oracle.error", "")
-    assert.is_true(named + counted >= COUNT, named .. " named, " .. counted .. " counted")
+    -- How many of them have asked by then is a matter of luck.
+    assert.is_true(named == WRITTEN and counted > 0, named .. " named, " .. counted .. " counted")
   end)
 end)

@@ -225,15 +225,16 @@ describe("a term", function()
     ["crown.watch_file"] = function(path) return crown.watch_file(path, print) end,
   } do
     it(("lets no finalizer start anything: %s"):format(what), function()
-      local path, answers = tempdir() .. "/started", {}
+      local path, answers, begun = tempdir() .. "/started", {}, false
       local election = elect { won = function()
+        begun = true
         local guard = newproxy(true)
         getmetatable(guard).__gc = function()
           answers.task = { pcall(begin, path) }
           answers.coroutine = { coroutine.wrap(pcall)(begin, path) }
         end
       end }
-      eventually(function() return election:is_leader() end)
+      eventually(function() return begun end)
       election:stop()
       eventually(function() return election.handle:finished() end)
       eventually(function()
