@@ -277,6 +277,14 @@ bool rows_at(const struct rows *rows, uint32_t place, struct row *found)
     return true;
 }
 
+static void give_back(void)
+{
+/* Other C libraries give memory back by themselves. */
+#ifdef __GLIBC__
+    (void)malloc_trim(0); /* whether there was anything to give back does not matter */
+#endif
+}
+
 bool rows_shrink(struct rows *rows, uint32_t most)
 {
     struct row row;
@@ -288,7 +296,7 @@ bool rows_shrink(struct rows *rows, uint32_t most)
         return true;
     /* Once, at the end: while there are holes all over it takes long. */
     if (rows->dropped >= MUCH)
-        (void)malloc_trim(0); /* whether there was anything to give back does not matter */
+        give_back();
     rows->dropped = 0;
     return false;
 }

@@ -1,11 +1,11 @@
 #include "base/sink_disk.h"
 
 #include <errno.h>
-#include <linux/close_range.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 
 #define PATIENCE_NS (100 * NS_PER_MS)
 #define STACK_BYTES 65536u
+#define CLOSE_UNSHARED 2u /* CLOSE_RANGE_UNSHARE: musl has neither the name nor the function */
 
 static struct {
     pid_t owner; /* whose thread it is: a fork has none */
@@ -31,7 +32,7 @@ static struct {
 static void let_go_of_descriptors(void)
 {
     /* A table of its own: unshare(2), which does that too, is refused in many containers. */
-    (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE); /* no memory: it keeps them */
+    (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_UNSHARED); /* no memory: kept */
 }
 
 /* The functions of pthread fail for misuse only, where it is not said otherwise. */
