@@ -18,19 +18,23 @@
 static struct heartbeat *asked;
 static struct lua_vm *asked_lua;
 
+/* So long at the most, and in time for the service manager. */
+static int64_t in_time_ns(const struct heartbeat *heartbeat, int64_t most_ns)
+{
+    int64_t watched_ns = heartbeat->watchdog_ns / 2;
+    return watched_ns > 0 && watched_ns < most_ns ? watched_ns : most_ns;
+}
+
 static int64_t pause_ns(const struct heartbeat *heartbeat)
 {
     int64_t silence_ns = heartbeat->silence_ns > 0 ? heartbeat->silence_ns : SILENCE_DEFAULT_NS;
-    int64_t pause_ns = silence_ns / BEATS_A_SILENCE;
-    return heartbeat->watchdog_ns > 0 && heartbeat->watchdog_ns / 2 < pause_ns
-               ? heartbeat->watchdog_ns / 2
-               : pause_ns;
+    return in_time_ns(heartbeat, silence_ns / BEATS_A_SILENCE);
 }
 
 /* How long nothing is to be done, as far as is known; 0 where it is not worth a word. */
 static int64_t idle_ns(const struct heartbeat *heartbeat)
 {
-    int64_t most_ns = heartbeat->watchdog_ns > 0 ? heartbeat->watchdog_ns / 2 : PULSE_IDLE_MOST_NS;
+    int64_t most_ns = in_time_ns(heartbeat, PULSE_IDLE_MOST_NS);
     if (!heartbeat->armed || heartbeat->ending || heartbeat->busy ||
         loop_is_virtual(heartbeat->loop))
         return 0;

@@ -64,10 +64,10 @@ describe("a runtime", function()
   before_each(function() dir, quiet = tempdir(), tempdir() end)
   after_each(function() if one then one:destroy() end end)
 
-  local function start(what)
+  local function start(what, env)
     write(dir .. "/app.lua", APP)
     one = Candidate.start { args = { "--heartbeat", "1", dir .. "/app.lua", dir, ticker, what, quiet }, node = "one",
-      log = dir .. "/log" }
+      env = env, log = dir .. "/log" }
     ticks.await(dir .. "/ticks", 0, 10)
     return one:pids("runtime")[1]
   end
@@ -129,5 +129,16 @@ describe("a runtime", function()
     one:hurt("STOP", "runtime")
     eventually(function() return one:output():find "runtime%.restarted" end, 20)
     assert.not_same({ first }, one:pids "runtime")
+  end)
+
+  -- The supervisor believes no more (c/process/watchdog_test.c), and would have to ask it.
+  it("that is idle sleeps for half a minute at the most, however seldom a service manager wants to hear of it", function()
+    local runtime = start("awakened", { WATCHDOG_USEC = "240000000" })
+    await_idle()
+    local left = 0
+    for info in io.popen(("cat /proc/%d/fdinfo/*"):format(runtime)):lines() do
+      left = math.max(left, tonumber(info:match "^it_value: %((%d+)," or 0))
+    end
+    assert.is_true(left > 0 and left <= 30, left .. " s")
   end)
 end)
