@@ -140,5 +140,5 @@ bool run_queue_waits(const struct run_queue *queue)
 
 bool run_queue_may_sleep(const struct run_queue *queue)
 {
-    return run_queue_empty(queue) || (list_empty(&queue->jobs) && resting(queue));
+    return !run_queue_waits(queue) || (list_empty(&queue->jobs) && resting(queue));
 }

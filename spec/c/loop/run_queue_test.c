@@ -161,6 +161,26 @@ static void what_gives_up_its_turn_comes_after_the_jobs_of_what_is_ready(void **
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
 }
 
+static void give_up_the_turn_once(void *context)
+{
+    bool *given_up = context;
+    if (!*given_up)
+        loop_defer(seen.loop, &gave_up.job);
+    *given_up = true;
+}
+
+static void what_gives_up_its_turn_when_that_ends_does_not_wait_for_another_event(void **state)
+{
+    (void)state;
+    bool given_up = false;
+    struct loop_deadline unreached = {.fire = seen_deadline};
+    loop_on_turn(seen.loop, give_up_the_turn_once, &given_up);
+    loop_at(seen.loop, &unreached, loop_now(seen.loop) + 3600 * NS_PER_S);
+    loop_run(seen.loop);
+    assert_true(seen.at_ns[0] == 1);
+    loop_at_cancel(seen.loop, &unreached);
+}
+
 static void a_stopped_loop_runs_no_more(void **state)
 {
     (void)state;
@@ -332,6 +352,7 @@ int main(void)
         LOOP_TEST(slow_jobs_leave_descriptors_their_turn),
         LOOP_TEST(what_gives_up_its_turn_comes_after_what_is_ready),
         LOOP_TEST(what_gives_up_its_turn_comes_after_the_jobs_of_what_is_ready),
+        LOOP_TEST(what_gives_up_its_turn_when_that_ends_does_not_wait_for_another_event),
         LOOP_TEST(a_stopped_loop_runs_no_more),
         LOOP_TEST(what_computes_rests_while_something_is_urgent),
         LOOP_TEST(what_computes_goes_on_however_long_something_is_urgent),
