@@ -35,23 +35,19 @@ static bool fill(lua_State *L, int index, const struct pg_result *result)
     return row < rows;
 }
 
-int pg_push_rows(lua_State *L, struct pg_result *result)
+int pg_push_rows(lua_State *L, struct pg_result **result)
 {
+    lua_createtable(L, postgres_result_rows(*result), 1);
+    lua_pushnumber(L, (lua_Number)postgres_result_touched(*result));
+    lua_setfield(L, -2, "affected");
+    if (!fill(L, lua_gettop(L), *result))
+        return 1;
     struct rest *rest = lua_newuserdata(L, sizeof(*rest));
-    rest->result = result;
+    rest->result = *result;
+    *result = NULL;
     luaL_getmetatable(L, REST_TYPE);
     lua_setmetatable(L, -2);
-    lua_createtable(L, postgres_result_rows(result), 1);
-    lua_pushnumber(L, (lua_Number)postgres_result_touched(result));
-    lua_setfield(L, -2, "affected");
-    bool more = fill(L, lua_gettop(L), result);
-    lua_insert(L, -2); /* below the rest */
-    if (more)
-        return 2;
-    postgres_result_free(result);
-    rest->result = NULL;
-    lua_pop(L, 1);
-    return 1;
+    return 2;
 }
 
 static struct rest *check_rest(lua_State *L)
