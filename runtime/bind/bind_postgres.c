@@ -7,8 +7,8 @@
  * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
  * has the rest of them if there are many (bind/postgres_rows.h) ·
  * client:batch(sql, columns) -> batch · batch:call(window, timeout, …) -> true, values…
- * or false · all of them nil, message, code when it fails; the code is the SQLSTATE where there is
- * one. options() -> the names of libpq's options, as keys. */
+ * or false · batch:prepare(on) · all of them nil, message, code when it fails; the code is the
+ * SQLSTATE where there is one. options() -> the names of libpq's options, as keys. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -135,9 +135,7 @@ static int push_outcome(lua_State *L, struct postgres_request *request)
         lua_pushnumber(L, (lua_Number)request->generation_used);
         return 1;
     }
-    struct pg_result *result = request->result;
-    request->result = NULL;
-    return pg_push_rows(L, result);
+    return pg_push_rows(L, &request->result);
 }
 
 /* The collector does not see how much hangs on a handle: what was told is given back at once. */
@@ -152,8 +150,12 @@ static int push_answer(lua_State *L, struct op *op)
 static int ask(lua_State *L, struct client *client, const char *sql, int64_t timeout_ns,
                uint64_t generation, const char *const *values, int count)
 {
-    struct postgres_request **handle =
-        (struct postgres_request **)pg_push_handle(L, REQUEST_TYPE, 1);
+    struct postgres_request **handle = lua_newuserdata(L, sizeof(*handle));
+    *handle = NULL;
+    luaL_getmetatable(L, REQUEST_TYPE);
+    lua_setmetatable(L, -2);
+    lua_getfenv(L, 1); /* what the client keeps alive */
+    lua_setfenv(L, -2);
     *handle = postgres_request_new(lua_vm_loop(lua_vm_of(L)), sql, values, count);
     if (*handle == NULL)
         return luaL_error(L, "out of memory");

@@ -15,17 +15,6 @@ struct batch {
     int columns;
 };
 
-/* The batch keeps its client alive, and its calls keep both. */
-static void keep_alive(lua_State *L, int client, int batch)
-{
-    lua_createtable(L, 2, 0);
-    lua_pushvalue(L, client);
-    lua_rawseti(L, -2, 1);
-    lua_pushvalue(L, batch);
-    lua_rawseti(L, -2, 2);
-    lua_setfenv(L, batch);
-}
-
 int pg_batch_new(lua_State *L, struct postgres_client *client)
 {
     const char *sql = luaL_checkstring(L, 2);
@@ -35,7 +24,8 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
     *batch = (struct batch){.columns = columns};
     luaL_getmetatable(L, BATCH_TYPE);
     lua_setmetatable(L, -2);
-    keep_alive(L, 1, lua_gettop(L));
+    lua_getfenv(L, 1); /* the client lives as long as its batch */
+    lua_setfenv(L, -2);
     batch->batch = postgres_batch_new(client, sql, columns);
     if (batch->batch == NULL)
         return luaL_error(L, "out of memory");

@@ -68,17 +68,6 @@ void pg_push_value(lua_State *L, const struct pg_result *result, int row, int co
         lua_pushlstring(L, text, size);
 }
 
-void **pg_push_handle(lua_State *L, const char *type, int depends_on)
-{
-    void **handle = lua_newuserdata(L, sizeof(*handle));
-    *handle = NULL;
-    luaL_getmetatable(L, type);
-    lua_setmetatable(L, -2);
-    lua_getfenv(L, depends_on);
-    lua_setfenv(L, -2);
-    return handle;
-}
-
 int64_t pg_time_at(lua_State *L, int index)
 {
     return clock_ns_from_seconds(luaL_checknumber(L, index));

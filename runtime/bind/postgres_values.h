@@ -1,4 +1,4 @@
-/** What the bindings of Postgres share: values between Lua and SQL, handles. */
+/** What the bindings of Postgres share: values between Lua and SQL. */
 #ifndef CROWN_BIND_POSTGRES_VALUES_H
 #define CROWN_BIND_POSTGRES_VALUES_H
 
@@ -21,12 +21,6 @@ int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)
 
 /** Pushes one value: nil, a boolean, a number where that is exact, else its text. */
 void pg_push_value(lua_State *L, const struct pg_result *result, int row, int column);
-
-/**
- * Pushes a handle for an object of C, still NULL, whose type frees it.
- * @param depends_on the index of an object: what that one keeps alive, the handle does too.
- */
-void **pg_push_handle(lua_State *L, const char *type, int depends_on);
 
 /** @return nanoseconds for the seconds at an index. */
 int64_t pg_time_at(lua_State *L, int index);
