@@ -11,14 +11,14 @@
 struct channel {
     struct list_node link;
     struct postgres_request *request; /* LISTEN under way, or its outcome; replaced each time */
-    void (*listens)(void *context, const char *name);
-    void *context;
+    const struct postgres_channels *channels;
     char name[];
 };
 
-void postgres_channels_init(struct postgres_channels *channels, struct loop *loop)
+void postgres_channels_init(struct postgres_channels *channels, struct loop *loop,
+                            void (*listens)(void *context, const char *name), void *context)
 {
-    channels->loop = loop;
+    *channels = (struct postgres_channels){.loop = loop, .listens = listens, .context = context};
     list_init(&channels->list);
 }
 
@@ -56,6 +56,7 @@ int postgres_channels_add(struct postgres_channels *channels, const char *name,
     struct channel *added = calloc(1, sizeof(*added) + size);
     if (added == NULL)
         return error_set(err, ERROR_MEMORY, "postgres: out of memory");
+    added->channels = channels;
     (void)memcpy(added->name, name, size);
     list_append(&channels->list, &added->link);
     return 1;
@@ -67,11 +68,10 @@ static void said(struct op *op)
 {
     const struct channel *channel = op->waiter;
     if (channel->request->error.code == ERROR_NONE)
-        channel->listens(channel->context, channel->name);
+        channel->channels->listens(channel->channels->context, channel->name);
 }
 
-static void say(const struct postgres_channels *channels, struct channel *channel, const char *verb,
-                struct postgres_session *session)
+static void say(struct channel *channel, const char *verb, struct postgres_session *session)
 {
     PGconn *conn = postgres_session_conn(session);
     char *name = libpq.PQescapeIdentifier(conn, channel->name, strlen(channel->name));
@@ -81,7 +81,7 @@ static void say(const struct postgres_channels *channels, struct channel *channe
     if (length < 0 || (size_t)length >= sizeof(sql))
         return;
     postgres_request_free(channel->request);
-    channel->request = postgres_request_new(channels->loop, sql, NULL, 0);
+    channel->request = postgres_request_new(channel->channels->loop, sql, NULL, 0);
     if (channel->request == NULL)
         return;
     channel->request->op.wake = said;
@@ -91,17 +91,13 @@ static void say(const struct postgres_channels *channels, struct channel *channe
 }
 
 void postgres_channels_listen(struct postgres_channels *channels, const char *name,
-                              struct postgres_session *session,
-                              void (*listens)(void *context, const char *name), void *context)
+                              struct postgres_session *session)
 {
     list_each(node, &channels->list)
     {
         struct channel *channel = (struct channel *)node;
-        if (name != NULL && strcmp(name, channel->name) != 0)
-            continue;
-        channel->listens = listens;
-        channel->context = context;
-        say(channels, channel, "LISTEN", session);
+        if (name == NULL || strcmp(name, channel->name) == 0)
+            say(channel, "LISTEN", session);
     }
 }
 
@@ -112,6 +108,6 @@ void postgres_channels_remove(struct postgres_channels *channels, const char *na
     if (found == NULL)
         return;
     if (session != NULL)
-        say(channels, found, "UNLISTEN", session);
+        say(found, "UNLISTEN", session);
     channel_free(found);
 }

@@ -13,9 +13,16 @@
 struct postgres_channels {
     struct loop *loop;
     struct list list;
+    void (*listens)(void *context, const char *name);
+    void *context;
 };
 
-void postgres_channels_init(struct postgres_channels *channels, struct loop *loop);
+/**
+ * @param listens called with the name of each, once it is listened on: what was said before may
+ * have been missed
+ */
+void postgres_channels_init(struct postgres_channels *channels, struct loop *loop,
+                            void (*listens)(void *context, const char *name), void *context);
 void postgres_channels_free(struct postgres_channels *channels);
 bool postgres_channels_empty(const struct postgres_channels *channels);
 
@@ -29,10 +36,8 @@ void postgres_channels_remove(struct postgres_channels *channels, const char *na
 /**
  * Says LISTEN for one of them, or for all.
  * @param name NULL: all
- * @param listens called for each, once it is listened on: what was said before may have been missed
  */
 void postgres_channels_listen(struct postgres_channels *channels, const char *name,
-                              struct postgres_session *session,
-                              void (*listens)(void *context, const char *name), void *context);
+                              struct postgres_session *session);
 
 #endif

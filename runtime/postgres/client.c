@@ -158,7 +158,7 @@ static void admit(struct postgres_client *client)
         tell_good(client);
     if (!client->keep) /* of one that is kept nothing is known by a statement without an answer */
         postgres_ping_start(&client->ping, client->session);
-    postgres_channels_listen(&client->channels, NULL, client->session, listens, client);
+    postgres_channels_listen(&client->channels, NULL, client->session);
     send_waiting(client);
 }
 
@@ -264,7 +264,7 @@ int postgres_client_listen(struct postgres_client *client, const char *channel,
     if (added <= 0)
         return added;
     if (client->session != NULL && client->admitted)
-        postgres_channels_listen(&client->channels, channel, client->session, listens, client);
+        postgres_channels_listen(&client->channels, channel, client->session);
     else
         connect_now(client);
     return 0;
@@ -310,7 +310,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->retry.fire = retry_due;
     client->settled.fire = settled;
     postgres_waiting_init(&client->waiting, loop, &client->last_error);
-    postgres_channels_init(&client->channels, loop);
+    postgres_channels_init(&client->channels, loop, listens, client);
     postgres_ping_init(&client->ping, loop, &client->channels, client->connect_timeout_ns);
     return client;
 }
