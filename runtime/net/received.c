@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-uint64_t received_look(struct received *received, int fd)
+uint64_t received_look(uint64_t before, int fd)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof(info);
@@ -16,8 +16,6 @@ uint64_t received_look(struct received *received, int fd)
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
         size >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received);
     if (known)
-        received->bytes = info.tcpi_bytes_received;
-    else if (ioctl(fd, FIONREAD, &waiting) == 0)
-        received->bytes += (uint64_t)waiting;
-    return received->bytes;
+        return info.tcpi_bytes_received;
+    return ioctl(fd, FIONREAD, &waiting) == 0 ? before + (uint64_t)waiting : before;
 }

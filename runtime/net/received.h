@@ -7,17 +7,11 @@
 #include <stdint.h>
 
 /**
- * Zero-initialise before first use.
- */
-struct received {
-    uint64_t bytes;
-};
-
-/**
  * Looks, right before what has come is read.
+ * @param before what the last look returned; 0 at first.
  * @param fd of TCP: exact; of a UNIX socket: without what comes while it is being read.
  * @return how many bytes have come altogether.
  */
-uint64_t received_look(struct received *received, int fd);
+uint64_t received_look(uint64_t before, int fd);
 
 #endif

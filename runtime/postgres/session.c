@@ -33,7 +33,6 @@ struct postgres_session {
     struct list slots;
     struct loop_watch watch;
     int64_t heard_ns;
-    struct received way;
     uint64_t received, whole; /* bytes: so far, and when a row, an answer or a notification ended */
     struct postgres_session_events events;
     struct crown_error error; /* why it is closed */
@@ -242,7 +241,7 @@ static void ready(struct loop_watch *watch, unsigned events)
     struct postgres_session *session = container_of(watch, struct postgres_session, watch);
     bool alive = true;
     if ((events & LOOP_READ) != 0) {
-        session->received = received_look(&session->way, libpq.PQsocket(session->conn));
+        session->received = received_look(session->received, libpq.PQsocket(session->conn));
         alive = libpq.PQconsumeInput(session->conn) == 1;
     }
     if (alive && (events & LOOP_READ) != 0)
