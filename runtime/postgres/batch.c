@@ -193,17 +193,23 @@ static struct postgres_request *write_request(const struct postgres_group *group
     return request;
 }
 
-static void answered(struct op *op);
-
-static void send(struct postgres_batch *batch)
+static struct postgres_group *new_group(struct postgres_batch *batch)
 {
-    struct crown_error err;
     struct postgres_group *group = calloc(1, sizeof(*group));
     if (group == NULL)
         abort(); /* crash-only, as every allocation of a few bytes */
     group->batch = batch;
     group->references = 1;
     list_init(&group->calls);
+    return group;
+}
+
+static void answered(struct op *op);
+
+static void send(struct postgres_batch *batch)
+{
+    struct crown_error err;
+    struct postgres_group *group = new_group(batch);
     int64_t timeout_ns = fill(group);
     group->request = write_request(group);
     if (group->request == NULL) {
@@ -237,12 +243,7 @@ static void pump(struct postgres_batch *batch)
 /* What waits here waits for the same connection as what the client has given up. */
 static void fail_waiting(struct postgres_batch *batch, const struct crown_error *err)
 {
-    struct postgres_group *group = calloc(1, sizeof(*group));
-    if (group == NULL)
-        abort(); /* as in `send` */
-    group->batch = batch;
-    group->references = 1;
-    list_init(&group->calls);
+    struct postgres_group *group = new_group(batch);
     while (batch->waiting_count > 0)
         take_into(group, first_waiting(batch));
     fail(group, err);

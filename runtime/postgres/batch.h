@@ -52,12 +52,14 @@ void postgres_batch_free(struct postgres_batch *batch);
  * Adds a call.
  * @param values the batch's number of texts. Two calls with the same first text never share a
  * statement.
- * @param window_ns how long it may wait for company.
- * @param timeout_ns for the answer.
+ * @param window_ns how long it may wait for company; then it goes out as soon as one of the
+ * statements under way is answered.
+ * @param timeout_ns for the answer, once it was sent: the longest of those that go out together.
  * @return for postgres_call_free once it has completed; NULL when memory is out.
  */
 struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const char *const *values,
                                           int64_t window_ns, int64_t timeout_ns);
+/** Lets go of a call, completed or not; a statement that went out with it is not called back. */
 void postgres_call_free(struct postgres_call *call);
 
 #endif

@@ -34,25 +34,19 @@ void postgres_waiting_add(struct postgres_waiting *waiting, struct postgres_requ
     list_append(&waiting->requests, &request->link);
 }
 
-static struct postgres_request *first(const struct postgres_waiting *waiting)
-{
-    return list_empty(&waiting->requests)
-               ? NULL
-               : container_of(list_first(&waiting->requests), struct postgres_request, link);
-}
-
 struct postgres_request *postgres_waiting_take(struct postgres_waiting *waiting)
 {
-    struct postgres_request *request = first(waiting);
-    if (request != NULL)
-        list_remove(&request->link);
-    return request;
+    struct list_node *node = list_first(&waiting->requests);
+    if (node == NULL)
+        return NULL;
+    list_remove(node);
+    return container_of(node, struct postgres_request, link);
 }
 
 void postgres_waiting_fail(struct postgres_waiting *waiting, const struct crown_error *err)
 {
-    for (struct postgres_request *request = first(waiting); request != NULL;
-         request = first(waiting))
+    struct postgres_request *request;
+    while ((request = postgres_waiting_take(waiting)) != NULL)
         postgres_request_fail(request, err);
 }
 
