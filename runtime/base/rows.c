@@ -23,7 +23,7 @@ struct pointers {
     size_t count, room;
 };
 
-/* Linear hashing: buckets [0, count) with half <= count < 2 * half. */
+/* Linear hashing: buckets [0, bucket_count) with half <= bucket_count <= 2 * half. */
 struct rows {
     struct pointers buckets, places;
     uint32_t count, bucket_count, half;
@@ -152,6 +152,13 @@ static void describe(const struct entry *entry, struct row *row)
     row->number = entry->number;
 }
 
+static void set_value(struct entry *entry, const struct row *row)
+{
+    entry->number = row->number;
+    if (row->value_size > 0)
+        memcpy(entry->bytes + entry->name_size, row->value, row->value_size);
+}
+
 static struct entry *entry_new(const struct row *row, uint32_t hash)
 {
     struct entry *entry = malloc(sizeof(*entry) + row->name_size + row->value_size);
@@ -161,14 +168,8 @@ static struct entry *entry_new(const struct row *row, uint32_t hash)
     entry->name_size = (uint16_t)row->name_size;
     entry->value_size = (uint32_t)row->value_size;
     memcpy(entry->bytes, row->name, row->name_size);
+    set_value(entry, row);
     return entry;
-}
-
-static void set_value(struct entry *entry, const struct row *row)
-{
-    entry->number = row->number;
-    if (row->value_size > 0)
-        memcpy(entry->bytes + entry->name_size, row->value, row->value_size);
 }
 
 static int insert(struct rows *rows, struct entry **link, const struct row *row, uint32_t hash)
@@ -178,7 +179,6 @@ static int insert(struct rows *rows, struct entry **link, const struct row *row,
     struct entry *entry = entry_new(row, hash);
     if (entry == NULL)
         return -1;
-    set_value(entry, row);
     entry->next = NULL;
     entry->place = ++rows->count;
     *pointer(&rows->places, entry->place - 1) = entry;
@@ -198,7 +198,6 @@ static int replace(struct rows *rows, struct entry **link, const struct row *row
     struct entry *entry = entry_new(row, old->hash);
     if (entry == NULL)
         return -1;
-    set_value(entry, row);
     entry->next = old->next;
     entry->place = old->place;
     *pointer(&rows->places, entry->place - 1) = entry;
@@ -211,7 +210,7 @@ struct rows *rows_new(void)
 {
     struct rows *rows = calloc(1, sizeof(*rows));
     if (rows == NULL || reserve(&rows->buckets, 1) < 0) {
-        free(rows);
+        rows_free(rows);
         return NULL;
     }
     rows->bucket_count = 1;
