@@ -32,7 +32,7 @@ static void answered(struct task *task, enum task_outcome outcome, int nresults,
     struct http_exchange *exchange = context;
     lua_State *L = task_state(task);
     if (outcome == TASK_FAILED) {
-        answer_failure(exchange, lua_error_text(task_state(task)));
+        answer_failure(exchange, lua_error_text(L));
         return;
     }
     lua_settop(L, lua_gettop(L) - nresults + 3);

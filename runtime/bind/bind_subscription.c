@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "bind/bind.h"
 #include "bind/handle.h"
+#include "lua/error_text.h"
 #include "lua/task.h"
 
 #define SUBSCRIPTION_TYPE "crown.subscription"
@@ -38,7 +39,7 @@ static void scope_ended(struct scope_member *member)
         lua_rawgeti(L, LUA_REGISTRYINDEX, subscription->ended);
     release(subscription, L);
     if (tells && lua_pcall(L, 0, 0, 0) != 0) {
-        log_error("a subscription's end failed: %s", lua_tostring(L, -1));
+        log_error("a subscription's end failed: %s", lua_error_text(L));
         lua_pop(L, 1);
     }
 }

@@ -121,7 +121,7 @@ static void call_done(struct task *task, enum task_outcome outcome, int nresults
     latency_note(telemetry_latency(candidate->env->telemetry), function_names[kind],
                  loop_now(candidate->env->loop) - candidate->call_began_ns);
     if (outcome == TASK_FAILED)
-        outage_report(candidate, function_names[kind], lua_error_text(task_state(task)));
+        outage_report(candidate, function_names[kind], lua_error_text(L));
     else if (outcome == TASK_DONE && kind != CALL_ABDICATE)
         read_verdict(candidate, L, nresults, &event);
     if (kind == CALL_ABDICATE)

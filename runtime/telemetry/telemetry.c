@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "lua/error_text.h"
 #include "lua/vm.h"
 #include "telemetry/gather.h"
 
@@ -109,7 +110,7 @@ static void tell_sink(struct telemetry *telemetry, const char *event,
     lua_pushnumber(L, wall_clock());
     lua_setfield(L, -2, "time");
     if (lua_pcall(L, 2, 0, 0) != 0) {
-        log_error("%s: a subscriber failed: %s", event, lua_tostring(L, -1));
+        log_error("%s: a subscriber failed: %s", event, lua_error_text(L));
         lua_pop(L, 1);
     }
 }
