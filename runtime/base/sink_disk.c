@@ -87,12 +87,8 @@ static int start(void)
 
 static struct timespec patience_over(void)
 {
-    struct timespec at;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at); /* fails for wrong arguments only */
-    at.tv_nsec += PATIENCE_NS;
-    at.tv_sec += at.tv_nsec / NS_PER_S;
-    at.tv_nsec %= NS_PER_S;
-    return at;
+    int64_t at_ns = clock_monotonic_ns() + PATIENCE_NS;
+    return (struct timespec){.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S};
 }
 
 /* @return what was written; what still waits for the disk counts as written. */

@@ -1,7 +1,7 @@
 /* crown.core.crypto: ed25519_public(secret) -> 32 bytes; ed25519_sign(secret, bytes) -> 64 bytes;
  * hmac_sha256(key, bytes) -> 32 bytes; random(size) -> bytes; equal(a, b) -> whether they are, in a
- * time that does not tell where they differ. Where OpenSSL is not to be had, they raise an error:
- * nobody who asks can do without. */
+ * time that does not tell where they differ. What needs OpenSSL (hmac_sha256, ed25519_…) raises an
+ * error where that is not to be had: nobody who asks can do without. */
 #include <lauxlib.h>
 
 #include "bind/bind.h"

@@ -26,7 +26,8 @@ void journal_close(struct journal *journal);
  * kept: then only the event of a dead runtime is missing. */
 void journal_set(struct journal *journal, const char *name, uint64_t epoch);
 
-/** @return the epoch under which `name` led when it was last noted, or 0. */
+/** @return what was noted last: the epoch under which `name` led, beside JOURNAL_UNTOLD where that
+ * was noted; or 0. */
 uint64_t journal_get(const struct journal *journal, const char *name);
 
 #endif

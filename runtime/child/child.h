@@ -16,10 +16,10 @@
 struct child;
 
 /**
- * Called for STARTED, START_FAILED, EXITED, KILLED and GONE, in the keeper's order, and for
- * END_KEEPER when a keeper is killed that was late. GONE is always
- * the last, also when the keeper itself was killed: then it comes when the supervisor has killed
- * what was left. After it the child may be started again, or freed, by the callee.
+ * Called for STARTED, START_FAILED, SIGNALLED, EXITED, KILLED, UNKILLABLE and GONE, in the keeper's
+ * order, and for END_KEEPER when a keeper is killed that was late. GONE is always the last, also
+ * when the keeper itself was killed: then it comes when the supervisor has killed what was left.
+ * After it the child may be started again, or freed, by the callee.
  */
 typedef void child_event(struct child *child, const struct wire_message *message);
 

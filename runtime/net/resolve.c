@@ -43,7 +43,7 @@ struct resolution {
     struct loop *loop;
     int questions; /* that c-ares has not ended: it knows no other end of one than its answer */
     bool settled, told;
-    char host[256], service[8];
+    char host[256];
     uint16_t port;
     struct address addresses[RESOLVE_MAX];
     size_t count;
@@ -333,9 +333,11 @@ static void ask(struct resolution *resolution, int family, ares_addrinfo_callbac
 {
     const struct ares_addrinfo_hints hints = {
         .ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NUMERICSERV};
+    char port[sizeof("65535")];
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)resolution->port);
     resolution->questions++;
-    ares_getaddrinfo(resolution->resolver->channel, resolution->host, resolution->service, &hints,
-                     answer, resolution);
+    ares_getaddrinfo(resolution->resolver->channel, resolution->host, port, &hints, answer,
+                     resolution);
 }
 
 static void ask_apart(struct loop_deadline *apart)
@@ -363,7 +365,6 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     resolution->job.run = answer_job;
     resolution->apart.fire = ask_apart;
     resolution->port = (uint16_t)strtoul(port, NULL, 10);
-    (void)snprintf(resolution->service, sizeof(resolution->service), "%s", port);
     memcpy(resolution->host, host, strlen(host) + 1);
     loop_at(resolution->loop, &resolution->apart,
             clock_add_ns(loop_now(resolution->loop), APART_AFTER_NS));

@@ -23,6 +23,8 @@ int link_fd(const struct link *link);
 /** Next message of the supervisor: as wire_receive. */
 int link_receive(struct link *link, struct wire_message *message, struct crown_error *err);
 
+/** A sign of life. @param idle_until_ns nothing is to be done until then, so none follows before
+ * it; 0: not known. */
 int link_heartbeat(struct link *link, int64_t idle_until_ns, struct crown_error *err);
 
 /** From now on (or no longer) a death of the runtime, or a silence of `silence_ns`, means: restart
