@@ -273,6 +273,9 @@ describe("crown-lua check --store", function()
     assert.matches("PROBLEM%s+reader may not SELECT public.oban_peers", refused.stdout)
     server:sql "GRANT SELECT ON oban_peers TO reader"
     assert.equal(0, check("reader").code)
+    local shown = run { "check", "--json", "--store", "--oracle", "oban+" .. server:url_for "reader", "run", "x", "true" }
+    assert.truthy(shown.stdout:find('"problems":[]', 1, true), shown.stdout)
+    assert.same({}, crown.json.decode(shown.stdout)[1].store.problems)
   end)
 
   it("says what rights a user lacks, and shows settings that are dangerous", function()

@@ -102,9 +102,9 @@ end
 -- @treturn table an array of texts, or nil and a message
 function admin.reading(opts, named)
   return with_client(opts, function(client)
-    local lacks, problem = rights.on(client, named, "SELECT")
-    if lacks and not lacks.there then return { "there is no table " .. named } end
-    return lacks, problem
+    local lacks, there = rights.on(client, named, "SELECT")
+    if not lacks then return nil, there end
+    return there and lacks or { "there is no table " .. named }
   end)
 end
 

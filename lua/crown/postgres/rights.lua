@@ -31,12 +31,13 @@ end
 -- @param client of crown.postgres
 -- @string named the table
 -- @string privileges with commas between them
--- @treturn table an array of texts, with `there`: whether there is such a table; or nil and a message
+-- @treturn table an array of texts; or nil and a message
+-- @treturn boolean whether there is such a table
 function rights.on(client, named, privileges)
   local rows, problem = client:query(LACKING, named, privileges)
   if not rows then return nil, problem end
   local row = rows[1]
-  return { row.lacking and ("%s may not %s %s"):format(row.who, words(row.lacking), named), there = row.there, who = row.who }
+  return { row.lacking and ("%s may not %s %s"):format(row.who, words(row.lacking), named) }, row.there
 end
 
 local function of_server(row, part, lacks)
