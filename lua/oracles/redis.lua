@@ -125,10 +125,11 @@ function Redis.health(opts)
 end
 
 --- What a candidate may not do on the server, for `check --store`.
--- @tparam table opts `url`, `prefix`
+-- @tparam table opts `url` or `urls`, `prefix`, `min_replicas`
 -- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
 function Redis.rights(opts)
-  return admin.rights(check(opts))
+  local checked = check(opts)
+  return (checked.urls and majority or admin).rights(checked)
 end
 
 return Redis

@@ -223,6 +223,12 @@ describe("crown-lua check --store", function()
     assert.matches(("PROBLEM%%s+127.0.0.1:%d: the server is a replica"):format(replica.port), several.stdout)
     assert.matches("PROBLEM%s+127.0.0.1:1: .-Connection refused", several.stdout)
     assert.is_nil(several.stdout:find(("PROBLEM%%s+127.0.0.1:%d: "):format(server.port)))
+    local behind = check(("redis+majority://127.0.0.1:1,127.0.0.1:%d,127.0.0.1:%d"):format(server.port, replica.port))
+    assert.equal(2, behind.code, behind.stdout .. behind.stderr)
+    assert.matches("the server is a replica.-PROBLEM%s+127.0.0.1:1: .-Connection refused", behind.stdout)
+    local none = check "redis+majority://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"
+    assert.equal(3, none.code, none.stdout .. none.stderr)
+    for i = 1, 3 do assert.matches(("127.0.0.1:%d: .-Connection refused"):format(i), none.stdout) end
   end)
 
   it("says what of several rights a Postgres user lacks", function()

@@ -112,6 +112,19 @@ describe("a Redis Cluster", function()
     end
   end)
 
+  it("is checked where it keeps its keys, also by the URL of a replica", function()
+    local replica
+    eventually(function() replica = select(2, cluster:keeper(key_of "check")) return replica end, PATIENCE)
+    local function check(query)
+      return run { "check", "--store", "--oracle", ("redis://127.0.0.1:%d%s"):format(replica.port, query), "run", "x", "true" }
+    end
+    local fine = check ""
+    assert.equal(0, fine.code, fine.stdout .. fine.stderr)
+    assert.matches("lets this candidate take part", fine.stdout)
+    assert.equal(0, check("?min_replicas=1").code)
+    assert.matches("PROBLEM%s+min_replicas is 2, and the server has 1 replica: no claim counts", check("?min_replicas=2").stdout)
+  end)
+
   it("leads on elsewhere when a primary has gone, sits its replica out, and takes the primary back (R12)", function()
     local names = one_on_each(cluster, 3)
     local all, others, epochs = candidates(cluster.url, names, "one"), candidates(cluster:seeds(), names, "two"), {}

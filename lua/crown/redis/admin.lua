@@ -5,7 +5,6 @@ local Cluster = require "crown.redis.cluster"
 local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
-local redis_url = require "crown.redis.url"
 
 local admin = {}
 
@@ -30,13 +29,15 @@ local function store_of(client, info, url, timeout)
     each = function(fn) return cluster:each(fn) end, close = function() cluster:close() end }
 end
 
--- Runs fn with `{ info =, is_cluster =, run(key, fn), each(fn) }`.
-local function with_store(opts, fn)
+-- Runs fn with `{ info =, is_cluster =, run(key, fn), each(fn) }`. blind: also where INFO is refused, as on a single server
+-- that has nothing to say.
+local function with_store(opts, fn, blind)
   local url, timeout = opts.url, opts.timeout or 5
   local client, problem, code = redis.connect(url, { timeout = timeout })
   if not client then return nil, problem, code end
   local info, store, result
   info, problem = client:call "INFO"
+  if blind then info = info or "" end
   if info then store, problem = store_of(client, info, url, timeout) end
   if store then
     result, problem, code = fn(store)
@@ -209,14 +210,26 @@ local function commands(prefix)
     { "SCAN", "0" } }
 end
 
-local function lacks_of(client, prefix)
-  local lacks, user, problem = {}, client:call("ACL", "WHOAMI")
+-- What the server's own state does not allow.
+local function hindrances(info, opts)
+  local found = {}
+  if field(info, "role") == "slave" then found[1] = "the server is a replica: it takes no writes" end
+  if #found == 0 and info ~= "" and replicas_of(info) < opts.min_replicas then
+    found[1] = ("min_replicas is %d, and the server has %s: no claim counts"):format(opts.min_replicas, replica_words(info))
+  end
+  return found
+end
+
+-- Who may not ask for INFO hears that among the rest.
+local function lacks_of(client, opts)
+  local lacks = hindrances(client:call "INFO" or "", opts)
+  local user, problem = client:call("ACL", "WHOAMI")
   if not user then
     lacks.unchecked = "what this user may do: " .. problem
     return lacks
   end
   local told = {}
-  for _, words in ipairs(commands(prefix)) do
+  for _, words in ipairs(commands(opts.prefix)) do
     local answer
     answer, problem = client:call("ACL", "DRYRUN", user, unpack(words))
     if not answer then
@@ -230,49 +243,14 @@ local function lacks_of(client, prefix)
   return lacks
 end
 
--- What the server's own state does not allow.
-local function hindrances(info, opts)
-  local found = {}
-  if field(info, "role") == "slave" then found[1] = "the server is a replica: it takes no writes" end
-  if #found == 0 and info ~= "" and replicas_of(info) < opts.min_replicas then
-    found[1] = ("min_replicas is %d, and the server has %s: no claim counts"):format(opts.min_replicas, replica_words(info))
-  end
-  return found
-end
-
--- Of one server, or of one node of a cluster. Who may not ask for INFO hears that among the rest.
-local function lacks_at(url, opts)
-  local client, problem, code = redis.connect(url, { timeout = opts.timeout or 5 })
-  if not client then return nil, problem, code end
-  local info, lacks = client:call "INFO" or "", nil
-  local store, why = store_of(client, info, url, opts.timeout or 5)
-  if store then
-    lacks, problem, code = store.run((Leases.keys(opts.prefix, "check")), function(node) return lacks_of(node, opts.prefix) end)
-    for i, text in ipairs(lacks and hindrances(info, opts) or {}) do table.insert(lacks, i, text) end
-    store.close()
-  end
-  client:close()
-  return lacks, problem or why, code
-end
-
-local function label(url)
-  return redis_url.label(redis_url.parse(url))
-end
-
---- What a candidate lacks, for `check --store`: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes.
--- @tparam table opts `url` or `urls`, `prefix`, `min_replicas`
+--- What a candidate lacks, for `check --store`: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes. In
+-- a cluster the node is asked that would keep a key: one that the URL names may be a replica, and leads on to it.
+-- @tparam table opts `url`, `prefix`, `min_replicas`
 -- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
 function admin.rights(opts)
-  if not opts.urls then return lacks_at(opts.url, opts) end
-  local all, reached, last = {}, false, nil
-  for _, url in ipairs(opts.urls) do
-    local lacks, problem = lacks_at(url, opts)
-    reached, last = reached or lacks ~= nil, problem
-    for _, text in ipairs(lacks or { problem }) do all[#all + 1] = label(url) .. ": " .. text end
-    all.unchecked = all.unchecked or lacks and lacks.unchecked
-  end
-  if not reached then return nil, last end
-  return all
+  return with_store(opts, function(store)
+    return store.run((Leases.keys(opts.prefix, "check")), function(client) return lacks_of(client, opts) end)
+  end, true)
 end
 
 return admin

@@ -42,6 +42,11 @@ local function ask_all(opts, fn)
   return answers, reached, failures
 end
 
+-- Adds what a server says, under its name.
+local function add(texts, url, more)
+  for _, text in ipairs(more) do texts[#texts + 1] = label(url) .. ": " .. text end
+end
+
 local function too_few(opts, reached, failures)
   return nil, ("%d of %d servers answer, %d are needed: %s"):format(reached, #opts.urls, needed(opts),
     table.concat(failures, "; ")), "store"
@@ -127,9 +132,25 @@ function majority.health(opts)
     local answer = answers[i]
     all.facts[i + 1] = { "Server " .. i, ("%s, %s"):format(label(url), answer and answer.facts[1][2] or "no answer") }
     if answer and answer.ttl then all.ttl = math.max(all.ttl or 0, answer.ttl) end
-    for _, text in ipairs(answer and answer.warnings or {}) do all.warnings[#all.warnings + 1] = label(url) .. ": " .. text end
+    add(all.warnings, url, answer and answer.warnings or {})
   end
   for _, text in ipairs(failures) do all.warnings[#all.warnings + 1] = text end
+  return all
+end
+
+--- What a candidate lacks on the servers, for `check --store`; that one gives no answer comes last.
+-- @tparam table opts `urls`, `prefix`, `min_replicas`
+-- @treturn table an array of texts, with `unchecked` where a server does not tell; or nil and a message, where none answers
+function majority.rights(opts)
+  local answers, reached, failures = ask_all(opts, admin.rights)
+  if reached == 0 then return nil, table.concat(failures, "; ") end
+  local all = {}
+  for i, url in ipairs(opts.urls) do
+    local answer = answers[i] or {}
+    add(all, url, answer)
+    all.unchecked = all.unchecked or answer.unchecked
+  end
+  for _, text in ipairs(failures) do all[#all + 1] = text end
   return all
 end
 
