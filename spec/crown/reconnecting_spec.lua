@@ -35,4 +35,13 @@ describe("a connection that is made anew", function()
     eventually(function() return tries >= 3 end, 20)
     assert.equal(1, #told)
   end)
+
+  it("tells how it is, also while it is being closed", function()
+    connection = Reconnecting.new { store = "store", timeout = 5, open = function()
+      return { close = function() end, heard = 1 }
+    end }
+    eventually(function() return connection:condition().state == "proven" end, 20)
+    connection:close()
+    assert.equal("proven", connection:condition().state)
+  end)
 end)

@@ -171,7 +171,7 @@ end
 function Reconnecting:condition()
   local connection = self.connection
   local state = self.opening and self.opening:step() or self.state
-  if state == "proven" and not connection.heard then state = "open" end -- it has lasted, and has said nothing yet
+  if state == "proven" and connection and not connection.heard then state = "open" end -- it has lasted, and has said nothing yet
   return { store = self.store, server = self.server, state = state,
     since = self.since, heard = connection and connection.heard or self.heard, reconnects = self.reconnects,
     problem = self.problem }
