@@ -34,14 +34,16 @@ local RULES = {
 local CLIENTS = { db = true, ca = true, cert = true, key = true, server_name = true, insecure = true,
   sentinel_user = true, sentinel_password = true }
 
--- redis+majority://login@one,two,three/db?query is each of the three by itself.
+-- redis+majority://login@one,two,three/db?query is each of the three by itself. The last @ before the query ends the login, as
+-- in every URL.
 local function take_apart(checked)
-  local scheme, place, rest = checked.url:match "^(rediss?)%+majority://([^/?]*)(.*)$"
+  local scheme, front, query = checked.url:match "^(rediss?)%+majority://([^?]*)(.*)$"
   if not scheme then return checked.urls end
   if checked.urls then usage.error "oracle 'redis': urls has no effect here: redis+majority:// names the servers" end
-  local login, hosts = place:match "^(.*@)(.*)$"
+  local login, place = front:match "^(.*@)(.*)$"
+  local hosts, path = (place or front):match "^([^/]*)(.*)$"
   local urls = {}
-  for host in (hosts or place):gmatch "[^,]+" do urls[#urls + 1] = ("%s://%s%s%s"):format(scheme, login or "", host, rest) end
+  for host in hosts:gmatch "[^,]+" do urls[#urls + 1] = ("%s://%s%s%s%s"):format(scheme, login or "", host, path, query) end
   return urls
 end
 

@@ -160,6 +160,18 @@ describe("a majority of Redis servers", function()
     assert.matches("1 of 3 servers answer, 2 are needed: ", lonely.stderr)
   end)
 
+  it("reads a login in its one URL as that of one server: up to the last @ before the query", function()
+    for _, server in ipairs(servers) do
+      assert.equal("OK", server:call("ACL", "SETUSER", "u", "on", ">p/q@r", "~*", "&*", "+@all"))
+    end
+    for _, path in ipairs { "", "/0" } do
+      local url = all():gsub("//", "//u:p/q@r@"):gsub("%?", path .. "?")
+      local result = run { "info", "--json", "--oracle", url }
+      assert.equal(0, result.code, result.stderr)
+      assert.same({}, crown.json.decode(result.stdout).warnings)
+    end
+  end)
+
   it("shows nobody as leader whose lease a minority has", function()
     local key = redis_lease.key "lease"
     servers[1]:call("HSET", key, "token", "x", "node", "n", "epoch", "9", "claim", "1")
