@@ -44,4 +44,11 @@ describe("a connection that is made anew", function()
     connection:close()
     assert.equal("proven", connection:condition().state)
   end)
+
+  it("has no trouble any more when it was closed on purpose", function()
+    connection = Reconnecting.new { store = "store", timeout = 5, open = function() return nil, "refused" end }
+    eventually(function() return connection:trouble() == "refused" end)
+    connection:close()
+    assert.is_nil(connection:trouble())
+  end)
 end)

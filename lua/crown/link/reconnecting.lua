@@ -151,9 +151,9 @@ function Reconnecting:ready(timeout)
 end
 
 --- Why there is no connection, once a try has failed.
--- @treturn string a message; nil where there is one
+-- @treturn string a message; nil where there is one, or it was closed on purpose
 function Reconnecting:trouble()
-  return not self.connection and self.problem or nil
+  return not self.connection and not self.closed and self.problem or nil
 end
 
 --- Takes note of what is being opened, whose `step()` tells how far it is.
