@@ -95,6 +95,35 @@ describe("the largest epoch", function()
       end)
     end
 
+    it("is sorted and evicted, too, where a row says that it is still larger", function()
+      for _, name in ipairs { "high", "low", "middle" } do
+        assert.equal(0, run({ "run", "--once", "--oracle", server.url, name, "--", "true" }).code)
+      end
+      local function set(name, holder, epoch)
+        server:sql(("UPDATE crown_lease_v1 SET holder = '%s#t', epoch = %s, evicted = FALSE, "
+          .. "expires_at = now() + interval '1 second' WHERE lock_name = '%s'"):format(holder, epoch, name))
+      end
+      set("low", "one", "77")
+      set("middle", "one", ABOVE)
+      set("high", "one", "9223372036854775807")
+      local info = run { "info", "--sort", "epoch", "^(low|middle|high)$", "--oracle", server.url }
+      assert.equal("", info.stderr)
+      assert.matches("low .* 77 .*middle .* 9007199254740992 .*high .* 9223372036854775807 ", info.stdout)
+      local function evict(name)
+        local evicted = run { "evict", name, "--force", "--wait", "2", "--oracle", server.url }
+        assert.equal("", evicted.stderr)
+        return evicted.stdout
+      end
+      set("high", "one", "9223372036854775807")
+      assert.matches("^evicted one.* from 'high' %(epoch 9223372036854775807%)\nnobody leads 'high' yet\n$", evict "high")
+      server:sql "UPDATE crown_lease_v1 SET holder = 'one#t', evicted = FALSE, expires_at = now() + interval '1 minute' WHERE lock_name = 'low'"
+      crown.spawn(function()
+        crown.sleep(0.5)
+        set("low", "two", ABOVE)
+      end)
+      assert.matches("^evicted one.* from 'low' %(epoch 77%)\n'low' is led by two.* now %(epoch 9007199254740992%)\n$", evict "low")
+    end)
+
     it("is exact in a registry, and the one above is refused", function()
       local oracle = { word = "registry", url = "registry+" .. server.url, listen = "127.0.0.1:0", ttl = 3,
         secret = "sixteen bytes at least" }

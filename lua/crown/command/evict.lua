@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
+local epochs = require "crown.check.epoch"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
@@ -44,8 +45,8 @@ local function say_who_leads(list, opts, name, epoch, seconds)
   local until_then = core.now() + seconds
   repeat
     local election = find(list, opts, name)
-    if election and election.node and (election.epoch or 0) > epoch then
-      output.line(("'%s' is led by %s now (epoch %d)"):format(name, printable(election.node), election.epoch))
+    if election and election.node and epochs.counted(election.epoch) > epoch then
+      output.line(("'%s' is led by %s now (epoch %s)"):format(name, printable(election.node), epochs.text(election.epoch)))
       return
     end
     core.sleep(PAUSE)
@@ -67,8 +68,9 @@ function evict.run(opts, words)
     return 1
   end
   if not evicted then return store.unreachable("evict", problem, code) end
-  output.line(("evicted %s from '%s' (epoch %d)"):format(printable(evicted.node or "the leader"), name, evicted.epoch or 0))
-  if module.list then say_who_leads(module.list, oracle_options, name, evicted.epoch or 0, opts.wait or WAIT) end
+  output.line(("evicted %s from '%s' (epoch %s)"):format(printable(evicted.node or "the leader"), name,
+    epochs.text(evicted.epoch or 0)))
+  if module.list then say_who_leads(module.list, oracle_options, name, epochs.counted(evicted.epoch), opts.wait or WAIT) end
   return 0
 end
 

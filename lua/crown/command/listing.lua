@@ -2,6 +2,7 @@
 -- @internal crown.command.listing
 
 local console = require "crown.core.console"
+local epochs = require "crown.check.epoch"
 local usage = require "crown.check.usage"
 
 local listing = {}
@@ -35,6 +36,12 @@ function listing.matching(verb, elections, pattern)
   return kept
 end
 
+-- What stands for a field where elections are compared: digits for an epoch, since one that is too large for a number is a text.
+local function key_of(election, field)
+  local value = election[field]
+  return field == "epoch" and value ~= nil and ("%20s"):format(epochs.text(value)) or value
+end
+
 --- Sorts elections; those that lack the field come last, and equals by name.
 -- @tparam table elections sorted in place
 -- @tparam[opt="name"] string column
@@ -42,7 +49,7 @@ end
 function listing.sort(elections, column)
   local field = FIELDS[column or "name"]
   table.sort(elections, function(a, b)
-    local x, y = a[field], b[field]
+    local x, y = key_of(a, field), key_of(b, field)
     if x == y then return (a.name or "") < (b.name or "") end
     if x == nil or y == nil then return y == nil end
     return x < y
