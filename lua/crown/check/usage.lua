@@ -44,21 +44,6 @@ local function distance(a, b)
   return previous[#b]
 end
 
---- What the user may have meant.
--- @string word what was written
--- @tparam table known an array of words
--- @treturn string " (did you mean 'x'?)", what to do instead of what another system does, or ""
-function usage.suggest(word, known)
-  local best, say = others.find(word, known)
-  if say then return (" (%s)"):format(say) end
-  local least = best and 0 or math.max(2, math.floor(#word / 3)) + 1
-  for _, candidate in ipairs(known) do
-    local far = others.plain(word) == others.plain(candidate) and 0 or distance(word, candidate)
-    if far < least then best, least = candidate, far end
-  end
-  return best and (" (did you mean '%s'?)"):format(best) or ""
-end
-
 --- What another system's word is here, also where an unknown word may be somebody else's to judge.
 -- @string word what was written
 -- @tparam table known an array of our words
@@ -66,6 +51,21 @@ end
 function usage.translate(word, known)
   local ours, say = others.find(word, known)
   return ours and (" (did you mean '%s'?)"):format(ours) or say and (" (%s)"):format(say) or nil
+end
+
+--- What the user may have meant.
+-- @string word what was written
+-- @tparam table known an array of words
+-- @treturn string " (did you mean 'x'?)", what to do instead of what another system does, or ""
+function usage.suggest(word, known)
+  local meant = usage.translate(word, known)
+  if meant then return meant end
+  local best, least = nil, math.max(2, math.floor(#word / 3)) + 1
+  for _, candidate in ipairs(known) do
+    local far = others.plain(word) == others.plain(candidate) and 0 or distance(word, candidate)
+    if far < least then best, least = candidate, far end
+  end
+  return best and (" (did you mean '%s'?)"):format(best) or ""
 end
 
 --- An error in one line, without what it lists or traces below. Where the first line only names the module that did not
