@@ -116,7 +116,8 @@ describe("the largest epoch", function()
       end
       set("high", "one", "9223372036854775807")
       assert.matches("^evicted one.* from 'high' %(epoch 9223372036854775807%)\nnobody leads 'high' yet\n$", evict "high")
-      server:sql "UPDATE crown_lease_v1 SET holder = 'one#t', evicted = FALSE, expires_at = now() + interval '1 minute' WHERE lock_name = 'low'"
+      server:sql [[UPDATE crown_lease_v1 SET holder = 'one#t', evicted = FALSE, expires_at = now() + interval '1 minute'
+        WHERE lock_name = 'low']]
       crown.spawn(function()
         crown.sleep(0.5)
         set("low", "two", ABOVE)
