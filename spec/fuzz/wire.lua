@@ -2,6 +2,7 @@
 -- changed at random; `make fuzz` runs it under ASan. What counts as found: the runtime dies, an error of our own code, or the
 -- loop does not come back. The same seed says the same, but to the endpoint, in another order.
 package.path = "spec/?.lua;spec/fuzz/?.lua;" .. package.path
+local barrier = require "crown.link.barrier"
 local crown = require "crown"
 local mutator = require "mutator"
 
@@ -91,7 +92,6 @@ function targets.nats()
 end
 
 function targets.etcd()
-  local barrier = require "crown.link.barrier"
   local Client = require "crown.etcd.client"
   local Watch = require "crown.etcd.watch"
   local function answer(body) return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body) end
@@ -215,7 +215,8 @@ local try = assert(targets[target], "targets: resp, redis, nats, etcd, postgres,
 for _ = 1, left do
   crown.spawn(function()
     while crown.now() < over do
-      try()
+      local _, problem = barrier.call(try)
+      check(problem, "its last input")
       count = count + 1
       if count % 1000 == 0 then crown.sleep(0) end
     end
