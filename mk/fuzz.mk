@@ -21,11 +21,8 @@ FUZZ_SEED ?= 1
 .PHONY: fuzz-wire
 fuzz-wire: packages-check ## feed the clients what servers may say, changed at random, under ASan (FUZZ_SECONDS= each, FUZZ_SEED=)
 	@$(MAKE) --no-print-directory BUILD=build-asan PROGRAM=build-asan/crown-lua CFLAGS='$(SANITIZE)' all >/dev/null
-	@mkdir -p build-asan/fuzz
 	@for target in $(WIRE_TARGETS); do \
-	  count=$$(CROWN_DIRECTORY=build-asan/fuzz ASAN_OPTIONS=detect_leaks=0 build-asan/crown-lua --log-level error \
-	    spec/fuzz/wire.lua $$target $(FUZZ_SECONDS) $(FUZZ_SEED)) || exit 1; \
-	  printf '%-12s %s inputs, nothing found\n' $$target "$$count"; done
+	  PROGRAM=build-asan/crown-lua ASAN_OPTIONS=detect_leaks=0 tools/fuzz-unit.sh $$target $(FUZZ_SECONDS) $(FUZZ_SEED) || exit 1; done
 
 .PHONY: fuzz
 fuzz: packages-check fuzz-wire ## feed the core and a child's description nonsense for FUZZ_SECONDS= each (clang's libFuzzer)

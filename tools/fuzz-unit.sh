@@ -1,5 +1,5 @@
 #!/bin/bash
-# fuzz-unit.sh TARGET SECONDS SEED: spec/fuzz/wire.lua on the program, as one test of tools/run-units.sh.
+# fuzz-unit.sh TARGET SECONDS SEED: spec/fuzz/wire.lua on the program, or on PROGRAM=, as one test of tools/run-units.sh.
 set -eu
 cd "$(dirname "$0")/.."
 count=$(tools/with-temp.sh "./${PROGRAM:-crown-lua}" --log-level error spec/fuzz/wire.lua "$@")
