@@ -144,7 +144,6 @@ describe("a link between members", function()
     end)
   end)
 
-
   -- Takes what is sent to it at some pace, from a link to it.
   local function slow_taker(a, piece, pause)
     local taken = { bytes = 0 }

@@ -186,6 +186,4 @@ describe("a link between members", function()
     eventually(function() return told(b, "not JSON") == 1 and told(b, "another registry") == 1 end, 20)
     assert.equal(2, #b.events)
   end)
-
-  -- Takes what is sent to it at some pace, from a link to it.
 end)

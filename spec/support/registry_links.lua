@@ -8,14 +8,14 @@ local registry_links = require "crown.registry.links"
 local Links = {}
 Links.__index = Links
 
-Links.SECRET = "the secret of these specs"
+local SECRET = "the secret of these specs"
 
 --- What one test opens.
 function Links.new() return setmetatable({ opened = {} }, Links) end
 
 --- What a member says of itself.
 function Links.who(node, fields)
-  local made = { registry = "r", id = "r@" .. node, secret = Links.SECRET, runtime = "runtime of " .. node }
+  local made = { registry = "r", id = "r@" .. node, secret = SECRET, runtime = "runtime of " .. node }
   for key, value in pairs(fields or {}) do made[key] = value end
   return made
 end
@@ -72,9 +72,9 @@ function Links.told(one, words)
 end
 
 --- A dialler that knows no secret, and repeats what it saw.
-function Links.greet(stream, id, nonce)
+function Links.greet(stream, id)
   stream:write(frames.encode { version = handshake.VERSION, registry = "r", id = id, runtime = "one",
-    nonce = nonce or base64.encode(("n"):rep(32)) })
+    nonce = base64.encode(("n"):rep(32)) })
   return frames.read(stream, 1024, 5, 5)
 end
 

@@ -9,10 +9,8 @@ void daemons_start(void)
 
 void daemons_start_with_deadline(void)
 {
-    stage.board->mode = "daemons";
     stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
-    stage_start();
-    stage_until_ticking(DAEMONS);
+    daemons_start();
 }
 
 void daemons_leave_alone(void)

@@ -1,4 +1,4 @@
-/* The same of a tree in a PID namespace of the child's. */
+/* What tree_test.c asks of a child's tree, of one in a PID namespace of the child's. */
 #include "process/pidns.h"
 
 #include "daemons.h"
