@@ -9,13 +9,10 @@ local redis_lease = require "support.redis_lease"
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
 describe("a Redis server that may have forgotten", function()
-  local server, others
+  local server
   local start, destroy = own_servers(Redis.start)
 
-  before_each(function()
-    others = {}
-    redis_lease.name_anew()
-  end)
+  before_each(redis_lease.name_anew)
   after_each(destroy)
 
   it("is sat out for one TTL after a restart that forgot everything, and never gives an epoch twice", function()
@@ -76,7 +73,6 @@ describe("a Redis server that may have forgotten", function()
     server = start()
     local way = redis_lease.valve(server)
     local replica = start { config = "replicaof 127.0.0.1 " .. way.listener:port() .. "\n" }
-    others[1] = replica
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
     trusted(server)
     local one = candidate(server.url, "one", { token = "a", ttl = 5 })
@@ -96,12 +92,12 @@ describe("a Redis server that may have forgotten", function()
 
   it("is sat out when it was a replica for a while (R12)", function()
     server = trusted(start())
-    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    local other = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     local one = candidate(server.url, "one")
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
     trusted(server)
-    others[1]:call("REPLICAOF", "NO", "ONE")
-    server:call("REPLICAOF", "127.0.0.1", tostring(others[1].port))
+    other:call("REPLICAOF", "NO", "ONE")
+    server:call("REPLICAOF", "127.0.0.1", tostring(other.port))
     eventually(function() return server:call("INFO", "replication"):find "master_link_status:up" end, 20)
     server:call("REPLICAOF", "NO", "ONE")
     local verdict

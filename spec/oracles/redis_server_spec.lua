@@ -9,13 +9,10 @@ local tempdir = require "support.tempdir"
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
 describe("a Redis server", function()
-  local server, others
+  local server
   local start, destroy = own_servers(Redis.start)
 
-  before_each(function()
-    others = {}
-    redis_lease.name_anew()
-  end)
+  before_each(redis_lease.name_anew)
   after_each(destroy)
 
   local function refused(url, pattern)
@@ -64,18 +61,18 @@ describe("a Redis server", function()
 
   it("is refused when it is a replica", function()
     server = start()
-    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
-    refused(others[1].url, "is a replica")
+    local replica = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    refused(replica.url, "is a replica")
   end)
 
   it("with min_replicas counts a lease when enough replicas have it", function()
     server = trusted(start())
-    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    local replica = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
     trusted(server)
     local one = candidate(server.url, "one", { min_replicas = 1, timeout = 1 })
     eventually(function() return one:claim()[1] == "granted" end)
-    others[1]:down()
+    replica:down()
     local verdict = one:refresh()
     assert.equal("unknown", verdict[1])
     assert.matches("only 0 of 1 replicas have it", verdict[2])
@@ -83,16 +80,16 @@ describe("a Redis server", function()
 
   it("is found by its Sentinels, also after a failover, which is sat out", function()
     server = trusted(start())
-    others[1] = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
-    local urls = {}
+    start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    local sentinels, urls = {}, {}
     for i = 1, 3 do
-      others[i + 1] = start { sentinel = true, config = ("sentinel monitor mine 127.0.0.1 %d 2\n"
+      sentinels[i] = start { sentinel = true, config = ("sentinel monitor mine 127.0.0.1 %d 2\n"
         .. "sentinel down-after-milliseconds mine 500\nsentinel failover-timeout mine 3000\n"):format(server.port) }
-      urls[i] = "127.0.0.1:" .. others[i + 1].port
+      urls[i] = "127.0.0.1:" .. sentinels[i].port
     end
     local url = "redis+sentinel://" .. table.concat(urls, ",") .. "/mine"
-    eventually(function() return others[2]:call("SENTINEL", "ckquorum", "mine") end, 20)
-    eventually(function() return #others[2]:call("SENTINEL", "replicas", "mine") == 1 end, 20)
+    eventually(function() return sentinels[1]:call("SENTINEL", "ckquorum", "mine") end, 20)
+    eventually(function() return #sentinels[1]:call("SENTINEL", "replicas", "mine") == 1 end, 20)
     local one = candidate(url, "one", { ttl = 2 })
     local epoch = one:claim()[4]
     server:down()
