@@ -2,6 +2,7 @@
 -- holds whole packages against each other.
 local crown = require "crown"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local bytecode = dofile "tools/bytecode.lua"
 
@@ -54,9 +55,7 @@ describe("bytecode in order", function()
 
   it("depends on no process's seed", function()
     local dir = tempdir()
-    local file = assert(io.open(dir .. "/source.lua", "w"))
-    file:write(SOURCE)
-    file:close()
+    write_file(dir .. "/source.lua", SOURCE)
     local function one()
       return assert(crown.exec { "luajit", "-e", ([[
         io.write(dofile("tools/bytecode.lua").in_order(string.dump(assert(loadfile "%s"))))]]):format(dir .. "/source.lua") }).stdout

@@ -10,6 +10,7 @@ local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local Wire = require "support.nats_wire"
 local write_file = require "support.write_file"
 
 local LARGEST, BEFORE, ABOVE = "9007199254740991", "9007199254740990", "9007199254740992"
@@ -177,17 +178,9 @@ describe("the largest epoch", function()
     finally(function() server:destroy() end)
     local url = server.url .. "/LARGE?ttl=1&amnesia_wait=0"
     assert.equal(0, run({ "run", "--once", "--wait", "10", "--oracle", url, "large", "--", "true" }).code)
-    local function set(revision)
-      local connection = assert(crown.tcp.connect("127.0.0.1", server.port))
-      local body = ('{"seq":%s}'):format(revision)
-      assert(connection:read "*l")
-      connection:write(('CONNECT {"verbose":false}\r\nSUB answer 1\r\nPUB $JS.API.STREAM.PURGE.KV_LARGE answer %d\r\n%s\r\n')
-        :format(#body, body))
-      local answer
-      repeat answer = assert(connection:read "*l") until answer:find "success"
-      connection:close()
-    end
-    set(LARGEST)
+    local wire = Wire.open(server.port)
+    assert.is_true(wire:ask("$JS.API.STREAM.PURGE.KV_LARGE", nil, ('{"seq":%s}'):format(LARGEST)).success)
+    wire.connection:close()
     tells({ word = url }, LARGEST)
     crown.sleep(1.2)
     refuses({ word = url }, "not a whole number from 1 to " .. LARGEST)
