@@ -72,7 +72,7 @@ end)
 
 describe("a Postgres client whose connections die as soon as they are open", function()
   it("makes pauses that grow", function()
-    local server = Hostile.start("wait 0.01\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nclose")
+    local server = Hostile.start("wait 0.01\n" .. Hostile.LETS_IN .. "close")
     local client = assert(crown.postgres.connect(
       ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(server.port)))
     assert(client:listen("news", function() end))

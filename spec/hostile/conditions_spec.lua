@@ -109,9 +109,7 @@ describe("a connection's condition", function()
   end)
 
   it("is told of a watch on etcd, which is opened at growing pauses where it dies young", function()
-    local line = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
-    local place = start(("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n\nwait 0.01\nclose")
-      :format(#line + 1, line))
+    local place = start(Hostile.watch(Hostile.CREATED) .. "wait 0.01\nclose")
     local watch = EtcdWatch.new { client = EtcdClient.new({ endpoints = { "http://" .. place } }, 5), timeout = 5,
       on_event = function() end, on_missed = function() end }
     assert.is_nil(shown "etcd watch")
@@ -125,7 +123,7 @@ describe("a connection's condition", function()
   end)
 
   it("is told of Postgres", function()
-    local place = start "wait 0.01\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nclose"
+    local place = start("wait 0.01\n" .. Hostile.LETS_IN .. "close")
     client = assert(crown.postgres.connect(("postgres://x:secret@%s/x?sslmode=disable&target_session_attrs=any"):format(place)))
     assert(client:listen("news", function() end))
     eventually(function() return shown("postgres").reconnects > 1 end, 20)
@@ -154,9 +152,7 @@ describe("a server that is there, and says nothing any more", function()
   end
 
   it("is left by a watch on etcd, which is opened anew while it is quiet", function()
-    local created = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
-    local well = ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
-      :format(#created + 1, created)
+    local well = Hostile.watch(Hostile.CREATED)
     local one, other = Hostile.start(well, well, ""), Hostile.start(well)
     local places = { "http://127.0.0.1:" .. one.port, "http://127.0.0.1:" .. other.port }
     local missed = 0
@@ -175,9 +171,7 @@ describe("a server that is there, and says nothing any more", function()
 
   it("has not said yet what happened meanwhile when it says that a watch is created", function()
     local function says(revision)
-      local line = ([[{"result":{"header":{"revision":"%d"},"created":true,"watch_id":"1"}}]]):format(revision)
-      return ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
-        :format(#line + 1, line)
+      return Hostile.watch(([[{"result":{"header":{"revision":"%d"},"created":true,"watch_id":"1"}}]]):format(revision))
     end
     local server = Hostile.start(says(7), says(9))
     local watch = EtcdWatch.new { client = EtcdClient.new({ endpoints = { "http://127.0.0.1:" .. server.port } }, 1), timeout = 0.5,
@@ -190,9 +184,9 @@ describe("a server that is there, and says nothing any more", function()
   end)
 
   it("is said to have been missed only when the next one listens", function()
-    local opens = "wait 0.1\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\n"
-    local listens = "say 1\\0\\0\\0\0042\\0\\0\\0\4n\\0\\0\\0\4C\\0\\0\\0\11LISTEN\\0Z\\0\\0\\0\5I"
-    local server = Hostile.start(opens .. "wait 0.5\n" .. listens .. "\nwait 0.5\nclose", opens, opens .. "wait 0.5\n" .. listens)
+    local opens = "wait 0.1\n" .. Hostile.LETS_IN
+    local listens = opens .. "wait 0.5\n" .. Hostile.LISTENS
+    local server = Hostile.start(listens .. "wait 0.5\nclose", opens, listens)
     local client = assert(crown.postgres.connect(
       ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(server.port), { timeout = 20 }))
     local missed = 0
@@ -208,8 +202,7 @@ describe("a server that is there, and says nothing any more", function()
   end)
 
   it("is left by a listener of Postgres", function()
-    local server = Hostile.start("wait 0.1\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nwait 0.5\n"
-      .. "say 1\\0\\0\\0\0042\\0\\0\\0\4n\\0\\0\\0\4C\\0\\0\\0\11LISTEN\\0Z\\0\\0\\0\5I")
+    local server = Hostile.start("wait 0.1\n" .. Hostile.LETS_IN .. "wait 0.5\n" .. Hostile.LISTENS)
     local client = assert(crown.postgres.connect(
       ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(server.port), { timeout = 1 }))
     assert(client:listen("news", function() end))

@@ -50,11 +50,9 @@ while true do
 end
 ]]
 
-local CREATED = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
 local SCRIPTS = {
-  watch = ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n"):format(#CREATED + 1, CREATED),
-  listener = "wait 0.1\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nwait 0.5\n"
-    .. "say 1\\0\\0\\0\0042\\0\\0\\0\4n\\0\\0\\0\4C\\0\\0\\0\11LISTEN\\0Z\\0\\0\\0\5I",
+  watch = Hostile.watch(Hostile.CREATED),
+  listener = "wait 0.1\n" .. Hostile.LETS_IN .. "wait 0.5\n" .. Hostile.LISTENS,
 }
 
 describe("a connection that only listens, and whose way is cut, is noticed:", function()

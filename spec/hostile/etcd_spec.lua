@@ -46,8 +46,7 @@ describe("a member of etcd without quorum", function()
 
   it("loses the watches that it has, with a word to who watches", function()
     local created = [[{"result":{"created":true}}]]
-    local lonely = Hostile.start(("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
-      :format(#created + 1, created), WITHOUT_QUORUM["no leader"])
+    local lonely = Hostile.start(Hostile.watch(created), WITHOUT_QUORUM["no leader"])
     local well = Hostile.start(WELL)
     local client = client_of(lonely, well)
     local ended
@@ -69,8 +68,7 @@ describe("a line of a watch that etcd does not say", function()
     "{\"result\":{\"header\":{\"revision\":\"7\"},\"watch_id\":\"1\",\"events\":[{\"kv\":5}]}}" }
   for _, line in ipairs(LINES) do
     it("ends it, in words: " .. line, function()
-      local server = Hostile.start(("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n")
-        :format(#line + 1, line))
+      local server = Hostile.start(Hostile.watch(line))
       local watch = Watch.new { client = client_of(server), timeout = 1, on_event = function() end, on_missed = function() end }
       crown.spawn(watch.over, watch, { key = "a2V5" })
       eventually(function() return watch.problem end, 20)

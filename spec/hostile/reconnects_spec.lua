@@ -40,13 +40,13 @@ local ways = {
     place.client = place.client or require("crown.etcd.client").new({ endpoints = { "http://127.0.0.1:" .. place.port } }, 5)
     assert(place.client:ask("/v3/kv/range", {}))
   end },
-  watch = { "hear POST\nsay HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nnull\\n\\r\\n\nclose", function(place)
+  watch = { Hostile.watch "null" .. "close", function(place)
     place.client = place.client or require("crown.etcd.client").new({ endpoints = { "http://127.0.0.1:" .. place.port } }, 5)
     local stream = assert(place.client:open_watch { { key = "a2V5" } })
     while stream:line(5) do end
     stream:close()
   end },
-  postgres = { "wait 0.001\nsay R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\nwait 0.01\nclose", function(place)
+  postgres = { "wait 0.001\n" .. Hostile.LETS_IN .. "wait 0.01\nclose", function(place)
     local client = crown.postgres.connect(("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(place.port))
     if client then client:query "SELECT 1" client:close() end
   end },

@@ -7,7 +7,6 @@ local Victim = require "support.victim"
 local function chunk(text) return ("say %x\\r\\n%s\\r\\n"):format(#text, text) end
 
 local OK = "say HTTP/1.1 200 OK\\r\\n"
-local CREATED = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
 
 -- What a server that is well says, step by step; each client's first steps are the same as a real one's.
 local TALKS = {
@@ -19,7 +18,7 @@ local TALKS = {
     "hear STREAM.INFO", "say MSG _INBOX.x 1 30\\r\\n{\"config\"" },
   etcd = { "hear POST", OK, "say Content-Length: 20\\r\\n", "say \\r\\n", "say {\"header\":{}", "say         }" },
   watch = { "hear watch", OK .. "Transfer-Encoding: chunked\\r\\n\\r\\n", "say 3",
-    (chunk(CREATED):gsub("^say 3", "say ")), "say 1", "say f\\r\\n{\"result\":{\"eve" },
+    (chunk(Hostile.CREATED):gsub("^say 3", "say ")), "say 1", "say f\\r\\n{\"result\":{\"eve" },
   http = { "hear HTTP", OK, "say Content-Length: 40\\r\\n\\r\\n", "say {\"granted\":" },
   postgres = { "wait 0.02", "say R", "say \\0\\0\\0\8\\0\\0\\0\\0", "say S\\0\\0\\0\22server_ve", "say rsion\\00016\\0",
     "say Z\\0\\0\\0\5I", "wait 0.05", "say 1\\0\\0\\0\0042\\0\\0\\0\4T\\0" },

@@ -19,6 +19,13 @@ Hostile.__index = Hostile
 local ESCAPES = { r = "\r", n = "\n", ["0"] = "\0" }
 local FLOOD_MOST = 64 * 1024 * 1024
 
+--- What lets a client of Postgres in, and then what tells it that it listens.
+Hostile.LETS_IN = "say R\\0\\0\\0\8\\0\\0\\0\\0Z\\0\\0\\0\5I\n"
+Hostile.LISTENS = "say 1\\0\\0\\0\0042\\0\\0\\0\4n\\0\\0\\0\4C\\0\\0\\0\11LISTEN\\0Z\\0\\0\\0\5I\n"
+
+--- etcd's first words on a watch that is there.
+Hostile.CREATED = [[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"1"}}]]
+
 local verbs = {}
 
 local function unescape(text)
@@ -82,6 +89,13 @@ local function serve(self, connection)
   Hostile.play(connection, self.scripts[math.min(self.count, #self.scripts)])
   connection:close()
   self.open[connection] = nil
+end
+
+--- A script of etcd: a watch on which it says one line.
+-- @string line
+-- @treturn string
+function Hostile.watch(line)
+  return ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n\n"):format(#line + 1, line)
 end
 
 --- Starts one at an address.
