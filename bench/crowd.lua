@@ -58,12 +58,6 @@ function Member:destroy()
   self.candidate:destroy()
 end
 
-local function server_seconds(server)
-  local sum = 0
-  for _, pid in ipairs(Candidate.tree(server.process.pid)) do sum = sum + probe.cpu_seconds(pid) end
-  return sum
-end
-
 -- Two runtimes, the second one after the first has won all; then what all three cost for a while.
 local function settled(server, shape)
   local one = join("one", server.url, shape)
@@ -78,7 +72,7 @@ local function costs(server, shape)
   local one, two, led = settled(server, shape)
   local found = { led = led * 1000 }
   local function seconds()
-    return probe.cpu_seconds(one:runtime()), probe.cpu_seconds(two:runtime()), server_seconds(server)
+    return probe.cpu_seconds(one:runtime()), probe.cpu_seconds(two:runtime()), probe.tree_seconds(server.process.pid)
   end
   local at, leader, follower, store = crown.now(), seconds()
   crown.sleep(shape.ttl) -- each lease is refreshed three times

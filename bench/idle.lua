@@ -52,11 +52,11 @@ local function children(count)
     args = { "--log-level", "error", dir .. "/app.lua", dir .. "/out", count } }
   eventually(function() return read_file(dir .. "/out") end, 120)
   local found = { started = (crown.now() - began) * 1000 }
-  local bytes = 0
+  local megabytes = 0
   for _, kind in ipairs { "keeper", "warden" } do
-    for _, pid in ipairs(member:pids(kind)) do bytes = bytes + probe.memory(pid) end
+    for _, pid in ipairs(member:pids(kind)) do megabytes = megabytes + probe.memory(pid) end
   end
-  found.kilobytes = bytes * 1024 / count
+  found.kilobytes = megabytes * 1024 / count
   local stopped = member:signal "TERM"
   member:wait(120)
   found.stopped = (crown.now() - stopped) * 1000

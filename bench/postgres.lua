@@ -43,13 +43,7 @@ local function failovers(measure, server)
 end
 
 local function scale(measure, server)
-  local function server_cpu()
-    local sum, pids = 0, { server.process.pid }
-    local rows = server:sql "SELECT pid FROM pg_stat_activity"
-    for _, row in ipairs(rows) do pids[#pids + 1] = row.pid end
-    for _, pid in ipairs(pids) do sum = sum + probe.cpu_seconds(pid) end
-    return sum
-  end
+  local function server_cpu() return probe.tree_seconds(server.process.pid) end
   local results, leases = {}, probe.LEASES:gsub("ORACLE", "postgres_lease")
   local function run(app)
     results[app] = results[app]

@@ -94,9 +94,16 @@ function probe.cpu_seconds(pid)
   return (tonumber(fields[12] or 0) + tonumber(fields[13] or 0)) / 100
 end
 
---- MB that a process has in memory, its part of what it shares.
+--- CPU seconds that a process and its descendants have used.
+function probe.tree_seconds(pid)
+  local sum = 0
+  for _, one in ipairs(Candidate.tree(pid)) do sum = sum + probe.cpu_seconds(one) end
+  return sum
+end
+
+--- MB that a process has in memory, its part of what it shares; 0 where it has ended.
 function probe.memory(pid)
-  return tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)") / 1024
+  return tonumber(read(("/proc/%d/smaps_rollup"):format(pid)):match "\nPss:%s+(%d+)" or 0) / 1024
 end
 
 --- An app with ten thousand leases on an oracle; it writes how long it took until all were led, and how late 99.9 % of the

@@ -1,17 +1,10 @@
 --- How long it takes to begin, and how much memory one election needs.
 local Cluster = require "support.cluster"
 local crown = require "crown"
+local probe = require "probe"
 local program = require "support.program"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
-
-local function smaps_pss(pid)
-  local file = io.open(("/proc/%d/smaps_rollup"):format(pid))
-  if not file then return 0 end
-  local kilobytes = tonumber(file:read("*a"):match "\nPss:%s+(%d+)") or 0
-  file:close()
-  return kilobytes
-end
 
 return function(measure)
   -- From the start of a candidate to the first tick of its child, in an epoch after `epoch`.
@@ -43,10 +36,10 @@ return function(measure)
     ticks.await(cluster.ticks, 0, 10)
     local sum = 0
     for _, kind in ipairs { "supervise", "runtime", "keeper", "warden" } do
-      for _, pid in ipairs(member:pids(kind)) do sum = sum + smaps_pss(pid) end
+      for _, pid in ipairs(member:pids(kind)) do sum = sum + probe.memory(pid) end
     end
     cluster:destroy()
-    return sum / 1024
+    return sum
   end, 5)
 
   local function command(name, target, ...)
