@@ -41,8 +41,8 @@ function list.load(path)
       record.by = rest
     elseif word == "decides" or word == "sample" then
       record[word] = true
-    elseif word and not word:find "^#" then
-      error(("%s:%d: what is '%s'?"):format(path or list.PATH, number, word))
+    elseif line:find "%S" and not line:find "^#" then
+      error(("%s:%d: what is '%s'?"):format(path or list.PATH, number, word or line))
     end
   end
   finish(record, records)
