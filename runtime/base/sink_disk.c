@@ -5,16 +5,15 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/own_table.h"
 #include "base/sink.h"
 
 #define PATIENCE_NS (100 * NS_PER_MS)
 #define STACK_BYTES 65536u
-#define CLOSE_UNSHARED 2u /* CLOSE_RANGE_UNSHARE: musl has neither the name nor the function */
 
 static struct {
     pid_t owner; /* whose thread it is: a fork has none */
@@ -27,19 +26,11 @@ static struct {
     int problem; /* errno */
 } disk;
 
-/* While the disk hangs, this thread cannot be killed, and what it has open stays open when the rest
- * of its process is dead. So it gives up locks, and the lines that tell others of that death. */
-static void let_go_of_descriptors(void)
-{
-    /* A table of its own: unshare(2), which does that too, is refused in many containers. */
-    (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_UNSHARED); /* no memory: kept */
-}
-
 /* The functions of pthread fail for misuse only, where it is not said otherwise. */
 static void *write_lines(void *unused)
 {
     (void)unused;
-    let_go_of_descriptors();
+    (void)own_table_take(-1); /* where there is none, it has what its process has */
     (void)pthread_mutex_lock(&disk.mutex);
     for (;;) {
         while (!disk.busy)

@@ -117,7 +117,7 @@ static void written(void *context, void *work)
 
 static void write_waiting(struct appender *appender)
 {
-    static const struct helper_kind kind = {"append", write_on_thread, written, writing_free};
+    static const struct helper_kind kind = {"append", write_on_thread, written, writing_free, true};
     struct crown_error err;
     struct writing *writing = calloc(1, sizeof(*writing));
     char *path = strdup(appender->path);

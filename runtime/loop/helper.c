@@ -13,6 +13,7 @@
 
 #include "base/container.h"
 #include "base/list.h"
+#include "base/own_table.h"
 
 /* Whoever changes it from RUNNING decides who frees: after FINISHED the loop, after ABANDONED the
  * thread. */
@@ -26,18 +27,32 @@ struct helper {
     atomic_int state;
     struct loop_watch watch; /* of our end of the pair: readable when the thread is done */
     int thread_end;          /* the thread's: readable when nobody waits any more */
+    bool apart;              /* the thread has a table of its own, and `thread_end` is in both */
 };
 
-/* Those that were given up, and run on. Guarded: each leaves it on its own thread. */
+/* Those that were given up, and run on. Guarded, with `apart`: each leaves it on its own thread. */
 static struct list left_behind = {{&left_behind.head, &left_behind.head}};
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* A mutex of this kind fails for misuse only. */
-static void leave_behind(struct helper *helper)
+/* Where the thread has a table of its own, the process has a copy of its end. */
+static void close_copy(const struct helper *helper)
 {
+    if (helper->apart)
+        (void)close(helper->thread_end);
+}
+
+/* A mutex of this kind fails for misuse only.
+ * @return whether the thread frees it. */
+static bool leave_behind(struct helper *helper)
+{
+    int running = RUNNING;
     (void)pthread_mutex_lock(&guard);
-    list_append(&left_behind, &helper->link);
+    close_copy(helper);
+    bool left = atomic_compare_exchange_strong(&helper->state, &running, ABANDONED);
+    if (left)
+        list_append(&left_behind, &helper->link);
     (void)pthread_mutex_unlock(&guard);
+    return left;
 }
 
 static int count_left_behind(const char *cause)
@@ -59,18 +74,32 @@ static void helper_free(struct helper *helper)
     free(helper);
 }
 
+/* @return whether anybody still waits. */
+static bool begin(struct helper *helper)
+{
+    (void)pthread_mutex_lock(&guard);
+    bool wanted = atomic_load(&helper->state) == RUNNING;
+    if (wanted && helper->kind->own_table)
+        helper->apart = own_table_take(helper->thread_end);
+    (void)pthread_mutex_unlock(&guard);
+    return wanted;
+}
+
 static void *run(void *argument)
 {
     struct helper *helper = argument;
     int running = RUNNING;
     int end = helper->thread_end;
     (void)prctl(PR_SET_NAME, helper->kind->name); /* for `ps` only */
-    helper->kind->run(helper->work, end);
+    if (begin(helper))
+        helper->kind->run(helper->work, end);
     if (!atomic_compare_exchange_strong(&helper->state, &running, FINISHED)) {
         helper->kind->drop(helper->work);
         helper_free(helper);
     }
-    (void)close(end); /* after FINISHED it tells the loop, which may have freed `helper` by now */
+    /* After FINISHED it tells the loop, which may have freed `helper` by now. */
+    (void)shutdown(end, SHUT_RDWR); /* though the process has a copy */
+    (void)close(end);
     return NULL;
 }
 
@@ -83,6 +112,7 @@ static void finished(struct loop_watch *watch, unsigned events)
     (void)events;
     loop_unwatch(watch);
     (void)close(fd); /* nothing was ever written */
+    close_copy(helper);
     helper_free(helper);
     kind->done(context, work);
 }
@@ -158,14 +188,11 @@ bool helper_finish(struct helper *helper, int milliseconds)
 
 void helper_abandon(struct helper *helper)
 {
-    int running = RUNNING;
     if (helper == NULL)
         return;
     int fd = helper->watch.fd;
     loop_unwatch(&helper->watch); /* while it is ours */
-    leave_behind(helper);
-    if (!atomic_compare_exchange_strong(&helper->state, &running,
-                                        ABANDONED)) { /* it had finished */
+    if (!leave_behind(helper)) {  /* it had finished */
         helper->kind->drop(helper->work);
         helper_free(helper);
     }

@@ -17,13 +17,17 @@ struct helper;
  */
 struct helper_kind {
     const char *name; /* for errors, and the thread's name: at most 15 bytes */
-    /** On the thread, with all signals blocked.
+    /** On the thread, with all signals blocked. Not called for what was given up before.
      * @param given_up becomes readable when nobody waits any more: for poll(2). */
     void (*run)(void *work, int given_up);
     /** On the loop, once `run` has returned: takes `work` over. Never from within helper_start. */
     void (*done)(void *context, void *work);
     /** Instead of `done` after helper_abandon, on whichever thread is the last to need it. */
     void (*drop)(void *work);
+    /** That `run` uses no descriptor of the process but `given_up` and the standard streams, and
+     * leaves none behind. It then has no other, so that a disk on which it hangs for ever keeps
+     * nothing open of a process that was killed. */
+    bool own_table;
 };
 
 /** The most threads that run on for one cause though they were given up; more are refused. */

@@ -142,7 +142,8 @@ static void name_server(const struct postgres_attempt_options *options, char ser
 struct helper *postgres_attempt(struct loop *loop, const struct postgres_attempt_options *options,
                                 postgres_attempted *done, void *context, struct crown_error *err)
 {
-    static const struct helper_kind kind = {"postgres", connect_on_thread, finished, drop};
+    /* The connection is the process's, and so is the table that it is opened in. */
+    static const struct helper_kind kind = {"postgres", connect_on_thread, finished, drop, false};
     struct attempt *attempt = calloc(1, sizeof(*attempt));
     if (attempt != NULL)
         collect(attempt, options);

@@ -199,7 +199,8 @@ static void reading_done(void *context, void *work)
 
 static int start_reading(struct postgres_connect *c, struct crown_error *err)
 {
-    static const struct helper_kind kind = {"postgres", reading_run, reading_done, reading_drop};
+    static const struct helper_kind kind = {"postgres", reading_run, reading_done, reading_drop,
+                                            true};
     struct reading *reading = calloc(1, sizeof(*reading));
     if (reading == NULL || (reading->url = strdup(c->url)) == NULL) {
         free(reading);

@@ -1,4 +1,4 @@
--- A disk that hangs under the log: a file system of the spec's own, which is frozen. As root.
+-- A disk that hangs under the log or the history: a file system of the spec's own, which is frozen. As root.
 local crown = require "crown"
 local Network = require "support.network"
 local program = require "support.program"
@@ -37,6 +37,18 @@ crown.elect { name = "x", oracle = "file:" .. arg[1] .. "/locks",
   end } }
 ]]
 
+-- The same, but what it writes is the history.
+local CHANGING_LEADER = [[
+local crown = require "crown"
+crown.elect { name = "x", oracle = "file:" .. arg[1] .. "/locks",
+  child = { command = { "sh", "-c", "echo $$ >child.new; mv child.new child; exec sleep 600" } } }
+local changing
+changing = crown.elect { name = "changing", oracle = { "memory", ttl = 3 }, handlers = { won = function()
+  crown.sleep(0.02)
+  changing:abdicate()
+end } }
+]]
+
 local MOUNT = [[
 cd "$1"
 truncate -s 16M disk && mkfs.ext4 -q disk && mkdir mnt && mount -o loop disk mnt || exit 9
@@ -64,7 +76,6 @@ cp mnt/log log
 
 -- The thread that writes outlives its process for as long as the disk hangs, and must hold nothing else.
 local KILL = MOUNT .. [[
-export CROWN_DIRECTORY=$1
 eventually() {
   for i in $(seq 600); do
     "$@" && return
@@ -72,17 +83,20 @@ eventually() {
   done
   return 1
 }
-"$2" --node one app.lua "$1" 2>mnt/log &
+CROWN_DIRECTORY=$1/$3 "$2" --node one app.lua "$1" 2>"$4" &
 one=$!
 eventually [ -s child ]
+eventually [ -s "$5" ]
 child=$(cat child)
 runtime=$(cut -d ' ' -f 1 /proc/$one/task/$one/children)
 rm child
+export CROWN_DIRECTORY=$1
 "$2" --node two app.lua "$1" 2>log &
 two=$!
 eventually grep -q "leader=one" log
 fsfreeze -f mnt
-hangs() { cat /proc/$runtime/task/*/stat | grep -q ") D "; }
+thread=$6
+hangs() { cat /proc/$runtime/task/*/stat | grep -q "($thread) D "; }
 eventually hangs || echo "nothing hangs"
 kill -KILL $runtime
 gone() { ! [ -d /proc/$child ]; }
@@ -93,24 +107,29 @@ kill $two
 wait $two
 ]]
 
-describe("a disk that hangs under the log", function()
-  local function play(app, script)
+describe("a disk that hangs", function()
+  local function play(app, script, ...)
     local dir = tempdir()
     write_file(dir .. "/app.lua", app)
     write_file(dir .. "/start", script)
     local here = crown.exec({ "/bin/pwd" }).stdout:gsub("\n", "")
     local result = crown.exec({ "/usr/bin/unshare", "--mount", "/bin/sh", dir .. "/start", dir,
-      program:sub(1, 1) == "/" and program or here .. "/" .. program }, { timeout = 120 })
+      program:sub(1, 1) == "/" and program or here .. "/" .. program, ... }, { timeout = 120 })
     assert.not_equal(9, result.code, result.stderr)
     return dir, result
   end
 
-  it("keeps nobody from leading after a runtime that was killed meanwhile", function()
-    local _, result = play(WRITING_LEADER, KILL)
+  it("under the log keeps nobody from leading after a runtime that was killed meanwhile", function()
+    local _, result = play(WRITING_LEADER, KILL, ".", "mnt/log", "mnt/log", "crown-runtime")
     assert.equal("", result.stdout)
   end)
 
-  it("costs lines, and no leadership", function()
+  it("under the history keeps nobody from leading after a runtime that was killed meanwhile", function()
+    local _, result = play(CHANGING_LEADER, KILL, "mnt", "one.log", "mnt/history", "append")
+    assert.equal("", result.stdout)
+  end)
+
+  it("under the log costs lines, and no leadership", function()
     local dir = play(APP, START)
     local said, log = read_file(dir .. "/out"), read_file(dir .. "/log")
     assert.equal(1, select(2, said:gsub("HEALTHY", "")) - select(2, said:gsub("UNHEALTHY", "")), said)
