@@ -12,6 +12,7 @@ local Gathered = require "crown.link.gathered"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
 local lease = require "crown.oracle.lease"
+local LongPoll = require "crown.oracle.long_poll"
 local url = require "crown.text.url"
 
 local Lease = {}
@@ -71,7 +72,8 @@ local servers = setmetatable({}, { __mode = "v" })
 
 local function server_at(text)
   local name = server_of(text)
-  servers[name] = servers[name] or { asked = Asked.new("http_lease", name), lanes = Lanes.new(CONNECTIONS), lots = {} }
+  servers[name] = servers[name]
+    or { name = name, asked = Asked.new("http_lease", name), lanes = Lanes.new(CONNECTIONS), lots = {}, polls = {} }
   return servers[name]
 end
 
@@ -87,13 +89,16 @@ local function url_problem(text)
   return not url.ports_fit(host) and "the URL names a port that is none" or nil
 end
 
+-- @string at the URL
+local function question(options, method, at, timeout)
+  return { url = at, method = method, headers = options.headers, timeout = timeout, user = options.user,
+    password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key, most = MOST }
+end
+
 local function request(self, method, path, body)
-  local options = self.options
-  local asked = {
-    url = self.base .. path:gsub("{name}", function() return escape(self.name) end), method = method,
-    body = body and json.encode(body), headers = options.headers, timeout = self.timeout, user = options.user,
-    password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key,
-    most = MOST }
+  local at = self.base .. path:gsub("{name}", function() return escape(self.name) end)
+  local asked = question(self.options, method, at, self.timeout)
+  asked.body = body and json.encode(body)
   local answer, problem, code = self.server.lanes:ask(function() return http.request(asked) end, self.timeout)
   local fine = answer and answer.status < BROKEN
   self.server.asked:note(fine, problem or not fine and "it answered " .. answer.status)
@@ -117,9 +122,28 @@ local function node_of(holder)
   return type(holder) == "string" and (holder:match "^(.*)#[^#]*$" or holder) or nil
 end
 
+-- Not one of the lanes: a request that is held open would keep those back that are in a hurry.
+local function poll_of(self)
+  local polls, base, options = self.server.polls, self.base, self.options
+  if polls[self.way] then return polls[self.way] end
+  local asked = Asked.new("http_lease watch", self.server.name)
+  local function ask(path) return http.request(question(options, "GET", base .. path, LongPoll.PATIENCE)) end
+  polls[self.way] = LongPoll.new(ask, function(fine, problem) asked:note(fine, problem) end)
+  return polls[self.way]
+end
+
+-- Where to hear of what is freed, as a refusal may say.
+local function listen(self, found)
+  local poll = poll_of(self)
+  self.waiting = true
+  poll:add(self)
+  poll:offer(found.watch, found.last)
+end
+
 -- @tparam table found what the answer says, nil where it says nothing that is known
 local function verdict(self, status, found, retry)
   local options = self.options
+  self.waiting = false
   if status == 200 and found and not next(found) and not options.ttl then
     return nil, "the lease server does not say how long its leases last: set ttl", "store"
   elseif status == 200 and found then
@@ -127,8 +151,9 @@ local function verdict(self, status, found, retry)
       epoch = tonumber(found[options.epoch_field]) }
   elseif status == 409 then
     found = found or {}
+    if LongPoll.fits(found.watch) then listen(self, found) end
     local left = tonumber(found[options.expires_field])
-    -- Nobody tells of a release, so a lease that runs on is asked for again before it ends.
+    -- Perhaps nobody tells of a release, so a lease that runs on is asked for again before it ends.
     local again = retry or options.retry
     return false, { node = node_of(found[options.holder_field]), epoch = tonumber(found[options.epoch_field]),
       expires_in = left and left <= again and left or nil, retry_in = again }
@@ -157,12 +182,15 @@ local function ask_lot(self, lot)
   end
 end
 
--- Those of one way to the server, login and all, share it.
+-- A way to the server, login and all: those that have the same share what is asked for many.
+local function way_of(base, options)
+  return json.encode { base, options.headers, options.user or false, options.password or false, options.bearer or false,
+    options.ca or false, options.cert or false, options.key or false }
+end
+
 local function lots_of(self, window)
   local shared = self.server.lots
-  local options = self.options
-  local key = json.encode { self.base, options.batch_path, options.headers, options.user or false, options.password or false,
-    options.bearer or false, options.ca or false, options.cert or false, options.key or false, self.timeout, window }
+  local key = json.encode { self.way, self.options.batch_path, self.timeout, window }
   shared[key] = shared[key] or Gathered.new { window = window, most = LOT, ask = function(lot) ask_lot(self, lot) end }
   return shared[key]
 end
@@ -170,7 +198,8 @@ end
 -- What a question needs.
 local function asker(checked, opts)
   local ttl, delay = Lease.timing(checked)
-  return setmetatable({ options = checked, base = checked.url:gsub("/$", ""), ttl = ttl,
+  local base = checked.url:gsub("/$", "")
+  return setmetatable({ options = checked, base = base, way = way_of(base, checked), ttl = ttl, send = opts.send,
     name = tostring(checked.lock or opts.crown_name), delay = delay, number = 0, node = opts.node,
     timeout = store_options.timeout(checked, ttl, delay), server = server_at(checked.url) }, Lease)
 end
@@ -185,6 +214,8 @@ function Lease.init(opts)
   if checked.batch_path then
     self.refreshes, self.others = lots_of(self, math.min(REFRESH_WINDOW, self.ttl / 100)), lots_of(self, CLAIM_WINDOW)
   end
+  local poll = self.server.polls[self.way]
+  if poll then poll:add(self) end -- so that nothing is missed that is freed while it claims
   return self
 end
 
@@ -207,18 +238,26 @@ local function ask(self, op, method)
 end
 
 function Lease:claim()
-  self.number = claim_number(self.number)
+  self.number, self.waiting = claim_number(self.number), true
   local granted, second, third = ask(self, "claim", "POST")
+  self.leading = granted
   if granted then second = lease.first_delay(second) end
   return granted, second, third
 end
 
 function Lease:refresh()
-  return ask(self, "refresh", "POST")
+  local granted, second, third = ask(self, "refresh", "POST")
+  if granted == false then self.leading = false end
+  return granted, second, third
 end
 
 function Lease:abdicate()
+  self.leading = false
   ask(self, "release", "DELETE")
+end
+
+function Lease:handle_info(message)
+  if message == "freed" and not self.leading then return self:claim() end
 end
 
 --- Whether the service lets this candidate in, for `check --store`: a GET of what a release deletes. That claims nothing, and a

@@ -1,10 +1,13 @@
 -- A lease server with an HTTP API, in one file. It forgets everything when it ends, which is why it sits out some seconds
 -- before its first grant, and counts epochs from the time of its start.
 --
---   POST   /locks/NAME/claim     {"holder", "ttl", "claim"}   200 {"ttl", "epoch"} | 409 {"holder", "epoch", "expires_in"}
+--   POST   /locks/NAME/claim     {"holder", "ttl", "claim"}   200 {"ttl", "epoch"} | 409 {"holder", "epoch", "expires_in",
+--                                                             "watch", "last"}
 --   POST   /locks/NAME/refresh   the same
 --   DELETE /locks/NAME           {"holder", "claim"}          200 {}
 --   POST   /locks/batch          {"asked": [{"op", "name", …}, …]}   200 {"answers": [{"status", …}, …]}
+--   GET    /locks/watch?after=N                               200 {"last", "freed": [NAME, …]}, as soon as something has been
+--                                                             freed after the Nth | 204 when nothing was for a while
 --
 -- Usage: crown-lua lease_server.lua PORT [SIT_OUT_SECONDS]
 local crown = require "crown"
@@ -18,8 +21,53 @@ local function lease_of(name)
   return leases[name]
 end
 
+local REMEMBERED, PATIENCE = 1000, 25
+local freed, last = {}, 0 -- what was freed, by number
+local waiting = {}        -- connections on which somebody waits for more, and up to which number each knows
+
 local function held(lease, now)
-  return 409, { holder = lease.holder, epoch = lease.epoch, expires_in = math.max(0, lease.ends - now) }
+  return 409, { holder = lease.holder, epoch = lease.epoch, expires_in = math.max(0, lease.ends - now),
+    watch = "/watch", last = last }
+end
+
+local REASONS = { [200] = "OK", [204] = "No Content", [400] = "Bad Request", [404] = "Not Found", [409] = "Conflict" }
+
+local function respond(connection, status, text)
+  return connection:write(("HTTP/1.1 %d %s\r\n%s\r\n%s"):format(status, REASONS[status],
+    text and ("Content-Type: application/json\r\nContent-Length: %d\r\n"):format(#text) or "", text or ""))
+end
+
+local function add_freed(name)
+  last = last + 1
+  freed[last], freed[last - REMEMBERED] = name, nil
+end
+
+local function respond_freed(connection, after)
+  local names = {}
+  for i = math.max(after, last - REMEMBERED) + 1, last do names[#names + 1] = crown.json.encode(freed[i]) end
+  return respond(connection, 200, ('{"last":%d,"freed":[%s]}'):format(last, table.concat(names, ",")))
+end
+
+local function wait(connection, after)
+  if after ~= last then return respond_freed(connection, after) end -- also of an earlier life of this server
+  local one = { after = after }
+  waiting[connection] = one
+  crown.spawn(function()
+    crown.sleep(PATIENCE)
+    if waiting[connection] ~= one then return end
+    waiting[connection] = nil
+    respond(connection, 204)
+  end)
+  return true
+end
+
+-- Those who wait for something that has been freed by now.
+local function tell()
+  local list = waiting
+  waiting = {}
+  for connection, one in pairs(list) do
+    if one.after == last then waiting[connection] = one else crown.spawn(respond_freed, connection, one.after) end
+  end
 end
 
 local verbs = {}
@@ -41,7 +89,10 @@ end
 
 function verbs.release(lease, asked)
   lease.claims[asked.holder] = math.max(lease.claims[asked.holder] or -1, asked.claim)
-  if lease.holder == asked.holder and lease.claim <= asked.claim then lease.holder, lease.ends = nil, 0 end
+  if lease.holder == asked.holder and lease.claim <= asked.claim then
+    lease.holder, lease.ends = nil, 0
+    add_freed(asked.name)
+  end
   return 200, {}
 end
 
@@ -56,7 +107,7 @@ local function decide(name, verb, asked)
   if type(asked.holder) ~= "string" or type(asked.claim) ~= "number" then
     return 400, { error = "holder and claim expected" }
   end
-  asked.ttl = math.max(0.5, math.min(3600, tonumber(asked.ttl) or 15))
+  asked.name, asked.ttl = name, math.max(0.5, math.min(3600, tonumber(asked.ttl) or 15))
   return verb(lease_of(name), asked, crown.now())
 end
 
@@ -98,17 +149,22 @@ local function read_request(connection)
   return method, path, length > 0 and connection:read(length) or ""
 end
 
-local REASONS = { [200] = "OK", [400] = "Bad Request", [404] = "Not Found", [409] = "Conflict" }
-
 local listener = assert(crown.tcp.listen("127.0.0.1", tonumber(arg[1]) or 0, function(connection)
   while true do
     local method, path, body = read_request(connection)
     if not method or not body then break end
-    local status, value = answer(method, path, body)
-    local text = crown.json.encode(value)
-    if not connection:write(("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s")
-      :format(status, REASONS[status], #text, text)) then break end
+    local after = method == "GET" and path:match "^/locks/watch%??(.*)$"
+    local written
+    if after then
+      written = wait(connection, tonumber(after:match "^after=(%d+)$") or last)
+    else
+      local status, value = answer(method, path, body)
+      written = respond(connection, status, crown.json.encode(value))
+      tell()
+    end
+    if not written then break end
   end
+  waiting[connection] = nil
   connection:close()
 end))
 print("lease server on port " .. listener:port())
