@@ -11,15 +11,24 @@
 #include "base/container.h"
 
 struct guest {
-    struct loop *loop;
+    struct http_guests *guests;
+    struct list_node link; /* unless it is to go */
     struct loop_deadline deadline;
-    int fd; /* the library's */
+    char host[ADDRESS_TEXT_SIZE];
+    bool waits_for_us; /* to make its answer */
+    int fd;            /* the library's */
 };
 
 /* The library closes it when it reads the end. */
+static void dismiss(struct guest *guest)
+{
+    list_remove(&guest->link);
+    (void)shutdown(guest->fd, SHUT_RDWR);
+}
+
 static void overdue(struct loop_deadline *deadline)
 {
-    (void)shutdown(container_of(deadline, struct guest, deadline)->fd, SHUT_RDWR);
+    dismiss(container_of(deadline, struct guest, deadline));
 }
 
 static struct guest *guest_of(struct MHD_Connection *connection)
@@ -29,34 +38,93 @@ static struct guest *guest_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
+static void allow(struct guest *guest, int64_t ns)
+{
+    struct loop *loop = guest->guests->loop;
+    guest->waits_for_us = ns == TIME_NEVER;
+    list_remove(&guest->link);
+    list_append(&guest->guests->all, &guest->link);
+    loop_at(loop, &guest->deadline, clock_add_ns(loop_now(loop), ns));
+}
+
 void http_guest_allow(struct MHD_Connection *connection, int64_t ns)
 {
     struct guest *guest = guest_of(connection);
-    if (guest != NULL)
-        loop_at(guest->loop, &guest->deadline, clock_add_ns(loop_now(guest->loop), ns));
+    if (guest != NULL && guest->link.next != NULL)
+        allow(guest, ns);
+}
+
+/* Those that are there, and who has had his time for longest; of one host, or of all (NULL). */
+static unsigned count(struct http_guests *guests, const char *host, struct guest **longest)
+{
+    unsigned total = 0;
+    *longest = NULL;
+    for (struct list_node *node = list_first(&guests->all); node != NULL;
+         node = list_next(&guests->all, node)) {
+        struct guest *guest = container_of(node, struct guest, link);
+        if (host != NULL && strcmp(host, guest->host) != 0)
+            continue;
+        total++;
+        if (*longest == NULL && !guest->waits_for_us)
+            *longest = guest;
+    }
+    return total;
+}
+
+static bool make_room(struct http_guests *guests, const char *host)
+{
+    struct guest *longest;
+    if (count(guests, host, &longest) < HTTP_GUESTS_OF_ONE &&
+        count(guests, NULL, &longest) < HTTP_GUESTS_MAX)
+        return true;
+    if (longest != NULL)
+        dismiss(longest);
+    return longest != NULL;
+}
+
+static void set_host(struct guest *guest)
+{
+    struct address address = {.size = sizeof(address.storage)};
+    if (getpeername(guest->fd, address_fill(&address), &address.size) == 0)
+        address_text_host(&address, guest->host, sizeof(guest->host));
+}
+
+static struct guest *enter(struct http_guests *guests, int fd)
+{
+    struct guest *guest = calloc(1, sizeof(*guest));
+    if (guest == NULL)
+        return NULL; /* the library's own limit, of idle time, is left */
+    guest->guests = guests;
+    guest->fd = fd;
+    guest->deadline.fire = overdue;
+    set_host(guest);
+    bool has_room = make_room(guests, guest->host);
+    allow(guest, HTTP_REQUEST_NS);
+    if (!has_room)
+        dismiss(guest);
+    return guest;
+}
+
+static void leave(struct guest *guest)
+{
+    if (guest == NULL)
+        return;
+    list_remove(&guest->link);
+    loop_at_cancel(guest->guests->loop, &guest->deadline);
+    free(guest);
 }
 
 void http_guest_notify(void *context, struct MHD_Connection *connection, void **socket_context,
                        enum MHD_ConnectionNotificationCode what)
 {
-    struct guest *guest = *socket_context;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (guest != NULL)
-            loop_at_cancel(guest->loop, &guest->deadline);
-        free(guest);
+        leave(*socket_context);
         *socket_context = NULL;
         return;
     }
     const union MHD_ConnectionInfo *info =
         microhttpd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    guest = info != NULL ? calloc(1, sizeof(*guest)) : NULL;
-    if (guest == NULL)
-        return; /* the library's own limit, of idle time, is left */
-    guest->loop = context;
-    guest->fd = info->connect_fd;
-    guest->deadline.fire = overdue;
-    *socket_context = guest;
-    loop_at(guest->loop, &guest->deadline, clock_add_ns(loop_now(guest->loop), HTTP_REQUEST_NS));
+    *socket_context = info != NULL ? enter(context, info->connect_fd) : NULL;
 }
 
 static bool is_loopback(int fd)

@@ -13,8 +13,6 @@
 #include "http/guest.h"
 #include "http/microhttpd.h"
 
-#define CONNECTIONS_MAX 64u
-#define CONNECTIONS_OF_ONE 32u   /* address: the others get their turn */
 #define CONNECTION_MEMORY 16384u /* request line and headers; more is refused */
 #define IDLE_S 10u
 
@@ -25,6 +23,7 @@ struct http_server {
     struct MHD_Daemon *daemon;
     http_handler *handler;
     void *context;
+    struct http_guests guests;
     unsigned port;
     unsigned connections;  /* after the last run */
     struct list exchanges; /* that wait for an answer */
@@ -230,11 +229,10 @@ static int start(struct http_server *server, const char *address, unsigned port,
     errno = 0;
     server->daemon = microhttpd.MHD_start_daemon(
         flags, (uint16_t)port, NULL, NULL, requested, server, MHD_OPTION_SOCK_ADDR,
-        address_plain(&bound), MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+        address_plain(&bound), MHD_OPTION_CONNECTION_LIMIT, HTTP_GUESTS_MAX + HTTP_GUESTS_LEAVING,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, CONNECTIONS_OF_ONE, MHD_OPTION_NOTIFY_CONNECTION,
-        http_guest_notify, server->loop, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, http_guest_notify, &server->guests, MHD_OPTION_END);
     if (server->daemon == NULL)
         return error_set_errno(err, errno, "http: listen on %s port %u", address, port);
     const union MHD_DaemonInfo *epoll =
@@ -260,7 +258,8 @@ struct http_server *http_server_open(struct loop *loop, const char *address, uns
         (void)error_set(err, ERROR_MEMORY, "http: out of memory");
         return NULL;
     }
-    server->loop = loop;
+    server->loop = server->guests.loop = loop;
+    list_init(&server->guests.all);
     server->handler = handler;
     server->context = context;
     server->timer.fire = due;

@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local program = require "support.program"
+local promise = require "crown.core.promise"
 local server = require "crown.core.http"
 local tempdir = require "support.tempdir"
 
@@ -67,6 +68,79 @@ crown.elect { name = "x", oracle = { "memory" }, handlers = { won = function() e
       local answer = crown.http.request { url = ("http://127.0.0.1:%d/"):format(there), timeout = 1 }
       return answer and answer.status == 200
     end, 30)
+  end)
+
+  -- Connections of the same address that never end a request: each sends a byte now and then, and is made anew when it is ended.
+  local function crowd(there, count, request)
+    local over, ended = false, 0
+    for _ = 1, count do
+      crown.spawn(function()
+        while not over do
+          local connection = crown.tcp.connect("127.0.0.1", there)
+          if connection then
+            connection:write(request)
+            repeat until over or select(3, connection:read("*s", 0.2)) ~= "timeout" or not connection:write "X"
+            connection:close()
+          end
+          crown.sleep(0.05)
+          ended = ended + 1
+        end
+      end)
+    end
+    return function()
+      over = true
+      return ended
+    end
+  end
+
+  it("answers whoever shares an address with a hundred that never end their requests", function()
+    local there = assert(server.serve(nil, 0, function() return 200, "text/plain", "well" end))
+    local disperse = crowd(there, 100, "GET /slow HTTP/1.1\r\nX-")
+    finally(disperse)
+    crown.sleep(0.5)
+    for _ = 1, 20 do
+      local answer = assert(crown.http.request { url = ("http://127.0.0.1:%d/"):format(there), timeout = 5 })
+      assert.equal(200, answer.status)
+    end
+    assert.is_true(disperse() > 0) -- they had to make room
+  end)
+
+  it("answers whoever shares an address with a hundred that do not read their answers", function()
+    local large, listed = ("x"):rep(4e6), {}
+    local there = assert(server.serve(nil, 0, function(path) return 200, "text/plain", path == "/large" and large or "small" end))
+    for i = 1, 100 do
+      listed[i] = assert(crown.tcp.connect("127.0.0.1", there))
+      listed[i]:write "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    end
+    for _ = 1, 20 do
+      local answer = assert(crown.http.request { url = ("http://127.0.0.1:%d/"):format(there), timeout = 5 })
+      assert.equal("small", answer.body)
+    end
+    for _, connection in ipairs(listed) do connection:close() end
+  end)
+
+  it("ends no request that waits for its answer, whoever comes meanwhile", function()
+    local asked, go_on = 0, promise()
+    local there = assert(server.serve(nil, 0, function(path)
+      asked = asked + 1
+      if path == "/waits" then go_on:wait(20) end
+      return 200, "text/plain", "well"
+    end))
+    local waiting = assert(crown.tcp.connect("127.0.0.1", there))
+    waiting:write "GET /waits HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    eventually(function() return asked == 1 end, 5)
+    local open, ended = {}, 0
+    for i = 1, 50 do
+      open[i] = assert(crown.tcp.connect("127.0.0.1", there))
+      crown.spawn(function()
+        if select(3, open[i]:read("*l", 60)) == "closed" then ended = ended + 1 end
+      end)
+    end
+    eventually(function() return ended == 50 - 31 end, 5)
+    go_on:resolve(true)
+    assert.truthy((waiting:read "*l"):find("^HTTP/1.1 200"))
+    waiting:close()
+    for _, connection in ipairs(open) do connection:close() end
   end)
 
   it("leaves others their turn when one address connects too often", function()
