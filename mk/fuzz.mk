@@ -1,6 +1,6 @@
 # Fuzzing with libFuzzer: random input, led by what of the code it reaches, under ASan and UBSan.
 
-FUZZ_SECONDS ?= 30
+FUZZ_SECONDS ?= 60
 # What a child's description leaves mapped bounds how many one process may read.
 FUZZ_RUNS_child_spec := -runs=50000
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all

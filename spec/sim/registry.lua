@@ -1,6 +1,7 @@
 -- Runs seeds of the registry's virtual cluster, for `make simulate`: luajit spec/sim/registry.lua FROM COUNT.
 collectgarbage("setpause", 400) -- a world is dropped as a whole; a quarter of the time would go into looking for garbage in it
 package.path = "spec/?.lua;lua/?.lua;lua/?/init.lua;" .. package.path
+package.preload["crown.core"] = function() return { json = require "cjson" } end
 package.preload["crown.core.rows"] = assert(package.loadlib("build/rows.so", "bind_open_rows"), "make test-helpers")
 local World = require "support.registry_world"
 

@@ -12,6 +12,13 @@ local names = registry.open(options)
 local answers = {}
 
 function answers.register(ask) return { names:register(ask.name, ask.value, { timeout = ask.timeout }) } end
+-- A table within a table, so deep; whether that was no misuse.
+function answers.register_nested(ask)
+  local value = {}
+  for _ = 2, ask.depth do value = { value } end
+  return { (pcall(names.register, names, ask.name, value)) }
+end
+
 function answers.unregister(ask) return { names:unregister(ask.name, { timeout = ask.timeout }) } end
 function answers.whereis(ask) return { names:whereis(ask.name) } end
 function answers.names(ask) return { names:names(ask.prefix) } end

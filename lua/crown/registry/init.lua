@@ -78,7 +78,9 @@ function Registry:register(name, value, options)
   check_name(name)
   if value == nil then value = true end
   local text = json.encode(value)
-  if #text > messages.VALUE_MOST then error(("a value has at most %d bytes as JSON"):format(messages.VALUE_MOST), 2) end
+  if not messages.is_value(text) then
+    error(("a value has at most %d bytes as JSON, which can be read again"):format(messages.VALUE_MOST), 2)
+  end
   local fine, other, code = self.node:write({ what = "register", name = name, value = text }, timeout_of(options))
   if fine == false then return false, holder(other) end
   return fine, other, code

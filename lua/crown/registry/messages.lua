@@ -1,7 +1,11 @@
 --- What members say to each other, and what it has to look like.
 -- @internal crown.registry.messages
 
+local core = require "crown.core"
+
 local messages = {}
+
+local decode = core.json.decode
 
 local NAME_MOST = 255
 local VALUE_MOST = 65536
@@ -23,8 +27,9 @@ local function is_name(value)
   return is_text(value) and value ~= "" and not value:find "%c"
 end
 
+-- Whoever reads the name some day decodes it.
 local function is_value(value)
-  return type(value) == "string" and #value <= VALUE_MOST
+  return type(value) == "string" and #value <= VALUE_MOST and (pcall(decode, value))
 end
 
 local function is_position(value)
@@ -74,8 +79,14 @@ local function is_write(value)
   return type(value) == "table" and is_text(value.request) and is_op(value.op)
 end
 
+local function is_result(value)
+  if type(value) ~= "table" then return false end
+  if value.ok == false then return is_text(value.owner) and is_value(value.value) end
+  return value.ok == true or type(value.retry) == "string" or type(value.error) == "string"
+end
+
 local function is_answer(value)
-  return type(value) == "table" and is_text(value.request) and type(value.result) == "table"
+  return type(value) == "table" and is_text(value.request) and is_result(value.result)
 end
 
 local SHAPES = {
@@ -97,6 +108,11 @@ local SHAPES = {
 -- @param value
 -- @treturn boolean
 messages.is_name = is_name
+
+--- Whether a text can be a value: JSON, and not too long.
+-- @param value
+-- @treturn boolean
+messages.is_value = is_value
 
 --- The most bytes of a name.
 messages.NAME_MOST = NAME_MOST
