@@ -199,6 +199,12 @@ local function is_gone(headers)
   return headers["kv-operation"] == "DEL" or headers["kv-operation"] == "PURGE"
 end
 
+-- What was written to a key; `written` in the server's words.
+local function value_of(data, headers, revision, written)
+  return { data = data, headers = headers, revision = revision, written = written, written_at = server_time(written),
+    gone = is_gone(headers) }
+end
+
 local function key_of(self, message)
   return message.subject:sub(#("$KV." .. self.name .. ".") + 1)
 end
@@ -215,9 +221,7 @@ function Bucket:get(key)
   for name, value in (base64.decode(answer.message.hdrs or "") or ""):gmatch "\r\n([^:\r\n]+):[ \t]*([^\r\n]*)" do
     headers[name:lower()] = value
   end
-  return { data = base64.decode(answer.message.data or "") or "", revision = answer.message.seq, headers = headers,
-    written = answer.message.time, written_at = server_time(answer.message.time),
-    gone = is_gone(headers) }
+  return value_of(base64.decode(answer.message.data or "") or "", headers, answer.message.seq, answer.message.time)
 end
 
 --- Writes a key, only at a revision.
@@ -290,9 +294,8 @@ end
 local function delivered(message)
   local revision, time, pending = (message.reply or ""):match(DELIVERED)
   if not revision then return nil end
-  return { data = message.data, revision = tonumber(revision), headers = message.headers,
-    written = os.date("!%Y-%m-%dT%H:%M:%S", tonumber(time:sub(1, -10))) .. "." .. time:sub(-9) .. "Z",
-    written_at = server_time "1970-01-01T00:00:00" + tonumber(time) / NS, gone = is_gone(message.headers) }, tonumber(pending)
+  local written = os.date("!%Y-%m-%dT%H:%M:%S", tonumber(time:sub(1, -10))) .. "." .. time:sub(-9) .. "Z"
+  return value_of(message.data, message.headers, tonumber(revision), written), tonumber(pending)
 end
 
 --- The last values of all keys, by one question.

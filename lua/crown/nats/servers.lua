@@ -6,12 +6,11 @@
 
 local Connection = require "crown.nats.connection"
 local core = require "crown.core"
-local url = require "crown.text.url"
+local nats_url = require "crown.nats.url"
 
 local Servers = {}
 Servers.__index = Servers
 
-local PORT = 4222
 local AGAIN = 30 -- seconds until a server that was not reached is sought again
 
 --- Makes them; nothing is connected yet.
@@ -40,7 +39,7 @@ local function note(self, connection, place)
   for i, host in ipairs(self.parsed.hosts) do
     if host == place then self.at = i end
   end
-  local named = url.hosts(table.concat(connection.others, ","), PORT)
+  local named = nats_url.hosts(table.concat(connection.others, ","))
   if named and connection.others[1] then self.named = named end
 end
 

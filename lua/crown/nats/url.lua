@@ -7,6 +7,13 @@ local nats_url = {}
 
 local PORT = 4222
 
+--- Reads servers with commas between them, as a URL or a server itself names them.
+-- @string text
+-- @treturn table `{ { host, port }… }`; nil where one of them is none
+function nats_url.hosts(text)
+  return url.hosts(text, PORT)
+end
+
 --- Takes a URL apart.
 -- @string text
 -- @treturn table `{ hosts = { { host, port }… }, bucket, user, password, token, tls, ca, cert, key, nkey, credentials }`, or
@@ -21,7 +28,7 @@ function nats_url.parse(text)
   url.read_query(parts.query, parsed)
   if parts.password then parsed.user, parsed.password = parts.user, parts.password else parsed.token = parts.user end
   parsed.bucket = parts.path ~= "" and url.decode(parts.path) or nil
-  parsed.hosts = url.hosts(parts.hosts, PORT)
+  parsed.hosts = nats_url.hosts(parts.hosts)
   if not parsed.hosts then return nil, "the NATS URL names a host that is none" end
   return parsed
 end
