@@ -114,9 +114,7 @@ local function find_key(self, bare, generation)
 end
 
 local function set_up(self, bare, generation)
-  local state, problem = tables.prepare(bare, "advisory", self.memory,
-    { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation, amnesia_wait = self.amnesia_wait,
-      trust_empty = self.trust_empty })
+  local state, problem = tables.prepare(bare, "advisory", self, generation)
   if not state then return nil, problem end
   if state.pid ~= bare:server_pid() then return nil, POOLED end
   self.trusted_at = state.distrust and core.now() + state.distrust or nil

@@ -88,19 +88,14 @@ SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
 
 local known = {}
 
-local function limits_of(self, generation)
-  return { ttl = self.longest, timeout = math.max(self.timeout, 2), generation = generation,
-    amnesia_wait = self.amnesia_wait, trust_empty = self.trust_empty }
-end
-
 local function set_up(self, bare, generation)
-  local state, problem = tables.prepare(bare, "lease", self.memory, limits_of(self, generation))
+  local state, problem = tables.prepare(bare, "lease", self, generation)
   if not state then return nil, problem end
   if not state.fsync then
     self.emit("oracle.error",
       { error = "the server runs with fsync = off: after a crash it may have forgotten a lease" })
   end
-  self.stored = self.longest
+  self.stored = self.ttl
   local pooled = state.pid ~= bare:server_pid()
   for _, batch in ipairs { self.claims, self.refreshes, self.releases } do batch:prepare(not pooled) end
   self:listen(pooled)
@@ -110,7 +105,7 @@ end
 -- The server is not as it was: that is written down, once for all claims that found it so. @return seconds to sit out; or
 -- nil, message, code
 local function doubt(self)
-  return tables.trust(self.client.bare, "lease", self.memory, limits_of(self, 0))
+  return tables.trust(self.client.bare, "lease", self, 0)
 end
 
 --- The leases of a server, shared by all elections with the same URL.
@@ -121,11 +116,11 @@ function Leases.at(url, options)
   local key = url .. "\n" .. options.synchronous_commit
   local self = known[key]
   if self then
-    self.longest, self.amnesia_wait = math.max(self.longest, options.ttl), math.max(self.amnesia_wait, options.amnesia_wait)
+    self.ttl, self.amnesia_wait = math.max(self.ttl, options.ttl), math.max(self.amnesia_wait, options.amnesia_wait)
     self.trust_empty = self.trust_empty and options.trust_empty
     return self
   end
-  self = setmetatable({ url = url, followers = {}, kinds = {}, memory = {}, longest = options.ttl, stored = 0,
+  self = setmetatable({ url = url, followers = {}, kinds = {}, memory = {}, ttl = options.ttl, stored = 0,
     clock = ServerClock.new(), emit = options.emit, timeout = options.timeout, amnesia_wait = options.amnesia_wait,
     trust_empty = options.trust_empty }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
@@ -179,13 +174,6 @@ local function remember(self, written)
   self.memory.written = math.max(self.memory.written or 0, written)
 end
 
--- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt.
-local function is_stepped(self, sent, server)
-  local doubted = self.clock:is_doubted(sent, server)
-  if doubted then self.memory.place = "a clock that was stepped" end
-  return doubted
-end
-
 local function doubt_clock(self, timeout)
   local distrust, problem, code = self.doubted:ask(timeout)
   if distrust then self.clock:settle() end
@@ -204,7 +192,7 @@ function Leases:claim(lease, claim)
     lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0)
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
-  if is_stepped(self, sent, server) then
+  if tables.is_stepped(self, sent, server) then
     self:release(lease, claim)
     distrust, problem, code = doubt_clock(self, lease.timeout)
     return distrust and { held = held, distrust = distrust }, problem, code
@@ -236,7 +224,7 @@ function Leases:refresh(lease, claim)
     math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, claim, lease.ttl)
   if found == nil then return nil, epoch, evicted end
   remember(self, written)
-  if is_stepped(self, sent, server) then
+  if tables.is_stepped(self, sent, server) then
     local noted, problem, code = doubt_clock(self, lease.timeout)
     if not noted then return nil, problem, code end
   end

@@ -6,16 +6,14 @@ local tables = require "crown.postgres.tables"
 
 local rights = {}
 
--- $1 table, $2 triggers, $3 columns, as crown.postgres.parts has them.
+-- $1 table, %s whether it is whole.
 local LOOK = [[
 SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
   current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
   to_regclass($1) IS NOT NULL AS there, to_regclass('crown_store_v1') IS NOT NULL AS has_store,
   coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass($1)), FALSE) AS unlogged,
   coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)), FALSE) AS owns,
-  (SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass($1) AND NOT attisdropped
-     AND attname = ANY(string_to_array($3, ',')))::int AS columns,
-  (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = ANY(string_to_array($2, ',')))::int AS triggers,
+  %s AS whole,
   has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify]]
 
 local LACKING = [[
@@ -48,15 +46,14 @@ local function of_server(row, part, lacks)
     lack("%s's transactions are read-only: see default_transaction_read_only", row.who)
   end
   if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", part.table, part.table) end
-  local whole = row.columns == #part.columns and row.triggers == #part.triggers
-  if row.there and not whole and not row.owns then
+  if row.there and not row.whole and not row.owns then
     lack("%s is not complete, and %s does not own it: see the oracle's page", part.table, row.who)
   elseif not (row.there and row.has_store) and not row.may_create then
     lack("there is no table %s, and %s may not create it: see the oracle's page", row.there and "crown_store_v1" or part.table,
       row.who)
   end
   if not row.may_identify then lack("%s may not call pg_control_system()", row.who) end
-  return row.there and row.has_store and whole
+  return row.has_store and row.whole
 end
 
 --- Rights on the tables of a part.
@@ -65,7 +62,7 @@ end
 -- @treturn table an array of texts, or nil and a message
 function rights.lacks(client, name)
   local part, lacks = parts[name], {}
-  local rows, problem = client:query(LOOK, part.table, table.concat(part.triggers, ","), table.concat(part.columns, ","))
+  local rows, problem = client:query(LOOK:format(tables.is_whole(part)), part.table)
   if not rows then return nil, problem end
   local made = of_server(rows[1], part, lacks)
   for _, right in ipairs(part.rights) do

@@ -20,6 +20,8 @@ tables.EPOCH_JUMP = 1000000
 --- What to do about a missing row of crown_store_v1.
 tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (part) VALUES ('%s')"
 
+local LEAST_TIMEOUT = 2 -- seconds
+
 local STORE = [[
 CREATE TABLE IF NOT EXISTS crown_store_v1 (
   part TEXT PRIMARY KEY,
@@ -62,15 +64,23 @@ function tables.is_same(stored, now)
   return ("coalesce(starts_with(%s || '@', %s || '@'), FALSE)"):format(now, stored)
 end
 
--- Read only, and of the catalogs only: everybody may, and it locks nothing. $1 table, $2 triggers, $3 columns.
+--- The SQL expression for whether a table is there with all columns and triggers of ours. It reads the catalogs only:
+-- everybody may, and it locks nothing.
+-- @tparam table part of crown.postgres.parts
+-- @treturn string
+function tables.is_whole(part)
+  return ([[((SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
+    AND attname IN ('%s')) = %d
+  AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('%s') AND tgname IN ('%s')) = %d)]])
+    :format(part.table, table.concat(part.columns, "', '"), #part.columns,
+      part.table, table.concat(part.triggers, "', '"), #part.triggers)
+end
+
+-- $1 table, %s whether it is whole.
 local LOOK = [[
 SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync,
-  to_regclass($1) IS NOT NULL AND to_regclass('crown_store_v1') IS NOT NULL AS there,
-  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence,
-  (SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass($1) AND NOT attisdropped
-     AND attname = ANY(string_to_array($3, ',')))::int AS columns,
-  (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = ANY(string_to_array($2, ',')))::int
-     AS triggers]]
+  %s AND to_regclass('crown_store_v1') IS NOT NULL AS complete,
+  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence]]
 
 -- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
 -- yet, so it is relied on at once, where an empty store is trusted. One without its row in crown_store_v1 has lost it, or was
@@ -114,20 +124,20 @@ SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at)
 FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("DATABASE", DATABASE)
   :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
 
-local function look(client, part, timeout, generation)
-  local rows, problem, code = client:query(LOOK, timeout, generation, part.table, table.concat(part.triggers, ","),
-    table.concat(part.columns, ","))
+-- Catalogs and locks take their time where a whole runtime begins at once.
+local function patience(party)
+  return math.max(party.timeout, LEAST_TIMEOUT)
+end
+
+local function look(client, part, party, generation)
+  local rows, problem, code = client:query(LOOK:format(tables.is_whole(part)), patience(party), generation, part.table)
   if not rows then return nil, problem, code end
   return rows[1]
 end
 
-local function complete(seen, part)
-  return seen.there and seen.columns == #part.columns and seen.triggers == #part.triggers
-end
-
-local function make(client, name, part, limits)
-  local made, problem, code = client:query(MAKE:format(part.table, part.triggers[1], limits.trust_empty and "FALSE" or "TRUE",
-    part.make, STORE, name, tables.identity(part)), limits.timeout, limits.generation)
+local function make(client, name, part, party, generation)
+  local made, problem, code = client:query(MAKE:format(part.table, part.triggers[1], party.trust_empty and "FALSE" or "TRUE",
+    part.make, STORE, name, tables.identity(part)), patience(party), generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
@@ -136,17 +146,18 @@ local function make(client, name, part, limits)
   return nil, problem, code
 end
 
---- Doubts the store, where it is not as it was, and says how long it has to be sat out. `memory` is brought up to date.
+--- Doubts the store, where it is not as it was, and says how long it has to be sat out.
 -- @param client of crown.core.postgres
 -- @string name of the part: "lease", "advisory" or "registry"
--- @tparam table memory kept by the caller from connection to connection
--- @tparam table limits `ttl`, `amnesia_wait` and `timeout` in seconds, `generation` of the connection (0: any)
+-- @tparam table party who relies on the store: `ttl`, `amnesia_wait` and `timeout` in seconds; `memory` of what answered it, kept
+-- from connection to connection and brought up to date here
+-- @number generation of the connection (0: any)
 -- @treturn number seconds, 0 when it is believed; or nil, message, code
-function tables.trust(client, name, memory, limits)
-  local part = parts[name]
+function tables.trust(client, name, party, generation)
+  local part, memory = parts[name], party.memory
   local rows, problem, code = client:query(TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP),
-    limits.timeout, limits.generation, name, memory.place or "", limits.ttl, ("%.0f"):format(memory.written or 0),
-    ("%.0f"):format(memory.epoch or 0), limits.amnesia_wait)
+    patience(party), generation, name, memory.place or "", party.ttl, ("%.0f"):format(memory.written or 0),
+    ("%.0f"):format(memory.epoch or 0), party.amnesia_wait)
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
   memory.place, memory.written = rows[1].place, tonumber(rows[1].written)
@@ -156,16 +167,16 @@ end
 --- Sees to it that the tables are there and can be relied on; once for each connection.
 -- @param client of crown.core.postgres
 -- @string name of the part
--- @tparam table memory as for tables.trust
--- @tparam table limits as for tables.trust, and `trust_empty`: whether tables that were never there have forgotten nothing
+-- @tparam table party as for tables.trust, and `trust_empty`: whether tables that were never there have forgotten nothing
+-- @number generation
 -- @treturn table `{ distrust = seconds to sit out or nil, pid =, fsync = }`, or nil, message, code
-function tables.prepare(client, name, memory, limits)
+function tables.prepare(client, name, party, generation)
   local part = parts[name]
-  local seen, problem, code = look(client, part, limits.timeout, limits.generation)
-  if seen and not complete(seen, part) then
+  local seen, problem, code = look(client, part, party, generation)
+  if seen and not seen.complete then
     local made
-    made, problem, code = make(client, name, part, limits)
-    seen = made and look(client, part, limits.timeout, limits.generation)
+    made, problem, code = make(client, name, part, party, generation)
+    if made then seen, problem, code = look(client, part, party, generation) else seen = nil end
   end
   if not seen then return nil, problem, code end
   if seen.persistence == "u" then
@@ -173,9 +184,21 @@ function tables.prepare(client, name, memory, limits)
       :format(part.table, part.table), "usage"
   end
   local left
-  left, problem, code = tables.trust(client, name, memory, limits)
+  left, problem, code = tables.trust(client, name, party, generation)
   if not left then return nil, problem, code end
   return { distrust = left > 0 and left or nil, pid = seen.pid, fsync = seen.fsync }
+end
+
+--- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt,
+-- with tables.trust. The caller then settles the clock.
+-- @tparam table party as for tables.trust, and its `clock` of crown.oracle.server_clock
+-- @number sent `crown.now()` before the question was sent
+-- @number server the server's time in seconds, as it answered
+-- @treturn boolean
+function tables.is_stepped(party, sent, server)
+  local doubted = party.clock:is_doubted(sent, server)
+  if doubted then party.memory.place = "a clock that was stepped" end
+  return doubted
 end
 
 return tables

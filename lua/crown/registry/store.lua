@@ -106,21 +106,9 @@ local function known(self)
   return ("%.0f"):format(self.memory.written or 0)
 end
 
-local function limits_of(self, generation)
-  return { ttl = self.ttl, timeout = math.max(self.timeout, 2), generation = generation, amnesia_wait = self.amnesia_wait,
-    trust_empty = self.trust_empty }
-end
-
 -- The server is not as it was: that is written down, for all who ask it from now on.
 local function doubt(self)
-  return tables.trust(self.client.bare, "registry", self.memory, limits_of(self, 0))
-end
-
--- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt.
-local function is_stepped(self, sent, row)
-  if not self.clock:is_doubted(sent, row.now) then return false end
-  self.memory.place = "a clock that was stepped"
-  return true
+  return tables.trust(self.client.bare, "registry", self, 0)
 end
 
 local function view_of(self, row)
@@ -157,7 +145,7 @@ end
 function ops.read(self)
   local sent = core.now()
   local row, problem = read_once(self)
-  if row and (is_stepped(self, sent, row) or not row.same) then
+  if row and (tables.is_stepped(self, sent, row.now) or not row.same) then
     local left
     left, problem = doubt(self)
     if not left then return nil, problem end
@@ -191,7 +179,7 @@ function ops.heartbeat(self, args)
   local sent = core.now()
   local rows, problem = ask(self, HEARTBEAT, args.id, args.token, args.ttl, known(self))
   if not rows then return nil, problem end
-  if not rows[1] or is_stepped(self, sent, rows[1]) then return ops.read(self) end
+  if not rows[1] or tables.is_stepped(self, sent, rows[1].now) then return ops.read(self) end
   return view_of(self, rows[1])
 end
 
@@ -199,7 +187,7 @@ function ops.assume(self, args)
   local sent = core.now()
   local rows, problem = ask(self, ASSUME, args.id, args.token, int(args.epoch), known(self))
   if not rows then return nil, problem end
-  if not rows[1] or is_stepped(self, sent, rows[1]) then return ops.read(self) end
+  if not rows[1] or tables.is_stepped(self, sent, rows[1].now) then return ops.read(self) end
   return view_of(self, rows[1])
 end
 
@@ -231,7 +219,7 @@ local function listen(self, pooled)
 end
 
 local function set_up(self, bare, generation)
-  local state, problem = tables.prepare(bare, "registry", self.memory, limits_of(self, generation))
+  local state, problem = tables.prepare(bare, "registry", self, generation)
   if not state then return nil, problem end
   listen(self, state.pid ~= bare:server_pid())
   return true
