@@ -203,6 +203,30 @@ for label, kind in pairs(stores.all) do
   end)
 end
 
+describe("a registry's row whose epoch is above all that can be given", function()
+  local store, close
+
+  setup(stores.all.real.start)
+  teardown(stores.all.real.stop)
+  after_each(function() close() end)
+
+  it("is told in words, whatever is asked", function()
+    store, close = stores.all.real.open()
+    local above = "9007199254740994"
+    assert(store:ask("enqueue", { messages = { { kind = "nonsense" } } }))
+    local view = store:ask("read", {})
+    assert.is_true(store:ask("decide", { version = view.version, number = view.head.number, changed = true, lock = 0,
+      state = { members = { ["r@a"] = member "ta" }, leader = "r@a", leader_token = "ta", epoch = 1 } }))
+    store:set { epoch = above }
+    for op, args in pairs { read = {}, heartbeat = { id = "r@a", token = "ta", ttl = LONG },
+      assume = { id = "r@a", token = "ta", epoch = 2 ^ 53 + 2 } } do
+      local found, problem = store:ask(op, args)
+      assert.is_nil(found, op)
+      assert.truthy(problem:find(above, 1, true), op .. ": " .. problem)
+    end
+  end)
+end)
+
 describe("a registry's store behind a pooler", function()
   local server, replica, pooler, store, close
 

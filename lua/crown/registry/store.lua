@@ -112,6 +112,7 @@ local function doubt(self)
 end
 
 local function view_of(self, row)
+  if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end -- too large for a number
   self.memory.written = math.max(self.memory.written or 0, row.written)
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
     old_leader = row.old_leader, assumed = row.assumed, members = core.json.decode(row.members), evicted = row.evicted,
@@ -153,7 +154,6 @@ function ops.read(self)
     row, problem = read_once(self)
   end
   if not row then return nil, problem end
-  if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end
   return view_of(self, row)
 end
 
@@ -175,20 +175,21 @@ function ops.decide(self, args)
   return rows[1] ~= nil
 end
 
-function ops.heartbeat(self, args)
+-- A statement that changes the row and shows it as it is then; where it changed nothing, what it is now.
+local function change(self, sql, ...)
   local sent = core.now()
-  local rows, problem = ask(self, HEARTBEAT, args.id, args.token, args.ttl, known(self))
+  local rows, problem = ask(self, sql, ...)
   if not rows then return nil, problem end
   if not rows[1] or tables.is_stepped(self, sent, rows[1].now) then return ops.read(self) end
   return view_of(self, rows[1])
 end
 
+function ops.heartbeat(self, args)
+  return change(self, HEARTBEAT, args.id, args.token, args.ttl, known(self))
+end
+
 function ops.assume(self, args)
-  local sent = core.now()
-  local rows, problem = ask(self, ASSUME, args.id, args.token, int(args.epoch), known(self))
-  if not rows then return nil, problem end
-  if not rows[1] or tables.is_stepped(self, sent, rows[1].now) then return ops.read(self) end
-  return view_of(self, rows[1])
+  return change(self, ASSUME, args.id, args.token, int(args.epoch), known(self))
 end
 
 function ops.commit(self, args)
