@@ -1,6 +1,8 @@
 -- Who wants to hear of names that change hears of each, whatever the way on which they do.
 local Changes = require "crown.registry.changes"
+local Member = require "crown.registry.member"
 local Replica = require "crown.registry.replica"
+local Watch = require "crown.registry.watch"
 
 describe("a watch on a copy of the names", function()
   local function watched()
@@ -93,6 +95,37 @@ describe("a watch on a copy of the names", function()
     assert.is_true(replica:sweep(1000))
     assert.equal(2000, old:places())
     while replica:sweep(1000) do end
+    assert.equal(0, old:places())
+  end)
+
+  it("lets go of it also when one who watches ends before he has compared it", function()
+    local replica, changes = watched()
+    local other = Watch.new(function() end, function() end, function() end)
+    other.replica = replica
+    table.insert(replica.watchers, other.changes)
+    fill(replica, "r@a", 1, 3000)
+    all(changes)
+    local old = replica.names
+    adopt(replica, Replica.new())
+    all(changes)
+    other:cancel()
+    assert.is_true(replica:sweep(1000))
+    assert.equal(2000, old:places())
+  end)
+
+  it("lets go of it in a follower to whom nobody sends anything meanwhile", function()
+    local changes, later = Changes.new(function() end), {}
+    local function ignore() end
+    local member = Member.new({ registry = "r", node = "a", runtime = "x", ttl = 5, watchers = { changes } },
+      { now = function() return 0 end, soon = ignore, links = ignore, told = ignore, fresh = ignore,
+        after = function(_, fn) later[#later + 1] = fn end })
+    fill(member.replica, "r@a", 1, 3000)
+    all(changes)
+    local old = member.replica.names
+    adopt(member.replica, Replica.new())
+    all(changes)
+    member:see { members = {}, epoch = 1 }
+    while later[1] do table.remove(later, 1)() end
     assert.equal(0, old:places())
   end)
 

@@ -9,6 +9,8 @@
 -- done(nil) when that is not known; `soon(fn)`; `after(seconds, fn)`; `emit(event, fields)`.
 -- @internal crown.registry.authority
 
+local elector = require "crown.registry.elector"
+
 local Authority = {}
 Authority.__index = Authority
 
@@ -40,12 +42,6 @@ function Authority.new(options, members, effects)
   options.replica.at = { epoch = options.epoch, seq = 0 }
   self:set_members(members)
   return self
-end
-
-local function count(map)
-  local total = 0
-  for _ in pairs(map) do total = total + 1 end
-  return total
 end
 
 -- Members that can be sent to: a link may outlive a membership.
@@ -370,7 +366,7 @@ end
 --- Takes a new member map; names whose owners are gone go too.
 -- @tparam table members
 function Authority:set_members(members)
-  self.members, self.size = members, count(members)
+  self.members, self.size = members, elector.size(members)
   for _, known in ipairs(self.replica.names:all_owners()) do
     if not lives(self, known.owner, known.token) then change(self, { "x", known.owner, known.token }) end
   end

@@ -80,4 +80,11 @@ function Changes:take(most)
   self.awake = false
 end
 
+--- Ends it: copies that were still to be compared are needed no more.
+function Changes:close()
+  local copies = self.copies
+  self.copies = {}
+  for _, walks in ipairs(copies) do walks.compared() end
+end
+
 return Changes

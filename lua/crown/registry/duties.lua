@@ -36,7 +36,7 @@ end
 local function is_turn(member, key, view, each, last)
   local now = member.effects.now()
   if not member.turn or member.turn.key ~= key then
-    member.turn = { key = key, at = now + (member.effects.random() + (last and 1 or 0)) * each * elector.size(view) }
+    member.turn = { key = key, at = now + (member.effects.random() + (last and 1 or 0)) * each * elector.size(view.members) }
   end
   if now >= member.turn.at then return true end
   member:wake_in(member.turn.at - now + 0.001)

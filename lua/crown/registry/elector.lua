@@ -26,11 +26,11 @@ function elector.node_of(id)
 end
 
 --- How many members there are.
--- @tparam table state
+-- @tparam table members
 -- @treturn number
-function elector.size(state)
+function elector.size(members)
   local total = 0
-  for _ in pairs(state.members) do total = total + 1 end
+  for _ in pairs(members) do total = total + 1 end
   return total
 end
 

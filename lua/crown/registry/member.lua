@@ -182,11 +182,11 @@ function Member:see(view)
   if self.changeover then self.changeover:set_members(view.members) end
   if self.authority then
     self.authority:set_members(view.members)
-    self:tidy()
   elseif self:leads() and self.ready == view.epoch and self.replica.epoch == view.epoch and not self.leaving then
     begin(self, view)
     joins = true
   end
+  self:tidy() -- somebody may have compared the last copy since it was taken
   local moved = not before or before.leader ~= view.leader or before.epoch ~= view.epoch or before.assumed ~= view.assumed
   if moved or joins then
     self.own.writes:again()
@@ -210,7 +210,7 @@ end
 function Member:heard()
   if self.hearing then return end
   self.hearing = true
-  local members = self.view and elector.size(self.view) or 0
+  local members = self.view and elector.size(self.view.members) or 0
   self.effects.after(self.effects.random() * HEAR_EACH * members, function()
     self.hearing = false
     self:wake()

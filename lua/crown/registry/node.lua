@@ -180,7 +180,7 @@ local function forget(self, watch)
   for i, one in ipairs(self.watches) do
     if one == watch then
       table.remove(self.watches, i)
-      return table.remove(self.watchers, i)
+      table.remove(self.watchers, i)
     end
   end
 end

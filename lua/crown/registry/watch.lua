@@ -3,7 +3,6 @@
 
 local Changes = require "crown.registry.changes"
 local core = require "crown.core"
-local elector = require "crown.registry.elector"
 local subscription = require "crown.core.subscription"
 
 local Watch = {}
@@ -12,10 +11,10 @@ Watch.__index = Watch
 local AT_ONCE = 100 -- names that are told of before others get their turn
 
 local function tell(self, name)
-  local value, owner = core.atomic(self.replica.find, self.replica, name)
+  local value, _, _, node = core.atomic(self.replica.find, self.replica, name)
   local fine, problem
   if value then
-    fine, problem = xpcall(self.fn, debug.traceback, name, core.json.decode(value), elector.node_of(owner))
+    fine, problem = xpcall(self.fn, debug.traceback, name, core.json.decode(value), node)
   else
     fine, problem = xpcall(self.fn, debug.traceback, name)
   end
@@ -52,6 +51,7 @@ function Watch:cancel()
   if self.over then return end
   self.over = true
   self.ended(self)
+  core.atomic(self.changes.close, self.changes)
   self.task:close()
 end
 
