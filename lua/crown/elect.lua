@@ -227,7 +227,7 @@ local function elect(given)
   local self = setmetatable({ name = checked.name }, Election) -- no more than four fields: a fifth doubles the table
   local opts = oracle_options_for(self, oracle_options, checked.node)
   local timing, ttl = check_timing(where, spec, module, opts)
-  spec.ttl = ttl or nil
+  spec.ttl = ttl
   self.common = common(module, prepared, ttl)
   if settings.checking then
     self.options, self.timing, self.oracle_options = spec, timing, opts

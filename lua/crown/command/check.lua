@@ -144,7 +144,7 @@ local function message_of(problem)
   return problem == nil and "the app ended by an error without a text" or usage.one_line(problem)
 end
 
---- Answers `--json` where the command line itself is wrong.
+--- Answers `--json` where the command line or the app is wrong.
 -- @param problem the error
 -- @treturn number the exit code
 function check.refused(problem)
@@ -154,13 +154,11 @@ end
 
 --- The verb.
 function check.run(options, words, argv)
+  local code = look(options, words, argv)
   if options.json then
-    local fine, code = pcall(look, options, words, argv)
-    if not fine then return check.refused(code) end
     output.write(for_programs(settings.declared))
     return code
   end
-  local code = look(options, words, argv)
   local summary = for_people(settings.declared, words[1])
   output.line(summary .. (code == 0 and ", nothing wrong" or code == WRONG and ", not as it should be"
     or ", a store gives no answer"))

@@ -16,7 +16,12 @@ local function by_name(...)
   return known
 end
 
-local function convert(option, label, text)
+--- Reads what stands for an option, or for a word that is like one.
+-- @tparam table option
+-- @string label what it is called in errors
+-- @string text
+-- @return the value
+function cli.convert(option, label, text)
   if option.number then
     local number = tonumber(text)
     if not number then usage.error("%s: '%s' is not a number%s", label, text, seconds.suggest(text)) end
@@ -56,7 +61,7 @@ local function read_option(argv, at, known, options)
     if not value then usage.error("--%s: a value is missing: --%s %s", name, name, option.value) end
   end
   if value == "" then usage.error("--%s: the value is empty: --%s %s (is a variable not set?)", name, name, option.value) end
-  options[name] = convert(option, "--" .. name, value)
+  options[name] = cli.convert(option, "--" .. name, value)
   return at + 1
 end
 
@@ -67,7 +72,7 @@ function cli.fill_in(list, options)
   for _, option in ipairs(list) do
     local value = option.env and os.getenv(option.env)
     if value and value ~= "" and options[option.name] == nil then
-      options[option.name] = convert(option, option.env, value)
+      options[option.name] = cli.convert(option, option.env, value)
     end
   end
 end

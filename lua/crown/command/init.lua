@@ -133,6 +133,14 @@ local function read_verb(verb, argv, at, before)
   return options, words
 end
 
+local function carry_out(verb, argv, at, before)
+  local options, words = read_verb(verb, argv, at, before)
+  if options.help then return require("crown.command.help").run({}, { verb.name }) end
+  core.what(verb.name)
+  if verb.campaigns then command.serve(options) end
+  return verb.run(options, words, argv)
+end
+
 local function run(argv)
   local options, at = cli.parse(argv, 1, command.common)
   if options.version then
@@ -152,19 +160,11 @@ local function run(argv)
     return require("crown.command.app").run(at)
   end
   local verb = command.module(word)
-  local words
   verb.name = word
-  if verb.refused and cli.stands(argv, at + 1, "--json", verb) then
-    local fine, given, rest = pcall(read_verb, verb, argv, at, options)
-    if not fine then return verb.refused(given) end
-    options, words = given, rest
-  else
-    options, words = read_verb(verb, argv, at, options)
-  end
-  if options.help then return require("crown.command.help").run({}, { word }) end
-  core.what(word)
-  if verb.campaigns then command.serve(options) end
-  return verb.run(options, words, argv)
+  if not (verb.refused and cli.stands(argv, at + 1, "--json", verb)) then return carry_out(verb, argv, at, options) end
+  local fine, code = pcall(carry_out, verb, argv, at, options)
+  if not fine then return verb.refused(code) end
+  return code
 end
 
 --- Runs the command line.

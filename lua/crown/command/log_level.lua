@@ -1,6 +1,7 @@
 --- Changes the log level of the runtimes on this host, while they run.
 -- @internal crown.command.log_level
 
+local cli = require "crown.command.cli"
 local control = require "crown.control"
 local output = require "crown.command.output"
 local usage = require "crown.check.usage"
@@ -14,19 +15,11 @@ local log_level = {
 
 local LEVELS = { "debug", "info", "warn", "error" }
 
-local function check(level)
-  if not level then usage.error("log-level: name a level: %s", log_level.usage) end
-  for _, known in ipairs(LEVELS) do
-    if known == level then return end
-  end
-  usage.error("log-level: '%s' is not one of %s%s", level, table.concat(LEVELS, ", "), usage.suggest(level, LEVELS))
-end
-
 --- The verb.
 function log_level.run(_, words)
-  check(words[1])
-  local changed = 0
-  for _, runtime in ipairs(control.ask_all { ask = "log-level", level = words[1] }) do
+  if not words[1] then usage.error("log-level: name a level: %s", log_level.usage) end
+  local level, changed = cli.convert({ values = LEVELS }, "log-level", words[1]), 0
+  for _, runtime in ipairs(control.ask_all { ask = "log-level", level = level }) do
     if runtime.set then changed = changed + 1 end
   end
   if changed == 0 then
@@ -34,7 +27,7 @@ function log_level.run(_, words)
     return 1
   end
   local one = changed == 1
-  output.line(("%d runtime%s now log%s from %s"):format(changed, one and "" or "s", one and "s" or "", words[1]))
+  output.line(("%d runtime%s now log%s from %s"):format(changed, one and "" or "s", one and "s" or "", level))
   return 0
 end
 
