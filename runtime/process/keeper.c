@@ -290,6 +290,16 @@ static void fail_start(int runtime_fd, const char *text)
     _exit(wire_send(runtime_fd, &message, NULL, 0, NULL) < 0);
 }
 
+/* Has the kernel send SIGCONT for whatever the warden says: a keeper that is stopped would not hear
+ * of a command's end, and its runtime would wait for it for ever. */
+static void wake_on_word(int line)
+{
+    /* These fail for wrong arguments only. */
+    (void)fcntl(line, F_SETOWN, getpid());
+    (void)fcntl(line, F_SETSIG, SIGCONT);
+    (void)fcntl(line, F_SETFL, fcntl(line, F_GETFL) | O_ASYNC);
+}
+
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
@@ -299,6 +309,7 @@ static void start(struct keeper *keeper, const int *fds, unsigned nfds)
     keeper->warden = warden_start(&keeper->spec, fds, keeper->home->warden, &keeper->line, &err);
     if (keeper->warden < 0)
         fail_start(keeper->runtime, err.message);
+    wake_on_word(keeper->line);
     /* Streams are the child's alone; what holds a lock stays open here too. */
     for (unsigned i = 0; i + keeper->spec.hold_count < nfds; i++)
         (void)close(fds[i]);

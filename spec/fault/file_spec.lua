@@ -2,8 +2,10 @@
 local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local eventually = require("crown.testing").eventually
+local held_up = require "support.held_up"
 local program = require "support.program"
 local ticks = require "support.ticks"
+local write_file = require "support.write_file"
 
 local ALL = { "supervise", "runtime", "keeper" }
 
@@ -56,8 +58,9 @@ describe("a leader on the file oracle", function()
       :format(isolation), function()
       cluster = Cluster.new { oracle = "file", mode = "chain", env = { one = { ISOLATION = isolation } } }
       local leader, _, term = cluster:pair()
-      leader:hurt("STOP", "keeper") -- so that it cannot kill anybody before it dies
+      local is_reaped = held_up(leader:pids("keeper")[1]) -- so that it cannot kill anybody before it dies
       leader:hurt("KILL", "runtime", "warden", "keeper")
+      eventually(is_reaped, 10)
       cluster:succeed(term.epoch, 30)
     end)
 
@@ -88,6 +91,19 @@ describe("a leader on the file oracle", function()
       assert.matches("child.keeper_late", leader:output())
     end)
   end
+
+  it("ends as its command did, though the keeper was stopped meanwhile", function()
+    cluster = Cluster.new { oracle = "file" }
+    local fifo = cluster.dir .. "/end"
+    assert.equal(0, os.execute("mkfifo " .. fifo))
+    local leader = Candidate.start { node = "one", log = cluster.dir .. "/log", args = { "run", "--oracle",
+      "file:" .. cluster.dir .. "/locks", "--once", "spec", "--", "sh", "-c", "echo begun; read line <" .. fifo .. "; exit 7" } }
+    cluster.members[1] = leader
+    eventually(function() return leader:output():find "begun" end, 10)
+    leader:hurt("STOP", "keeper")
+    write_file(fifo, "end\n")
+    assert.equal(7, leader:wait(20), leader:output())
+  end)
 
   for what, command in pairs {
     ["its lock file is removed"] = "rm -f locks/spec.lock",
@@ -122,8 +138,9 @@ describe("a leader on the file oracle", function()
   it("restarts the child when keeper and warden are killed, whatever those call themselves that it has started", function()
     cluster = Cluster.new { oracle = "file", mode = "impostor" }
     local leader = cluster:pair()
-    leader:hurt("STOP", "keeper") -- so that it cannot kill anybody before it dies
+    local is_reaped = held_up(leader:pids("keeper")[1]) -- so that it cannot kill anybody before it dies
     leader:hurt("KILL", "warden", "keeper")
+    eventually(is_reaped, 10)
     eventually(function() return #ticks.lives(cluster.ticks) == 2 end, 10)
     ticks.settle(cluster.ticks)
     assert.equal(1, #ticks.terms(cluster.ticks))
