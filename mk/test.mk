@@ -44,6 +44,10 @@ test-spec: packages-test all test-helpers ## run the specs on the program itself
 test-fault: packages-test all test-helpers ## kill, stop and cut off real leaders
 	@$(RUN_UNITS) faults $(FAULTS)
 
+.PHONY: test-matrix
+test-matrix: packages-test all test-helpers ## each trick of a server at each step, for each client; `make test` has a part of it
+	@MATRIX=all JOBS=$${JOBS:-2} $(RUN_UNITS) matrix $(filter spec/matrix/%,$(SPECS))
+
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 # Specs look at how much memory is used: what is freed may not be kept back for long.
 .PHONY: test-asan

@@ -4,6 +4,7 @@
  *
  * ticker FILE [MODE], where MODE is
  *   plain     ticks
+ *   seldom    ticks every ten milliseconds
  *   daemon    so does a daemonized descendant
  *   impostor  so does a daemonized descendant that is called as the runtime's processes are, and
  * its child stubborn  ignores SIGTERM, SIGINT and SIGHUP loose     holds no lock, and so do three
@@ -24,6 +25,7 @@
 #define FORK_EVERY 10
 #define LOOSE_MANY 300
 #define LOOSE_PAUSE_NS 30000000L
+#define SELDOM_PAUSE_NS 9000000L
 /* One that a broken program has left behind ends by itself. */
 #define LIFE_MOST_NS (300 * NS_PER_S)
 
@@ -94,9 +96,9 @@ static void let_go_of_locks(void)
             (void)close(other);
 }
 
-static void tick_seldom(void)
+static void tick_seldom(long pause_ns)
 {
-    const struct timespec pause = {0, LOOSE_PAUSE_NS};
+    const struct timespec pause = {0, pause_ns};
     for (;;) {
         tick();
         (void)nanosleep(&pause, NULL);
@@ -110,7 +112,7 @@ static void loosen(void)
         if (fork() != 0)
             continue;
         (void)setsid();
-        tick_seldom();
+        tick_seldom(LOOSE_PAUSE_NS);
     }
 }
 
@@ -126,14 +128,14 @@ static void chain(void)
         if (fork() == 0)
             continue;
         if (i > 0)
-            tick_seldom();
+            tick_seldom(LOOSE_PAUSE_NS);
         if (read(ends[0], &byte, 1) != 1)
             exit(1);
         return;
     }
     if (write(ends[1], &byte, 1) != 1)
         exit(1);
-    tick_seldom();
+    tick_seldom(LOOSE_PAUSE_NS);
 }
 
 static void fork_on(void)
@@ -166,6 +168,8 @@ int main(int argc, char **argv)
         loosen();
     if (strcmp(mode, "chain") == 0)
         chain();
+    if (strcmp(mode, "seldom") == 0)
+        tick_seldom(SELDOM_PAUSE_NS);
     if (strcmp(mode, "stubborn") == 0) {
         (void)signal(SIGTERM, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);

@@ -1,0 +1,1 @@
+require "matrix.play"("advisory", "greeting login setup watch claim refresh release")

@@ -1,0 +1,1 @@
+require "matrix.play"("cluster", "greeting lookup setup claim refresh release watch")

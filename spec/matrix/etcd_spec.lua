@@ -1,0 +1,1 @@
+require "matrix.play"("etcd", "greeting login setup watch claim refresh release")

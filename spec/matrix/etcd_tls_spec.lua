@@ -1,0 +1,1 @@
+require "matrix.play"("etcd_tls", "greeting handshake refresh release")

@@ -1,0 +1,1 @@
+require "matrix.play"("http", "greeting claim refresh release")

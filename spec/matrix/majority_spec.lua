@@ -1,0 +1,1 @@
+require "matrix.play"("majority", "greeting setup claim refresh release watch")

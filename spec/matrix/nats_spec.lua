@@ -1,0 +1,1 @@
+require "matrix.play"("nats", "greeting login setup watch claim refresh release")

@@ -1,0 +1,1 @@
+require "matrix.play"("nats_tls", "greeting handshake refresh release")

@@ -1,0 +1,209 @@
+--- Tricks by steps, of one client: each cell is an election of its own, with its own way to a real server, and all of them are in
+-- one runtime. When each trick has begun, another runtime joins all elections, directly; later the ways are well again, and the
+-- other runtime leaves. MATRIX=all plays every cell; else each trick is played at one step, and over all clients at each.
+--
+-- Of each cell it is true then that two never led at once, by their children's ticks, and that the runtime leads by it again. And no
+-- other election has lost anything, the loop was not held, and memory and descriptors are bounded.
+local busted = require "busted"
+local Candidate = require "support.candidate"
+local clients = require "matrix.clients"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local files = require "crown.core.files"
+local read_file = require "crown.text.read_file"
+local tempdir = require "support.tempdir"
+local ticks = require "support.ticks"
+local tricks = require "matrix.tricks"
+local Way = require "matrix.way"
+local write_file = require "support.write_file"
+
+local PLAYED = 6.5    -- seconds for which all tricks go on: longer than a lease
+local A_RUN = 24      -- cells
+local HELD_MOST = 200 -- ms in which the loop may stand still, less what other processes had
+local SOCKETS_MOST = 3 -- of one election, when all is well again, besides two to each server
+local MEMORY_MOST = 96 -- MiB
+local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
+
+local ORDER = { "redis", "sentinel", "cluster", "majority", "nats", "etcd", "http", "postgres", "advisory", "redis_tls", "nats_tls",
+  "etcd_tls", "postgres_tls" }
+
+local function sorted_keys(map)
+  local list = {}
+  for key in pairs(map) do list[#list + 1] = key end
+  table.sort(list)
+  return list
+end
+
+local Play = {}
+Play.__index = Play
+
+-- The steps that any of the servers has.
+local function steps_of(store)
+  local all = {}
+  for _, steps in ipairs(store.steps) do
+    for name, step in pairs(steps) do all[name] = all[name] or step end
+  end
+  return all
+end
+
+local function add_cell(self, step, trick)
+  local cell = { name = ("cell%02d"):format(#self.cells + 1), step = step and step.name, asks = step and step.armed, trick = trick,
+    ways = {}, ticks = ("%s/ticks-%d"):format(self.dir, #self.cells + 1) }
+  self.cells[#self.cells + 1] = cell
+  return cell
+end
+
+-- What is played: names of steps by tricks; the steps are known before any server is.
+local function chosen(name, steps)
+  local found, names, first = {}, {}, 0
+  for step in steps:gmatch "%a+" do names[#names + 1] = step end
+  for i, one in ipairs(ORDER) do first = one == name and i or first end
+  for i, trick in ipairs(sorted_keys(tricks)) do
+    for k, step in ipairs(names) do
+      if os.getenv "MATRIX" == "all" or k == (i * 5 + first) % #names + 1 then found[#found + 1] = { step, trick } end
+    end
+  end
+  return found
+end
+
+local function open_ways(self, cell)
+  local of = {}
+  for i, number in ipairs(self.store.ports) do
+    local way = Way.open(number, cell, self.client, self.store.steps[i])
+    cell.ways[number], of[i] = way, way.port
+  end
+  cell.oracle = self.store.url(of, cell == self.well)
+end
+
+local function listen(self)
+  local by_name = {}
+  for _, cell in ipairs(self.cells) do by_name[cell.name] = cell end
+  self.control = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+    local cell = by_name[connection:read("*l", 20)]
+    if not cell then return connection:close() end
+    cell.armed = true
+    connection:write(cell.step == "release" and "abdicate\n" or "ok\n")
+    connection:close()
+  end))
+end
+
+local function start(self, node, oracle_of)
+  local elections = {}
+  for i, cell in ipairs(self.cells) do
+    elections[i] = { name = cell.name, oracle = oracle_of(cell), ticks = cell.ticks, asks = node == "victim" and cell.asks or nil }
+  end
+  local path = write_file(("%s/%s.json"):format(self.dir, node),
+    crown.json.encode { ticker = TICKER, control = self.control:port(), elections = elections })
+  return Candidate.start { args = { "spec/matrix/app.lua", path }, node = node, log = ("%s/%s.log"):format(self.dir, node),
+    env = { CROWN_LOOP_HELD = ("%s/%s.held"):format(self.dir, node) } }
+end
+
+-- Waits until something is so of each cell, and notes of which it never was.
+local function each(self, seconds, words, is_so)
+  local left
+  pcall(eventually, function()
+    if self.victim.code or pcall(self.victim.wait, self.victim, 0) then return true end -- it has ended
+    left = {}
+    for _, cell in ipairs(self.cells) do
+      if not is_so(cell) then left[#left + 1] = cell end
+    end
+    return #left == 0
+  end, seconds)
+  for _, cell in ipairs(left) do cell.problem = cell.problem or words end
+end
+
+local function led_by(cell, node)
+  local lives = ticks.lives(cell.ticks)
+  local last = lives[#lives]
+  return last and last.node == node and last.last > crown.now() - 0.5
+end
+
+local function measure(self)
+  local pid = self.victim:pids("runtime")[1]
+  local status = pid and read_file(("/proc/%d/status"):format(pid)) or ""
+  self.memory = assert(tonumber(status:match "VmRSS:%s+(%d+)"), self.victim:output()) / 1024
+  self.sockets = #files.list(("/proc/%d/fd"):format(pid)) / #self.cells
+end
+
+--- Plays all cells of a client; what went wrong stands in each cell's `problem` afterwards.
+-- @string name of matrix.clients
+-- @tparam table played an array of `{ step, trick }`
+-- @treturn Play
+local function play(name, played)
+  local self = setmetatable({ dir = tempdir(), client = clients[name], cells = {} }, Play)
+  self.store = self.client.start()
+  local steps = steps_of(self.store)
+  for _, one in ipairs(played) do
+    add_cell(self, { name = one[1], armed = steps[one[1]].armed }, one[2])
+  end
+  self.well = add_cell(self)
+  for _, cell in ipairs(self.cells) do open_ways(self, cell) end
+  listen(self)
+  self.victim = start(self, "victim", function(cell) return cell.oracle end)
+  local function is_struck(cell)
+    if cell.trick then return cell.struck end
+    return led_by(cell, "victim")
+  end
+  each(self, 20, "the step was never reached", is_struck)
+  self.rival = start(self, "rival", function(cell) return self.store.url(self.store.ports, cell == self.well) end)
+  crown.sleep(PLAYED)
+  for _, cell in ipairs(self.cells) do
+    for _, way in pairs(cell.ways) do way.well = true end
+  end
+  self.rival:destroy()
+  each(self, 30, "nobody leads by it when all is well again", function(cell) return led_by(cell, "victim") end)
+  measure(self)
+  self.output = self.victim:output()
+  self.victim:destroy()
+  return self
+end
+
+function Play:destroy()
+  for _, cell in ipairs(self.cells) do
+    for _, way in pairs(cell.ways) do way:close() end
+  end
+  self.control:close()
+  self.store.destroy()
+end
+
+local function describe(name, played, part)
+  local assert = require "luassert"
+  local it = busted.it
+  busted.describe(("a server or a proxy before the client %s that, from a step on,%s"):format(name, part), function()
+    local self
+    busted.setup(function() self = play(name, played) end)
+    busted.teardown(function() self:destroy() end)
+    for i, one in ipairs(played) do
+      it(("%s: %s"):format(one[2], one[1]), function()
+        local cell = self.cells[i]
+        ticks.finish(cell.ticks)
+        assert.is_nil(cell.problem, cell.problem and ("%s %s\n%s"):format(cell.name, cell.problem, self.output))
+      end)
+    end
+
+    it("costs nobody else a leadership or a refresh, holds the loop no more than others may, and leaves nothing behind", function()
+      assert.equal(1, #ticks.lives(self.well.ticks), self.output)
+      assert.is_nil(self.well.problem)
+      for _, bad in ipairs { "UNHEALTHY", "LATE", "a task failed", "an error here", "silent for", "ended by signal" } do
+        assert.is_nil(self.output:find(bad, 1, true), self.output)
+      end
+      local held = read_file(self.dir .. "/victim.held") or ""
+      for ms in held:gmatch "held for (%d+) ms" do assert.is_true(tonumber(ms) < HELD_MOST, held) end
+      assert.is_true(self.memory < MEMORY_MOST, self.memory .. " MiB")
+      assert.is_true(self.sockets < SOCKETS_MOST + 2 * #self.store.ports, self.sockets .. " descriptors for each election")
+    end)
+  end)
+end
+
+--- Makes the tests of a client.
+-- @string name of matrix.clients
+-- @string steps the names of its steps
+return function(name, steps)
+  local all = chosen(name, steps)
+  local parts = math.ceil(#all / A_RUN)
+  for part = 1, parts do
+    local played = {}
+    for i = part, #all, parts do played[#played + 1] = all[i] end
+    describe(name, played, parts > 1 and (" %d of %d,"):format(part, parts) or "")
+  end
+end

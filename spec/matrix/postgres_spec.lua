@@ -1,0 +1,1 @@
+require "matrix.play"("postgres", "greeting login setup watch claim refresh release")

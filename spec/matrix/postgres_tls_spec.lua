@@ -1,0 +1,1 @@
+require "matrix.play"("postgres_tls", "greeting handshake refresh release")

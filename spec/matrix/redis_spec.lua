@@ -1,0 +1,1 @@
+require "matrix.play"("redis", "greeting login setup claim refresh release watch")

@@ -1,0 +1,1 @@
+require "matrix.play"("redis_tls", "greeting handshake refresh release")

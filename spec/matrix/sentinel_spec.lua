@@ -1,0 +1,1 @@
+require "matrix.play"("sentinel", "greeting lookup setup claim refresh release watch")
