@@ -24,6 +24,28 @@ struct process_stat process_stat(pid_t pid)
     return (struct process_stat){.state = after[2], .parent = (pid_t)strtol(after + 4, NULL, 10)};
 }
 
+static bool finds_itself(void)
+{
+    char number[32];
+    ssize_t length = readlink("/proc/self", number, sizeof(number) - 1);
+    if (length < 0)
+        return false;
+    number[length] = '\0';
+    errno = ESRCH;
+    return strtol(number, NULL, 10) == getpid();
+}
+
+const char *process_stat_refused(void)
+{
+    if (!finds_itself())
+        return "find itself in /proc";
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return "list its children in /proc";
+    (void)close(fd); /* read only */
+    return NULL;
+}
+
 bool process_has_children(pid_t pid)
 {
     char path[64];

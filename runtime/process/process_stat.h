@@ -16,6 +16,12 @@ struct process_stat {
 /** Allocates nothing. @return what is known; of one that is gone, or hidden, nothing. */
 struct process_stat process_stat(pid_t pid);
 
+/** Without /proc nobody could end a tree. It has to be that of this PID namespace: in one of a
+ * namespace above, the same numbers are others'. And it has to tell whose child a process is:
+ * kernels without CONFIG_PROC_CHILDREN do not.
+ * @return what it does not let this process do, for a reason in errno, or NULL. */
+const char *process_stat_refused(void);
+
 /** Of one that has no threads. A dead child counts until it is reaped. @return also true where
  * nobody can say. */
 bool process_has_children(pid_t pid);

@@ -20,6 +20,7 @@
 #include "process/keepers.h"
 #include "process/launch.h"
 #include "process/orphans.h"
+#include "process/process_stat.h"
 #include "process/realtime.h"
 #include "process/signals.h"
 #include "process/title.h"
@@ -365,15 +366,15 @@ static const char *ask_kernel(struct supervisor *supervisor)
         return "make a memfd";
     if (keepers_init(&supervisor->keepers) < 0)
         return "make room for keepers";
-    return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? "become a child subreaper" : NULL;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return "become a child subreaper";
+    return process_stat_refused();
 }
 
 static int set_up(struct supervisor *supervisor)
 {
-    if (fds_open_standard() < 0)
-        return -1; /* and nowhere to say so */
+    const char *refused = fds_open_standard() < 0 ? "open /dev/null" : ask_kernel(supervisor);
     random_token(supervisor->token, TOKEN_DIGITS);
-    const char *refused = ask_kernel(supervisor);
     if (refused != NULL) {
         log_error("set up the supervisor: %s: %s", refused, strerror(errno));
         return -1;

@@ -58,6 +58,27 @@ describe("a leader", function()
     end)
   end
 
+  -- Each is asked for by its tree's end: what stands there instead of /proc, and the namespace of processes around it.
+  for place, words in pairs {
+    ["is no /proc"] = shell [[exec unshare --mount bash -c 'mount -t tmpfs none /proc && exec "$@"' bash "$@"]],
+    ["is a /proc of another PID namespace"] = shell [[exec unshare --pid --fork --kill-child "$@"]],
+  } do
+    it(("is none where there %s: the program says so and ends"):format(place), function()
+      new { oracle = "file" }
+      local refused = cluster:join("one", nil, words)
+      assert.equal(1, refused:wait(30))
+      assert.matches("error .*set up the supervisor: find itself in /proc: ", refused:output())
+    end)
+  end
+
+  it("is none where there is no /dev/null: the program says so and ends", function()
+    new { oracle = "file" }
+    local refused = cluster:join("one", nil, shell [[
+      exec unshare --mount bash -c 'mount -t tmpfs none /dev && exec "$@"' bash "$@"]])
+    assert.equal(1, refused:wait(30))
+    assert.matches("error .*set up the supervisor: open /dev/null: ", refused:output())
+  end)
+
   it("that may make no namespace is told so when it asks for one", function()
     new { oracle = "file", isolation = "pidns" }
     local leader = cluster:join("one", nil, PLACES["without pidfds, namespaces, real-time priority and locked memory, by seccomp"])
