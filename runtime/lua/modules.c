@@ -1,15 +1,9 @@
 #include "lua/modules.h"
 
 #include <lauxlib.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#define OURS "crown" /* all names of embedded modules begin so */
-
-static const char checked_key; /* registry: the package.path without a file that could win */
 
 static const struct embedded_module *find_module(const char *name)
 {
@@ -72,77 +66,17 @@ static int search_embedded(lua_State *L)
     return 1;
 }
 
-/* Whether a template of the path, "./?.lua", leads to a folder or a file with our name. */
-static bool leads_to_ours(const char *template, size_t size)
+void modules_open(lua_State *L, const struct embedded_module *sample)
 {
-    char place[PATH_MAX];
-    const char *mark = memchr(template, '?', size);
-    if (mark == NULL)
-        return true; /* a file for any name */
-    int folder = (int)(mark - template), rest = (int)(size - (size_t)folder - 1);
-    int length = snprintf(place, sizeof(place), "%.*s" OURS, folder, template);
-    if (length >= (int)sizeof(place) || access(place, F_OK) == 0)
-        return true;
-    length = snprintf(place, sizeof(place), "%.*s" OURS "%.*s", folder, template, rest, mark + 1);
-    return length >= (int)sizeof(place) || access(place, F_OK) == 0;
-}
-
-static bool path_leads_to_ours(const char *path)
-{
-    while (*path != '\0') {
-        size_t size = strcspn(path, ";");
-        if (size > 0 && leads_to_ours(path, size))
-            return true;
-        path += size + (path[size] != '\0');
-    }
-    return false;
-}
-
-/* Whether no file can win on the path as it is now: then each of our modules is spared a look at
- * all of its places. */
-static bool path_is_free_of_ours(lua_State *L)
-{
-    int top = lua_gettop(L);
+    /* package.preload is the first, then the path: luaopen_package. */
     lua_getglobal(L, "package");
-    lua_getfield(L, -1, "path");
-    const char *path = lua_tostring(L, -1);
-    lua_pushlightuserdata(L, (void *)&checked_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    bool is_free = lua_rawequal(L, -1, -2);
-    if (!is_free && path != NULL && !path_leads_to_ours(path)) {
-        lua_pushlightuserdata(L, (void *)&checked_key);
-        lua_pushvalue(L, -3);
-        lua_rawset(L, LUA_REGISTRYINDEX);
-        is_free = true;
-    }
-    lua_settop(L, top);
-    return is_free;
-}
-
-static int search_first(lua_State *L)
-{
-    const struct embedded_module *module = find_module(luaL_checkstring(L, 1));
-    return module != NULL && path_is_free_of_ours(L) ? load_module(L, module) : 0;
-}
-
-static void insert_loader(lua_State *L, int at, lua_CFunction search, bool compiled)
-{
-    for (int i = (int)lua_objlen(L, -1); i >= at; i--) {
+    lua_getfield(L, -1, "loaders");
+    for (int i = (int)lua_objlen(L, -1); i > 1; i--) {
         lua_rawgeti(L, -1, i);
         lua_rawseti(L, -2, i + 1);
     }
-    lua_pushboolean(L, compiled);
-    lua_pushcclosure(L, search, 1);
-    lua_rawseti(L, -2, at);
-}
-
-void modules_open(lua_State *L, const struct embedded_module *sample)
-{
-    /* package.preload and the path are the first two: luaopen_package. */
-    bool compiled = same_bytecode(L, sample);
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "loaders");
-    insert_loader(L, 3, search_embedded, compiled);
-    insert_loader(L, 2, search_first, compiled);
+    lua_pushboolean(L, same_bytecode(L, sample));
+    lua_pushcclosure(L, search_embedded, 1);
+    lua_rawseti(L, -2, 2);
     lua_pop(L, 2);
 }

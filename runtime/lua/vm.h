@@ -22,7 +22,7 @@ struct lua_module {
 
 /**
  * Makes the state. `modules` (ended by {NULL, NULL}) go to package.preload; embedded Lua modules
- * are found after the path ("a module of the same name on the path wins"), before C libraries.
+ * are found before any file.
  * @param owner what bindings are to reach (struct host *): lua_vm_owner.
  * @return NULL with `err`.
  */

@@ -1,22 +1,46 @@
--- Where Lua modules are found: ours are inside the program, and a file on the path wins.
+-- Where Lua modules are found: ours are inside the program, and no file comes before them.
+local crown = require "crown"
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
 describe("a module", function()
-  it("of ours is replaced by a file on the path", function()
+  it("of ours is not replaced by a file on the path, such as an older one that luarocks has installed", function()
     local dir = tempdir()
     assert(os.execute("mkdir -p " .. dir .. "/crown/text") == 0)
-    write_file(dir .. "/crown/text/hex.lua", "return 'of the user'")
-    write_file(dir .. "/app.lua", "package.path = arg[1] .. '/?.lua;' .. package.path print(require 'crown.text.hex')")
-    assert.equal("of the user\n", run { dir .. "/app.lua", dir }.stdout)
+    write_file(dir .. "/crown/text/hex.lua", "return 'of somebody else'")
+    write_file(dir .. "/any.lua", "return 'of somebody else'")
+    write_file(dir .. "/app.lua", [[
+      package.path = arg[1] .. "/?.lua;" .. arg[1] .. "/any.lua;" .. package.path
+      print(require "crown.text.hex" "\1\255")]])
+    assert.equal("01ff\n", run { dir .. "/app.lua", dir }.stdout)
   end)
 
-  it("of ours is replaced by a file that stands on the path for every name", function()
+  it("of ours is replaced on purpose, by package.preload", function()
+    local path = tempdir() .. "/app.lua"
+    write_file(path, [[
+      package.preload["crown.text.hex"] = function() return "of the app" end
+      print(require "crown.text.hex")]])
+    assert.equal("of the app\n", run { path }.stdout)
+  end)
+
+  -- Root, who asks for the status in a folder of another user's, would run that user's program.
+  it("of nobody else's is run by a command, wherever that is called", function()
     local dir = tempdir()
-    write_file(dir .. "/any.lua", "return (...)")
-    write_file(dir .. "/app.lua", "package.path = arg[1] .. '/any.lua' print(require 'crown.text.hex')")
-    assert.equal("crown.text.hex\n", run { dir .. "/app.lua", dir }.stdout)
+    local planted = 0
+    for name in assert(crown.exec({ "sh", "-c", "cd lua && find crown -name '*.lua'" })).stdout:gmatch "%S+" do
+      assert(os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/")) == 0)
+      write_file(dir .. "/" .. name, ("io.stderr:write 'somebody else runs %s\\n' os.exit(70)"):format(name))
+      planted = planted + 1
+    end
+    assert.is_true(planted > 100)
+    for _, words in ipairs { "status", "info", "history", "run --once job -- true", "--version --verbose", "help run" } do
+      local result = assert(crown.exec({ "sh", "-c", ('cd %s && exec "$0" %s'):format(dir, words), program },
+        { timeout = 60, env = { CROWN_DIRECTORY = dir .. "/user" } }))
+      assert.is_nil(result.stderr:find("somebody else", 1, true), result.stderr)
+      assert.is_true(result.code < 2, result.stderr)
+    end
   end)
 
   it("of ours bears its name and its lines", function()
