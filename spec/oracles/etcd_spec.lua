@@ -401,7 +401,7 @@ describe("the oracle on etcd", function()
     server:ctl("auth", "enable")
     local one = candidate("one", { url = "etcd://root:secret@" .. server.endpoint })
     local claimed = one:claim()
-    one.state.session.client.token = "not.valid"
+    one.state.session.client.login.pass = "not.valid"
     local refreshed = one:refresh()
     local refused = candidate("two"):claim()
     local wrong = candidate("three", { url = "etcd://root:wrong@" .. server.endpoint }):claim()
@@ -462,7 +462,7 @@ describe("an etcd server", function()
     one:ctl("user", "add", "joe:other")
     one:ctl("auth", "enable")
     local watch, client = watch_of "root:secret"
-    client.token = "not.valid"
+    client.login.pass = "not.valid"
     local problem
     local watched = pcall(eventually, function() return watch:over(range) end, 20)
     local forbidden = watch_of "joe:other"

@@ -5,6 +5,7 @@
 local Asked = require "crown.link.asked"
 local core = require "crown.core"
 local http = require "crown.http"
+local Login = require "crown.etcd.login"
 local url = require "crown.text.url"
 
 local Client = {}
@@ -14,7 +15,6 @@ local PORT = 2379
 local WEB_SCHEMES = { etcd = "http", etcds = "https" }
 local MOST = 8 * 1024 * 1024
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
-local PASS_IS_OLD = { "invalid auth token", "revision of auth store is old" }
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
 
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
@@ -39,21 +39,10 @@ local function place_of(endpoint)
   return (endpoint:gsub("^%w+://", ""))
 end
 
---- Makes a client; nothing is asked yet.
--- @tparam table parsed as Client.parse gives it; `ca`, `cert`, `key` besides
--- @number timeout seconds for each question, all endpoints together, unless there are very many
--- @treturn Client
-function Client.new(parsed, timeout)
-  local members = {}
-  for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", place_of(endpoint)) end
-  return setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
-    members = members }, Client)
-end
-
-local function options_of(self, path, body)
+local function options_of(self, endpoint, path, body, pass)
   local parsed = self.parsed
-  return { url = parsed.endpoints[self.at] .. path, method = "POST", body = body and core.json.encode(body),
-    timeout = self.timeout, headers = { Authorization = self.token }, ca = parsed.ca, cert = parsed.cert, key = parsed.key,
+  return { url = parsed.endpoints[endpoint] .. path, method = "POST", body = body and core.json.encode(body),
+    timeout = self.timeout, headers = { Authorization = pass }, ca = parsed.ca, cert = parsed.cert, key = parsed.key,
     most = MOST }
 end
 
@@ -65,34 +54,53 @@ local function read(answer)
   return nil, "etcd: " .. tostring(problem), answer.status >= BROKEN and "unavailable" or "store"
 end
 
-local function authenticate(self)
-  if not self.parsed.user or self.token then return true end
-  local answer, problem, code = http.request(options_of(self, "/v3/auth/authenticate",
-    { name = self.parsed.user, password = self.parsed.password }))
-  local found
-  if answer then found, problem, code = read(answer) end
-  if not found then return nil, problem, code end
-  self.token = found.token
-  return true
+-- A server that acknowledges nothing is not one that computes.
+local function log_in(self, endpoint, timeout)
+  local options = options_of(self, endpoint, "/v3/auth/authenticate",
+    { name = self.parsed.user, password = self.parsed.password })
+  options.timeout, options.silence = timeout, self.timeout
+  local answer, problem, code = http.request(options)
+  if not answer then return nil, problem, code end
+  return read(answer)
 end
 
-local function ask_once(self, path, body)
-  local fine, problem, code = authenticate(self)
-  if not fine then return nil, problem, code end
-  local answer
-  answer, problem, code = http.request(options_of(self, path, body))
+--- Makes a client; nothing is asked yet.
+-- @tparam table parsed as Client.parse gives it; `ca`, `cert`, `key` besides
+-- @number timeout seconds for each question, all endpoints together, unless there are very many
+-- @treturn Client
+function Client.new(parsed, timeout)
+  local members = {}
+  for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", place_of(endpoint)) end
+  local self = setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
+    members = members }, Client)
+  self.login = Login.new(self.timeout, function(endpoint, patience) return log_in(self, endpoint, patience) end)
+  return self
+end
+
+-- @return whether it may be asked; the pass for it, nil where there are no users; or nil, message, code
+local function authenticate(self, endpoint)
+  if not self.parsed.user then return true end
+  local pass, problem, code = self.login:wait(endpoint)
+  if not pass then return nil, problem, code end
+  return true, pass
+end
+
+-- @return the answer; or nil, message, code, and whether the pass was not taken
+local function ask_once(self, endpoint, path, body)
+  local fine, pass, code = authenticate(self, endpoint)
+  if not fine then return nil, pass, code end
+  local answer, found, problem
+  answer, problem, code = http.request(options_of(self, endpoint, path, body, pass))
   if not answer then return nil, problem, code end
-  local found
   found, problem, code = read(answer)
-  if not found then self:refused(problem, answer.status) end
-  return found, problem, code
+  return found, problem, code, not found and pass and self.login:refused(pass, problem, answer.status)
 end
 
 -- With a pass that has run out, once more with a new one.
-local function ask_one(self, path, body)
-  local had_token = self.token
-  local found, problem, code = ask_once(self, path, body)
-  if not found and had_token and not self.token then return ask_once(self, path, body) end
+local function ask_one(self, endpoint, path, body)
+  local had = self.login.pass
+  local found, problem, code, refused = ask_once(self, endpoint, path, body)
+  if refused and had then found, problem, code = ask_once(self, endpoint, path, body) end
   return found, problem, code
 end
 
@@ -104,13 +112,11 @@ local function leave(self, endpoint)
   if self.watched and self.watched.endpoint == endpoint then self.watched.stream:close() end
 end
 
---- A pass that is not taken any more is dropped: the next question logs in again.
+--- Takes note that a watch was refused: where its pass is not taken any more, the next question logs in again.
+-- @param stream as open_watch gave it
 -- @string problem what etcd says
--- @number[opt] status of its answer
-function Client:refused(problem, status)
-  local old = status == 401
-  for _, words in ipairs(PASS_IS_OLD) do old = old or problem:find(words, 1, true) ~= nil end
-  if old then self.token = nil end
+function Client:refused(stream, problem)
+  if self.watched and self.watched.stream == stream then self.login:refused(self.watched.pass, problem) end
 end
 
 --- Asks one endpoint after the other, until one answers. What one of them refuses, the others would refuse too; one that has
@@ -122,7 +128,7 @@ function Client:ask(path, body)
   local found, problem, code
   for _ = 1, #self.parsed.endpoints do
     local asked = self.at
-    found, problem, code = ask_one(self, path, body)
+    found, problem, code = ask_one(self, asked, path, body)
     local answered = found or code == "store"
     self.members[asked]:note(answered, problem)
     if answered then return found, problem, code end
@@ -147,14 +153,13 @@ end
 -- @tparam table creates what etcd calls create requests
 -- @treturn stream of crown.http, a line of JSON each; or nil and a message
 function Client:open_watch(creates)
-  local fine, problem = authenticate(self)
-  if not fine then return nil, problem end
   local lines, endpoint = {}, self.at
+  local fine, pass = authenticate(self, endpoint)
+  if not fine then return nil, pass end
   for i, one in ipairs(creates) do lines[i] = core.json.encode { create_request = one } end
-  local options = options_of(self, "/v3/watch")
+  local options = options_of(self, endpoint, "/v3/watch", nil, pass)
   options.body, options.timeout, options.silence = table.concat(lines, "\n"), nil, self.timeout
-  local stream
-  stream, problem = http.stream(options)
+  local stream, problem = http.stream(options)
   if not stream then
     leave(self, endpoint)
     return nil, problem
@@ -163,7 +168,7 @@ function Client:open_watch(creates)
     stream:close()
     return nil, "the endpoint was left"
   end
-  self.watched = { endpoint = endpoint, stream = stream }
+  self.watched = { endpoint = endpoint, stream = stream, pass = pass }
   return stream
 end
 

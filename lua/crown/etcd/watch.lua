@@ -21,7 +21,7 @@ local function hear(self, result)
   local range = self.ranges[tonumber(result.watch_id or 0)]
   if not range and result.canceled then -- all of them: its answer is for a watch -1
     local problem = "etcd: " .. tostring(result.cancel_reason)
-    self.client:refused(problem)
+    self.client:refused(self.stream, problem)
     return false, problem
   end
   if not range then return true end
