@@ -49,7 +49,7 @@ static void emit_unkillable(const struct workload *workload, const struct wire_m
     const struct log_field fields[] = {
         log_string("role", role_name(workload->role)),
         log_integer("pid", message->pid),
-        log_string("error", strerror(message->error)),
+        log_string("error", child_unkillable_reason(message)),
     };
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNKILLABLE,
                    fields, 3);

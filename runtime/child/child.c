@@ -1,10 +1,13 @@
 #include "child/child.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
+#include "process/process_stat.h"
 
 #define LATE_NS (2 * NS_PER_S) /* after kill_at: what a keeper has for its tree to be gone */
 
@@ -25,6 +28,48 @@ static void child_gone(struct child *child, const struct wire_message *message)
     child->event(child, message);
 }
 
+/* SIGKILL is not refused, and does not end it: it waits in the kernel, for a disk most likely. */
+static struct wire_message hanging(const struct child *child)
+{
+    struct wire_message message = {.type = WIRE_UNKILLABLE, .pid = child->pid};
+    bool waits = process_stat(child->pid).state == 'D';
+    (void)snprintf(message.text, sizeof(message.text), "%s",
+                   waits ? "it hangs in the kernel (state D)"
+                         : "SIGKILL has not ended all of its tree");
+    return message;
+}
+
+/* Or somebody keeps the keeper stopped. A lease ends by the keeper's timer then; but a lock has no
+ * deadline, and who waits for its release would wait for ever. */
+static void overdue(struct loop_deadline *late)
+{
+    struct child *child = container_of(late, struct child, late);
+    const struct wire_message keeper_late = {.type = WIRE_END_KEEPER};
+    const struct wire_message message = child->killed ? hanging(child) : keeper_late;
+    struct crown_error err;
+    /* It may be stopped in the middle of killing, too; one that is dead already does not mind. */
+    if (link_end_keeper(child->children->link, child->member.keeper.id, &err) < 0)
+        log_debug("tell the supervisor of a late keeper: %s", err.message);
+    child->event(child, &message);
+}
+
+/* A keeper goes by the real time. */
+static void await_gone(struct child *child, int64_t kill_at_ns)
+{
+    struct loop *loop = child->children->loop;
+    if (loop_is_virtual(loop))
+        return;
+    child->late.fire = overdue;
+    loop_at(loop, &child->late, clock_add_ns(kill_at_ns, LATE_NS));
+}
+
+static void was_killed(struct child *child)
+{
+    if (!child->killed)
+        await_gone(child, loop_now(child->children->loop));
+    child->killed = true;
+}
+
 static void child_ready(struct loop_watch *watch, unsigned events)
 {
     struct child *child = container_of(watch, struct child, watch);
@@ -36,12 +81,14 @@ static void child_ready(struct loop_watch *watch, unsigned events)
         if (received == 0)
             return;
         if (received < 0) {
-            loop_at_cancel(child->children->loop, &child->late);
+            was_killed(child);
             /* The keeper was killed. Its tree is not known to be gone until the supervisor, which
              * adopts what is left of it, says so with KEEPER_FAILED. */
             loop_unwatch(&child->watch);
             return;
         }
+        if (message.type == WIRE_KILLED || message.type == WIRE_EXITED)
+            was_killed(child);
         if (message.type == WIRE_UNKILLABLE)
             loop_at_cancel(child->children->loop, &child->late); /* another one could do no more */
         if (message.type == WIRE_GONE) {
@@ -75,6 +122,7 @@ int child_start(struct child *child, struct children *children, const struct chi
 {
     child->children = children;
     child->pid = 0;
+    child->killed = false;
     if (link_start_child(children->link, spec, &child->member.keeper, err) < 0)
         return -1;
     child->active = true;
@@ -102,37 +150,20 @@ void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at
         log_debug("tell the keeper its deadline: %s", err.message);
 }
 
-/* Somebody keeps the keeper stopped, most likely. A lease ends by the keeper's timer then; but a
- * lock has no deadline, and who waits for its release would wait for ever. */
-static void end_late_keeper(struct loop_deadline *late)
-{
-    struct child *child = container_of(late, struct child, late);
-    const struct wire_message message = {.type = WIRE_END_KEEPER};
-    struct crown_error err;
-    if (link_end_keeper(child->children->link, child->member.keeper.id, &err) < 0)
-        log_debug("tell the supervisor of a late keeper: %s", err.message);
-    child->event(child, &message);
-}
-
-/* A keeper goes by the real time. */
-static void await_keeper(struct child *child, int64_t kill_at_ns)
-{
-    struct loop *loop = child->children->loop;
-    if (loop_is_virtual(loop))
-        return;
-    child->late.fire = end_late_keeper;
-    loop_at(loop, &child->late, clock_add_ns(kill_at_ns, LATE_NS));
-}
-
 void child_stop(struct child *child, int64_t kill_at_ns)
 {
     struct crown_error err;
-    if (has_keeper(child))
-        await_keeper(child, kill_at_ns);
+    if (has_keeper(child) && !child->killed)
+        await_gone(child, kill_at_ns);
     if (has_keeper(child) &&
         keeper_link_stop(&child->member.keeper, loop_boottime(child->children->loop, kill_at_ns),
                          &err) < 0)
         log_debug("tell the keeper to stop: %s", err.message);
+}
+
+const char *child_unkillable_reason(const struct wire_message *message)
+{
+    return message->text[0] != '\0' ? message->text : strerror(message->error);
 }
 
 void child_signal(struct child *child, int signal)

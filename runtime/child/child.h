@@ -17,9 +17,10 @@ struct child;
 
 /**
  * Called for STARTED, START_FAILED, SIGNALLED, EXITED, KILLED, UNKILLABLE and GONE, in the keeper's
- * order, and for END_KEEPER when a keeper is killed that was late. GONE is always the last, also
- * when the keeper itself was killed: then it comes when the supervisor has killed what was left.
- * After it the child may be started again, or freed, by the callee.
+ * order. GONE is always the last, also when the keeper itself was killed: then it comes when the
+ * supervisor has killed what was left. After it the child may be started again, or freed, by the
+ * callee. Two come from here: END_KEEPER when a keeper is killed that was late; UNKILLABLE, with
+ * `text` instead of `error`, when a tree that was sent SIGKILL does not end.
  */
 typedef void child_event(struct child *child, const struct wire_message *message);
 
@@ -30,6 +31,7 @@ struct child {
     struct children_member member;
     struct loop_watch watch;
     struct loop_deadline late; /* when its tree should be gone */
+    bool killed;               /* the tree was sent SIGKILL, or is, since its keeper is dead */
     pid_t pid;                 /* 0 until STARTED */
     bool active;               /* from child_start until GONE */
 };
@@ -50,6 +52,9 @@ void child_set_deadline(struct child *child, int64_t stop_at_ns, int64_t kill_at
  * later is killed itself. */
 void child_stop(struct child *child, int64_t kill_at_ns);
 void child_signal(struct child *child, int signal);
+
+/** @return why a tree cannot be killed, as UNKILLABLE says it. */
+const char *child_unkillable_reason(const struct wire_message *message);
 
 /** Hears no more of it, without a GONE: for when the whole runtime goes down, and its keepers kill.
  */

@@ -111,7 +111,7 @@ static void exec_event(struct child *child, const struct wire_message *message)
         break;
     case WIRE_UNKILLABLE:
         log_warn("process %d of a command cannot be killed (%s): it must be ended by hand",
-                 message->pid, strerror(message->error));
+                 message->pid, child_unkillable_reason(message));
         break;
     case WIRE_END_KEEPER:
         log_warn("the keeper of a command was late: killed it, and the command with it");

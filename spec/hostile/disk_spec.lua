@@ -49,9 +49,27 @@ changing = crown.elect { name = "changing", oracle = { "memory", ttl = 3 }, hand
 end } }
 ]]
 
+-- Its command hangs with the disk: not even SIGKILL ends it.
+local HANGING_LEADER = [[
+local crown = require "crown"
+crown.elect { name = "x", oracle = arg[1] == "lock" and "file:" .. arg[2] .. "/locks" or { "memory", ttl = 30 },
+  stop_timeout = 0.2, child = { "sh", "-c", "echo $$ >child; while echo x >>mnt/file; do sleep 0.01; done" } }
+]]
+
 local MOUNT = [[
 cd "$1"
 truncate -s 16M disk && mkfs.ext4 -q disk && mkdir mnt && mount -o loop disk mnt || exit 9
+]]
+
+-- `eventually COMMAND` waits until it succeeds.
+local EVENTUALLY = [[
+eventually() {
+  for i in $(seq 600); do
+    "$@" && return
+    sleep 0.05
+  done
+  return 1
+}
 ]]
 
 -- `ticks N` waits until the app has lived through N ticks more.
@@ -75,14 +93,7 @@ cp mnt/log log
 ]]
 
 -- The thread that writes outlives its process for as long as the disk hangs, and must hold nothing else.
-local KILL = MOUNT .. [[
-eventually() {
-  for i in $(seq 600); do
-    "$@" && return
-    sleep 0.05
-  done
-  return 1
-}
+local KILL = MOUNT .. EVENTUALLY .. [[
 CROWN_DIRECTORY=$1/$3 "$2" --node one app.lua "$1" 2>"$4" &
 one=$!
 eventually [ -s child ]
@@ -107,6 +118,28 @@ kill $two
 wait $two
 ]]
 
+-- What cannot be killed is told of; whoever waits for it goes on when the disk does.
+local HANG = MOUNT .. EVENTUALLY .. [[
+CROWN_DIRECTORY=$1 "$2" app.lua $3 "$1" 2>log &
+one=$!
+eventually [ -s mnt/file ]
+child=$(cat child)
+fsfreeze -f mnt
+hangs() { grep -q ") D " /proc/$child/stat; }
+eventually hangs || echo "nothing hangs"
+if [ $3 = lock ]; then
+  kill -TERM $one
+else
+  kill -KILL $(pgrep -P $one crown-keeper)
+fi
+eventually grep -q 'child.unkillable .*pid='$child' error="it hangs in the kernel (state D)"' log || echo "nobody is told"
+grep -q "child.stopped" log && echo "it counts as dead"
+fsfreeze -u mnt
+eventually grep -q "child.stopped" log || echo "it does not count as dead"
+kill -TERM $one
+wait $one || echo "it fails"
+]]
+
 describe("a disk that hangs", function()
   local function play(app, script, ...)
     local dir = tempdir()
@@ -128,6 +161,13 @@ describe("a disk that hangs", function()
     local _, result = play(CHANGING_LEADER, KILL, "mnt", "one.log", "mnt/history", "append")
     assert.equal("", result.stdout)
   end)
+
+  for what, oracle in pairs { ["that is asked to end"] = "lock", ["whose keeper died"] = "lease" } do
+    it("under a command " .. what .. " is told of, and the command counts as alive", function()
+      local dir, result = play(HANGING_LEADER, HANG, oracle)
+      assert.equal("", result.stdout, read_file(dir .. "/log"))
+    end)
+  end
 
   it("under the log costs lines, and no leadership", function()
     local dir = play(APP, START)

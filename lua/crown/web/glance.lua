@@ -40,7 +40,7 @@ end
 
 local SAID = {
   { "unfenced", "bad", "a command works on without leading" },
-  { "unkillable", "bad", "a process may not be killed, so the lease is kept" },
+  { "unkillable", "bad", "a process cannot be killed, so the lease is kept" },
   { "away", "bad", "the store gives no answer" },
   { "looping", "bad", "the command keeps ending by itself" },
   { "doubted", "warn", "the store may have forgotten who leads: nobody claims for a while" },
