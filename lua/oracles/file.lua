@@ -129,6 +129,14 @@ function File:record(epoch, leading)
   return nil, problem
 end
 
+-- Whether nobody can lead under another file: this one was led under last, as both records say, and since then neither it nor
+-- its directory was moved. Both may have been moved away, and back while somebody leads under a newer file.
+function File:led_under_last()
+  local number = self.number
+  return decode(self.lock:read()).file == number and decode(read_file(self.base .. ".json")).file == number
+    and self.lock:stayed(self.dir)
+end
+
 -- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and
 -- then the highest epoch of files that were taken away; or nil and a message
 function File:old_leader()
@@ -140,7 +148,7 @@ function File:old_leader()
     table.remove(self.old, 1):close()
   end
   self.highest = math.max(self.highest, highest)
-  if decode(self.lock:read()).file == self.number then return false end -- led under before: who was before that is gone
+  if self:led_under_last() then return false end
   local text, free = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
   if text == nil then return nil, free end
   if text then return decode(text) end

@@ -145,6 +145,26 @@ static int lockfile_same(lua_State *L)
     return 1;
 }
 
+/* What is written to a file or a directory sets both. To move it sets one, and no user can set that
+ * one back. */
+static bool was_written_last(const struct stat *info)
+{
+    return info->st_mtim.tv_sec == info->st_ctim.tv_sec &&
+           info->st_mtim.tv_nsec == info->st_ctim.tv_nsec;
+}
+
+/* lock:stayed(directory) -> whether neither the file nor its directory has been moved since it was
+ * last written to. False also where nobody can say. */
+static int lockfile_stayed(lua_State *L)
+{
+    struct stat file, directory;
+    int *fd = check_lock(L);
+    const char *path = luaL_checkstring(L, 2);
+    lua_pushboolean(L, fstat(*fd, &file) == 0 && stat(path, &directory) == 0 &&
+                           was_written_last(&file) && was_written_last(&directory));
+    return 1;
+}
+
 static int push_text(lua_State *L, int fd)
 {
     char text[SIZE_MAX_BYTES];
@@ -280,17 +300,10 @@ static int lockfile_directory(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"try", lockfile_try},
-    {"release", lockfile_release},
-    {"same", lockfile_same},
-    {"read", lockfile_read},
-    {"write", lockfile_write},
-    {"touch", lockfile_touch},
-    {"close", lockfile_close},
-    {"descriptor", lockfile_descriptor},
-    {"taken", lockfile_taken},
-    {"name", lockfile_name},
-    {NULL, NULL},
+    {"try", lockfile_try},       {"release", lockfile_release}, {"same", lockfile_same},
+    {"stayed", lockfile_stayed}, {"read", lockfile_read},       {"write", lockfile_write},
+    {"touch", lockfile_touch},   {"close", lockfile_close},     {"descriptor", lockfile_descriptor},
+    {"taken", lockfile_taken},   {"name", lockfile_name},       {NULL, NULL},
 };
 
 /* look(path of a descriptor) -> whether the file there is locked, what it holds, and its number; or

@@ -122,6 +122,19 @@ describe("a leader on the file oracle", function()
     end
   end
 
+  it("leaves no overlap when a lock file that was led under before is put back in the place of its own", function()
+    cluster = Cluster.new { oracle = "file", mode = "stubborn" }
+    local function play(command) assert.equal(0, os.execute(("cd %s && %s"):format(cluster.dir, command))) end
+    local before = Candidate.start { node = "before", log = cluster.dir .. "/log",
+      args = { "run", "--oracle", "file:" .. cluster.dir .. "/locks", "--once", "spec", "true" } }
+    assert.equal(0, before:wait(10))
+    play "mv locks/spec.lock before"
+    local _, _, term = cluster:pair()
+    play "mv before locks/spec.lock"
+    cluster:join "three" -- a newcomer, which has never seen the leader's
+    cluster:succeed(term.epoch, 10)
+  end)
+
   for _, mode in ipairs { "plain", "daemon", "stubborn" } do
     for _, kind in ipairs { "keeper", "warden" } do
       it(("restarts the child when its %s is killed, the old tree gone first (%s)"):format(kind, mode), function()

@@ -111,6 +111,52 @@ describe("the file oracle", function()
     end)
   end
 
+  for what, case in pairs {
+    ["it is"] = { "mkdir away && mv e.lock away", "mv away/e.lock ." },
+    ["it is touched and"] = { "mkdir away && mv e.lock away", "mv away/e.lock . && touch e.lock" },
+    ["it is, with its record,"] = { "mkdir away && mv e.* away", "mv away/e.* ." },
+    ["its directory is"] = { "mv $PWD $PWD.away && mkdir $PWD", "mv $PWD $PWD.other && mv $PWD.away $PWD" },
+  } do
+    it("lets nobody lead by a file that was led under before when " .. what .. " put back under a leader", function()
+      local function play(command) assert.equal(0, os.execute(("cd %s && %s"):format(dir, command))) end
+      local before = candidate(dir, "before", {})
+      before:claim()
+      before:abdicate()
+      before.lock:close()
+      play(case[1])
+      local one = candidate(dir, "one", messages)
+      local _, _, grant = one:claim()
+      play(case[2])
+      local newcomer = candidate(dir, "two", {})
+      for _ = 1, 2 do
+        local granted, holder = newcomer:claim()
+        assert.same({ false, "one" }, { granted, holder.node })
+      end
+      testing.eventually(function() return messages[1] end)
+      assert.is_false((one:handle_info "changed"))
+      one:abdicate()
+      local granted, _, later = newcomer:claim()
+      assert.is_true(granted)
+      assert.is_true(later.epoch > grant.epoch)
+    end)
+  end
+
+  it("looks at no other process where nothing was moved", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    local opened, looks = lockfile.opened, 0
+    lockfile.opened = function() looks = looks + 1 return opened() end
+    for _ = 1, 3 do
+      one:abdicate()
+      local two = candidate(dir, "two", {})
+      assert.is_true((two:claim()))
+      two.lock:close() -- as when its tree has died
+      assert.is_true((one:claim()))
+    end
+    lockfile.opened = opened
+    assert.equal(0, looks)
+  end)
+
   it("does not lead by a lock file that was replaced while it was being locked", function()
     local one = candidate(dir, "one", messages)
     function one.old_leader() -- is asked with the lock in hand
