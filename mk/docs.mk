@@ -4,4 +4,6 @@ docs: packages-docs ## build the documentation as a site that needs no network, 
 	@luajit tools/check-wrapped.lua *.md $$(find docs -name '*.md')
 	@rm -rf $(BUILD)/docs $(BUILD)/site && mkdir -p $(BUILD) && cp -r docs $(BUILD)/docs
 	@ldoc --fatalwarnings --quiet -c lua/config.ld $(if $(DOCS_DATE),--date $(DOCS_DATE)) -d $(BUILD)/docs/api -p crown-lua -f markdown lua/crown > /dev/null
-	@mkdocs build --quiet --strict && echo "docs: $(BUILD)/site/index.html"
+	@mkdocs build --quiet --strict
+	@cat /usr/share/doc/mkdocs-material/copyright /usr/share/doc/lua-ldoc/copyright > $(BUILD)/site/assets/COPYRIGHT
+	@echo "docs: $(BUILD)/site/index.html"

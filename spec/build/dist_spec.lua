@@ -2,6 +2,7 @@
 local crown = require "crown"
 local read_file = require "crown.text.read_file"
 local run = require "support.run"
+local tempdir = require "support.tempdir"
 
 local function make_dist()
   local result = assert(crown.exec({ "make", "-s", "dist" }, { timeout = 300 }))
@@ -25,6 +26,31 @@ describe("a release", function()
       assert.matches("\ncrown%-lua%-[%d.]+/" .. path:gsub("%p", "%%%0") .. "\n", listed)
     end
     assert.is_nil(listed:find "\ncrown%-lua%-[%d.]+/build/")
+  end)
+
+  -- What was made of the sources by other programs is not Debian's to ship: lintian calls it an error.
+  it("becomes a source package of the sources alone", function()
+    local dir = tempdir()
+    local result = assert(crown.exec({ "sh", "-c", [[
+      tar -xzf build/crown-lua-*.tar.gz -C "$0" && cd "$0" && dpkg-source --build crown-lua-* >&2 && tar -tf crown-lua_*.tar.xz]], dir },
+      { timeout = 60 }))
+    assert.equal(0, result.code, result.stderr)
+    local packed = {}
+    for path in result.stdout:gmatch "crown%-lua%-[^/]*/(%S+)" do
+      if not path:find "/$" then packed[#packed + 1] = path end
+    end
+    local committed = {}
+    for path in assert(crown.exec { "git", "ls-tree", "-r", "--name-only", "HEAD" }).stdout:gmatch "%S+" do
+      committed[#committed + 1] = path
+    end
+    table.sort(packed)
+    table.sort(committed)
+    assert.same(committed, packed)
+  end)
+
+  it("says whose the programs and styles in the site are", function()
+    local said = assert(crown.exec({ "sh", "-c", "tar -xzOf build/crown-lua-*.tar.gz --wildcards '*/site/assets/COPYRIGHT'" })).stdout
+    for _, whose in ipairs { "mkdocs%-material", "LDoc" } do assert.matches(whose, said) end
   end)
 
   it("bears the version that the program says", function()
