@@ -15,8 +15,11 @@
 #include "postgres/libpq.h"
 #include "process/features.h"
 
-#ifdef __clang__
-#define COMPILER "clang " __clang_version__
+#ifdef __clang__ /* whose __clang_version__ ends with a space */
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#define COMPILER                                                                                   \
+    "clang " TEXT(__clang_major__) "." TEXT(__clang_minor__) "." TEXT(__clang_patchlevel__)
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
