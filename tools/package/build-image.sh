@@ -3,7 +3,7 @@
 # Debian made here stands for the base image.
 #   tools/package/build-image.sh works DIRECTORY     whether buildah is there, and may make images
 #   tools/package/build-image.sh build DIRECTORY     DIRECTORY/base, /image and /scratch are then their root file systems
-#   tools/package/build-image.sh config DIRECTORY TARGET     prints user, entry point and stop signal of `image` or `scratch`
+#   tools/package/build-image.sh config DIRECTORY TARGET     prints user, entry point, stop signal and environment of `image` or `scratch`
 #   tools/package/build-image.sh remove DIRECTORY
 set -eu
 cd "$(dirname "$0")/../.."
@@ -50,7 +50,7 @@ build() {
 
 config() {
     [ "$target" = scratch ] && image=crown-lua-scratch || image=crown-lua # "scratch" is the empty image's name
-    in_store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}}' "$image"
+    in_store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}} {{.OCIv1.Config.Env}}' "$image"
 }
 
 remove() {

@@ -16,11 +16,12 @@ fail() {
     cat "$work"/log* 2>/dev/null
     exit 1
 }
+directory=$(sed -n 's/^ENV CROWN_DIRECTORY=//p' Containerfile | sort -u)
 size() { du -sm --apparent-size --exclude=usr/share/doc --exclude=usr/share/man --exclude=usr/share/locale "$1/" | cut -f1; }
 built_by_buildah() {
     tools/package/build-image.sh build "$work" >"$work/log" 2>&1 || fail "buildah does not build Containerfile"
     for target in image scratch; do
-        [ "$(tools/package/build-image.sh config "$work" $target)" = "65532:65532 [/usr/bin/crown-lua] SIGTERM" ] ||
+        [[ $(tools/package/build-image.sh config "$work" $target) == "65532:65532 [/usr/bin/crown-lua] SIGTERM ["*"CROWN_DIRECTORY=$directory]" ]] ||
             fail "$target is configured otherwise: $(tools/package/build-image.sh config "$work" $target)"
     done
     root=$(readlink "$work/image")
@@ -46,16 +47,16 @@ echo "  $more MB beyond the base of $base MB"
 container() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     exec unshare --mount --pid --fork --kill-child --ipc --uts bash -euc '
-        root=$1; shift
+        root=$1 directory=$2; shift 2
         mount --bind "$root" "$root"; cd "$root"
         mkdir -p proc dev # as a container runtime makes them
         mount -t proc proc proc; mount --rbind /dev dev
-        mount -t tmpfs -o mode=700,uid=65532,gid=65532 tmpfs run
-        mkdir run/crown-lua; chown 65532:65532 run/crown-lua
+        mount -t tmpfs tmpfs run
+        mkdir run/crown-lua; mount -t tmpfs -o mode=2777,gid=65532 tmpfs run/crown-lua # as a kubelet mounts an emptyDir
         mount -o remount,bind,ro "$root"
-        exec env -i PATH=/usr/bin:/bin CROWN_DIRECTORY=/run/crown-lua CROWN_NODE=pod \
+        exec env -i PATH=/usr/bin:/bin CROWN_DIRECTORY="$directory" CROWN_NODE=pod \
             setpriv --no-new-privs --bounding-set -all,+sys_chroot,+setuid,+setgid --inh-caps -all /usr/sbin/chroot --userspec=65532:65532 . crown-lua "$@"
-        ' container "$root" "$@"
+        ' container "$root" "$directory" "$@"
 }
 background() {
     container "$@" >"$work/log" 2>&1 &
@@ -75,6 +76,10 @@ code=0
 (container run --once job -- sh -c 'test $(id -u) = 65532 && ! touch /x 2>/dev/null && exit 7') >"$work/log" 2>&1 || code=$?
 [ "$code" = 7 ] || fail "a command's exit code 7 became $code"
 echo "  as nobody, with a read-only root, it ends with its command's exit code"
+
+(container run --once job -- crown-lua status) >"$work/log" 2>&1 || fail "a command's status is refused"
+said "^job .*leading" || fail "status does not show who leads"
+echo "  status is answered where the directory may be written by everybody, as an emptyDir"
 
 background run job -- sh -c 'trap "echo ended in order; exit 0" TERM INT; echo leads; while :; do sleep 0.1; done'
 within 30 said leads
