@@ -8,6 +8,15 @@ local function check(...)
   return assert(crown.exec({ "/usr/bin/python3", "tools/kubernetes/check.py", ... }, { timeout = 120 }))
 end
 
+-- @return what both files hold
+local function manifests()
+  local result = assert(crown.exec({ "/usr/bin/python3", "-c", [[import json, sys, yaml
+print(json.dumps([d for f in sys.argv[1:] for d in yaml.safe_load_all(open(f))]))]], "tools/kubernetes/reports.yaml",
+    "tools/kubernetes/leader.yaml" }, { timeout = 60 }))
+  assert.equal(0, result.code, result.stderr)
+  return crown.json.decode(result.stdout)
+end
+
 describe("the manifests for Kubernetes", function()
   it("are what its API takes", function()
     local result = check("tools/kubernetes/reports.yaml", "tools/kubernetes/leader.yaml")
@@ -28,15 +37,39 @@ describe("the manifests for Kubernetes", function()
     end)
   end
 
-  it("ask the probes for pages that there are", function()
-    local text = read_file "tools/kubernetes/reports.yaml" .. read_file "tools/kubernetes/leader.yaml"
-    local pages = read_file "lua/crown/web/init.lua"
-    local asked = 0
-    for path in text:gmatch "path: (/%l+)" do
-      assert.is_truthy(pages:find('"' .. path .. '"', 1, true), path)
-      asked = asked + 1
+  -- pod_spec.lua has the probes.
+  it("select pods that there are, and name ports that these have", function()
+    local pods, selected = {}, 0
+    for _, manifest in ipairs(manifests()) do
+      local template = manifest.spec and manifest.spec.template
+      if template then pods[template.metadata.labels.app] = template.spec.containers[1] end
     end
-    assert.is_true(asked >= 3)
+    for _, manifest in ipairs(manifests()) do
+      local selector = manifest.spec and manifest.spec.selector
+      if selector then
+        local pod = pods[(selector.matchLabels or selector).app]
+        assert.is_truthy(pod, manifest.kind .. " " .. manifest.metadata.name)
+        for _, port in ipairs(manifest.kind == "Service" and manifest.spec.ports or {}) do
+          assert.equal(port.targetPort or port.port, pod.ports[1][port.targetPort and "name" or "containerPort"])
+        end
+        selected = selected + 1
+      end
+    end
+    assert.equal(5, selected)
+  end)
+
+  it("have a balancer that asks the pods' Service for the election's leader", function()
+    local config, services, args = nil, {}, nil
+    for _, manifest in ipairs(manifests()) do
+      if manifest.kind == "ConfigMap" then config = manifest.data["haproxy.cfg"] end
+      if manifest.kind == "Service" then services[manifest.metadata.name .. ":" .. manifest.spec.ports[1].port] = manifest.spec end
+      if manifest.metadata.name == "reports" and manifest.kind == "Deployment" then
+        args = " " .. table.concat(manifest.spec.template.spec.containers[1].args, " ")
+      end
+    end
+    local name = config:match "option httpchk GET /leader/(%S+)\n"
+    assert.is_truthy(args:find(" " .. name .. " -- ", 1, true))
+    assert.equal("None", services[config:match "server%-template pod 3 (%S+) check "].clusterIP)
   end)
 end)
 

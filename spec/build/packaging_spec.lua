@@ -24,6 +24,20 @@ describe("what is packaged", function()
     end)
   end
 
+  -- docs/how-to/systemd.md says why; systemd takes a unit without them, too.
+  for _, unit in ipairs { "crown-lua@", "crown-run@" } do
+    it(unit .. ".service ends in order, is watched, is on time, and is not root's", function()
+      local text = read_file("tools/systemd/" .. unit .. ".service")
+      for _, line in ipairs { "Type=notify", "NotifyAccess=all", "WatchdogSec=10", "KillMode=mixed", "TimeoutStopSec=30",
+        "RestartSec=1", "DynamicUser=yes", "User=crown-lua", "StateDirectory=crown-lua-units", "StateDirectoryMode=0700",
+        "Environment=CROWN_DIRECTORY=%S/private/crown-lua-units", "LimitRTPRIO=10", "LimitMEMLOCK=infinity",
+        "NoNewPrivileges=yes", "ProtectKernelTunables=yes", "RestrictSUIDSGID=yes", "WantedBy=multi-user.target" } do
+        assert.is_truthy(text:find("\n" .. line .. "\n", 1, true), line)
+      end
+      assert.matches("\nRestart=%l", text)
+    end)
+  end
+
   it("every alert is one that promtool takes, and fires when it should", function()
     local result = sh "cd tools/monitoring && promtool check rules alerts.yml 2>&1 && promtool test rules alerts_test.yml 2>&1"
     assert.equal(0, result.code, result.stdout)
@@ -50,7 +64,10 @@ describe("what is packaged", function()
     local result = sh(("make -s install DESTDIR=%s PREFIX=/usr INSTALL_PACKAGES=true 2>&1"):format(dir))
     assert.equal(0, result.code, result.stdout)
     for _, path in ipairs { "usr/lib/systemd/system/crown-run@.service", "usr/share/crown-lua/monitoring/alerts.yml",
-      "usr/share/crown-lua/monitoring/dashboard.json", "usr/share/man/man1/crown-lua-history.1" } do
+      "usr/share/crown-lua/monitoring/dashboard.json", "usr/share/man/man1/crown-lua-history.1",
+      "usr/share/man/man1/crown-lua.1", "usr/share/man/man3/crown-lua.3", "usr/share/bash-completion/completions/crown-lua",
+      "usr/share/zsh/site-functions/_crown-lua", "usr/share/fish/vendor_completions.d/crown-lua.fish",
+      "usr/share/doc/crown-lua/LICENSE", "usr/share/doc/crown-lua/docs/install.md" } do
       assert.is_truthy(read_file(dir .. "/" .. path), path)
     end
     assert.equal(0, sh(("test -d %s/etc/crown-lua"):format(dir)).code)

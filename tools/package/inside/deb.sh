@@ -61,7 +61,9 @@ systemctl daemon-reload
 systemctl enable --quiet --now crown-run@file crown-run@pg
 within 60 led_by file one
 within 60 led_by pg one
-say "a worker runs over the file oracle, and one over Postgres, as $(ps -o user= -p "$(pgrep -f '^/bin/sh /test/worker' | head -1)")"
+user=$(pgrep -f '^/bin/sh /test/worker' | xargs ps -o user= -p | sort -u)
+say "a worker runs over the file oracle, and one over Postgres, as $user"
+[ "$user" = crown-lua ] || fail "they run as $user"
 
 # Another machine, which is not upgraded meanwhile.
 cp /usr/bin/crown-lua crown-before
