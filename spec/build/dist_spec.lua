@@ -60,5 +60,20 @@ describe("a release", function()
     -- where a format wants it written down once more; rocks_spec.lua has the rocks
     assert.equal(version, read_file("debian/changelog"):match "^crown%-lua %(([^)]+)%)")
     assert.equal(version, read_file("tools/kubernetes/reports.yaml"):match "image: crown%-lua:(%S+)")
+    local at = read_file("debian/changelog"):match "\n %-%- [^\n]*>  ([^\n]+)\n"
+    local day = assert(crown.exec { "date", "--utc", "--date=" .. at, "+%Y-%m-%d" }).stdout:gsub("\n", "")
+    assert.equal(("%s - %s"):format("[" .. version .. "]", day), read_file("CHANGELOG.md"):match "\n## (%[%d[^\n]+)\n")
+    local tags = assert(crown.exec { "git", "tag", "--points-at", "HEAD" }).stdout
+    for tag in tags:gmatch "v%d%S*" do assert.equal("v" .. version, tag) end
+  end)
+
+  it("is what the rocks of its version are made of, beside it", function()
+    local version, dir = read_file("Makefile"):match "\nVERSION := (%S+)", tempdir()
+    local result = assert(crown.exec({ "sh", "-c", [[
+      cp build/crown-lua-"$1".tar.gz rockspec/*-"$1"-1.rockspec "$0" && cd "$0" && export HOME="$0" &&
+      luarocks --lua-version 5.1 --tree tree build --deps-mode none crown-lua-modules-"$1"-1.rockspec]], dir, version },
+      { timeout = 300 }))
+    assert.equal(0, result.code, result.stdout .. result.stderr)
+    assert.is_truthy(read_file(dir .. "/tree/share/lua/5.1/crown/oracle/cas.lua"))
   end)
 end)
