@@ -19,7 +19,8 @@ Leases.CHANNEL = "crown_lease_v1"
 -- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 
--- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are.
+-- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are. A release
+-- may be forgotten: then its lease runs out. So nobody waits for a disk or a replica to hear of it.
 local INPUT = [[
 WITH input AS MATERIALIZED (
   SELECT n, name, holder, claim::int8 AS claim, ttl::float8 AS ttl
@@ -128,8 +129,9 @@ function Leases.at(url, options)
   if not client then return nil, problem end
   self.client = client
   self.doubted = Shared.new(function() return doubt(self) end)
-  local function batch(sql, columns) return client.bare:batch(sql:gsub("%%s", options.synchronous_commit, 1), columns) end
-  self.claims, self.refreshes, self.releases = batch(CLAIM, 6), batch(REFRESH, 4), batch(RELEASE, 4)
+  local function batch(sql, columns, commit) return client.bare:batch(sql:gsub("%%s", commit, 1), columns) end
+  self.claims, self.refreshes = batch(CLAIM, 6, options.synchronous_commit), batch(REFRESH, 4, options.synchronous_commit)
+  self.releases = batch(RELEASE, 4, "off")
   known[key] = self
   return self
 end

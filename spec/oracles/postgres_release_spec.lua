@@ -1,0 +1,41 @@
+-- A release on a Postgres whose commits wait for ever: those that have to be durable wait for a replica that never comes.
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.postgres_lease"
+local Player = require "support.oracle_candidate"
+local Postgres = require "support.postgres"
+
+describe("a release on Postgres", function()
+  local server
+
+  local function commits_wait(value)
+    server:sql(("ALTER SYSTEM SET synchronous_standby_names = '%s'"):format(value))
+    server:sql "SELECT pg_reload_conf()"
+  end
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+
+  local function candidate(node)
+    return Player.new(lease, { name = "release", node = node, url = server.url, ttl = 30, timeout = 20 })
+  end
+
+  it("waits for no disk and no replica, and wakes the followers; a claim does wait", function()
+    local one, two = candidate "one", candidate "two"
+    one:win()
+    two:claim()
+    eventually(function() return two.state.leases.listener and two.state.leases.listener.bare end)
+    while two:message() do end
+    commits_wait "nobody"
+    eventually(function() return server:sql("SHOW synchronous_standby_names")[1].synchronous_standby_names == "nobody" end)
+    one:abdicate()
+    eventually(function() return two:message() == "freed" end, 10)
+    local quick = candidate "three"
+    quick.state.timeout = 0.5
+    assert.equal("unknown", quick:claim()[1])
+    commits_wait ""
+    eventually(function() -- its claim may have been written all the same
+      quick:abdicate()
+      return two:claim()[1] == "granted"
+    end, 20)
+  end)
+end)
