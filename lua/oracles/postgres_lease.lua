@@ -19,8 +19,8 @@ local DEFAULT_TTL = 30
 
 local RULES = {
   url = postgres_url.RULE,
-  ttl = { type = "number", least = 0.5, most = 86400 },
-  duration = { type = "number", least = 0.5, most = 86400, not_beside = "ttl" },
+  ttl = store_options.short_ttl(),
+  duration = store_options.short_ttl "ttl",
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },

@@ -20,8 +20,8 @@ local LEAST = 3 -- servers of a majority
 local RULES = {
   url = { type = "string", default = "redis://127.0.0.1" },
   urls = { type = "table" },
-  ttl = { type = "number", least = 0.5, most = 86400 },
-  duration = { type = "number", least = 0.5, most = 86400, not_beside = "ttl" },
+  ttl = store_options.short_ttl(),
+  duration = store_options.short_ttl "ttl",
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = { type = { "string", "number" } },

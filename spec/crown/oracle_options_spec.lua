@@ -1,4 +1,7 @@
+local build = require "crown.core.build"
+local crown = require "crown"
 local elections = require "crown.core.election"
+local program = require "support.program"
 local run = require "support.run"
 local store_options = require "crown.oracle.options"
 local tempdir = require "support.tempdir"
@@ -57,6 +60,22 @@ describe("an oracle's options", function()
       local _, timing = elections.explain({}, ttl, ttl / 3)
       local left = timing.stop_at - ttl / 3
       assert.is_true(timeout <= math.max(left / 2, math.min(left, 1)) + 0.01 or timeout == 0.25)
+    end
+    assert.equal(0.05, store_options.timeout({}, 0.2, 0.07))
+  end)
+
+  it("take a lease of less than half a second only where keepers have real-time priority", function()
+    for _, url in ipairs { "redis://db?ttl=", "postgres://db/app?duration=" } do
+      for ttl, takes in pairs { ["0.1"] = "at least 0.2", ["0.2"] = "needs real%-time priority", ["0.49"] = "needs real%-time priority",
+        ["0.5"] = false } do
+        local words = { "check", "run", "--oracle", url .. ttl, "x", "true" }
+        local command = table.concat({ program, unpack(words) }, "' '")
+        local ordinary = assert(crown.exec { "bash", "-c", "ulimit -r 0; exec setpriv --bounding-set -all --inh-caps -all --reuid 65534 "
+          .. "--clear-groups --no-new-privs '" .. command .. "'" })
+        assert.equal(takes and 2 or 0, ordinary.code, ordinary.stderr)
+        if takes then assert.matches(takes, ordinary.stderr) end
+        if build.kernel().real_time and ttl ~= "0.1" then assert.equal(0, run(words).code) end
+      end
     end
   end)
 end)

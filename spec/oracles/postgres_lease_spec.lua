@@ -348,7 +348,7 @@ RETURNING holder]]
   end)
 
   for option, case in pairs {
-    ttl = { "0.1", "ttl must be at least 0.5" },
+    ttl = { "0.1", "ttl must be at least 0.2" },
     refresh = { "40", "refresh" },
     synchronous_commit = { "off", "forget a lease in a crash" },
     colour = { "red", "colour" },

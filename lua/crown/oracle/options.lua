@@ -16,12 +16,30 @@ store_options.GIVEN = { crown_name = true, node = true, token = true, send = tru
 -- long leases there last. A longer TTL of one's own is waited for anyway; more where others may have had longer ones.
 store_options.AMNESIA_WAIT = { type = "number", least = 0, most = 86400, default = 30 }
 
+local ORDINARY_LEAST = 0.5 -- seconds: an eighth of it is how late a keeper may be at an ordinary priority
+
+--- The option `ttl` or `duration` of a store that keeps leases by the millisecond. A shorter one than half a second has no room
+-- for a keeper that waits for a processor, so it needs real-time priority.
+-- @string[opt] other the option that says the same
+-- @treturn table the option's rule
+function store_options.short_ttl(other)
+  return { type = "number", least = 0.2, most = 86400, not_beside = other }
+end
+
 --- The option `trust_empty`: whether a store in which nobody has been before is believed at once, and not sat out for
 -- `amnesia_wait`.
 -- @bool default what goes where it is not given: true only where a store that was emptied can be told from a new one
 -- @treturn table the option's rule
 function store_options.trust_empty(default)
   return { type = "boolean", default = default }
+end
+
+local function refuse_short_leases(word, checked)
+  local ttl = checked.ttl or checked.duration
+  if type(ttl) ~= "number" or ttl >= ORDINARY_LEAST then return end
+  if require("crown.core.build").kernel().real_time then return end
+  usage.error("oracle '%s': a ttl below %g s needs real-time priority, which RLIMIT_RTPRIO or CAP_SYS_NICE give", word,
+    ORDINARY_LEAST)
 end
 
 local function merge(text, opts, clients)
@@ -72,6 +90,7 @@ function store_options.check(word, opts, rules, clients)
   clients = clients or {}
   local checked = schema.check(("oracle '%s'"):format(word), store_options.users(opts, clients), rules)
   refuse_tls_in_vain(word, opts, checked.url)
+  refuse_short_leases(word, checked)
   checked.url = merge(url.without(checked.url, rules), opts, clients)
   return checked
 end
@@ -112,7 +131,8 @@ end
 -- @number[opt] delay in seconds, from one refresh to the next: a third of the TTL
 -- @treturn number
 function store_options.timeout(checked, ttl, delay)
-  return checked.timeout or math.max(0.25, math.min(5, ttl / 4, patience(ttl, delay or ttl / 3)))
+  local least = ttl < ORDINARY_LEAST and ttl / 4 or 0.25
+  return checked.timeout or math.max(least, math.min(5, ttl / 4, patience(ttl, delay or ttl / 3)))
 end
 
 return store_options
