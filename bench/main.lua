@@ -1,18 +1,18 @@
--- Measures: crown-lua bench/main.lua [ROWS-PATTERN] [N]. Prints a table of medians with min, max and n; progress goes to
--- stderr. Times are in milliseconds unless a row says otherwise. docs/bench.md tells how to read it.
+-- Measures: crown-lua bench/main.lua [ROWS-PATTERN] [N]. Prints a table with n, median, 99th percentile, least and most; progress
+-- goes to stderr. Times are in milliseconds unless a row says otherwise. BENCH_SAVE: a file that gets every figure, for
+-- bench/plot.lua. BENCH_STORE_URL: measures that store instead of servers of its own. docs/bench.md tells how to read it.
 package.path = "./spec/?.lua;./bench/?.lua;" .. package.path
 
+local percentile = require "percentile"
+local Record = require "record"
 local tables = require "crown.command.tables"
 
-local pattern, count = arg[1] or "", tonumber(arg[2] or "") or 20
-local rows = {}
+local LEAST_RUNS = 20 -- of which a 99th percentile says anything
 
-local function statistics(values)
-  table.sort(values)
-  local n = #values
-  local middle = n % 2 == 1 and values[(n + 1) / 2] or (values[n / 2] + values[n / 2 + 1]) / 2
-  return middle, values[1], values[n]
-end
+local pattern, count = arg[1] or "", tonumber(arg[2] or "") or LEAST_RUNS
+local store_url = os.getenv "BENCH_STORE_URL" or ""
+local record = Record.open(os.getenv "BENCH_SAVE" or "")
+local rows = {}
 
 local function show(value)
   return (value < 100 and "%.1f" or "%.0f"):format(value)
@@ -29,13 +29,15 @@ local function measure(name, target, once, times)
   for i = 1, times or count do
     io.stderr:write(("\r%-58s %3d"):format(name, i))
     values[#values + 1] = once()
+    record:add(name, values[#values])
   end
   io.stderr:write "\n"
-  local middle, least, most = statistics(values)
-  rows[#rows + 1] = { name, target, show(middle), show(least), show(most), tostring(#values) }
+  table.sort(values)
+  local last = #values >= LEAST_RUNS and show(percentile(values, 0.99)) or ""
+  rows[#rows + 1] = { name, target, show(percentile(values, 0.5)), last, show(values[1]), show(values[#values]), tostring(#values) }
 end
 
-local GROUPS = { "start", "failover", "peers", "scale", "web", "idle", "postgres", "crowd", "redis", "many", "stores", "registry",
-  "registry_size" }
-for _, group in ipairs(GROUPS) do require(group)(measure) end
-io.write(tables.text({ "what", "target", "median", "min", "max", "n" }, rows))
+local GROUPS = { "start", "failover", "peers", "scale", "web", "idle", "postgres", "crowd", "redis", "many", "short", "growth",
+  "stores", "registry", "registry_size" }
+for _, group in ipairs(store_url ~= "" and { "own_store" } or GROUPS) do require(group)(measure, store_url) end
+io.write(tables.text({ "what", "target", "median", "p99", "min", "max", "n" }, rows))

@@ -19,7 +19,7 @@ local function read(path)
 end
 
 --- One failover: from the fault, or, for an orderly stop, from the old child's last tick.
--- @tparam table options of support.cluster
+-- @tparam table options of support.cluster; `patience`: seconds that it may take (15)
 -- @tparam function hurt called with the leader; returns when it did
 -- @tparam[opt] boolean from_last_tick
 -- @string[opt] leaders_url the leader's own way to the store
@@ -31,7 +31,7 @@ function probe.failover(options, hurt, from_last_tick, leaders_url)
   local leader, _, term = cluster:pair(leaders_url)
   crown.sleep(math.random() * 0.6) -- anywhere between two refreshes
   local at = hurt(leader, cluster)
-  local next_term = ticks.await(cluster.ticks, term.epoch, 15)
+  local next_term = ticks.await(cluster.ticks, term.epoch, options.patience or 15)
   ticks.settle(cluster.ticks)
   local terms = ticks.terms(cluster.ticks)
   local since = from_last_tick and terms[#terms - 1].last or at
@@ -50,6 +50,18 @@ end
 
 --- A fault: everything but the child.
 probe.kill_tree = probe.signal("KILL", "supervise", "runtime", "keeper", "warden")
+
+--- One failover after the death of everything but the child, beyond what was left of the lease.
+-- @tparam table options as of failover
+-- @tparam function left asks the store how many seconds the lease has left
+-- @treturn number milliseconds
+function probe.beyond_lease(options, left)
+  return (probe.failover(options, function(leader)
+    probe.kill_tree(leader)
+    local asked = crown.now()
+    return asked + left()
+  end))
+end
 
 --- Rows for one fault: the time, and the worst overlap of all faults so far.
 -- @tparam function measure

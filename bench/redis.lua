@@ -1,5 +1,6 @@
 --- Failover on a real Redis, and ten thousand leases in one runtime.
 local crown = require "crown"
+local Leases = require "crown.redis.leases"
 local probe = require "probe"
 local rivals = require "rivals"
 local Redis = require "support.redis"
@@ -31,8 +32,13 @@ end
 
 return function(measure)
   local server = Redis.start()
-  probe.store_rows(probe.rows(measure, function() return { url = server.quick } end), "redis", { "≤ 20", "≤ 60", "≤ 2100" }, server,
+  probe.store_rows(probe.rows(measure, function() return { url = server.quick } end), "redis", { "≤ 4", "≤ 60", "≤ 2100" }, server,
     server.url)
+  measure("redis, tree SIGKILL, beyond the lease", "≤ 5", function()
+    return probe.beyond_lease({ url = server.quick }, function()
+      return tonumber(server:call("PTTL", (Leases.keys("crown", "spec")))) / 1000
+    end)
+  end)
   local result
   local function run()
     result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "redis"), args = { server.quick, "70" }, settle = 40,

@@ -26,7 +26,7 @@ return function(measure)
   store(measure, "registry 2 s", postgres,
     postgres.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=that-of-the-bench", 2,
     { "≤ 40", "≤ 120", "≤ 2100" })
-  store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 40", "≤ 80", "≤ 5100" })
-  store(measure, "http_lease 2 s", http, http.url, 2, { "≤ 1020", "≤ 80", "≤ 3100" })
-  store(measure, "etcd 2 s", etcd, etcd.quick, 2, { "≤ 40", "≤ 80", "≤ 3500" })
+  store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 4", "≤ 80", "≤ 5100" })
+  store(measure, "http_lease 2 s", http, http.url, 2, { "≤ 10", "≤ 80", "≤ 2100" })
+  store(measure, "etcd 2 s", etcd, etcd.quick, 2, { "≤ 5", "≤ 80", "≤ 3500" })
 end
