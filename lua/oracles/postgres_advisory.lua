@@ -117,10 +117,20 @@ function Advisory:claim()
   return denial(self.last, self.every)
 end
 
+-- Where the store is not to be relied on, the lock is let go, and what was won with it. @return what a denial says, if so
+local function sat_out(self, epoch)
+  local distrust = self.session:distrust()
+  if not distrust then return nil end
+  self.session:release(epoch)
+  return { amnesia = true, expires_in = distrust }
+end
+
 -- The lock is ours; leadership is, once the last leader cannot act any more.
 function Advisory:settle(generation, waited)
   local row, problem, code = self.session:last_leader(generation, waited)
   if not row then return nil, problem, code end
+  local doubt = sat_out(self)
+  if doubt then return false, doubt end
   if row.left > 0 then return false, { node = holder.node(row.holder), epoch = row.epoch, expires_in = row.left } end
   local epoch
   if epochs.counted(row.epoch) < epochs.MOST then
@@ -132,6 +142,8 @@ function Advisory:settle(generation, waited)
     self.session:close()
     return nil, problem, code
   end
+  doubt = sat_out(self, epoch)
+  if doubt then return false, doubt end
   self.epoch, self.generation = epoch, generation
   return self:grant()
 end

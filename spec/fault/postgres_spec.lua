@@ -2,12 +2,14 @@
 -- or to the server, its child's tree is dead before another one leads.
 local Postgres = require "support.postgres"
 local takeover = require "support.takeover"
+local WrongClock = require "support.wrong_clock"
 
-local server = Postgres.start()
+local clock = WrongClock.new(0)
+local server = Postgres.start { clock = clock }
 
 local function store(scheme)
   return {
-    url = server.url:gsub("^postgres", scheme), port = server.port,
+    url = server.url:gsub("^postgres", scheme), port = server.port, clock = clock,
     reset = function() server:empty() end,
     drop = function() server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'" end,
     down = function() server:down "immediate" end,

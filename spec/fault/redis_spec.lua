@@ -1,11 +1,13 @@
 -- Promise 1 on a real Redis, which forgets everything when it crashes.
 local Redis = require "support.redis"
 local takeover = require "support.takeover"
+local WrongClock = require "support.wrong_clock"
 
-local server = Redis.start()
+local clock = WrongClock.new(0)
+local server = Redis.start { env = clock:environment() }
 
 takeover("a leader by a lease in Redis", {
-  url = server.quick, port = server.port,
+  url = server.quick, port = server.port, clock = clock,
   drop = function() server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") end,
   down = function() server:down() end,
   up = function() server:up() end,

@@ -45,11 +45,13 @@ end
 
 --- Starts a server with a database and a user named crown, who owns it.
 -- @tparam[opt] table options `config`: lines for postgresql.conf; `hba`: for pg_hba.conf, instead of trust; `dir`: an
--- empty directory for it; `env`: what the server's environment has besides
+-- empty directory for it; `clock` of support.wrong_clock that it goes by
 function Postgres.start(options)
   options = options or {}
-  local self = setmetatable({ dir = options.dir or tempdir(), port = port.free(), env = options.env }, Postgres)
+  local self = setmetatable({ dir = options.dir or tempdir(), port = port.free(),
+    env = options.clock and options.clock:environment() }, Postgres)
   if #AS_USER > 0 then assert(crown.exec { "/bin/chown", "postgres", self.dir }) end
+  if options.clock then assert(crown.exec { "/bin/chmod", "755", (options.clock.path:gsub("/[^/]*$", "")) }) end
   self.data = self.dir .. "/data"
   run(bin "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
   append(self.data .. "/postgresql.conf", ([[

@@ -15,7 +15,7 @@ local ALL = { "supervise", "runtime", "keeper", "warden" }
 --- Describes them.
 -- @string title
 -- @tparam table store `url`, with the port `port`; `down()` as in a crash, `up()`; `drop()` ends the candidates' sessions
--- (optional); `reset()` before each case (optional); `ttl` (2)
+-- (optional); `reset()` before each case (optional); `clock` of support.wrong_clock that the server goes by (optional); `ttl` (2)
 return function(title, store)
   local describe, it = busted.describe, busted.it
   local before_each, after_each = busted.before_each, busted.after_each
@@ -120,6 +120,18 @@ return function(title, store)
       assert.equal("two", term.node)
       assert.is_true(behind:has_written(cluster.members[2]:output()))
     end)
+
+    if store.clock then
+      it("leaves no overlap when the server's clock is stepped forward while the leader is cut off", function()
+        local url = through_proxy()
+        local term = fails_over(function()
+          proxy:freeze()
+          store.clock:set(store.clock.seconds + HOUR)
+          store.drop()
+        end, url)
+        assert.equal("two", term.node)
+      end)
+    end
 
     if store.drop then
       it("leaves no overlap when the server ends the leader's session, again and again", function()

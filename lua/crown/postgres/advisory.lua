@@ -5,6 +5,7 @@
 
 local core = require "crown.core"
 local postgres = require "crown.postgres"
+local ServerClock = require "crown.oracle.server_clock"
 local tables = require "crown.postgres.tables"
 
 local Session = {}
@@ -50,12 +51,16 @@ local HELD = [[EXISTS (SELECT FROM pg_locks k JOIN pg_database d ON d.oid = k.da
 -- it, and so a silent candidate is told from another program that holds the same key.
 local MARK = "/* crown_advisory_v1 */ "
 
+local NOW = "extract(epoch FROM clock_timestamp())::float8 AS now"
+
+-- Until when a leader acts is a time on the server's clock: what goes by it tells the clock, too.
 local LOOK = MARK .. [[
-SELECT r.holder, r.epoch, r.direct, extract(epoch FROM r.acting_until - clock_timestamp())::float8 AS left,
+SELECT ]] .. NOW .. [[, r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
+  coalesce(extract(epoch FROM r.acting_until - clock_timestamp()), 0)::float8 AS left,
   r.killed = ]] .. KILLED .. [[ AS nobody_killed,
   r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
   EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there, HELD_BY AS held
-FROM crown_advisory_v1 r WHERE r.lock_name = $1]]
+FROM (SELECT) AS one LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1]]
 
 local WIN = MARK .. [[
 INSERT INTO crown_advisory_v1 AS r
@@ -66,13 +71,13 @@ FROM crown_store_v1 s WHERE s.part = 'advisory' AND s.trusted_at <= clock_timest
 ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, epoch = greatest(r.epoch + 1, excluded.epoch),
   acting_until = excluded.acting_until, renewed_at = excluded.renewed_at, pid = excluded.pid,
   direct = excluded.direct, killed = excluded.killed, evicted = FALSE
-RETURNING r.epoch]]
+RETURNING r.epoch, ]] .. NOW
 
 local CHECK = [[
 UPDATE crown_advisory_v1 r SET acting_until = clock_timestamp() + make_interval(secs => $3::float8),
   renewed_at = clock_timestamp(), killed = ]] .. KILLED .. [[
 WHERE lock_name = $1 AND holder = $2 AND epoch = $4::int8 AND pid = pg_backend_pid() AND HELD
-RETURNING r.evicted]]
+RETURNING r.evicted, ]] .. NOW
 
 local RELEASE = [[
 UPDATE crown_advisory_v1 SET acting_until = clock_timestamp(), evicted = FALSE
@@ -117,6 +122,7 @@ local function set_up(self, bare, generation)
   local state, problem = tables.prepare(bare, "advisory", self, generation)
   if not state then return nil, problem end
   if state.pid ~= bare:server_pid() then return nil, POOLED end
+  self.clock:settle() -- a doubt that there was is written down
   self.trusted_at = state.distrust and core.now() + state.distrust or nil
   local function whole(seconds) return ("%d"):format(math.max(1, math.floor(seconds))) end
   self.slice = math.max(SLICE_LEAST, math.min(SLICE_MOST, self.ttl))
@@ -133,7 +139,7 @@ end
 function Session.new(options)
   local self = setmetatable({ name = options.name, holder = options.holder, ttl = options.ttl, key = options.key,
     pair = options.pair, timeout = options.timeout, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
-    memory = {} }, Session)
+    memory = {}, clock = ServerClock.new() }, Session)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, keep = true, background = true,
     silence = options.ttl, label = "postgres_advisory", on_closed = function(generation, problem)
       self.ended = problem
@@ -162,6 +168,32 @@ function Session:distrust()
   return left and left > 0 and left or nil
 end
 
+-- A clock that was stepped forward is written down as a doubt: last leaders may act for longer than their rows say.
+-- @return true; or nil, message, code
+local function watch_clock(self, generation, sent, now)
+  if not tables.is_stepped(self, sent, now) then return true end
+  local left, problem, code = tables.trust(self.bare, "advisory", self, generation)
+  if not left then return nil, problem, code end
+  self.clock:settle()
+  self.trusted_at = core.now() + left
+  return true
+end
+
+-- Runs a statement that tells the server's clock. @return its row, nothing where it has none; or nil, message, code
+local function ask(self, sql, generation, ...)
+  local sent = core.now()
+  local rows, problem, code = self.bare:query(sql, self.timeout, generation, self.name, ...)
+  if not rows then return nil, problem, code end
+  if not rows[1] then return false end
+  local fine
+  fine, problem, code = watch_clock(self, generation, sent, rows[1].now)
+  return fine and rows[1], problem, code
+end
+
+local function look(self, generation)
+  return ask(self, self.sql.look, generation)
+end
+
 --- Tries to take the lock.
 -- @treturn boolean whether it is ours; or nil, message, code: then the session was closed, in case it is
 function Session:try(generation)
@@ -188,14 +220,10 @@ function Session:wait(generation)
       if self.bare:generation() == generation then self:close() end
       return false
     end
-    self.bare:query(self.sql.clear, self.timeout, generation, self.name, MARK, 1 + self.timeout)
+    if look(self, generation) and not self:distrust() then
+      self.bare:query(self.sql.clear, self.timeout, generation, self.name, MARK, 1 + self.timeout)
+    end
   end
-end
-
-local function look(self, generation)
-  local rows, problem, code = self.bare:query(self.sql.look, self.timeout, generation, self.name)
-  if not rows then return nil, problem, code end
-  return rows[1] or { left = 0, epoch = 0 }
 end
 
 --- With the lock in hand: how long the last leader may still act. It may not when it has released, when its time is
@@ -228,20 +256,17 @@ end
 -- @treturn number the new epoch; or nil, message, code
 function Session:win(generation)
   local _, address = self.bare:socket()
-  local rows, problem, code = self.bare:query(self.sql.win, self.timeout, generation, self.name, self.holder, self.ttl,
-    address or "")
-  if not rows then return nil, problem, code end
-  if not rows[1] then return nil, "the lock is not ours after all, or the store is not to be relied on yet", "store" end
-  return rows[1].epoch
+  local row, problem, code = ask(self, self.sql.win, generation, self.holder, self.ttl, address or "")
+  if row == false then return nil, "the lock is not ours after all, or the store is not to be relied on yet", "store" end
+  return row and row.epoch, problem, code
 end
 
 --- Looks, on the lock's own session, whether it is still held, and prolongs the promise.
 -- @treturn boolean true, and whether the leader was evicted; false and why, when the lock is lost; or nil, message, code
 function Session:check(generation, epoch)
-  local rows, problem, code = self.bare:query(self.sql.check, self.timeout, generation, self.name, self.holder,
-    self.ttl, epoch)
-  if rows and not rows[1] then return false, "the session has the lock no more" end
-  if rows then return true, rows[1].evicted end
+  local row, problem, code = ask(self, self.sql.check, generation, self.holder, self.ttl, epoch)
+  if row == false then return false, "the session has the lock no more" end
+  if row then return true, row.evicted end
   if code == "timeout" then return nil, problem, code end
   if self.bare:generation() ~= generation then return false, problem end
   return nil, problem, code

@@ -1,0 +1,96 @@
+-- A Postgres whose clock is stepped forward: until when a leader by an advisory lock acts is a time on that clock.
+local eventually = require("crown.testing").eventually
+local Players = require "support.advisory_players"
+local Postgres = require "support.postgres"
+local WrongClock = require "support.wrong_clock"
+
+describe("the advisory lock on a Postgres whose clock is stepped forward (R12, R14)", function()
+  local clock, server, players
+
+  setup(function()
+    clock = WrongClock.new(0)
+    server = Postgres.start { clock = clock }
+  end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    clock:set(0)
+    server:empty()
+    players = Players.new()
+  end)
+  after_each(function() players:close() end)
+
+  local function candidate(node, ttl) return players:add(server.url, node, { ttl = ttl or 20 }) end
+
+  local function end_session(player)
+    server:sql("SELECT pg_terminate_backend($1::int)", player.state.session.bare:server_pid())
+  end
+
+  local function is_doubted(verdict)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 15)
+  end
+
+  it("is sat out by who is given the lock, and by who comes later", function()
+    local one, two = candidate "one", candidate "two"
+    assert.equal("granted", one:claim()[1])
+    assert.equal("denied", two:claim()[1])
+    clock:set(3600)
+    end_session(one) -- which does not hear of it where it is cut off
+    eventually(function() return two:message() == "locked" end)
+    is_doubted(two:call("handle_info", "locked"))
+    is_doubted(two:claim())
+    is_doubted(candidate "three":claim())
+  end)
+
+  it("is sat out by who takes the lock that nobody has", function()
+    local one, two = candidate "one", candidate "two"
+    assert.equal("granted", one:claim()[1])
+    assert.equal("denied", two:claim()[1])
+    one:abdicate()
+    eventually(function() return two:message() == "locked" end)
+    clock:set(3600)
+    is_doubted(two:call("handle_info", "locked"))
+  end)
+
+  it("is sat out where that happens between the look and the win", function()
+    local one, two = candidate "one", candidate "two"
+    assert.equal("granted", one:claim()[1])
+    assert.equal("denied", two:claim()[1])
+    one:abdicate()
+    eventually(function() return two:message() == "locked" end)
+    local session = two.state.session
+    local win = session.win
+    function session.win(...)
+      clock:set(3600)
+      return win(...)
+    end
+    is_doubted(two:call("handle_info", "locked"))
+  end)
+
+  it("ends no session of a leader who leads on", function()
+    local one, two = candidate("one", 6), candidate("two", 6)
+    local epoch = one:claim()[4]
+    assert.equal("denied", two:claim()[1])
+    clock:set(3600)
+    eventually(function() -- the end of two's first wait
+      return server:sql("SELECT trusted_at > clock_timestamp() AS doubted FROM crown_store_v1 WHERE part = 'advisory'")[1].doubted
+    end, 20)
+    local verdict = one:refresh()
+    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
+  end)
+
+  it("is led anew when that is over", function()
+    local one, two = candidate("one", 2), candidate("two", 2)
+    local epoch = one:claim()[4]
+    assert.equal("denied", two:claim()[1])
+    clock:set(3600)
+    end_session(one)
+    local verdict
+    eventually(function()
+      two:message()
+      verdict = two:claim()
+      return verdict[1] == "granted"
+    end, 20)
+    assert.is_true(verdict[4] > epoch)
+  end)
+end)
