@@ -66,9 +66,19 @@ static uint64_t behind(uint64_t number, uint64_t newest, uint64_t base)
     return base - (by < BEHIND_MOST ? by : BEHIND_MOST);
 }
 
-static void canonical_numbers(struct model *model)
+/* A store that went back gives out epochs that are older than those that are known. */
+static uint64_t newest_epoch(const struct model *model)
 {
     uint64_t newest = model->store.epoch;
+    for (unsigned who = 0; who < MODEL_CANDIDATES; who++)
+        if (model->halves[who].core.highest_epoch > newest)
+            newest = model->halves[who].core.highest_epoch;
+    return newest;
+}
+
+static void canonical_numbers(struct model *model)
+{
+    uint64_t newest = newest_epoch(model);
     uint64_t owners = model->halves[model->store.owner].claim;
     model->store.claim = model->store.held ? behind(model->store.claim, owners, CLAIM_BASE) : 0;
     for (unsigned who = 0; who < MODEL_CANDIDATES; who++) {
@@ -84,7 +94,7 @@ static void canonical_numbers(struct model *model)
         half->claim = CLAIM_BASE;
     }
     model->last_epoch = behind(model->last_epoch, newest, EPOCH_BASE);
-    model->store.epoch = EPOCH_BASE;
+    model->store.epoch = behind(model->store.epoch, newest, EPOCH_BASE);
 }
 
 static void canonical_half(struct half *half)

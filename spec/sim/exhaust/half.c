@@ -67,7 +67,7 @@ static void send(struct half *half, enum store_verb verb)
     half->in_flight = verb;
     half->sent_ns = NOW_NS;
     unsigned free = 0;
-    while (free + 1 < MODEL_REQUESTS && half->requests[free].verb != STORE_NOTHING)
+    while (free + 1 < run.bounds.requests && half->requests[free].verb != STORE_NOTHING)
         free++; /* where all are taken the newest is lost */
     half->requests[free] = (struct request){.verb = verb, .current = true, .claim = half->claim};
 }

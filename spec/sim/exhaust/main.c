@@ -1,5 +1,5 @@
-/* exhaust [--faults N] [--delay N] [--patience N] [--states N] [--seconds N] [--mutate NAME]: goes
- * through every state of two candidates, with and without monitor_leader. */
+/* exhaust [--faults N] [--delay N] [--patience N] [--requests N] [--states N] [--seconds N]
+ * [--mutate NAME]: goes through every state of two candidates, with and without monitor_leader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,8 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->bounds.delay = (unsigned)number;
     else if (strcmp(name, "--patience") == 0)
         options->bounds.patience = (unsigned)number;
+    else if (strcmp(name, "--requests") == 0)
+        options->bounds.requests = (unsigned)number;
     else if (strcmp(name, "--states") == 0)
         options->states = number;
     else if (strcmp(name, "--seconds") == 0)
@@ -29,7 +31,8 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->bounds.mutation = mutation_find(value);
     else
         return false;
-    return options->bounds.mutation != MUTATION_COUNT;
+    return options->bounds.mutation != MUTATION_COUNT && options->bounds.requests > 0 &&
+           options->bounds.requests <= MODEL_REQUESTS;
 }
 
 /* @return false at a breach. */
@@ -49,7 +52,7 @@ static bool run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.bounds = {.faults = 1, .delay = 1, .patience = 3},
+    struct options options = {.bounds = {.faults = 1, .delay = 1, .patience = 3, .requests = 2},
                               .states = UINT64_C(150000000),
                               .seconds = 600};
     for (int i = 1; i + 1 < argc; i += 2)

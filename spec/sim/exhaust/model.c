@@ -9,12 +9,13 @@
 struct exhaust_run run;
 
 static const char *const move_names[] = {
-    "the runtime starts", "the timer fires",   "a request arrives",    "a reply arrives",
-    "the child is gone",  "the term is gone",  "lost is over",         "the child's tree dies",
-    "a command dies",     "lost returns",      "the runtime resumes",  "time goes on",
-    "a request is lost",  "a reply is lost",   "a reply is no answer", "the runtime is killed",
-    "the runtime stops",  "a tree cannot die", "the child fails",      "somebody abdicates",
-    "the user stops it",  "a message comes",   "somebody is evicted",  "the store forgets",
+    "the runtime starts",  "the timer fires",   "a request arrives",    "a reply arrives",
+    "the child is gone",   "the term is gone",  "lost is over",         "the child's tree dies",
+    "a command dies",      "lost returns",      "the runtime resumes",  "time goes on",
+    "a request is lost",   "a reply is lost",   "a reply is no answer", "the runtime is killed",
+    "the runtime stops",   "a tree cannot die", "the child fails",      "somebody abdicates",
+    "the user stops it",   "a message comes",   "somebody is evicted",  "the store forgets",
+    "the store goes back",
 };
 
 const char *model_move_name(enum move_kind kind)
@@ -196,6 +197,15 @@ static void forget(struct model *model)
         model->halves[who].doubts = true;
 }
 
+/* By two terms: a claim that is granted and never answered uses one up. */
+static void go_back(struct model *model)
+{
+    model->store.held = false;
+    model->store.epoch -= 2;
+    model->last_epoch = 0; /* what comes again after the sit-out is allowed */
+    model->doubted_ns = NOW_NS + TTL_NS;
+}
+
 static const char *fault(struct model *model, const struct move *move, FILE *out)
 {
     struct half *half = &model->halves[move->who];
@@ -231,6 +241,9 @@ static const char *fault(struct model *model, const struct move *move, FILE *out
         return half_feed_type(model, move->who, ELECTION_EVENT_MESSAGE, out);
     case MOVE_EVICT:
         model->store.evict = true;
+        return NULL;
+    case MOVE_GO_BACK:
+        go_back(model);
         return NULL;
     default:
         forget(model);

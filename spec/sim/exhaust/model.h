@@ -18,7 +18,7 @@
 #include "../watch.h"
 
 #define MODEL_CANDIDATES 2
-#define MODEL_REQUESTS 2 /* under way at once, of one candidate */
+#define MODEL_REQUESTS 3 /* under way at once, of one candidate, at the most */
 
 enum process { PROCESS_NONE, PROCESS_RUNS, PROCESS_STOPPING, PROCESS_DYING, PROCESS_STUCK };
 
@@ -87,6 +87,7 @@ enum move_kind {
     MOVE_MESSAGE,
     MOVE_EVICT,
     MOVE_FORGET,
+    MOVE_GO_BACK, /* the store has older data, and only the epochs show it */
     MOVE_COUNT
 };
 
@@ -100,6 +101,7 @@ struct model_bounds {
     unsigned faults;   /* in all */
     unsigned delay;    /* the most steps that a message takes */
     unsigned patience; /* the most steps that a call may take */
+    unsigned requests; /* the most that are under way at once, of one candidate */
     bool monitor_leader;
     enum mutation mutation;
 };

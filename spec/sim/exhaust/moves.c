@@ -96,6 +96,14 @@ static void faults_of(const struct half *half, unsigned who, struct list_of_move
         add(list, MOVE_MESSAGE, who, 0);
 }
 
+/* Who does not know cannot see that the store went back. */
+static bool knows_newest(const struct model *model, unsigned who)
+{
+    const struct half *half = &model->halves[who];
+    return half->up && !half->finished && !half->doubts && model->doubted_ns <= NOW_NS &&
+           half->core.highest_epoch >= model->store.epoch;
+}
+
 unsigned model_moves(const struct model *model, struct move moves[MODEL_MOVES_MAX])
 {
     struct list_of_moves list = {.moves = moves};
@@ -112,6 +120,8 @@ unsigned model_moves(const struct model *model, struct move moves[MODEL_MOVES_MA
     if (model->faults > 0 && model->store.held && !model->halves[0].doubts &&
         !model->halves[1].doubts)
         add(&list, MOVE_FORGET, 0, 0);
+    if (model->faults > 0 && model->store.held && knows_newest(model, 0) && knows_newest(model, 1))
+        add(&list, MOVE_GO_BACK, 0, 0);
     if (!list.urgent)
         add(&list, MOVE_STEP, 0, 0);
     return list.count;
