@@ -12,48 +12,20 @@
 #include "base/sink.h"
 
 #define LINE_MAX_BYTES SINK_LINE_MOST
-#define FILTERS_MAX 16
-#define PREFIX_MAX 64
 #define EXACT_MOST 9007199254740992.0 /* 2^53: whole numbers up to it keep every digit */
 
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static const char *const format_names[] = {"text", "logfmt", "json"};
 
-struct filter {
-    char prefix[PREFIX_MAX];
-    enum log_level level;
-};
-
-static struct {
-    enum log_level level;
-    enum log_format format;
-    struct filter filters[FILTERS_MAX];
-    unsigned filter_count;
-} settings = {.level = LOG_INFO};
+static enum log_format format_set;
 
 struct line {
     char text[LINE_MAX_BYTES];
     size_t length;
 };
 
-void log_set_level(enum log_level level)
-{
-    settings.level = level;
-}
-
 void log_set_format(enum log_format format)
 {
-    settings.format = format;
-}
-
-int log_level_from_name(const char *word, enum log_level *level)
-{
-    for (int i = 0; i < LOG_LEVEL_COUNT; i++)
-        if (strcmp(word, level_names[i]) == 0) {
-            *level = (enum log_level)i;
-            return 0;
-        }
-    return -1;
+    format_set = format;
 }
 
 int log_format_from_name(const char *word, enum log_format *format)
@@ -64,59 +36,6 @@ int log_format_from_name(const char *word, enum log_format *format)
             return 0;
         }
     return -1;
-}
-
-const char *log_level_name(enum log_level level)
-{
-    return level_names[level];
-}
-
-/* One "prefix=level" of `length` bytes. */
-static int parse_filter(const char *text, size_t length, struct filter *filter)
-{
-    const char *equals = memchr(text, '=', length);
-    if (equals == NULL || equals == text || equals - text >= PREFIX_MAX)
-        return -1;
-    char word[16];
-    size_t word_length = length - (size_t)(equals - text) - 1;
-    if (word_length >= sizeof(word))
-        return -1;
-    memcpy(word, equals + 1, word_length);
-    word[word_length] = '\0';
-    memcpy(filter->prefix, text, (size_t)(equals - text));
-    filter->prefix[equals - text] = '\0';
-    return log_level_from_name(word, &filter->level);
-}
-
-int log_set_filter(const char *text)
-{
-    struct filter filters[FILTERS_MAX] = {{{0}, LOG_DEBUG}};
-    unsigned count = 0;
-    while (*text != '\0') {
-        size_t length = strcspn(text, ",");
-        if (count == FILTERS_MAX || parse_filter(text, length, &filters[count]) < 0)
-            return -1;
-        count++;
-        text += length;
-        text += *text == ',';
-    }
-    memcpy(settings.filters, filters, count * sizeof(filters[0]));
-    settings.filter_count = count;
-    return 0;
-}
-
-bool log_enabled(enum log_level level, const char *message)
-{
-    enum log_level least = settings.level;
-    size_t longest = 0;
-    for (unsigned i = 0; i < settings.filter_count; i++) {
-        size_t length = strlen(settings.filters[i].prefix);
-        if (length >= longest && strncmp(message, settings.filters[i].prefix, length) == 0) {
-            longest = length;
-            least = settings.filters[i].level;
-        }
-    }
-    return level >= least;
 }
 
 static void append(struct line *line, const char *bytes, size_t length)
@@ -302,7 +221,7 @@ static void write_logfmt(struct line *line, enum log_level level, const char *me
     append_text(line, "time=");
     append_time(line, false);
     append_text(line, " level=");
-    append_text(line, level_names[level]);
+    append_text(line, log_level_name(level));
     append_text(line, " msg=");
     append_word(line, message);
     for (size_t i = 0; i < count; i++) {
@@ -319,7 +238,7 @@ static void write_json(struct line *line, enum log_level level, const char *mess
     append_text(line, "{\"time\":\"");
     append_time(line, false);
     append_text(line, "\",\"level\":\"");
-    append_text(line, level_names[level]);
+    append_text(line, log_level_name(level));
     append_text(line, "\",\"msg\":");
     append_quoted(line, message);
     for (size_t i = 0; i < count; i++) {
@@ -348,7 +267,7 @@ static bool put(enum log_level level, const char *message, const struct log_fiel
     char clean[LINE_MAX_BYTES];
     line.length = 0;
     copy_redacted(clean, message);
-    writers[settings.format](&line, level, clean, fields, count);
+    writers[format_set](&line, level, clean, fields, count);
     return finish(&line);
 }
 

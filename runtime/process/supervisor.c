@@ -16,10 +16,10 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "process/backoff.h"
+#include "process/cleaning.h"
 #include "process/fds.h"
 #include "process/keepers.h"
 #include "process/launch.h"
-#include "process/orphans.h"
 #include "process/process_stat.h"
 #include "process/realtime.h"
 #include "process/signals.h"
@@ -28,8 +28,6 @@
 #include "process/wire.h"
 
 #define TOKEN_DIGITS 32
-#define CLEAN_PAUSE_FIRST_NS NS_PER_MS
-#define CLEAN_PAUSE_MOST_NS (50 * NS_PER_MS)
 #define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for keepers to end after their runtime */
 /* Times the usual silence: of a runtime that leads nothing, and is asked to end. */
 #define END_PATIENCE 5
@@ -56,14 +54,12 @@ struct supervisor {
     int64_t wake_ns;
     struct backoff backoff;
     int64_t hurry_ns; /* when keepers that still live are killed */
-    int64_t clean_pause_ns;
     unsigned restarts;
     int status;      /* of the last runtime */
     int stop_signal; /* the runtime has to be told to end; 0: not, or it was told */
     bool stopping;   /* somebody asked us to end */
     bool interrupted;
-    bool orphans;    /* a keeper died before its time: what it left must be killed */
-    bool unkillable; /* some of it cannot be, and that was said */
+    struct cleaning cleaning;
     struct keepers keepers;
 };
 
@@ -73,12 +69,6 @@ static bool tell_runtime(const struct supervisor *supervisor, const struct wire_
     /* A runtime that is dead need not be told. */
     return supervisor->line < 0 || wire_send(supervisor->line, message, NULL, 0, NULL) == 0 ||
            errno == EPIPE || errno == ECONNRESET;
-}
-
-static void has_orphans(struct supervisor *supervisor)
-{
-    supervisor->orphans = true;
-    supervisor->clean_pause_ns = CLEAN_PAUSE_FIRST_NS;
 }
 
 /* How much silence is death: of one that leads, as much as it said; of one that is asked to end,
@@ -186,7 +176,7 @@ static void runtime_died(struct supervisor *supervisor, int status)
     supervisor->state = CLEANING;
     supervisor->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS;
     supervisor->stop_signal = 0;
-    has_orphans(supervisor); /* what the runtime itself forked */
+    cleaning_begin(&supervisor->cleaning); /* what the runtime itself forked */
 }
 
 static void reap(struct supervisor *supervisor)
@@ -197,7 +187,7 @@ static void reap(struct supervisor *supervisor)
         if (pid == supervisor->runtime)
             runtime_died(supervisor, status);
         else if (keepers_ended(&supervisor->keepers, pid, status))
-            has_orphans(supervisor);
+            cleaning_begin(&supervisor->cleaning);
     }
 }
 
@@ -242,24 +232,6 @@ static void hurry_keepers(struct supervisor *supervisor)
     log_warn("a keeper did not end with its runtime: killed it");
 }
 
-static void clean(struct supervisor *supervisor)
-{
-    struct rounds_refused refused = {.pid = 0};
-    if (!supervisor->orphans)
-        return;
-    if (orphans_kill(supervisor->runtime, &supervisor->keepers, getpid() == 1, &refused) == 0) {
-        supervisor->orphans = supervisor->unkillable = false;
-        return;
-    }
-    if (refused.pid != 0 && !supervisor->unkillable)
-        log_warn("process %d of a tree cannot be killed (%s): it must be ended by hand",
-                 (int)refused.pid, strerror(refused.error));
-    supervisor->unkillable = supervisor->unkillable || refused.pid != 0;
-    supervisor->clean_pause_ns = supervisor->clean_pause_ns * 2 < CLEAN_PAUSE_MOST_NS
-                                     ? supervisor->clean_pause_ns * 2
-                                     : CLEAN_PAUSE_MOST_NS;
-}
-
 static bool tell_failed(void *context, uint64_t id, int error)
 {
     struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = id, .error = error};
@@ -275,12 +247,14 @@ static void pay_debts(struct supervisor *supervisor)
     const struct wire_message stop = {.type = WIRE_STOP, .signal = supervisor->stop_signal};
     if (supervisor->stop_signal != 0 && tell_runtime(supervisor, &stop))
         supervisor->stop_signal = 0;
-    keepers_tell_failed(&supervisor->keepers, !supervisor->orphans, tell_failed, supervisor);
+    keepers_tell_failed(&supervisor->keepers, !supervisor->cleaning.orphans, tell_failed,
+                        supervisor);
 }
 
 static bool owes(const struct supervisor *supervisor)
 {
-    return supervisor->stop_signal != 0 || keepers_owed(&supervisor->keepers, !supervisor->orphans);
+    return supervisor->stop_signal != 0 ||
+           keepers_owed(&supervisor->keepers, !supervisor->cleaning.orphans);
 }
 
 static int exit_code(const struct supervisor *supervisor)
@@ -298,7 +272,8 @@ static int exit_code(const struct supervisor *supervisor)
  * @return false when it is time to exit. */
 static bool go_on(struct supervisor *supervisor)
 {
-    if (supervisor->state == CLEANING && supervisor->keepers.count == 0 && !supervisor->orphans) {
+    if (supervisor->state == CLEANING && supervisor->keepers.count == 0 &&
+        !supervisor->cleaning.orphans) {
         if (!supervisor->armed)
             return false;
         int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
@@ -335,8 +310,8 @@ static int poll_timeout_ms(const struct supervisor *supervisor)
 {
     int64_t next_ns = next_look_ns(supervisor);
     int64_t left_ns = next_ns == TIME_NEVER ? TIME_NEVER : next_ns - clock_monotonic_ns();
-    if (supervisor->orphans && left_ns > supervisor->clean_pause_ns)
-        left_ns = supervisor->clean_pause_ns;
+    if (supervisor->cleaning.orphans && left_ns > supervisor->cleaning.pause_ns)
+        left_ns = supervisor->cleaning.pause_ns;
     if (left_ns == TIME_NEVER)
         return -1;
     return left_ns <= 0 ? 0 : (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS);
@@ -400,7 +375,7 @@ int supervisor_run(const struct supervisor_config *config)
         if (supervisor.state == RUNNING)
             watchdog_look(&supervisor.watchdog);
         hurry_keepers(&supervisor);
-        clean(&supervisor);
+        cleaning_go_on(&supervisor.cleaning, supervisor.runtime, &supervisor.keepers);
         pay_debts(&supervisor);
     } while (go_on(&supervisor));
     return exit_code(&supervisor);
