@@ -57,7 +57,8 @@ void tidy_task_ended(struct lua_vm *vm)
     if (--tidy->tasks > tidy->most / FEW || tidy->most < MANY)
         return;
     tidy->most = tidy->tasks;
-    if (tidy->cycles == 0 && !has_grown(vm))
+    /* A walk that has begun comes to its end: with a large heap the next burst is there before. */
+    if (tidy->cycles > 0 || !has_grown(vm))
         return;
     tidy->cycles = CYCLES;
     tidy->job.run = collect;
