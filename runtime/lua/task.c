@@ -37,8 +37,10 @@ struct task {
 };
 
 /* Kept for the next tasks: most are short, a new thread costs more than they do, and many run at
- * once where elections are many. */
+ * once where elections are many. Where thousands have run at once they may do so again: so many are
+ * kept, up to a bound, the second time. */
 #define IDLE_THREADS 512
+#define IDLE_THREADS_MOST 4096
 
 static const char threads_key; /* its address is the registry key of the table of threads */
 
@@ -75,12 +77,18 @@ static lua_State *push_thread(lua_State *L, struct lua_vm *vm)
     return lua_tothread(L, -1);
 }
 
+static unsigned idle_most(const struct lua_vm *vm)
+{
+    unsigned burst = vm->tidy.burst < IDLE_THREADS_MOST ? vm->tidy.burst : IDLE_THREADS_MOST;
+    return burst > IDLE_THREADS ? burst : IDLE_THREADS;
+}
+
 /* Keeps the thread of a task that ended well. */
 static void keep_thread(struct task *task)
 {
     struct lua_vm *vm = task->vm;
     lua_State *L = vm->L;
-    if (!task->returned || vm->idle_count == IDLE_THREADS)
+    if (!task->returned || vm->idle_count >= idle_most(vm))
         return;
     lua_settop(task->thread, 0);
     lua_pushlightuserdata(L, (void *)&threads_key);

@@ -56,6 +56,7 @@ void tidy_task_ended(struct lua_vm *vm)
     struct tidy *tidy = &vm->tidy;
     if (--tidy->tasks > tidy->most / FEW || tidy->most < MANY)
         return;
+    tidy->burst = tidy->most;
     tidy->most = tidy->tasks;
     /* A walk that has begun comes to its end: with a large heap the next burst is there before. */
     if (tidy->cycles > 0 || !has_grown(vm))

@@ -14,6 +14,7 @@ struct lua_vm;
 struct tidy {
     struct loop_job job;
     unsigned tasks, most; /* there are, and have been since the last time */
+    unsigned burst;       /* of them, the time before */
     unsigned cycles;      /* of the collector that are still to be completed */
     int left_kb;          /* the Lua heap after the last time, or what it has shrunk to since */
 };
