@@ -169,6 +169,22 @@ end
 local UNKNOWN_LEASE = "known at the first grant; twice the delay if none is named"
 local STORES_LEASE = "the store's own, known at the first grant"
 
+-- The timing of an election, in words and seconds; what was explained last is not explained again.
+local explained = {}
+
+local function explain(spec, ttl, refresh)
+  local isolation = spec.child and spec.child.isolation
+  local same = explained.ttl == ttl and explained.refresh == refresh and explained.lease == spec.lease
+    and explained.stop_timeout == spec.stop_timeout and explained.isolation == isolation
+  if not same then
+    local text, timing = elections.explain(spec, ttl, refresh)
+    if not text then return nil, timing end
+    explained = { ttl = ttl, refresh = refresh, lease = spec.lease, stop_timeout = spec.stop_timeout, isolation = isolation,
+      text = text, timing = timing }
+  end
+  return explained.text, explained.timing
+end
+
 -- Timing that the oracle's options tell is checked before anything is claimed.
 local function check_timing(where, spec, module, oracle_options)
   local ttl, refresh
@@ -180,7 +196,7 @@ local function check_timing(where, spec, module, oracle_options)
     ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
     refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
   end
-  local text, timing = elections.explain(spec, ttl or 0, refresh or math.huge)
+  local text, timing = explain(spec, ttl or 0, refresh or math.huge)
   if not text then usage.error("%s: %s", where, timing) end
   if not ttl and not none then
     text = text:gsub("none: the oracle sees a loss itself", is_stores and STORES_LEASE or UNKNOWN_LEASE)
@@ -194,16 +210,19 @@ local function token_of(node)
 end
 
 local function oracle_options_for(self, given, node)
-  local opts = {}
-  for key, value in pairs(given) do opts[key] = value end
-  opts.given = given -- also what is overridden here
-  opts.crown_name = self.name
-  opts.node = node or core.node()
-  opts.token = token_of(node)
-  opts.ttl = opts.ttl or not opts.duration and settings.ttl or nil
-  opts.send = function(message) return self:send(message) end
-  opts.leading = function() return self:is_leader() end
-  opts.emit = function(name, fields) elections.emit(name, fields or {}, self.handle) end
+  local opts = { -- of the right size at once: there may be a hundred thousand
+    given = given, -- also what is overridden here
+    crown_name = self.name,
+    node = node or core.node(),
+    token = token_of(node),
+    ttl = given.ttl or not given.duration and settings.ttl or nil,
+    send = function(message) return self:send(message) end,
+    leading = function() return self:is_leader() end,
+    emit = function(name, fields) elections.emit(name, fields or {}, self.handle) end,
+  }
+  for key, value in pairs(given) do
+    if opts[key] == nil and key ~= "ttl" then opts[key] = value end
+  end
   return opts
 end
 

@@ -105,7 +105,7 @@ function schema.check(where, options, rules)
   for name, rule in pairs(rules) do
     if checked[name] == nil then
       if rule.required then usage.error("%s: %s is required: %s", where, name, rule.required) end
-      checked[name] = rule.default
+      if rule.default ~= nil then checked[name] = rule.default end -- nil would take a place in the table, too
     end
   end
   return checked

@@ -30,16 +30,19 @@ local function load_module(where, name)
   usage.error("%s: oracle '%s': %s", where, name, usage.one_line(loaded))
 end
 
+local REQUIRED = { "init", "claim", "refresh" }
+local OPTIONAL = { "abdicate", "handle_info", "list", "evict", "timing", "health", "rights", "warnings" }
+
 local function check_module(where, name, module)
   if type(module) ~= "table" then
     usage.error("%s: oracle '%s' is a %s, not a module", where, name, type(module))
   end
-  for _, fn in ipairs { "init", "claim", "refresh" } do
+  for _, fn in ipairs(REQUIRED) do
     if type(module[fn]) ~= "function" then
       usage.error("%s: oracle '%s' lacks the function %s", where, name, fn)
     end
   end
-  for _, fn in ipairs { "abdicate", "handle_info", "list", "evict", "timing", "health", "rights", "warnings" } do
+  for _, fn in ipairs(OPTIONAL) do
     if module[fn] ~= nil and type(module[fn]) ~= "function" then
       usage.error("%s: oracle '%s': %s must be a function, not a %s", where, name, fn, type(module[fn]))
     end

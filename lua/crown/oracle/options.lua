@@ -118,10 +118,15 @@ end
 
 -- The most that the core waits for the first refresh of a lease, where the user gives no timing: half of what is left
 -- until the leader has to stop.
+local latest = {} -- thousands of elections mostly have the same timing
+
 local function patience(ttl, delay)
-  local fits, timing = elections.explain({}, ttl, delay)
-  local left = fits and timing.stop_at - delay or 0
-  return math.max(left / 2, math.min(left, 1))
+  if latest.ttl ~= ttl or latest.delay ~= delay then
+    local fits, timing = elections.explain({}, ttl, delay)
+    local left = fits and timing.stop_at - delay or 0
+    latest = { ttl = ttl, delay = delay, patience = math.max(left / 2, math.min(left, 1)) }
+  end
+  return latest.patience
 end
 
 --- Seconds for one question to the store: no longer than the core waits for the answer to a refresh, so that a refresh
