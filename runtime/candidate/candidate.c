@@ -187,7 +187,7 @@ static void stepped(struct candidate *candidate)
     leader_tell(candidate);
     if (phase == candidate->shown_phase)
         return;
-    candidate->shown_phase = phase;
+    candidates_show(candidate->env->candidates, candidate, phase);
     candidate->env->changed(candidate->env);
 }
 

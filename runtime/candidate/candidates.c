@@ -15,7 +15,7 @@ struct candidates {
     struct list recent; /* what changed last stands last */
     uint64_t stamp;     /* of the last change */
     uint64_t removed;   /* of the last removal */
-    unsigned count;
+    unsigned count, leading;
 };
 
 static int compare(const void *a, const void *b)
@@ -84,6 +84,7 @@ void candidates_remove(struct candidates *candidates, struct candidate *candidat
     } else {
         (void)tdelete(candidate, &candidates->by_name, compare); /* it is there: candidates_add */
     }
+    candidates_show(candidates, candidate, ELECTION_FINISHED);
     list_remove(&candidate->link);
     list_remove(&candidate->recent);
     candidates->removed = ++candidates->stamp;
@@ -115,6 +116,31 @@ void candidates_each(const struct candidates *candidates,
         next = list_next(&candidates->list, node);
         visit(container_of(node, struct candidate, link), context);
     }
+}
+
+void candidates_while(const struct candidates *candidates,
+                      bool (*visit)(struct candidate *candidate, void *context), void *context)
+{
+    list_each(node, &candidates->list)
+    {
+        if (!visit(container_of(node, struct candidate, link), context))
+            return;
+    }
+}
+
+void candidates_show(struct candidates *candidates, struct candidate *candidate,
+                     enum election_phase phase)
+{
+    if (candidate->shown_phase == ELECTION_LEADING)
+        candidates->leading--;
+    if (phase == ELECTION_LEADING)
+        candidates->leading++;
+    candidate->shown_phase = phase;
+}
+
+unsigned candidates_leading(const struct candidates *candidates)
+{
+    return candidates->leading;
 }
 
 void candidates_touch(struct candidates *candidates, struct candidate *candidate)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "election/election.h"
 
 struct candidate;
 struct candidates;
@@ -30,6 +31,15 @@ unsigned candidates_count(const struct candidates *candidates);
  * and no other. */
 void candidates_each(const struct candidates *candidates,
                      void (*visit)(struct candidate *candidate, void *context), void *context);
+/** The same, until `visit`, which removes none, returns false. */
+void candidates_while(const struct candidates *candidates,
+                      bool (*visit)(struct candidate *candidate, void *context), void *context);
+
+/** Notes the phase that an election is shown in. */
+void candidates_show(struct candidates *candidates, struct candidate *candidate,
+                     enum election_phase phase);
+/** @return how many are shown as leading. */
+unsigned candidates_leading(const struct candidates *candidates);
 
 /** Notes that what the status of an election shows may have changed. */
 void candidates_touch(struct candidates *candidates, struct candidate *candidate);

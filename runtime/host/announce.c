@@ -38,48 +38,71 @@ static void add_name(struct names *names, const char *name)
 }
 
 struct census {
-    struct names all, led;
-    struct candidate_status last;
+    unsigned all, led;
+    struct names names; /* of all, where they are few */
+    struct candidate *last;
 };
 
-static void count_in(struct candidate *candidate, void *context)
+/* @return whether more names are wanted. */
+static bool name_one(struct candidate *candidate, void *context)
 {
     struct census *census = context;
-    add_name(&census->all, candidate_name(candidate));
-    candidate_status(candidate, &census->last);
-    if (census->last.view.phase == ELECTION_LEADING)
-        add_name(&census->led, candidate_name(candidate));
+    census->last = candidate;
+    add_name(&census->names, candidate_name(candidate));
+    return census->names.count <= NAMED;
+}
+
+static bool name_leading(struct candidate *candidate, void *context)
+{
+    struct names *led = context;
+    struct candidate_status status;
+    candidate_status(candidate, &status);
+    if (status.view.phase == ELECTION_LEADING)
+        add_name(led, candidate_name(candidate));
+    return led->count <= NAMED;
+}
+
+/* A hundred thousand are not looked at one by one, several times a second. */
+static struct census count(const struct candidates *candidates)
+{
+    struct census census = {.all = candidates_count(candidates),
+                            .led = candidates_leading(candidates)};
+    candidates_while(candidates, name_one, &census);
+    return census;
 }
 
 static void tell_manager(const struct census *census)
 {
     char text[704];
-    const struct names *led = &census->led;
+    struct names led = {.length = 0};
     const char *told = notices_status();
     if (getenv("NOTIFY_SOCKET") == NULL)
         return;
-    (void)snprintf(text, sizeof(text), "STATUS=leads %u of %u elections%s%s%s%s%s", led->count,
-                   census->all.count, led->count > 0 ? ": " : "", led->text,
-                   led->count > NAMED ? ", …" : "", told[0] != '\0' ? "; " : "", told);
+    if (census->led > 0)
+        candidates_while(announcement.env->candidates, name_leading, &led);
+    (void)snprintf(text, sizeof(text), "STATUS=leads %u of %u elections%s%s%s%s%s", census->led,
+                   census->all, led.count > 0 ? ": " : "", led.text, led.count > NAMED ? ", …" : "",
+                   told[0] != '\0' ? "; " : "", told);
     notify_send(text);
 }
 
 /* "crown-lua run reports [leading, epoch 7]", so that `pgrep -f 'crown-lua run'` finds it. */
 static void show_titles(const struct census *census)
 {
-    const struct names *all = &census->all;
+    struct candidate_status status;
     char state[64], names[320], text[512];
-    if (all->count == 1 && census->led.count == 1)
+    candidate_status(census->last, &status);
+    if (census->all == 1 && census->led == 1)
         (void)snprintf(state, sizeof(state), "leading, epoch %llu",
-                       (unsigned long long)census->last.leader_epoch);
-    else if (all->count == 1)
-        (void)snprintf(state, sizeof(state), "%s", candidate_phase_name(census->last.view.phase));
+                       (unsigned long long)status.leader_epoch);
+    else if (census->all == 1)
+        (void)snprintf(state, sizeof(state), "%s", candidate_phase_name(status.view.phase));
     else
-        (void)snprintf(state, sizeof(state), "leads %u of %u", census->led.count, all->count);
-    if (all->count <= NAMED)
-        (void)snprintf(names, sizeof(names), "%s", all->text);
+        (void)snprintf(state, sizeof(state), "leads %u of %u", census->led, census->all);
+    if (census->all <= NAMED)
+        (void)snprintf(names, sizeof(names), "%s", census->names.text);
     else
-        (void)snprintf(names, sizeof(names), "%u elections", all->count);
+        (void)snprintf(names, sizeof(names), "%u elections", census->all);
     title_set("crown-runtime", names);
     (void)snprintf(text, sizeof(text), "crown-lua %s %s [%s]", announcement.what, names, state);
     if (link_fd(announcement.link) >= 0)
@@ -88,11 +111,10 @@ static void show_titles(const struct census *census)
 
 static void tell(struct loop_deadline *due)
 {
-    struct census census = {.all = {.length = 0}};
     (void)due;
     announcement.told_ns = loop_now(announcement.env->loop);
-    candidates_each(announcement.env->candidates, count_in, &census);
-    if (census.all.count == 0)
+    const struct census census = count(announcement.env->candidates);
+    if (census.all == 0)
         return;
     tell_manager(&census);
     show_titles(&census);

@@ -17,7 +17,7 @@
 
 struct task {
     struct lua_vm *vm;
-    lua_State *thread; /* anchored in the table of threads under this struct's address */
+    struct lua_thread thread;
     struct scope_member member;
     struct list_node link; /* in the vm */
     struct loop_job job;   /* to be resumed */
@@ -42,39 +42,27 @@ struct task {
 #define IDLE_THREADS 512
 #define IDLE_THREADS_MOST 4096
 
-static const char threads_key; /* its address is the registry key of the table of threads */
-
 void task_open(struct lua_vm *vm)
 {
-    lua_State *L = vm->L;
     const char *torture = getenv("CROWN_TORTURE");
     vm->collect = torture != NULL && strcmp(torture, "gc") == 0;
-    lua_pushlightuserdata(L, (void *)&threads_key);
-    lua_newtable(L);
-    lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-/* Sets the table of threads' slot for a task to the value on top of L, and pops it. */
-static void anchor(lua_State *L, struct task *task)
+void task_close(struct lua_vm *vm)
 {
-    lua_pushlightuserdata(L, (void *)&threads_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_pushlightuserdata(L, task);
-    lua_pushvalue(L, -3);
-    lua_rawset(L, -3);
-    lua_pop(L, 2);
+    free(vm->idle); /* the threads go with the Lua state */
+    vm->idle = NULL;
+    vm->idle_count = vm->idle_room = 0;
 }
 
-/* Pushes a thread for a new task: one that is idle, or a new one. */
-static lua_State *push_thread(lua_State *L, struct lua_vm *vm)
+/* A thread for a new task: one that is idle, or a new one. */
+static struct lua_thread take_thread(lua_State *L, struct lua_vm *vm)
 {
-    if (vm->idle_count == 0)
-        return lua_newthread(L);
-    lua_pushlightuserdata(L, (void *)&threads_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_rawgeti(L, -1, (int)vm->idle_count--);
-    lua_remove(L, -2);
-    return lua_tothread(L, -1);
+    if (vm->idle_count > 0)
+        return vm->idle[--vm->idle_count];
+    struct lua_thread thread = {.L = lua_newthread(L)};
+    thread.anchor = luaL_ref(L, LUA_REGISTRYINDEX);
+    return thread;
 }
 
 static unsigned idle_most(const struct lua_vm *vm)
@@ -83,20 +71,30 @@ static unsigned idle_most(const struct lua_vm *vm)
     return burst > IDLE_THREADS ? burst : IDLE_THREADS;
 }
 
-/* Keeps the thread of a task that ended well. */
-static void keep_thread(struct task *task)
+/* @return whether there is room for one more. */
+static bool has_room(struct lua_vm *vm)
+{
+    if (vm->idle_count < vm->idle_room)
+        return true;
+    unsigned room = vm->idle_room > 0 ? vm->idle_room * 2 : 64;
+    struct lua_thread *idle = realloc(vm->idle, room * sizeof(*idle));
+    if (idle == NULL)
+        return false;
+    vm->idle = idle;
+    vm->idle_room = room;
+    return true;
+}
+
+/* Keeps the thread of a task that ended well, and leaves any other one to the collector. */
+static void leave_thread(struct task *task)
 {
     struct lua_vm *vm = task->vm;
-    lua_State *L = vm->L;
-    if (!task->returned || vm->idle_count >= idle_most(vm))
+    if (!task->returned || vm->idle_count >= idle_most(vm) || !has_room(vm)) {
+        luaL_unref(vm->L, LUA_REGISTRYINDEX, task->thread.anchor);
         return;
-    lua_settop(task->thread, 0);
-    lua_pushlightuserdata(L, (void *)&threads_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_pushlightuserdata(L, task);
-    lua_rawget(L, -2);
-    lua_rawseti(L, -2, (int)++vm->idle_count);
-    lua_pop(L, 1);
+    }
+    lua_settop(task->thread.L, 0);
+    vm->idle[vm->idle_count++] = task->thread;
 }
 
 static void release_kept(struct task *task)
@@ -115,10 +113,8 @@ static void task_free(struct task *task)
     list_remove(&task->link);
     if (task->handle != NULL)
         *task->handle = NULL;
-    keep_thread(task);
+    leave_thread(task);
     release_kept(task);
-    lua_pushnil(vm->L);
-    anchor(vm->L, task);
     scope_leave(&task->member);
     free(task);
     tidy_task_ended(vm);
@@ -156,7 +152,7 @@ static void task_end(struct task *task, enum task_outcome outcome, int nresults)
     if (task->done != NULL)
         task->done(task, outcome, nresults, task->context);
     else if (outcome == TASK_FAILED)
-        log_error("a task failed: %s", lua_error_text(task->thread));
+        log_error("a task failed: %s", lua_error_text(task->thread.L));
     task_free(task);
 }
 
@@ -164,7 +160,7 @@ static void task_end(struct task *task, enum task_outcome outcome, int nresults)
  * stays as it is. */
 static void add_traceback(struct task *task)
 {
-    lua_State *L = task->thread;
+    lua_State *L = task->thread.L;
     if (lua_type(L, -1) != LUA_TSTRING)
         return;
     luaL_traceback(L, L, lua_tostring(L, -1), 0);
@@ -184,24 +180,24 @@ static int push_results(struct task *task)
     task->waiting = false;
     loop_at_cancel(task->vm->loop, &task->deadline);
     if (task->cancelled) {
-        push_failure(task->thread, "cancelled", "cancelled");
+        push_failure(task->thread.L, "cancelled", "cancelled");
         return 3;
     }
     if (task->timed_out) {
         task->timed_out = false;
         if (op == NULL)
             return 0; /* a sleep that ended as it should */
-        push_failure(task->thread, "timeout", "timeout");
+        push_failure(task->thread.L, "timeout", "timeout");
         return 3;
     }
-    return task->push != NULL && op != NULL ? task->push(task->thread, op) : 0;
+    return task->push != NULL && op != NULL ? task->push(task->thread.L, op) : 0;
 }
 
 static void warn_slow(struct task *task)
 {
     if (++task->slices != SLOW_SLICES)
         return;
-    lua_State *L = task->thread;
+    lua_State *L = task->thread.L;
     luaL_traceback(L, L, "", 0);
     log_warn("%s: a task has run for 200 ms without a wait%s", task->vm->preempted_at,
              lua_tostring(L, -1));
@@ -222,7 +218,7 @@ static void task_resume(struct task *task)
         (void)lua_gc(vm->L, LUA_GCCOLLECT, 0);
     vm->running = task;
     guard_enter(vm);
-    int status = lua_resume(task->thread, nargs);
+    int status = lua_resume(task->thread.L, nargs);
     guard_leave(vm);
     vm->running = NULL;
     if (task->dropped) {
@@ -234,13 +230,14 @@ static void task_resume(struct task *task)
     } else if (status == LUA_YIELD && task->waiting) {
         task->slices = 0;
     } else if (status == LUA_YIELD) {
-        lua_pushliteral(task->thread, "coroutine.yield outside a coroutine of one's own: to wait, "
-                                      "call crown.sleep or another function that waits");
+        lua_pushliteral(task->thread.L,
+                        "coroutine.yield outside a coroutine of one's own: to wait, "
+                        "call crown.sleep or another function that waits");
         add_traceback(task);
         task_end(task, TASK_FAILED, 1);
     } else if (status == 0) {
         task->returned = true;
-        task_end(task, TASK_DONE, lua_gettop(task->thread));
+        task_end(task, TASK_DONE, lua_gettop(task->thread.L));
     } else if (status == LUA_ERRMEM) {
         log_error("Lua is out of memory");
         _Exit(70); /* crash-only: keepers and supervisor see to the rest */
@@ -288,9 +285,8 @@ struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct sc
     task->job.run = task_run;
     task->deadline.fire = task_due;
     task->kept = LUA_NOREF;
-    task->thread = push_thread(from, vm);
-    anchor(from, task);
-    lua_xmove(from, task->thread, nargs + 1);
+    task->thread = take_thread(from, vm);
+    lua_xmove(from, task->thread.L, nargs + 1);
     list_append(&vm->tasks, &task->link);
     tidy_task_began(vm);
     loop_post(vm->loop, &task->job);
@@ -300,7 +296,7 @@ struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct sc
 void task_keep(lua_State *L, int index)
 {
     struct task *task = lua_vm_of(L)->running;
-    if (task == NULL || L != task->thread)
+    if (task == NULL || L != task->thread.L)
         return; /* task_wait is about to refuse */
     release_kept(task);
     lua_pushvalue(L, index);
@@ -314,7 +310,7 @@ int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push)
     const char *refusal = NULL;
     if (task == NULL)
         refusal = "this has to wait, which only a task can: call it from crown.spawn";
-    else if (L != task->thread)
+    else if (L != task->thread.L)
         refusal = "this has to wait, which a coroutine of one's own cannot: use crown.spawn "
                   "instead of coroutine.create or coroutine.wrap";
     else if (!lua_isyieldable(L))
@@ -362,12 +358,12 @@ struct task *task_running(lua_State *L)
 
 lua_State *task_state(struct task *task)
 {
-    return task->thread;
+    return task->thread.L;
 }
 
 lua_State *task_thread(const struct task *task)
 {
-    return task->thread;
+    return task->thread.L;
 }
 
 struct scope *task_vm_scope(struct lua_vm *vm)
@@ -382,7 +378,7 @@ bool task_finalizes(lua_State *L)
     const struct lua_vm *vm = lua_vm_of(L);
     const struct task *task = vm->running;
     return lua_gc(L, LUA_GCISRUNNING, 0) == 0 && !vm->closing &&
-           (task == NULL || task->thread != L || !lua_isyieldable(L));
+           (task == NULL || task->thread.L != L || !lua_isyieldable(L));
 }
 
 struct scope *task_scope_here(lua_State *L)

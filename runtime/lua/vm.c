@@ -106,6 +106,7 @@ void lua_vm_free(struct lua_vm *vm)
     scope_close(vm->scope);
     vm->closing = true;
     lua_close(vm->L); /* runs finalizers */
+    task_close(vm);
     scope_free(vm->scope);
     scope_free(vm->closed);
     free(vm);

@@ -12,6 +12,12 @@
 #include "lua/tidy.h"
 #include "lua/vm.h"
 
+/* A thread of Lua; the registry keeps it under its anchor, a reference. */
+struct lua_thread {
+    lua_State *L;
+    int anchor;
+};
+
 struct lua_vm {
     lua_State *L;
     struct loop *loop;
@@ -21,7 +27,8 @@ struct lua_vm {
     bool closing;         /* no term is left: finalizers may tidy up as they like */
     struct scope *closed; /* never open: what a finalizer would start enters it in vain */
     struct task *running;
-    unsigned idle_count; /* threads that wait for a task */
+    struct lua_thread *idle; /* threads that wait for a task */
+    unsigned idle_count, idle_room;
     struct tidy tidy;
     bool collect; /* torture: a full collection before each resume */
     /* guard.c; read by a signal handler */
@@ -38,6 +45,7 @@ struct lua_vm {
 
 /* task.c */
 void task_open(struct lua_vm *vm);
+void task_close(struct lua_vm *vm);
 void task_drop_all(struct lua_vm *vm);
 lua_State *task_thread(const struct task *task);
 

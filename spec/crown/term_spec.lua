@@ -149,12 +149,13 @@ describe("a term", function()
   it("starts nothing any more once it is over", function()
     local results, over = {}, false
     local election = elect { won = function()
+      results.begun = true
       crown.spawn(function()
         while not over do crown.sleep(0.005) end
         results.late = true
       end)
     end, lost = function() over = true end }
-    eventually(function() return election:is_leader() end)
+    eventually(function() return results.begun end)
     election:stop()
     eventually(function() return over end)
     crown.sleep(0.05)

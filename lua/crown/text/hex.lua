@@ -1,15 +1,16 @@
 --- Bytes as hexadecimal digits.
 -- @internal crown.text.hex
 
-local function two_digits(byte)
-  return ("%02x"):format(byte:byte())
-end
+local digits = setmetatable({}, { __index = function(self, byte)
+  self[byte] = ("%02x"):format(byte:byte())
+  return self[byte]
+end })
 
 --- Writes bytes as hexadecimal digits.
 -- @string bytes
 -- @treturn string two digits a byte, in small letters
 local function hex(bytes)
-  return (bytes:gsub(".", two_digits))
+  return (bytes:gsub(".", digits))
 end
 
 return hex
