@@ -4,10 +4,12 @@ local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local program = require "support.program"
+local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local Terminal = require "support.terminal"
+local write_file = require "support.write_file"
 
 describe("on this host", function()
   local dir, started
@@ -134,6 +136,31 @@ describe("on this host", function()
     assert.is_nil(environment:find(path, 1, true)) -- it has one of ours: see notify_spec.lua
     one:signal "TERM"
     eventually(function() return manager:output():find "STOPPING=1" end)
+  end)
+
+  it("a program's title counts who leads, and of few says their names", function()
+    local app, go = dir .. "/app.lua", dir .. "/go"
+    write_file(app, [[
+      local crown, made = require "crown", {}
+      for i, name in ipairs { "a", "b", "c", "d" } do made[i] = crown.elect { name = name, oracle = "memory:" } end
+      crown.spawn(function()
+        repeat crown.sleep(0.01) until io.open(arg[1])
+        made[4]:stop()
+        repeat crown.sleep(0.01) until io.open(arg[1] .. "-on")
+        made[3]:stop()
+        made[2]:stop()
+      end)]])
+    local one = Candidate.start { args = { "--log-level", "warn", app, go }, node = "one", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = one
+    local function is_called(title)
+      eventually(function() return read_file(("/proc/%d/cmdline"):format(one.pid)):find(title, 1, true) end)
+    end
+    is_called "4 elections [leads 4 of 4]"
+    write_file(go, "")
+    is_called "a, b, c [leads 3 of 3]"
+    write_file(go .. "-on", "")
+    is_called "a [leading, epoch 1]"
   end)
 
   it("status shows what is asked for, in the order that is asked for", function()
