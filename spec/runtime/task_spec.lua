@@ -162,7 +162,9 @@ describe("a task that never waits", function()
     collectgarbage()
   end)
 
-  describe("among thousands that often run together", function()
+  -- With CROWN_TORTURE=gc the whole heap is walked before each resume anyway.
+  local among = os.getenv "CROWN_TORTURE" == "gc" and pending or describe
+  among("among thousands that often run together", function()
     local heap, walks, pause, count
 
     before_each(function()
