@@ -25,7 +25,7 @@ test-helpers: $(HELPERS)
 
 # One spec file is one process, which finds in the user's directory only what is its own: tools/run-spec.sh.
 SPECS := $(sort $(wildcard spec/*/*_spec.lua))
-FAULTS := $(filter spec/fault/%,$(SPECS))
+FAULT_SPECS := $(filter spec/fault/%,$(SPECS))
 RUN_UNITS = BUILD=$(BUILD) PROGRAM=$(PROGRAM) tools/run-units.sh
 
 .PHONY: test
@@ -38,11 +38,11 @@ test-c: packages-test $(C_TESTS) ## run the C unit tests
 
 .PHONY: test-spec
 test-spec: packages-test all test-helpers ## run the specs on the program itself
-	@$(RUN_UNITS) specs $(filter-out $(FAULTS),$(SPECS))
+	@$(RUN_UNITS) specs $(filter-out $(FAULT_SPECS),$(SPECS))
 
 .PHONY: test-fault
 test-fault: packages-test all test-helpers ## kill, stop and cut off real leaders
-	@$(RUN_UNITS) faults $(FAULTS)
+	@$(RUN_UNITS) faults $(FAULT_SPECS)
 
 .PHONY: test-matrix
 test-matrix: packages-test all test-helpers ## each trick of a server at each step, for each client; `make test` has a part of it
@@ -57,7 +57,7 @@ test-asan: packages-test packages-check ## C tests and specs under ASan and UBSa
 
 .PHONY: test-gc
 test-gc: packages-test all test-helpers ## specs with a full collection before each resume
-	@CROWN_TORTURE=gc $(RUN_UNITS) specs $(filter-out $(FAULTS),$(SPECS))
+	@CROWN_TORTURE=gc $(RUN_UNITS) specs $(filter-out $(FAULT_SPECS),$(SPECS))
 
 .PHONY: test-short
 test-short: packages-test all test-helpers ## specs with sockets that move one byte at a time
