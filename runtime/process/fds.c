@@ -1,9 +1,13 @@
 #include "process/fds.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define KEEP_MAX 32
@@ -15,6 +19,52 @@ int fds_open_standard(void)
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
     return fd < 0 ? -1 : close(fd);
+}
+
+static void close_one(int fd, bool at_exec)
+{
+    if (at_exec)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* fails for what is not open */
+    else
+        (void)close(fd); /* nothing to lose */
+}
+
+/* Where no descriptor is left to look into a folder, the limit says how many there are. */
+static void close_below_limit(unsigned first, unsigned last, bool at_exec)
+{
+    struct rlimit limit = {.rlim_cur = 0};
+    (void)getrlimit(RLIMIT_NOFILE, &limit); /* arguments are right */
+    for (unsigned fd = first; fd <= last && fd < limit.rlim_cur; fd++)
+        close_one((int)fd, at_exec);
+}
+
+static void close_one_by_one(unsigned first, unsigned last, bool at_exec)
+{
+    DIR *open_ones = opendir("/proc/self/fd");
+    if (open_ones == NULL) {
+        close_below_limit(first, last, at_exec);
+        return;
+    }
+    for (struct dirent *one = readdir(open_ones); one != NULL; one = readdir(open_ones)) {
+        char *end = NULL;
+        unsigned long fd = strtoul(one->d_name, &end, 10);
+        if (*end == '\0' && fd >= first && fd <= last && (int)fd != dirfd(open_ones))
+            close_one((int)fd, at_exec);
+    }
+    (void)closedir(open_ones); /* read only */
+}
+
+/* Linux before 5.9 has no close_range, before 5.11 none that waits for the exec, and some
+ * containers refuse it. */
+static void close_all(unsigned first, unsigned last, bool at_exec)
+{
+    if (close_range(first, last, at_exec ? CLOSE_RANGE_CLOEXEC : 0) < 0)
+        close_one_by_one(first, last, at_exec);
+}
+
+void fds_close_at_exec(void)
+{
+    close_all(3, ~0u, true);
 }
 
 static int compare(const void *a, const void *b)
@@ -34,8 +84,8 @@ void fds_close_except(const int *keep, unsigned count)
         if (sorted[i] < (int)first)
             continue;
         if ((unsigned)sorted[i] > first)
-            (void)close_range(first, (unsigned)sorted[i] - 1, 0);
+            close_all(first, (unsigned)sorted[i] - 1, false);
         first = (unsigned)sorted[i] + 1;
     }
-    (void)close_range(first, ~0u, 0); /* fails for wrong arguments only */
+    close_all(first, ~0u, false);
 }

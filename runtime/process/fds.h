@@ -11,6 +11,9 @@
  */
 int fds_open_standard(void);
 
+/** Has every descriptor from 3 up close at an exec. */
+void fds_close_at_exec(void);
+
 /** Closes every descriptor from 3 up, except the `count` ones in `keep` (at most 32). */
 void fds_close_except(const int *keep, unsigned count);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/fds.h"
 #include "process/realtime.h"
 
 extern char **environ;
@@ -95,8 +95,7 @@ static int set_descriptors(const struct child_spec *spec, const int *fds)
         if (held[i] < 0)
             return -1;
     }
-    if (close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
-        return -1;
+    fds_close_at_exec();
     for (unsigned i = 0; i < spec->hold_count; i++)
         if (fcntl(held[i], F_SETFD, 0) < 0)
             return -1;

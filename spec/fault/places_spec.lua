@@ -85,6 +85,23 @@ describe("a leader", function()
     eventually(function() return leader:output():find "isolation 'pidns' is not to be had here" end, 30)
   end)
 
+  -- Else an end of file would not say that a process is dead, and a lock would outlive its tree.
+  it("has no descriptors left over where the kernel cannot close many at once", function()
+    local function open_ones(words)
+      new { oracle = "file" }
+      local leader, counts = cluster:join("one", nil, words), {}
+      cluster:succeed(0, 30)
+      for _, kind in ipairs { "keeper", "warden", "child" } do
+        local path = ("/proc/%d/fd"):format(leader:pids(kind)[1])
+        counts[kind] = select(2, assert(crown.exec { "ls", path }).stdout:gsub("\n", ""))
+      end
+      return counts
+    end
+    local usual = open_ones()
+    cluster:finish()
+    assert.same(usual, open_ones { "build/deny_calls", "strict", program })
+  end)
+
   it("has what is missing said by --version --verbose", function()
     new { oracle = "file" }
     local said = assert(crown.exec { "build/deny_calls", "strict", program, "--version", "--verbose" }).stdout

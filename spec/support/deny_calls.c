@@ -1,6 +1,7 @@
 /* deny_calls WHAT COMMAND...: runs it where the kernel refuses WHAT, by seccomp, and where no
- * program may gain privileges. `strict` is what a strict container refuses: pidfds, new namespaces,
- * real-time priority, locked memory. Any other WHAT is one call that crown-lua cannot do without.
+ * program may gain privileges. `strict` is what a strict container, or Linux before 5.3, refuses:
+ * pidfds, close_range, new namespaces, real-time priority, locked memory. Any other WHAT is one
+ * call that crown-lua cannot do without.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -32,6 +33,7 @@ static struct sock_filter strict[] = {
     DENY(SYS_mlockall, EPERM),
     DENY(SYS_unshare, EPERM),
     DENY(SYS_clone3, ENOSYS),
+    DENY(SYS_close_range, ENOSYS),
     DENY_WITH(SYS_clone, BPF_JSET, NAMESPACES, EPERM),
     ALLOW,
 };
