@@ -3,10 +3,9 @@
 #include "election/internal.h"
 
 #define EXPIRY_JITTER_LEAST_NS NS_PER_MS
-#define EXPIRY_JITTER_NS                                                                           \
-    (4 * NS_PER_MS)          /* so that a crowd of followers does not claim in one instant */
-#define RETRY_JITTER_PART 10 /* a tenth */
-#define BACKOFF_MOST 8       /* times `retry` */
+#define EXPIRY_JITTER_NS (2 * NS_PER_MS) /* a crowd of followers does not claim in one instant */
+#define RETRY_JITTER_PART 10             /* a tenth */
+#define BACKOFF_MOST 8                   /* times `retry` */
 
 static int64_t jittered(struct election *election, int64_t ns)
 {
