@@ -39,8 +39,8 @@ static unsigned amnesia_fields(const struct candidate *candidate, struct log_fie
     fields[count++] = log_string(
         "error",
         "the store is new to us, or was restarted, and may have forgotten who leads: nobody "
-        "claims before a lease that it may have given has run out (the longest TTL in use; a "
-        "shorter ttl waits less)");
+        "claims before a lease that it may have given has run out (the longest TTL in use, and no "
+        "less than amnesia_wait)");
     return count;
 }
 

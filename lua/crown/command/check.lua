@@ -121,7 +121,7 @@ local function judge(elections)
   local code = 0
   for _, election in ipairs(elections) do
     local asked = election.asked
-    if asked and not asked.reached then return store.UNREACHABLE end
+    if asked and asked.reached == false then return store.UNREACHABLE end
     if election.problem or asked and #asked.problems > 0 then code = WRONG end
   end
   return code

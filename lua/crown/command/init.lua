@@ -8,7 +8,6 @@ local election_options = require "crown.election.options"
 local output = require "crown.command.output"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
-local url = require "crown.text.url"
 local version = require "crown.command.version"
 
 local command = {}
@@ -83,10 +82,7 @@ function command.apply(options)
     core.node(options.node)
   end
   if options.heartbeat then core.heartbeat(options.heartbeat) end
-  if options.oracle then
-    if url.is(options.oracle) then url.parse(options.oracle) end
-    settings.oracle = options.oracle
-  end
+  settings.oracle = options.oracle or settings.oracle
   settings.ttl = options.ttl or settings.ttl
 end
 

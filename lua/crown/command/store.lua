@@ -9,6 +9,9 @@ local usage = require "crown.check.usage"
 
 local store = {}
 
+-- What a verb needs the oracle's function for.
+local NEEDS = { list = "list elections", evict = "ask a leader to go" }
+
 --- Exit code of a wrong URL.
 store.MISUSED = 2
 
@@ -24,7 +27,7 @@ store.UNREACHABLE = 3
 -- @treturn table the oracle's module
 function store.find(verb, fn)
   local module, options, word = oracle.find(verb, settings.oracle)
-  if not module[fn] then usage.error("%s: the oracle '%s' cannot do this", verb, word) end
+  if not module[fn] then usage.error("%s: the oracle '%s' cannot %s: it has no function '%s'", verb, word, NEEDS[fn], fn) end
   options.node, options.token = core.node(), core.token
   return module[fn], options, word, module
 end

@@ -34,11 +34,11 @@ end
 -- @tparam table oracle its module
 -- @tparam table opts its options
 -- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `unchecked`: what the store does not
--- tell, or nil; `reached = false` where it gave no answer
+-- tell, or nil; `reached = false` where it gave no answer, nil where it was not asked
 function store_check.ask(oracle, opts)
   local found = { facts = {}, warnings = {}, problems = {}, reached = true }
   if not (oracle.health or oracle.list or oracle.rights) then
-    found.warnings[1] = "this oracle has no way to be asked without claiming"
+    found.unchecked, found.reached = "whether the store answers: this oracle cannot be asked without claiming", nil
     return found
   end
   local fine, problem = ask_all(oracle, opts, found)

@@ -87,7 +87,8 @@ function oracle.find(where, given)
   if type(given) ~= "string" then
     usage.error("%s: oracle must be a URL, a module or its name, not a %s", where, type(given))
   end
-  if url.is(given) then
+  local is_url = url.is(given)
+  if is_url then
     local from_url
     name, from_url = url.parse(given)
     options.url, options.path = given, from_url.path
@@ -96,7 +97,7 @@ function oracle.find(where, given)
   local word = word_for(name)
   local module = check_module(where, name, load_module(where, name))
   local is_own = package.loaded["crown.oracles." .. word] == module -- another's options are its own
-  if is_own then read_query(where, options) end
+  if is_own or is_url then read_query(where, options) end
   return module, options, word, is_own and Pace.take(options) or nil
 end
 

@@ -5,6 +5,7 @@
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
+local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local record = require "crown.oracle.record"
 local RecordLease = require "crown.oracle.record_lease"
@@ -163,6 +164,18 @@ local function list(store, opts)
   return found
 end
 
+-- Looks at an election's record, where there is an election; `list` looks at all.
+local function health(store, opts)
+  if not opts.crown_name then return {} end
+  local there, problem = visitor(store, opts, tostring(opts.lock or opts.crown_name))
+  if not there then return nil, problem end
+  local found
+  found, problem = read_record((asking(store, there)))
+  if found == nil then return nil, problem end
+  local leads = found and found.token and ("%s, epoch %s"):format(found.node, epochs.text(found.epoch))
+  return { facts = { { "Record", leads or found and "nobody leads" or "none yet" } } }
+end
+
 -- Marks the record of whoever holds it. @return the record, or nil and a message
 local function mark(name, read, write)
   for _ = 1, EVICT_TRIES do
@@ -213,9 +226,10 @@ function cas.oracle(store)
   function oracle.refresh(self) return self:refresh() end
   function oracle.abdicate(self) return self:abdicate() end
   function oracle.handle_info(self, message) return self:handle_info(message) end
+  function oracle.evict(opts, name) return evict(store, opts, name) end
+  function oracle.health(opts) return health(store, opts) end
   if store.names then
     function oracle.list(opts) return list(store, opts) end
-    function oracle.evict(opts, name) return evict(store, opts, name) end
   end
   return oracle
 end

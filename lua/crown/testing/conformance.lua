@@ -71,6 +71,10 @@ function Candidate:win(seconds)
   repeat
     verdict = self:claim()
     if verdict[1] == "granted" then return verdict end
+    if verdict[5] and (verdict[2] or math.huge) > until_then - core.now() then
+      broken(self.suite, ("the oracle holds that its store may have forgotten who leads, and grants nothing for %.3g s: give it "
+        .. "amnesia_wait = 0 in the options that the factory returns"):format(verdict[2] or math.huge))
+    end
     core.sleep(0.005)
   until core.now() >= until_then
   error(("a free election was not granted within %g s; the last answer was: %s %s"):format(seconds or 5, verdict[1],

@@ -33,6 +33,8 @@ local SCHEMES = {
   ["oban+postgresql"] = "oban_peer",
 }
 
+local SCHEME = "%a[%w_+.-]*" -- also the name of somebody's own module
+
 --- Decodes %XX.
 -- @string text
 -- @treturn string
@@ -66,7 +68,7 @@ end
 -- @string text
 -- @treturn boolean
 function url.is(text)
-  return text:match "^%a[%w+.-]*:" ~= nil
+  return text:match("^" .. SCHEME .. ":") ~= nil
 end
 
 --- The schemes that oracles have.
@@ -83,18 +85,23 @@ function url.oracles()
   return usage.names(names)
 end
 
+-- Whether somebody's own module has this name.
+local function is_module(name)
+  return package.loaded[name] ~= nil or package.preload[name] ~= nil or package.searchpath(name, package.path) ~= nil
+end
+
 --- Takes a URL apart.
--- @string text the URL
+-- @string text the URL; a scheme that is none of ours names a module
 -- @treturn string the oracle's module name
 -- @treturn table its options: `url`, `path`, and what the query says
 -- @raise a usage error for a scheme that no oracle has
 function url.parse(text)
-  local scheme, rest = text:match "^(%a[%w+.-]*):(.*)$"
-  local name = scheme and SCHEMES[scheme:lower()]
+  local scheme, rest = text:match("^(" .. SCHEME .. "):(.*)$")
+  local name = scheme and (SCHEMES[scheme:lower()] or is_module(scheme) and scheme)
   if not name then
     local known = url.schemes()
-    usage.error("oracle URL: no oracle has the scheme '%s'%s; there are %s", tostring(scheme),
-      usage.suggest(tostring(scheme), known), table.concat(known, ", "))
+    usage.error("oracle URL: no oracle has the scheme '%s'%s, and require finds no module of that name; there are %s",
+      tostring(scheme), usage.suggest(tostring(scheme), known), table.concat(known, ", "))
   end
   local options = { url = text }
   local path, query = rest:match "^([^?]*)%?(.*)$"
@@ -108,7 +115,7 @@ end
 -- @treturn table options by name
 function url.query(text)
   local options = {}
-  local query = text:match "^%a[%w+.-]*:[^?]*%?(.*)$"
+  local query = text:match("^" .. SCHEME .. ":[^?]*%?(.*)$")
   if query then query_options(query, options) end
   return options
 end
