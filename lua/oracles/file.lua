@@ -27,6 +27,15 @@ local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "letters, digits, '.', '_' and '-' only" }
 local RULES = { dir = { type = "string" }, lock = NAME }
 
+-- A directory that somebody names, under another one that is not there, is mistyped, or its file system is not mounted: who
+-- makes it elects beside those who have the right one.
+local function check_parent(dir)
+  local parent = dir:match "^(.+)/[^/]+/*$"
+  local kind, problem = files.kind(parent or "/")
+  if kind or problem then return end
+  usage.error("file:%s: there is no directory %s: make it first, if that is the right one (mkdir -p %s)", dir, parent, parent)
+end
+
 local function directory_of(opts)
   if opts.dir and opts.path and opts.path ~= "" and opts.path ~= opts.dir then
     usage.error("oracle 'file': the directory %s of the URL has no effect beside dir = %s: give one of them", opts.path, opts.dir)
@@ -36,6 +45,7 @@ local function directory_of(opts)
   if dir:sub(1, 1) ~= "/" then
     usage.error("file:%s is relative to the working directory: write file:%s/%s", dir, os.getenv "PWD" or "", dir)
   end
+  check_parent(dir)
   return dir
 end
 

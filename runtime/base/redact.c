@@ -50,6 +50,30 @@ static void redact_urls(char *text)
     }
 }
 
+/* Whether ports stand at `port`, and behind them a query with a name in it, before `end`: an '@'
+ * there ends no login. */
+static bool is_in_query(const char *port, const char *end)
+{
+    for (;;) {
+        size_t digits = strspn(port, "0123456789");
+        if (digits == 0 || digits > 5)
+            return false;
+        port += digits;
+        if (*port != ',')
+            break;
+        port += strcspn(port, ":/?@"); /* the next host */
+        if (*port++ != ':')
+            return false;
+    }
+    const char *query = port + strcspn(port, "?@");
+    if ((*port != '/' && *port != '?') || *query != '?')
+        return false;
+    const char *name = query + 1;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        name++;
+    return name > query + 1 && *name == '=' && name < end;
+}
+
 /* A login that is no part of a URL: of one that was mistyped, above all. A word ends where the next
  * URL's "://" begins. A path after a colon, as in unix:/run, is no password. */
 static void redact_logins(char *text)
@@ -64,6 +88,11 @@ static void redact_logins(char *text)
             colon = memchr(colon + 1, ':', (size_t)(at + length - colon - 1));
         char *next = at + length;
         if (colon != NULL && host != NULL && colon < host) {
+            const char *blotted = colon + 1 + strspn(colon + 1, "*");
+            if ((blotted > colon + 1 && *blotted == '@') || is_in_query(colon + 1, host)) {
+                at += *blotted == '@' ? blotted + 1 - at : host + 1 - at;
+                continue;
+            }
             char *moved = blot(colon + 1, (size_t)(host - colon - 1));
             next = moved + (next - host);
         }

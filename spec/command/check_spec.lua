@@ -54,7 +54,7 @@ describe("crown-lua check", function()
       ["unknown option '%-%-bogus'"] = { "--json", "app.lua", "--bogus" },
       ["%-%-json takes no value"] = { "--json", "--json=yes", "app.lua" },
       ["'4s' is not a number"] = { "--ttl", "4s", "--json", "app.lua" },
-      ["no oracle has the scheme 'postgrse'"] = { "--oracle", "postgrse://:secret@h/d", "--json", "app.lua" },
+      ["no oracle has the scheme 'postgrse'"] = { "--oracle", "postgrse://:secret@h/d", "--json", "run", "x", "true" },
       ["name an app"] = { "--json" },
     } do
       local result = run { "check", unpack(words) }

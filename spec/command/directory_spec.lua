@@ -91,4 +91,16 @@ describe("the default directory", function()
       assert.matches("file:locks is relative to the working directory: write file:/", result.stderr)
     end
   end)
+
+  it("makes a directory that is named, but none above it: that would be a mistake, or a file system that is not mounted", function()
+    local typo = tempdir() .. "/tpyo"
+    for _, words in ipairs { { "run", "--oracle", "file:" .. typo .. "/locks", "x", "true" },
+      { "info", "--oracle", "file:" .. typo .. "/locks/" }, { "evict", "--force", "--oracle", "file:" .. typo .. "/locks", "x" } } do
+      local result = run(words)
+      assert.equal(2, result.code)
+      assert.truthy(result.stderr:find("there is no directory " .. typo .. ": make it first", 1, true), result.stderr)
+    end
+    assert.is_nil((io.open(typo)))
+    assert.equal(0, run({ "run", "--oracle", "file:" .. typo .. "/", "x", "true" }).code)
+  end)
 end)

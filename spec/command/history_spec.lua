@@ -22,21 +22,28 @@ describe("crown-lua history", function()
   end
 
   local function history(...)
-    return run({ "history", ... }, { env = { CROWN_DIRECTORY = place } })
+    return run({ "history", "--oracle", "file:" .. place .. "/locks", ... }, { env = { CROWN_DIRECTORY = place } })
   end
 
   local function terms()
     return crown.json.decode(history("reports", "--json").stdout).terms
   end
 
+  -- Terms that were seen to begin, and so are in the file.
+  local function noted()
+    local count = 0
+    for _, term in ipairs(terms()) do count = count + (term.began and 1 or 0) end
+    return count
+  end
+
   it("shows each term once, whoever saw it, with its reason and how long it lasted", function()
     assert.equal(1, history("reports").code)
     local one = start "one"
-    eventually(function() return #terms() == 1 end, 20)
+    eventually(function() return noted() == 1 end, 20)
     local two = start "two"
     two:follows()
     one:signal "TERM"
-    eventually(function() return #terms() == 2 end, 20)
+    eventually(function() return noted() == 2 end, 20)
     local found = terms()
     assert.same({ "one", 1, "shutdown" }, { found[1].leader, found[1].epoch, found[1].reason })
     assert.is_true(found[1].ended >= found[1].began)
@@ -44,7 +51,33 @@ describe("crown-lua history", function()
     assert.is_nil(found[2].ended)
     local text = history("reports").stdout
     assert.matches("^Began%s+Leader%s+Epoch%s+Lasted%s+Ended\n%d+%-%d+%-%d+ %d+:%d+:%d+%s+one%s+1%s+[%d.]+ %w+.-shutdown\n", text)
-    assert.matches("two%s+2%s+%-%s+not seen to end\n$", text)
+    assert.matches("two%s+2%s+%-%s+leads now\n$", text)
+    assert.is_true(found[2].leads)
+  end)
+
+  it("shows who leads also where nobody here has seen it begin", function()
+    local place_of_runtimes = place
+    local one = start "one"
+    eventually(function() return one:pids("child")[1] end, 20)
+    place = tempdir()
+    local locks = "file:" .. place_of_runtimes .. "/locks"
+    local function asked(...) return run({ "history", ... }, { env = { CROWN_DIRECTORY = place, CROWN_ORACLE = locks } }) end
+    local led = asked "reports"
+    assert.equal(0, led.code, led.stderr)
+    assert.matches("\n%-%s+one%s+1%s+%-%s+leads now\n$", led.stdout)
+    assert.equal(1, asked("other").code)
+  end)
+
+  it("does not take a term for one that goes on where the store knows better, or gives no answer", function()
+    local one = start "one"
+    eventually(function() return noted() == 1 end, 20)
+    one:signal "KILL"
+    one:wait(20)
+    eventually(function() return history("reports").stdout:find "ended, not seen here\n$" end, 20)
+    local away = run({ "history", "--oracle", "redis://127.0.0.1:1", "reports" }, { env = { CROWN_DIRECTORY = place } })
+    assert.equal(0, away.code)
+    assert.matches("not seen to end\n$", away.stdout)
+    assert.matches("crown%-lua: history: .*127.0.0.1:1", away.stderr)
   end)
 
   it("shows the last ones, of every election where none is named, and lives with nonsense in the file", function()
@@ -68,7 +101,7 @@ describe("crown-lua history", function()
     assert.equal(1, history().code)
     write_file(place .. "/file", "")
     local result = run({ "history" }, { env = { CROWN_DIRECTORY = place .. "/file" } })
-    assert.equal(1, result.code)
+    assert.equal(2, result.code)
     assert.matches("Not a directory", result.stderr)
   end)
 
@@ -87,7 +120,7 @@ describe("crown-lua history", function()
   it("keeps two megabytes at most", function()
     write_file(place .. "/history", ("x"):rep(1000000))
     start "one"
-    eventually(function() return #terms() == 1 end, 20)
+    eventually(function() return noted() == 1 end, 20)
     assert.equal("1000000\n", crown.exec({ "stat", "-c", "%s", place .. "/history.1" }).stdout)
   end)
 end)

@@ -47,8 +47,8 @@ describe("on this host", function()
     start("second", "two")
     local result = call "status"
     assert.equal(0, result.code)
-    assert.matches("first%s+leading%s+one%s+1%s", result.stdout)
-    assert.matches("second%s+leading%s+two%s+1%s", result.stdout)
+    assert.matches("first%s+one%s+leading%s+one%s+1%s", result.stdout)
+    assert.matches("second%s+two%s+leading%s+two%s+1%s", result.stdout)
     assert.equal(one:pids("child")[1], elections().first.child)
   end)
 
@@ -67,6 +67,19 @@ describe("on this host", function()
     assert.equal(2, #stores)
     assert.same({ "redis", "127.0.0.1:" .. store.port, 1 }, { stores[1].store, stores[1].server, stores[1].reconnects })
     assert.is_true(stores[1].answered > 0 and stores[1].since >= 0)
+  end)
+
+  it("status has a column of nodes where candidates under several names run here", function()
+    start "first"
+    assert.is_nil(call("status").stdout:find "Node")
+    start("second", "another")
+    assert.matches("^Election%s+Node%s+Phase", call("status").stdout)
+    assert.matches("\nsecond%s+another%s+leading", call("status").stdout)
+  end)
+
+  it("status --stores says where there is no connection", function()
+    start "first"
+    assert.equal("no runtime of yours has a connection to a store\n", call("status", "--stores").stdout)
   end)
 
   it("status says which runtime does not answer, and forgets one that was killed", function()
@@ -205,7 +218,7 @@ describe("on this host", function()
       return one
     end
     local function row(leader, rest)
-      eventually(function() return call("status", "--sort", "phase").stdout:find("x%s+following%s+" .. leader .. "%s+%d+%s+" .. rest) end)
+      eventually(function() return call("status", "--sort", "phase").stdout:find("x%s+%w+%s+following%s+" .. leader .. "%s+%d+%s+" .. rest) end)
     end
     local leader = candidate "one"
     eventually(function() return #leader:pids "child" == 1 end)

@@ -40,7 +40,7 @@ end
 
 local conformed = table_store()
 testing.conformance("a compare-and-swap store", function()
-  return { module = conformed.oracle, options = { retry = 0.1, amnesia_wait = 0 }, expires = true, evicts = false, outage = function()
+  return { module = conformed.oracle, options = { retry = 0.1, amnesia_wait = 0 }, expires = true, outage = function()
     conformed.down = true
     return function() conformed.down = false end
   end }

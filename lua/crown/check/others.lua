@@ -76,6 +76,12 @@ local WORDS = {
   onstoppedleading = { "lost", say = "handlers = { lost = … }" },
   onnewleader = { "leader", say = "handlers = { leader = … }" },
   interval = { "ttl", "check" },
+  -- restart policies of systemd, Docker and Kubernetes
+  always = { "permanent" },
+  unlessstopped = { "permanent" },
+  onfailure = { "transient" },
+  never = { "temporary" },
+  no = { "temporary" },
   -- URLs
   choria = { "nats" },
   jetstream = { "nats" },
@@ -116,8 +122,9 @@ end
 -- @treturn string one of those known, or nil
 -- @treturn string what else to say, or nil
 function others.find(word, known)
-  local entry = WORDS[others.plain(word)]
-  if not entry then return nil end
+  local plain = others.plain(word)
+  local entry = WORDS[plain]
+  if not entry or #plain == 1 and word:sub(1, 1) ~= "-" then return nil end -- a letter is an option's name, never a value
   for _, ours in ipairs(entry) do
     for _, candidate in ipairs(known) do
       if candidate == ours then return ours end

@@ -56,8 +56,9 @@ end
 
 local function value_problem(value, rule)
   if not has_type(value, rule.type) then
+    local instead = rule.type == "number" and seconds.suggest or rule.instead
     return ("must be a %s, not a %s%s"):format(type_words(rule.type), type(value),
-      rule.type == "number" and type(value) == "string" and seconds.suggest(value) or "")
+      type(value) == "string" and instead and instead(value) or "")
   end
   if type(value) == "number" then
     local problem = schema.range_problem(value, rule)

@@ -6,6 +6,7 @@ local control = require "crown.control"
 local past = require "crown.election.history"
 local json = require "crown.text.json"
 local output = require "crown.command.output"
+local store = require "crown.command.store"
 local tables = require "crown.command.tables"
 local words_for = require "crown.command.words"
 
@@ -20,8 +21,9 @@ local history = {
   help = [[
 Shows the terms of NAME, or of every election, that the runtimes of this user on this host have
 led or seen others lead; the newest is the last. How a term of another host ended is not known
-here. The runtimes write them to the file `history` in $CROWN_DIRECTORY, at most two megabytes.
-Exit code 1 when there is none.]],
+here. Stores keep only the present term: who leads now is asked of the store (--oracle), where
+it can say so, and of the runtimes here. The runtimes write the terms to the file `history` in
+$CROWN_DIRECTORY, at most two megabytes. Exit code 1 when there is none.]],
 }
 
 local LAST = 20
@@ -79,12 +81,51 @@ local function last(terms, count)
   return kept
 end
 
+-- Who leads each election now: what runtimes on this host say, and over that what the store does.
+local function leaders_now()
+  local now = {}
+  for _, runtime in ipairs(control.ask_all { ask = "status" }) do
+    for _, one in ipairs(runtime.elections or {}) do
+      if one.leader and not one.away then now[one.name] = { leader = one.leader, epoch = one.epoch } end
+    end
+  end
+  local module, opts = store.open "history"
+  if not module.list then return now end
+  local listed, problem = module.list(opts)
+  if not listed then output.say("history", problem) end
+  for _, one in ipairs(listed or {}) do now[one.name] = { leader = one.node, epoch = one.epoch } end
+  return now
+end
+
+-- Tells of each term that was not seen to end whether it goes on, and adds the one of NAME that was not seen to begin.
+local function compare(terms, name)
+  local now, known = leaders_now(), false
+  for _, term in ipairs(terms) do
+    local leads = now[term.name]
+    if not term.ended and leads then
+      term.leads = leads.leader == term.leader and words_for.epoch(leads.epoch) == words_for.epoch(term.epoch)
+    end
+    known = known or term.leads
+  end
+  local leads = now[name]
+  if leads and leads.leader and not known then
+    terms[#terms + 1] = { name = name, leader = leads.leader, epoch = leads.epoch, leads = true }
+  end
+end
+
+local function end_of(term)
+  if term.reason then return term.reason end
+  if term.ended then return "-" end
+  if term.leads == nil then return "not seen to end" end
+  return term.leads and "leads now" or "ended, not seen here"
+end
+
 local function rows_of(terms, name, format)
   local rows = {}
   for i, term in ipairs(terms) do
-    rows[i] = { os.date(format, term.began), term.leader or "-", words_for.epoch(term.epoch),
+    rows[i] = { term.began and os.date(format, term.began) or "-", term.leader or "-", words_for.epoch(term.epoch),
       term.ended and words_for.span(term.ended - term.began) or "-",
-      term.reason or (term.ended and "-" or "not seen to end") }
+      end_of(term) }
     if not name then table.insert(rows[i], 2, term.name) end
   end
   return rows
@@ -93,7 +134,9 @@ end
 --- The verb.
 function history.run(options, words)
   local name = words[1]
-  local terms = last(terms_of(read(), name), options.last or LAST)
+  local terms = terms_of(read(), name)
+  compare(terms, name)
+  terms = last(terms, options.last or LAST)
   if options.json then
     output.write(json.line({ terms = terms }, "terms"))
   elseif #terms == 0 then

@@ -20,7 +20,7 @@ command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "his
 local CANDIDATES = { app = true, run = true, file = true, check = true,
   words = "it is for candidates: APP.lua, run, file, check" }
 local STORES = { app = true, run = true, file = true, check = true, info = true, evict = true,
-  words = "it is for APP.lua, run, file, check, info and evict" }
+  history = true, words = "it is for APP.lua, run, file, check, info, evict and history" }
 
 --- Options that every verb takes, or those that `of` names.
 command.common = {

@@ -27,13 +27,16 @@ REGEX is a POSIX extended regular expression that election names must match. Ask
 of this user by its socket in $CROWN_DIRECTORY (for root /var/lib/crown-lua, else
 ~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none.
 
+Where candidates here have several nodes' names, a column says which is whose.
+
 With --stores: each connection's state (resolving, dialling, connecting, handshaking, logging in, open, proven, broken) and for
 how long, when its server answered last, how often it was lost, and the last error.]],
 }
 
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
+local NODE_AT = 2 -- the column that tells candidates of one host apart
 local LAYOUT = { spare = { "Runtime", "Oracle", "Since", "Child", "Epoch" },
-  long = { Election = 10, Leader = 11, Child = 10, Oracle = 14 } }
+  long = { Election = 10, Node = 10, Leader = 11, Child = 10, Oracle = 14 } }
 
 local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
@@ -86,14 +89,26 @@ local function summary(elections)
   return text .. "\n"
 end
 
+-- Whether candidates under several names run here.
+local function has_nodes(elections)
+  for _, one in ipairs(elections) do
+    if one.node ~= elections[1].node then return true end
+  end
+  return false
+end
+
 local function for_people(runtimes, pattern, column)
   local elections, silent = gather(runtimes)
   elections = listing.sort(listing.matching("status", elections, pattern), column)
-  local rows = {}
+  local rows, heading = {}, { unpack(HEADING) }
   for i, one in ipairs(elections) do rows[i] = row_of(one) end
   for _, pid in ipairs(silent) do rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", ("%d"):format(pid) } end
+  if has_nodes(elections) then
+    table.insert(heading, NODE_AT, "Node")
+    for i, row in ipairs(rows) do table.insert(row, NODE_AT, elections[i] and elections[i].node or "-") end
+  end
   local columns = console.columns(1)
-  return (columns and summary(elections) or "") .. tables.text(HEADING, rows, columns, LAYOUT)
+  return (columns and summary(elections) or "") .. tables.text(heading, rows, columns, LAYOUT)
 end
 
 local function for_programs(runtimes, list, pattern, column)

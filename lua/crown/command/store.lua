@@ -1,4 +1,4 @@
---- What info and evict share: the oracle that the options name, and what to say when it cannot be reached.
+--- What info, evict and history share: the oracle that the options name, and what to say when it cannot be reached.
 -- @internal crown.command.store
 
 local core = require "crown.core"
@@ -18,6 +18,17 @@ store.MISUSED = 2
 --- Exit code of a store that cannot be reached.
 store.UNREACHABLE = 3
 
+--- Finds the oracle.
+-- @string verb for messages
+-- @treturn table the oracle's module
+-- @treturn table its options
+-- @treturn string the oracle's word
+function store.open(verb)
+  local module, options, word = oracle.find(verb, settings.oracle)
+  options.node, options.token = core.node(), core.token
+  return module, options, word
+end
+
 --- Finds the oracle and one of its module functions.
 -- @string verb for messages
 -- @string fn "list" or "evict"
@@ -26,9 +37,8 @@ store.UNREACHABLE = 3
 -- @treturn string the oracle's word
 -- @treturn table the oracle's module
 function store.find(verb, fn)
-  local module, options, word = oracle.find(verb, settings.oracle)
+  local module, options, word = store.open(verb)
   if not module[fn] then usage.error("%s: the oracle '%s' cannot %s: it has no function '%s'", verb, word, NEEDS[fn], fn) end
-  options.node, options.token = core.node(), core.token
   return module[fn], options, word, module
 end
 

@@ -45,6 +45,7 @@ end
 -- @treturn string
 function stores.text(runtimes)
   local rows, columns = rows_of(runtimes), console.columns(1)
+  if #rows == 0 then return "no runtime of yours has a connection to a store\n" end
   if not columns or tables.width(HEADING, rows) <= columns then return tables.text(HEADING, rows, columns) end
   local below = errors_below(rows)
   return tables.text({ unpack(HEADING, 1, ERROR - 1) }, rows, columns, LAYOUT) .. below

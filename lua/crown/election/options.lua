@@ -52,14 +52,22 @@ local function check_backoff(backoff)
   end
 end
 
+-- What to write for a command that is given as one text.
+local function as_table(text)
+  local words = {}
+  for word in text:gmatch "%S+" do words[#words + 1] = ("'%s'"):format(word) end
+  if text:find "[^%w%s/._:=,@+-]" then words = { "'sh'", "'-c'", ("%q"):format(text) } end
+  return (": { %s }"):format(table.concat(words, ", "))
+end
+
 --- Options of an election.
 options.election = {
   name = { type = "string", required = "every election has a name", match = options.NAME_PATTERN,
     match_words = "letters, digits, '.', '_' and '-' only", check = check_name },
   node = { type = "string", check = options.node_problem },
   oracle = { type = { "string", "table" } },
-  child = { type = { "table" } },
-  follower_child = { type = { "table" } },
+  child = { type = { "table" }, instead = as_table },
+  follower_child = { type = { "table" }, instead = as_table },
   handlers = { type = { "string", "table" } },
   claim_delay = { type = "number", least = 0, most = 86400, default = 0 },
   retry = { type = "number", above = 0, most = 86400, default = 1 },

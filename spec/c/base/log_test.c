@@ -265,6 +265,14 @@ static void secrets_are_blotted_out(void **state)
         {"postgres://app:s3cret/@x@h/app", "postgres://app:***@h/app"},
         {"app:s3c@ret@h b:@i c@j:1", "app:***@h b:@i c@j:1"},
         {"a://u:p@h,b://v:w@i", "a://u:*@h,b://v:*@i"},
+        {"redis://h:6379/0?name=a@b", "redis://h:6379/0?name=a@b"},
+        {"postgres://app:s3cret@h:5432,i:1/d?application_name=app@h1&ttl=4",
+         "postgres://app:***@h:5432,i:1/d?application_name=app@h1&ttl=4"},
+        {"http://joe@h:80?by=joe@h b:c?d=e@h", "http://joe@h:80?by=joe@h b:***@h"},
+        {"redis://h:12?a=b/@x", "redis://h:12?a=b/@x"},
+        {"app:123456/?a=b@h", "app:***@h"},
+        {"redis://app:12/5@h", "redis://app:***@h"},
+        {"redis://app:12?5@h", "redis://app:***@h"},
         {"unix:/run/user@1 at 10:30:00 x@y", "unix:/run/user@1 at 10:30:00 x@y"},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
