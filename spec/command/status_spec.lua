@@ -218,7 +218,8 @@ describe("on this host", function()
       return one
     end
     local function row(leader, rest)
-      eventually(function() return call("status", "--sort", "phase").stdout:find("x%s+%w+%s+following%s+" .. leader .. "%s+%d+%s+" .. rest) end)
+      local line = "x%s+%w+%s+following%s+" .. leader .. "%s+%d+%s+" .. rest
+      eventually(function() return call("status", "--sort", "phase").stdout:find(line) end)
     end
     local leader = candidate "one"
     eventually(function() return #leader:pids "child" == 1 end)
