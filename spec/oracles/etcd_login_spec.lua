@@ -42,6 +42,24 @@ describe("the pass of an etcd client", function()
     eventually(function() return client:ask("/v3/kv/range", KEY) end, 20)
   end)
 
+  -- A pass names how far etcd had come when it was given: an etcd that is not there yet waits, and says nothing.
+  it("is got anew where etcd was made anew, and keeps those waiting who have one of before", function()
+    server = Etcd.start()
+    local function secure()
+      server:ctl("user", "add", "root:secret")
+      server:ctl("user", "grant-role", "root", "root")
+      server:ctl("auth", "enable")
+    end
+    for i = 1, 30 do server:ctl("put", "k", tostring(i)) end
+    secure()
+    eventually(function() return client_of(server.endpoint, 1):ask("/v3/kv/range", KEY) end)
+    server:down()
+    server:wipe()
+    server:up()
+    secure()
+    eventually(function() return client:ask("/v3/kv/range", KEY) end, 20)
+  end)
+
   it("is got once for all who ask at the same time", function()
     server = Hostile.start(WELL)
     client_of("127.0.0.1:" .. server.port, 5)

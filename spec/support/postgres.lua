@@ -130,7 +130,7 @@ end
 
 --- A streaming replica of this server.
 function Postgres:replica()
-  local self_of = setmetatable({ dir = tempdir(), port = port.free() }, Postgres)
+  local self_of = setmetatable({ dir = tempdir(), port = port.free(), env = self.env }, Postgres)
   if #AS_USER > 0 then assert(crown.exec { "/bin/chown", "postgres", self_of.dir }) end
   self_of.data = self_of.dir .. "/data"
   run(bin "pg_basebackup", "-h", "127.0.0.1", "-p", tostring(self.port), "-U", "postgres", "-D", self_of.data, "-R", "-X",

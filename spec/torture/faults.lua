@@ -98,6 +98,10 @@ faults.half_answers = { weight = 2, on_way = true, begin = on_way("break the sto
   way.halved = { back = true }
 end) }
 
+faults.swallow = { weight = 3, on_way = true, begin = on_way("swallow one to three answers to", function(way, random)
+  way.swallow.back = random(3)
+end) }
+
 faults.trick = { weight = 3, on_way = true, begin = function(world, who, random)
   if not who.way then return end
   local name, script = draw_trick(random)

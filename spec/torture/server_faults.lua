@@ -40,6 +40,16 @@ function server_faults.of_one(pick)
   }
 end
 
+--- The server's wall clock is stepped forward by hours, by which leases end.
+-- @tparam table clock of support.wrong_clock that the server goes by
+function server_faults.step(clock)
+  return { weight = 2, begin = function(world, random)
+    local hours = random(12)
+    world:say("the store's clock is stepped %d h forward", hours)
+    clock:set(clock.seconds + hours * 3600)
+  end }
+end
+
 --- Whoever leads is asked to go.
 -- @tparam table store with `url()`
 function server_faults.evict(store)

@@ -1,5 +1,6 @@
---- A candidate's way to its store: a TCP proxy of the torture's own, that holds back, delays, cuts and resets, each direction
--- by itself. What it holds back it delivers late, in order, as a network does. Or it leads to somebody else, who plays tricks.
+--- A candidate's way to its store: a TCP proxy of the torture's own, that holds back, delays, swallows, cuts and resets, each
+-- direction by itself. What it holds back it delivers late, in order, as a network does; what it swallows never comes, as from
+-- a proxy that loses it. Or it leads to somebody else, who plays tricks.
 local crown = require "crown"
 local Hostile = require "support.hostile"
 local port = require "support.port"
@@ -20,7 +21,11 @@ local function pump(self, pair, from, to, direction)
       to:write(bytes:sub(1, math.floor(#bytes / 2)))
       break
     end
-    if pair.closed or not to:write(bytes) then break end
+    if self.swallow[direction] > 0 then
+      self.swallow[direction] = self.swallow[direction] - 1
+    elseif pair.closed or not to:write(bytes) then
+      break
+    end
   end
   pair:close()
 end
@@ -67,8 +72,9 @@ function Way.open(target)
   return self
 end
 
---- Nothing is held, delayed, halved or refused any more; what was held is delivered now.
+--- Nothing is held, delayed, halved, swallowed or refused any more; what was held is delivered now.
 function Way:free()
+  self.swallow = { there = 0, back = 0 }
   self.held, self.halved, self.delay, self.refusing, self.script = {}, {}, { there = 0, back = 0 }, false, nil
 end
 

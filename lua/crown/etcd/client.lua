@@ -91,6 +91,7 @@ local function ask_once(self, endpoint, path, body)
   if not fine then return nil, pass, code end
   local answer, found, problem
   answer, problem, code = http.request(options_of(self, endpoint, path, body, pass))
+  if code == "timeout" then self.login:unanswered(endpoint, pass) end
   if not answer then return nil, problem, code end
   found, problem, code = read(answer)
   return found, problem, code, not found and pass and self.login:refused(pass, problem, answer.status)
@@ -146,7 +147,10 @@ end
 --- Takes note that a watch is not answered: the next endpoint is asked from now on.
 -- @param stream as open_watch gave it
 function Client:silent(stream)
-  if self.watched and self.watched.stream == stream then leave(self, self.watched.endpoint) end
+  local watched = self.watched
+  if not watched or watched.stream ~= stream then return end
+  self.login:unanswered(watched.endpoint, watched.pass)
+  leave(self, watched.endpoint)
 end
 
 --- Opens a watch over several ranges, on one connection. It ends with the endpoint, and when another one is opened.

@@ -1,8 +1,12 @@
 --- The pass that a client of etcd asks with. etcd computes on each login, on a busy host for longer than a question may take, and
 -- goes on when nobody waits for it any more. So there is one login at a time at an endpoint, for all who ask; it goes on when a
 -- question that wanted it is given up; and one that had no answer in time is followed by one that may take twice as long.
+--
+-- A pass names how far etcd had come when it was given. An etcd that is not there yet, since it was made anew or restored, lets
+-- those wait who come with it, and says nothing. So where a question has no answer, another pass is got meanwhile.
 -- @internal crown.etcd.login
 
+local core = require "crown.core"
 local Shared = require "crown.link.shared"
 
 local Login = {}
@@ -14,13 +18,20 @@ local UNAUTHORIZED = 401
 
 -- @return the pass; or nil, message, code
 local function run(self, endpoint)
-  if self.pass then return self.pass end
+  if self.pass and self.pass ~= self.doubted then return self.pass end
   local patience = self.patience[endpoint] or self.timeout
   local answer, problem, code = self.ask(endpoint, patience)
   self.patience[endpoint] = code == "timeout" and math.max(self.timeout, math.min(2 * patience, MOST)) or nil
+  self.doubted = nil -- also where there is no other one: until a question is without an answer again
   if not answer then return nil, problem, code end
   self.pass = answer.token
   return self.pass
+end
+
+local function login_at(self, endpoint)
+  local login = self.logins[endpoint] or Shared.new(function() return run(self, endpoint) end)
+  self.logins[endpoint] = login
+  return login
 end
 
 --- Makes one; nothing is asked yet.
@@ -36,9 +47,16 @@ end
 -- @treturn string; or nil, message, code
 function Login:wait(endpoint)
   if self.pass then return self.pass end
-  local login = self.logins[endpoint] or Shared.new(function() return run(self, endpoint) end)
-  self.logins[endpoint] = login
-  return login:ask(self.timeout)
+  return login_at(self, endpoint):ask(self.timeout)
+end
+
+--- Takes note that there was no answer in time to a question. Its pass stays until there is another one.
+-- @number endpoint that was asked
+-- @string[opt] pass that it was asked with
+function Login:unanswered(endpoint, pass)
+  if not pass or pass ~= self.pass or self.doubted == pass then return end
+  self.doubted = pass
+  core.detach(function() login_at(self, endpoint):ask() end)
 end
 
 --- Drops the pass, where what etcd says means that it is not taken any more; but not a newer one than it was asked with.

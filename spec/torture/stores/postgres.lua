@@ -2,6 +2,8 @@
 local Pgbouncer = require "support.pgbouncer"
 local Postgres = require "support.postgres"
 local server_faults = require "torture.server_faults"
+local signals = require "support.signals"
+local WrongClock = require "support.wrong_clock"
 
 local postgres = {}
 
@@ -9,6 +11,11 @@ local TTL = 2
 local COST = 4 * TTL + 4
 
 -- A server that another one may take the place of: `hands.server` is the one that counts.
+local function start()
+  local clock = WrongClock.new(0)
+  return { server = Postgres.start { clock = clock }, clock = clock }
+end
+
 local function faults_of(hands)
   local faults = server_faults.of { down = function() hands.server:down "immediate" end, up = function() hands.server:up() end,
     freeze = function() hands.server:freeze() end, thaw = function() hands.server:thaw() end }
@@ -16,6 +23,17 @@ local function faults_of(hands)
     world:say "the store ends all sessions"
     hands.server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
   end }
+  -- In the middle of a statement, perhaps, with the locks that it has.
+  faults.backends = { weight = 2, begin = function(world, random)
+    local stopped = {}
+    for _, row in ipairs(hands.server:sql "SELECT pid FROM pg_stat_activity WHERE usename = 'crown'") do
+      if random(2) == 1 then stopped[#stopped + 1] = row.pid end
+    end
+    world:say("%d of the store's processes for sessions are stopped", #stopped)
+    signals.send_all(stopped, "STOP")
+    return function() signals.send_all(stopped, "CONT") end
+  end }
+  faults.step = server_faults.step(hands.clock)
   -- It lacks what was written while it was cut off.
   faults.failover = { weight = 1, begin = function(world)
     world:say "a standby falls behind"
@@ -60,7 +78,7 @@ local function faults_of(hands)
 end
 
 local function direct(scheme)
-  local hands = { server = Postgres.start() }
+  local hands = start()
   local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
   function store.port() return hands.server.port end
   function store.url(number) return ("%s://crown@127.0.0.1:%d/crown"):format(scheme, number or hands.server.port) end
@@ -74,7 +92,7 @@ function postgres.lease() return direct "postgres" end
 function postgres.advisory() return direct "postgres+advisory" end
 
 function postgres.bouncer()
-  local hands = { server = Postgres.start() }
+  local hands = start()
   local bouncer = Pgbouncer.start(hands.server)
   function hands.moved(server) bouncer:lead_to(server) end
   local store = { ttl = TTL, cost = COST + 3, port = function() return bouncer.port end, server = { destroy = function()

@@ -3,6 +3,7 @@ local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
 local RedisCluster = require "support.redis_cluster"
 local server_faults = require "torture.server_faults"
+local WrongClock = require "support.wrong_clock"
 
 local redis = {}
 
@@ -29,13 +30,15 @@ local function users(server)
 end
 
 function redis.single()
-  local server = Redis.start()
+  local clock = WrongClock.new(0)
+  local server = Redis.start { env = clock:environment() }
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
   function store.url(number) return ("redis://127.0.0.1:%d?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   store.faults.flush = flush(function() return server end)
   store.faults.users = users(server)
+  store.faults.step = server_faults.step(clock)
   store.faults.sessions = { weight = 1, begin = function(world)
     world:say "the store ends all sessions"
     server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
