@@ -47,8 +47,8 @@ exhaust-quick: $(BUILD)/exhaust ## the same with one fault, then prove that brok
 	$(BUILD)/exhaust --faults 1 --delay 1 --patience 3
 	@for m in $(EXHAUST_MUTATIONS); do \
 	  if $(BUILD)/exhaust --mutate $$(echo $$m | tr : ' ') > $(BUILD)/mutation.log; then \
-	    echo "the mutation $$m was not found"; exit 1; \
-	  else echo "mutation $$m: found ($$(tail -1 $(BUILD)/mutation.log))"; fi; done
+	    echo "the mutation $${m%%:*} was not found"; exit 1; \
+	  else echo "mutation $${m%%:*}: found ($$(tail -1 $(BUILD)/mutation.log))"; fi; done
 
 .PHONY: simulate
 simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters, then prove that broken rules are found
