@@ -1,23 +1,9 @@
 -- A candidate in many elections: crown-lua app.lua PLAN, a file with JSON: `ticker`; `control`: a port; `elections`: each has a
 -- `name`, an `oracle`, `ticks`: a file, and `asks`: it asks at the control port when it has won for the first time, and waits for an
 -- answer, "ok" or "abdicate". A healthy election is beside, in its own memory.
+package.path = "spec/?.lua;" .. package.path
 local crown = require "crown"
-local REFRESH = 1
-local file = assert(io.open(arg[1]))
-local plan = crown.json.decode(file:read "*a")
-file:close()
-
-local refreshed
-crown.on("leadership.refreshed", function(event)
-  if event.name ~= "healthy" then return end
-  local now = crown.now()
-  print(now - (refreshed or now) < 2 * REFRESH and "REFRESHED" or "LATE " .. now - refreshed)
-  refreshed = now
-end)
-crown.elect { name = "healthy", oracle = { "memory", ttl = 3 * REFRESH, refresh = REFRESH }, handlers = {
-  won = function() print "HEALTHY" end,
-  lost = function() print "UNHEALTHY" end,
-} }
+local plan = require "matrix.beside" (arg[1])
 
 local function ask(name)
   local connection = assert(crown.tcp.connect("127.0.0.1", plan.control))
