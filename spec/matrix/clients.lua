@@ -2,7 +2,6 @@
 -- that a trick may begin with. `NAME` stands for the election's.
 local authority = require "support.authority"
 local Candidate = require "support.candidate"
-local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
@@ -11,6 +10,7 @@ local Postgres = require "support.postgres"
 local Redis = require "support.redis"
 local RedisCluster = require "support.redis_cluster"
 local tempdir = require "support.tempdir"
+local tls_stores = require "support.tls_stores"
 
 local clients = {}
 
@@ -153,33 +153,10 @@ local function over_tls(start)
   return { huge = RECORD, start = function()
     local dir = authority()
     local server, url, well_url = start(dir)
-    local well = without_prefix(WELL)
-    local ca = dir .. "/ca.crt&"
-    return one(server, TLS, url .. ca, HIT, well_url and well or WELL, (well_url or url) .. ca)
+    return one(server, TLS, url, HIT, well_url and without_prefix(WELL) or WELL, well_url)
   end }
 end
 
-clients.redis_tls = over_tls(function(dir)
-  return Redis.start { tls = true, scheme = "rediss", query = ("?ca=%s/ca.crt"):format(dir), config =
-    ("tls-cert-file %s/s.crt\ntls-key-file %s/s.key\ntls-ca-cert-file %s/ca.crt\ntls-auth-clients no\n"):format(dir, dir, dir) },
-    "rediss://127.0.0.1:%d?ca="
-end)
-
-clients.nats_tls = over_tls(function(dir)
-  return Nats.start { config = ("tls { cert_file: %s/s.crt, key_file: %s/s.key }"):format(dir, dir) },
-    "tls://127.0.0.1:%d/SPEC?ca=", "tls://127.0.0.1:%d/WELL?ca="
-end)
-
-clients.etcd_tls = over_tls(function(dir) return Etcd.start(dir), "etcds://127.0.0.1:%d?ca=", "etcds://127.0.0.1:%d/well?ca=" end)
-
--- Postgres wants the key to be its own.
-clients.postgres_tls = over_tls(function(dir)
-  local own = tempdir()
-  assert(crown.exec({ "/bin/sh", "-c", ("cp %s/s.crt %s/s.key %s; chmod 600 %s/s.key; chown -f postgres %s/s.*; true")
-    :format(dir, dir, own, own, own) }).code == 0)
-  return Postgres.start { dir = own, config = ("ssl = on\nssl_cert_file = '%s/s.crt'\nssl_key_file = '%s/s.key'\n")
-    :format(own, own) }, "postgres://crown@127.0.0.1:%d/crown?sslmode=verify-full&sslrootcert=",
-    "postgres://crown@127.0.0.1:%d/crown?sslmode=verify-full&sslrootcert="
-end)
+for name, start in pairs(tls_stores) do clients[name .. "_tls"] = over_tls(start) end
 
 return clients
