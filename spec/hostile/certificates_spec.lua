@@ -144,7 +144,7 @@ describe("a chain of certificates that is", function()
 
   setup(function()
     dir = tempdir()
-    shell(CHAINS, dir, "60")
+    shell(CHAINS, dir, "40")
     write_file(dir .. "/app.lua", ASK)
   end)
 

@@ -88,4 +88,27 @@ end
     are_found(one)
     finish(one)
   end)
+
+  for what, leave in pairs {
+    ["who was there refuses"] = function(server) server:destroy() end,
+    ["who was there says nothing any more"] = function() end,
+  } do
+    it("find them where they have moved to, when " .. what, function()
+      local one, moved = start "answers", {}
+      are_found(one)
+      for client, server in pairs(one.servers) do
+        moved[client] = Hostile.open("127.0.0.2", server.port, "")
+        leave(server)
+      end
+      one.names:be "at 127.0.0.2"
+      eventually(function()
+        for client, server in pairs(moved) do
+          if server.count == 0 then error(("%s did not find it"):format(client)) end
+        end
+        return true
+      end, 20)
+      finish(one)
+      for _, server in pairs(moved) do server:destroy() end
+    end)
+  end
 end)

@@ -98,16 +98,20 @@ function Hostile.watch(line)
   return ("hear watch\nsay HTTP/1.1 200 X\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\n\\r\\n\n"):format(#line + 1, line)
 end
 
---- Starts one at an address.
+--- Starts one at an address, and at a port of it.
 -- @string address
+-- @number port 0: any
 -- @string ... scripts: of the first connection, the second, …; the last is that of all others
 -- @treturn Hostile with `port` and `count`, of the connections so far
-function Hostile.at(address, ...)
+function Hostile.open(address, port, ...)
   local self = setmetatable({ scripts = { ... }, count = 0, open = {} }, Hostile)
-  self.listener = assert(crown.tcp.listen(address, 0, function(connection) serve(self, connection) end))
+  self.listener = assert(crown.tcp.listen(address, port, function(connection) serve(self, connection) end))
   self.port = self.listener:port()
   return self
 end
+
+--- Starts one at any port of an address.
+function Hostile.at(address, ...) return Hostile.open(address, 0, ...) end
 
 --- Starts one on this host.
 -- @string ... scripts

@@ -1,6 +1,6 @@
 -- A name server that misbehaves as it is told: luajit name_server.lua [HERE:]PORT HOW [ADDRESS…]. HERE is an IPv4 address
 -- (127.0.0.1). HOW is "silent", "slow" (answers after 0.7 s), "wrong" (answers nonsense), "empty" (no such record), "half" (tells
--- addresses of IPv4, and is silent when asked for others) or "answers", or
+-- addresses of IPv4, and is silent when asked for others), "answers", or "at ADDRESS" (which is then the only one), or
 -- the path of a file that holds one of these, read at each question; what it is asked goes to standard output.
 local ffi = require "ffi"
 local bit = require "bit"
@@ -33,13 +33,14 @@ local function manner()
 end
 
 -- Addresses of one family, as the wire has them.
-local function addresses(kind)
+local function addresses(kind, how)
   local found = {}
-  for i = 3, #arg do
-    local six = arg[i]:find(":", 1, true) ~= nil
+  local known = how:find "^at " and { how:sub(4) } or { unpack(arg, 3) }
+  for _, address in ipairs(known) do
+    local six = address:find(":", 1, true) ~= nil
     if six == (kind == AAAA) then
       local bytes = ffi.new "uint8_t[16]"
-      assert(ffi.C.inet_pton(six and AF_INET6 or AF_INET, arg[i], bytes) == 1, arg[i])
+      assert(ffi.C.inet_pton(six and AF_INET6 or AF_INET, address, bytes) == 1, address)
       found[#found + 1] = ffi.string(bytes, six and 16 or 4)
     end
   end
@@ -66,7 +67,7 @@ local function answer(query, how)
   local kind, last = kind_of(query)
   local question = query:sub(13, 12 + last + 4)
   print(("%s %d"):format(name, kind))
-  local found = how == "empty" and {} or addresses(kind)
+  local found = how == "empty" and {} or addresses(kind, how)
   local out = { query:sub(1, 2), "\129\128\0\1\0", string.char(#found), "\0\0\0\0", question }
   for _, bytes in ipairs(found) do
     out[#out + 1] = ("\192\12\0%s\0\1\0\0\0\30\0%s%s"):format(string.char(kind), string.char(#bytes), bytes)
