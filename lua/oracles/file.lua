@@ -5,11 +5,14 @@
 
 local core = require "crown.core"
 local directory = require "crown.control.directory"
+local disk = require "crown.core.disk"
 local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
+local Lanes = require "crown.link.lanes"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
+local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
@@ -20,6 +23,8 @@ File.__index = File
 
 local OLD_CHECK = 0.1 -- seconds between looks whether a lock file that was taken away is still held
 local SLOW_CHECK = 5 -- seconds between claims, should an event ever be missed
+local THREADS = 4 -- that change files in one directory
+local PATIENCE = 10 -- seconds in which a change may wait for its turn
 -- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 
@@ -73,9 +78,43 @@ function File.init(opts)
   local fit, problem = lockfile.directory(dir)
   if not fit then return nil, problem end
   local base = dir .. "/" .. (checked.lock or opts.crown_name)
-  local self = setmetatable({ dir = dir, base = base, node = opts.node, token = opts.token,
-    name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0 }, File)
-  return self
+  return setmetatable({ dir = dir, base = base, node = opts.node, token = opts.token, name = opts.crown_name, send = opts.send,
+    emit = opts.emit, old = {}, highest = 0, changing = 0 }, File)
+end
+
+local lanes = {} -- by directory: a disk that hangs keeps its own threads
+
+local function change(self, changes)
+  lanes[self.dir] = lanes[self.dir] or Lanes.new(THREADS)
+  local fine, problem = lanes[self.dir]:ask(function() return disk(self.dir, changes) end, PATIENCE)
+  self.changing = self.changing - 1
+  if self.changing == 0 and self.leaving then
+    self.leaving = false
+    if self.lock then self.lock:release() end
+  end
+  return fine, problem
+end
+
+-- Changes files, off the loop: a disk may hang. It goes on also when nobody waits for it any more.
+-- @return a promise of true; or of nil and a message
+function File:begin_change(changes)
+  local outcome = promise()
+  self.changing = self.changing + 1
+  core.detach(function() outcome:resolve(change(self, changes)) end)
+  return outcome
+end
+
+function File:change(changes)
+  return self:begin_change(changes):wait(math.huge)
+end
+
+-- Not before everything is written: what came later than the next leader's epoch would be believed.
+function File:let_go()
+  if self.changing > 0 then
+    self.leaving = true
+  elseif self.lock then
+    self.lock:release()
+  end
 end
 
 -- Tells handle_info of changes; one message is enough, however many changes there were.
@@ -110,11 +149,14 @@ function File:open()
     self:unwatch()
     self.lock:release()
     table.insert(self.old, self.lock)
+    self.lock = nil
   end
-  local lock, problem = lockfile.open(self.base .. ".lock")
-  self.lock = lock
-  if not lock then return nil, problem end
-  self.path, self.number = lock:name()
+  local made, problem = files.kind(self.base .. ".lock"), nil
+  if not made then made, problem = self:change { { "create", self.base .. ".lock" } } end
+  if not made then return nil, problem end
+  self.lock, problem = lockfile.open(self.base .. ".lock")
+  if not self.lock then return nil, problem end
+  self.path, self.number = self.lock:name()
   return true
 end
 
@@ -131,11 +173,9 @@ function File:record(epoch, leading)
     file = self.number, path = self.path }
   local copy = self.base .. ".json"
   local before = read_file(copy)
-  local written, problem = files.replace(copy, text)
-  if not written then return nil, problem end
-  written, problem = self.lock:write(text)
+  local written, problem = self:change { { "replace", copy, text }, { "write", self.base .. ".lock", text, self.number } }
   if written then return true end
-  if before then files.replace(copy, before) else os.remove(copy) end -- nobody leads under this epoch
+  self:change { before and { "replace", copy, before } or { "remove", copy } } -- nobody leads under this epoch
   return nil, problem
 end
 
@@ -167,6 +207,7 @@ function File:old_leader()
 end
 
 function File:claim()
+  if self.changing > 0 then return nil, "the disk has not answered yet", "timeout" end
   local opened, problem = self:open()
   if not opened then return nil, problem end
   local watched
@@ -182,7 +223,7 @@ function File:claim()
   local old
   old, problem = self:old_leader()
   if old == false then return self:win() end
-  self.lock:release()
+  self:let_go()
   if old == nil then return nil, problem end
   return false, { node = old.node, epoch = old.epoch, retry_in = OLD_CHECK }
 end
@@ -196,13 +237,17 @@ end
 function File:win()
   local epoch = math.max(self:state().epoch, self.highest) + 1
   local won, problem = self:is_in_place()
-  if won then won, problem = self:record(epoch, true) end
-  if won then won, problem = self:is_in_place() end
+  if won then
+    won, problem = self:record(epoch, true)
+    local placed, moved = self:is_in_place()
+    if not placed then won, problem = nil, moved end
+  end
+  local evict = self.base .. ".evict" -- meant for a leader before us
+  if won and files.kind(evict) then won, problem = self:change { { "remove", evict } } end
   if not won then
-    self.lock:release()
+    self:let_go()
     return nil, problem
   end
-  os.remove(self.base .. ".evict") -- meant for a leader before us
   self.epoch = epoch
   return true, math.huge, { epoch = epoch, hold = self.lock:descriptor() }
 end
@@ -220,7 +265,7 @@ function File:handle_info(message)
   self.told = false
   if self.epoch then
     if not self.lock:same(self.base .. ".lock") then
-      files.replace(self.base .. ".json", self.lock:read()) -- perhaps it was taken away too, and with it the epoch
+      self:change { { "replace", self.base .. ".json", self.lock:read() } } -- perhaps it was taken away too, and its epoch
       self.epoch = nil
       return false, { retry_in = OLD_CHECK }
     end
@@ -241,15 +286,12 @@ function File:claim_after_event()
 end
 
 function File:abdicate()
-  if not self.epoch then
-    if self.lock then self.lock:release() end
-    return
-  end
+  if not self.epoch then return self:let_go() end
   self:record(self.epoch, false) -- tidy for `info`; the lock is what counts
   self.epoch = nil
-  os.remove(self.base .. ".evict")
-  self.lock:release()
-  self.lock:touch() -- wakes the followers, now that it is free
+  if files.kind(self.base .. ".evict") then self:change { { "remove", self.base .. ".evict" } } end
+  self:let_go()
+  self:change { { "touch", self.base .. ".lock" } } -- wakes the followers, now that it is free
 end
 
 --- Elections in the directory.

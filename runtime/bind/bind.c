@@ -9,6 +9,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.build", bind_open_build},
     {"crown.core.console", bind_open_console},
     {"crown.core.crypto", bind_open_crypto},
+    {"crown.core.disk", bind_open_disk},
     {"crown.core.election", bind_open_election},
     {"crown.core.exec", bind_open_exec},
     {"crown.core.files", bind_open_files},

@@ -34,6 +34,7 @@ int bind_open_build(lua_State *L);
 int bind_open_console(lua_State *L);
 int bind_open_core(lua_State *L);
 int bind_open_crypto(lua_State *L);
+int bind_open_disk(lua_State *L);
 int bind_open_election(lua_State *L);
 int bind_open_exec(lua_State *L);
 int bind_open_files(lua_State *L);

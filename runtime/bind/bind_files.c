@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/durable.h"
 #include "bind/bind.h"
 #include "host/host.h"
 #include "host/leader_file.h"
@@ -18,27 +19,12 @@
  * it. */
 static int files_replace(lua_State *L)
 {
-    const char *path = luaL_checkstring(L, 1);
+    struct crown_error err;
     size_t size;
+    const char *path = luaL_checkstring(L, 1);
     const char *text = luaL_checklstring(L, 2, &size);
-    const char *temporary = lua_pushfstring(L, "%s.%d.new", path, (int)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0 && errno == EEXIST && unlink(temporary) == 0)
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return push_errno(L, "write", temporary);
-    bool written = write(fd, text, size) == (ssize_t)size && fdatasync(fd) == 0;
-    int saved = errno;
-    if (close(fd) < 0 && written) {
-        written = false;
-        saved = errno;
-    }
-    if (!written || rename(temporary, path) < 0) {
-        errno = written ? errno : saved;
-        int result = push_errno(L, "write", path);
-        (void)unlink(temporary); /* the write's error is what counts */
-        return result;
-    }
+    if (durable_replace(path, text, size, &err) < 0)
+        return push_error(L, &err);
     lua_pushboolean(L, 1);
     return 1;
 }

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/durable.h"
 #include "bind/bind.h"
 #include "bind/opened_locks.h"
 
@@ -33,39 +33,31 @@ static int *check_lock(lua_State *L)
     return fd;
 }
 
-/* Who may open a lock can keep everybody from leading: its owner alone, or those who share a
- * group's directory. The umask has no say. */
-static mode_t mode_beside(const char *path)
+/* Where it is there nothing is to be made: a disk that hangs would keep us. */
+static int open_or_create(const char *path, struct crown_error *err)
 {
-    char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    struct stat info;
-    (void)snprintf(directory, sizeof(directory), "%.*s",
-                   slash == NULL ? 1 : (int)(slash - path + 1), slash == NULL ? "." : path);
-    return stat(directory, &info) == 0 && (info.st_mode & S_IWGRP) != 0 ? 0660 : 0600;
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+    int fd = open(path, flags);
+    if (fd < 0 && errno == ENOENT) {
+        if (durable_create(path, err) < 0)
+            return -1;
+        fd = open(path, flags);
+    }
+    return fd >= 0 ? fd : error_set_errno(err, errno, "open the lock file %s", path);
 }
 
-/* open(path) -> lock file, created (true: it was not there), or nil, message. Never follows a
- * symbolic link. */
+/* open(path) -> lock file, created where it is not there; or nil, message. Never follows a symbolic
+ * link. */
 static int lockfile_open(lua_State *L)
 {
+    struct crown_error err;
     const char *path = luaL_checkstring(L, 1);
-    const mode_t mode = mode_beside(path);
     int *fd = lua_newuserdata(L, sizeof(*fd));
     *fd = -1;
     luaL_getmetatable(L, LOCKFILE_TYPE);
     lua_setmetatable(L, -2);
-    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-    *fd = open(path, flags | O_EXCL, 0600);
-    bool created = *fd >= 0;
-    if (!created && errno == EEXIST)
-        *fd = open(path, flags, 0600);
-    if (*fd < 0)
-        return push_errno(L, "open the lock file", path);
-    if (created && fchmod(*fd, mode) < 0)
-        return push_errno(L, "set the mode of the lock file", path);
-    lua_pushboolean(L, created);
-    return 2;
+    *fd = open_or_create(path, &err);
+    return *fd >= 0 ? 1 : push_error(L, &err);
 }
 
 static int set_lock(int fd, short type)
@@ -98,15 +90,13 @@ static int lockfile_taken(lua_State *L)
     return 1;
 }
 
-/* A file's number, as /proc/locks has it on most file systems. */
 static int push_number(lua_State *L, int fd)
 {
-    char text[64];
+    char text[DURABLE_NUMBER_SIZE];
     struct stat info;
     if (fstat(fd, &info) < 0)
         return push_errno(L, "look at", "the lock file");
-    (void)snprintf(text, sizeof(text), "%02x:%02x:%lu", major(info.st_dev), minor(info.st_dev),
-                   (unsigned long)info.st_ino);
+    durable_number(&info, text);
     lua_pushstring(L, text);
     return 1;
 }
@@ -181,28 +171,6 @@ static int lockfile_read(lua_State *L)
     return push_text(L, *check_lock(L));
 }
 
-/* lock:write(text): replaces what the file holds, and waits until the disk has it. */
-static int lockfile_write(lua_State *L)
-{
-    int *fd = check_lock(L);
-    size_t size;
-    const char *text = luaL_checklstring(L, 2, &size);
-    if (pwrite(*fd, text, size, 0) != (ssize_t)size || ftruncate(*fd, (off_t)size) < 0 ||
-        fdatasync(*fd) < 0)
-        return push_errno(L, "write", "the lock file");
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
-/* lock:touch(): wakes whoever watches the file. */
-static int lockfile_touch(lua_State *L)
-{
-    if (futimens(*check_lock(L), NULL) < 0)
-        return push_errno(L, "touch", "the lock file");
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
 /* lock:descriptor() -> the number, for a grant's `hold`. */
 static int lockfile_descriptor(lua_State *L)
 {
@@ -268,7 +236,7 @@ static int lockfile_directory(lua_State *L)
     const char *path = luaL_checkstring(L, 1);
     struct stat info;
     struct statfs system;
-    if (make_directory(path) < 0)
+    if (lstat(path, &info) < 0 && make_directory(path) < 0)
         return push_errno(L, "make the directory", path);
     if (lstat(path, &info) < 0 || statfs(path, &system) < 0)
         return push_errno(L, "look at the directory", path);
@@ -300,10 +268,16 @@ static int lockfile_directory(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"try", lockfile_try},       {"release", lockfile_release}, {"same", lockfile_same},
-    {"stayed", lockfile_stayed}, {"read", lockfile_read},       {"write", lockfile_write},
-    {"touch", lockfile_touch},   {"close", lockfile_close},     {"descriptor", lockfile_descriptor},
-    {"taken", lockfile_taken},   {"name", lockfile_name},       {NULL, NULL},
+    {"try", lockfile_try},
+    {"release", lockfile_release},
+    {"same", lockfile_same},
+    {"stayed", lockfile_stayed},
+    {"read", lockfile_read},
+    {"close", lockfile_close},
+    {"descriptor", lockfile_descriptor},
+    {"taken", lockfile_taken},
+    {"name", lockfile_name},
+    {NULL, NULL},
 };
 
 /* look(path of a descriptor) -> whether the file there is locked, what it holds, and its number; or

@@ -73,7 +73,7 @@ eventually() {
 ]]
 
 -- `ticks N` waits until the app has lived through N ticks more.
-local START = MOUNT .. [[
+local TICKS = EVENTUALLY .. [[
 ticks() {
   want=$(($(grep -c TICK out) + $1))
   for i in $(seq 600); do
@@ -81,6 +81,8 @@ ticks() {
     sleep 0.05
   done
 }
+]]
+local START = MOUNT .. TICKS .. [[
 CROWN_DIRECTORY=$1 "$2" app.lua >out 2>mnt/log &
 ticks 3
 fsfreeze -f mnt
@@ -140,6 +142,45 @@ kill -TERM $one
 wait $one || echo "it fails"
 ]]
 
+-- Beside the healthy one: one whose leader is another process, one that this one leads, and one that begins when it is told to.
+local LOCKING = APP .. [[
+local oracle = "file:" .. arg[1] .. "/mnt/locks"
+for _, name in ipairs { "led", "followed" } do
+  crown.elect { name = name, oracle = oracle, handlers = { won = function() print("WON " .. name) end } }
+end
+local begun
+crown.watch_file(arg[1] .. "/begin", function()
+  if begun then return end
+  begun = true
+  crown.elect { name = "new", oracle = oracle, handlers = { won = function() print "WON new" end } }
+end)
+]]
+
+-- Thirteen seconds: followers look every five, whether or not they have heard of anything, and calls are given up after ten.
+local LOCKS = MOUNT .. TICKS .. [[
+export CROWN_DIRECTORY=$1
+"$2" --node other --log-level info run --oracle "file:$1/mnt/locks" followed sleep 600 2>other &
+other=$!
+eventually grep -q leadership.claimed other || echo "the other one does not lead"
+"$2" --node one app.lua "$1" >out 2>log &
+one=$!
+eventually grep -q "WON led" out || echo "this one does not lead"
+ticks 3
+fsfreeze -f mnt
+ticks 3
+: >begin
+"$2" abdicate led >abdicated 2>&1
+kill -KILL $other
+ticks 65
+grep -q "WON followed" out && echo "it leads though its epoch cannot be written"
+fsfreeze -u mnt
+for name in led followed new; do
+  eventually sh -c "[ \$(grep -c 'WON $name' out) = $([ $name = led ] && echo 2 || echo 1) ]" || echo "nobody leads $name"
+done
+kill $one
+wait $one
+]]
+
 describe("a disk that hangs", function()
   local function play(app, script, ...)
     local dir = tempdir()
@@ -177,5 +218,14 @@ describe("a disk that hangs", function()
     local lost = tonumber(log:match "log%.dropped lines=(%d+)")
     assert.is_true(lost and lost > 10, log)
     assert.matches("a line", log:match "log%.dropped.*") -- it goes on
+  end)
+
+  it("under locks costs no other election its leadership, and nobody leads before the epoch is written", function()
+    local dir, result = play(LOCKING, LOCKS)
+    local said, log = read_file(dir .. "/out"), read_file(dir .. "/log")
+    assert.equal("", result.stdout)
+    assert.equal(1, select(2, ("\n" .. said):gsub("\nHEALTHY", "")), said .. log)
+    assert.truthy(log:find("the disk has not answered yet", 1, true)) -- no claim comes between one that was given up and its end
+    for _, bad in ipairs { "silent for", "a task failed" } do assert.is_nil(log:find(bad, 1, true), log) end
   end)
 end)
