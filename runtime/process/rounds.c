@@ -28,10 +28,13 @@ struct round {
     pid_t last; /* a child of ours; 0: none */
 };
 
+/* By its number where there are no descriptors of processes, or seccomp gives them and refuses to
+ * send by them. */
 static int send_kill(const struct rounds_process *process)
 {
-    return process->pidfd >= 0 ? pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0)
-                               : kill(process->pid, SIGKILL);
+    if (process->pidfd >= 0 && pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0) == 0)
+        return 0;
+    return process->pidfd >= 0 && errno == ESRCH ? -1 : kill(process->pid, SIGKILL);
 }
 
 /* Whether its number is still its own: nobody else gets it before it is reaped. */

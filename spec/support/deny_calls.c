@@ -1,7 +1,7 @@
 /* deny_calls WHAT COMMAND...: runs it where the kernel refuses WHAT, by seccomp, and where no
  * program may gain privileges. `strict` is what a strict container, or Linux before 5.3, refuses:
- * pidfds, close_range, new namespaces, real-time priority, locked memory. Any other WHAT is one
- * call that crown-lua cannot do without.
+ * pidfds, close_range, new namespaces, real-time priority, locked memory; `send_signal` is half of
+ * the pidfds. Any other WHAT is one call that crown-lua cannot do without.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -37,6 +37,7 @@ static struct sock_filter strict[] = {
     DENY_WITH(SYS_clone, BPF_JSET, NAMESPACES, EPERM),
     ALLOW,
 };
+static struct sock_filter send_signal[] = {LOAD(nr), DENY(SYS_pidfd_send_signal, EPERM), ALLOW};
 static struct sock_filter subreaper[] = {
     LOAD(nr), DENY_WITH(SYS_prctl, BPF_JEQ, PR_SET_CHILD_SUBREAPER, EINVAL), ALLOW};
 static struct sock_filter timerfd[] = {LOAD(nr), DENY(SYS_timerfd_create, ENOSYS), ALLOW};
@@ -51,8 +52,8 @@ static struct sock_filter timer[] = {LOAD(nr), DENY(SYS_timer_create, ENOSYS), A
 static const struct {
     const char *what;
     struct sock_fprog program;
-} filters[] = {
-    {NAMED(strict)}, {NAMED(subreaper)}, {NAMED(timerfd)}, {NAMED(signalfd)}, {NAMED(timer)}};
+} filters[] = {{NAMED(strict)},  {NAMED(send_signal)}, {NAMED(subreaper)},
+               {NAMED(timerfd)}, {NAMED(signalfd)},    {NAMED(timer)}};
 
 static const struct sock_fprog *filter_for(const char *what)
 {
