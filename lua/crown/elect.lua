@@ -33,12 +33,13 @@ local latest = {}
 
 local function common(module, prepared, ttl)
   local most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
-  local known = latest.handlers
+  local last = latest -- which another task may replace at any time
+  local known = last.handlers
   local same = known and known.functions == prepared.functions and not known.has_state and not prepared.has_state
-  if not same or latest.module ~= module or latest.most_wait ~= most_wait then
-    latest = { module = module, handlers = prepared, most_wait = most_wait }
-  end
-  return latest
+  if same and last.module == module and last.most_wait == most_wait then return last end
+  last = { module = module, handlers = prepared, most_wait = most_wait }
+  latest = last
+  return last
 end
 
 -- A follower asks again before the end of a lease that is longer than any here: a slip in an oracle's units must not mean
@@ -173,16 +174,15 @@ local STORES_LEASE = "the store's own, known at the first grant"
 local explained = {}
 
 local function explain(spec, ttl, refresh)
-  local isolation = spec.child and spec.child.isolation
-  local same = explained.ttl == ttl and explained.refresh == refresh and explained.lease == spec.lease
-    and explained.stop_timeout == spec.stop_timeout and explained.isolation == isolation
-  if not same then
-    local text, timing = elections.explain(spec, ttl, refresh)
-    if not text then return nil, timing end
-    explained = { ttl = ttl, refresh = refresh, lease = spec.lease, stop_timeout = spec.stop_timeout, isolation = isolation,
-      text = text, timing = timing }
-  end
-  return explained.text, explained.timing
+  local isolation, last = spec.child and spec.child.isolation, explained -- which another task may replace at any time
+  local same = last.ttl == ttl and last.refresh == refresh and last.lease == spec.lease
+    and last.stop_timeout == spec.stop_timeout and last.isolation == isolation
+  if same then return last.text, last.timing end
+  local text, timing = elections.explain(spec, ttl, refresh)
+  if not text then return nil, timing end
+  explained = { ttl = ttl, refresh = refresh, lease = spec.lease, stop_timeout = spec.stop_timeout, isolation = isolation,
+    text = text, timing = timing }
+  return text, timing
 end
 
 -- Timing that the oracle's options tell is checked before anything is claimed.

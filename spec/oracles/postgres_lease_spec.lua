@@ -94,6 +94,25 @@ describe("the lease oracle on Postgres", function()
     assert.is_true(most - least > 2)
   end)
 
+  it("grants each its own TTL and epoch, also where another was granted the same before", function()
+    local long, short = candidate "one", candidate("two", { name = name .. "-b", ttl = 12 })
+    local first, other = long:claim(), short:claim()
+    assert.same({ 30, 12 }, { first[3], other[3] })
+    assert.equal(first[4], other[4])
+    long:abdicate()
+    assert.same({ 30, first[4] + 1 }, { unpack(long:claim(), 3, 4) })
+    assert.same({ 12, first[4] }, { unpack(short:refresh(), 3, 4) })
+    assert.same({ 30, first[4] }, { unpack(candidate("three", { name = name .. "-c" }):claim(), 3, 4) })
+  end)
+
+  it("wakes each of several followers in one runtime", function()
+    local one, two, three = candidate "one", candidate "two", candidate "three"
+    one:claim()
+    eventually(function() return two.state.leases.listener.bare:generation() > 0 end)
+    one:abdicate()
+    for _, follower in ipairs { two, three } do eventually(function() return follower:message() == "freed" end) end
+  end)
+
   it("frees at once on abdicate, keeps the row and its epoch, and wakes the followers", function()
     local one, two = candidate "one", candidate "two"
     local epoch = one:claim()[4]

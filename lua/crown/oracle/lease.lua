@@ -20,9 +20,21 @@ local function denied(held)
   return false, { node = held.node, epoch = held.held, expires_in = left, retry_in = held.retry_in }
 end
 
--- One table a term: thousands of refreshes a second make none.
+-- What was granted last: of thousands that are won together, most terms can share one table. Looked at once in a function:
+-- another task may put another one there at any time.
+local latest = {}
+
+local function grant_of(ttl, epoch)
+  local grant = latest
+  if grant.ttl == ttl and grant.epoch == epoch then return grant end
+  grant = { ttl = ttl, epoch = epoch }
+  latest = grant
+  return grant
+end
+
+-- Thousands of refreshes a second make none.
 local function granted(self, epoch, delay)
-  if not self.grant or self.grant.epoch ~= epoch then self.grant = { ttl = self.ttl, epoch = epoch } end
+  if not self.grant or self.grant.epoch ~= epoch then self.grant = grant_of(self.ttl, epoch) end
   return true, delay, self.grant
 end
 

@@ -121,12 +121,13 @@ end
 local latest = {} -- thousands of elections mostly have the same timing
 
 local function patience(ttl, delay)
-  if latest.ttl ~= ttl or latest.delay ~= delay then
-    local fits, timing = elections.explain({}, ttl, delay)
-    local left = fits and timing.stop_at - delay or 0
-    latest = { ttl = ttl, delay = delay, patience = math.max(left / 2, math.min(left, 1)) }
-  end
-  return latest.patience
+  local last = latest -- which another task may replace at any time
+  if last.ttl == ttl and last.delay == delay then return last.patience end
+  local fits, timing = elections.explain({}, ttl, delay)
+  local left = fits and timing.stop_at - delay or 0
+  local found = math.max(left / 2, math.min(left, 1))
+  latest = { ttl = ttl, delay = delay, patience = found }
+  return found
 end
 
 --- Seconds for one question to the store: no longer than the core waits for the answer to a refresh, so that a refresh

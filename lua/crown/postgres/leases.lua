@@ -140,10 +140,10 @@ end
 function Leases:listen(pooled)
   notices.listen(self, pooled, "a released lease is claimed when it would have expired", Leases.CHANNEL, function(payload)
     local what, name = payload:match "^(%l+) (.*)$"
-    for lease in pairs(self.followers[name] or {}) do lease.send(what) end
+    for lease in self:named(name) do lease.send(what) end
   end, function()
-    for _, members in pairs(self.followers) do
-      for lease in pairs(members) do lease.send "missed" end
+    for name in pairs(self.followers) do
+      for lease in self:named(name) do lease.send "missed" end
     end
   end)
 end
@@ -151,9 +151,21 @@ end
 --- Hands notifications about a lease to an election: "freed", "evict", or "missed" when some may have been lost.
 -- @tparam table lease
 function Leases:join(lease)
-  local members = self.followers[lease.name] or {}
-  self.followers[lease.name] = members
-  members[lease] = true
+  local other = self.followers[lease.name]
+  if other then lease.beside = other end
+  self.followers[lease.name] = lease
+end
+
+local function after(first, lease)
+  if not lease then return first end
+  return lease.beside
+end
+
+--- The elections of this runtime on one lease: mostly one, so each names the next one, instead of a table for them all.
+-- @string name of the lease
+-- @treturn function an iterator, for `for`
+function Leases:named(name)
+  return after, self.followers[name]
 end
 
 -- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out. One that is sitting
