@@ -16,8 +16,9 @@ bool features_pidfd(void)
     int fd = pidfd_open(getpid(), 0);
     if (fd < 0)
         return false;
+    bool takes_signals = pidfd_send_signal(fd, 0, NULL, 0) == 0;
     (void)close(fd);
-    return true;
+    return takes_signals;
 }
 
 bool features_locked_memory(void)

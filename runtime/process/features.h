@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/** @return whether a process can be held by a descriptor: pidfd_open(2). */
+/** @return whether a process can be held by a descriptor, and be sent signals by it: pidfd_open(2).
+ */
 bool features_pidfd(void);
 /** @return whether all memory may be locked: mlockall(2). Unlocks it again. */
 bool features_locked_memory(void);

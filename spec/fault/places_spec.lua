@@ -109,6 +109,8 @@ describe("a leader", function()
     for _, feature in ipairs { "real%-time", "locked memory", "pidfd", "PID namespaces" } do
       assert.matches("\n  " .. feature .. " +no: ", said)
     end
+    said = assert(crown.exec { "build/deny_calls", "send_signal", program, "--version", "--verbose" }).stdout
+    assert.matches("\n  pidfd +no: ", said)
   end)
 
   it("has what is missing said when it starts, and only that", function()
