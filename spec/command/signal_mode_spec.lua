@@ -3,6 +3,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local run = require "support.run"
+local Redis = require "support.redis"
 local Runs = require "support.runs"
 local tempdir = require "support.tempdir"
 
@@ -130,6 +131,20 @@ describe("crown-lua run in signal mode", function()
     assert.equal(1, #one:pids "child")
     local three = start("three", "x", "sleep", "60")
     eventually(function() return #three:pids "child" == 1 end, 30)
+  end)
+
+  it("tells a command by its keeper when the lease runs out, which ends one without a handler", function()
+    local server, place = Redis.start(), tempdir()
+    finally(function() server:destroy() end)
+    local one = Candidate.start { args = { "run", "--oracle", server.quick .. "&ttl=2", "--signal", "x", "sleep", "60" }, node = "one",
+      log = place .. "/log", env = { CROWN_DIRECTORY = place } }
+    runs:keep(one)
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    server:freeze()
+    eventually(function() return #one:pids "child" == 0 end, 20)
+    assert.matches("killed by 12", run({ "status" }, { env = { CROWN_DIRECTORY = place } }).stdout)
+    server:thaw()
+    eventually(function() return #one:pids "child" == 1 end, 20)
   end)
 
   it("reports a command that goes on working unfenced, and shows it in status", function()
