@@ -40,7 +40,7 @@ struct task {
  * once where elections are many. Where thousands have run at once they may do so again: so many are
  * kept, up to a bound, the second time. */
 #define IDLE_THREADS 512
-#define IDLE_THREADS_MOST 4096
+#define IDLE_THREADS_MOST 2048 /* about a kilobyte each */
 
 void task_open(struct lua_vm *vm)
 {
