@@ -48,6 +48,11 @@ test-fault: packages-test all test-helpers ## kill, stop and cut off real leader
 test-matrix: packages-test all test-helpers ## each trick of a server at each step, for each client; `make test` has a part of it
 	@MATRIX=all JOBS=$${JOBS:-2} $(RUN_UNITS) matrix $(filter spec/matrix/%,$(SPECS))
 
+RECONNECTS ?= 10000
+.PHONY: test-reconnects
+test-reconnects: packages-test all test-helpers ## clients whose servers go away 10,000 times each: memory and descriptors (RECONNECTS=)
+	@RECONNECTS=$(RECONNECTS) tools/run-spec.sh spec/hostile/reconnects_spec.lua
+
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 # Specs look at how much memory is used: what is freed may not be kept back for long.
 .PHONY: test-asan
