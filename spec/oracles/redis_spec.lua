@@ -235,7 +235,7 @@ describe("the lease oracle on Redis", function()
   end)
 
   for option, case in pairs {
-    ttl = { "0.1", "ttl must be at least 0.5" },
+    ttl = { "0.1", "ttl must be at least 0.2" },
     prefix = { "a b", "prefix" },
     colour = { "red", "colour" },
   } do
