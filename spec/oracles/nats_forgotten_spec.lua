@@ -220,6 +220,20 @@ describe("a NATS server that may have forgotten", function()
       is_sat_out(two)
     end)
 
+    it("is spoken to again soon after it is back, by who had to go on without it", function()
+      start_three()
+      local two = member "two"
+      assert.equal("granted", two:win()[1])
+      two:abdicate()
+      keeper:down()
+      eventually(function() -- the others do not name it now
+        local connection = two.state.bucket.link.connection
+        return connection and connection.name ~= keeper.name
+      end, 10)
+      keeper:up()
+      is_sat_out(two)
+    end)
+
     it("grants nothing where it cannot be reached itself, so that its start would not be seen", function()
       start_three "no_advertise: true"
       local one, verdict = member "one", nil

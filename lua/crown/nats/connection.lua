@@ -53,6 +53,14 @@ local function read_message(self, line)
   return true
 end
 
+-- What the server says of itself. It does so again when servers of its cluster come or go. @return a table, or nil
+local function hear_info(self, line)
+  local fine, about = pcall(core.json.decode, line:match "^%S* (.*)" or "")
+  if not fine or type(about) ~= "table" then return nil end
+  if type(about.connect_urls) == "table" then self.others = about.connect_urls end
+  return about
+end
+
 function Connection:read_all()
   for line in function() return not self.closed and self:take "*l" or nil end do
     line = line:gsub("\r$", "")
@@ -68,7 +76,9 @@ function Connection:read_all()
       self.refused = reason
       -- Rights are refused for one subject; everything else ends the connection.
       if not reason:find "Permissions Violation" then return self:close("the server says: " .. reason) end
-    elseif verb ~= "INFO" and verb ~= "+OK" then
+    elseif verb == "INFO" then
+      hear_info(self, line)
+    elseif verb ~= "+OK" then
       return self:close "what came is nothing that NATS says"
     end
   end
@@ -156,14 +166,13 @@ end
 
 local function greet(self, parsed, place, timeout)
   local line, problem, code = self.stream:read("*l", timeout)
-  local info = line and line:match "^INFO (.*)"
-  if not info then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
-  local fine, about = pcall(core.json.decode, info)
-  if not fine or type(about) ~= "table" then return nil, "what came is nothing that NATS says", "protocol" end
+  self.others = {}
+  local about = line and line:match "^INFO " and hear_info(self, line)
+  if not about then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
   self.server = about.server_id -- another one after each start of a server
   self.name = about.server_name
-  self.others = type(about.connect_urls) == "table" and about.connect_urls or {}
   if parsed.tls or about.tls_required then
+    local fine
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
       server_name = parsed.server_name or place.host, insecure = parsed.insecure == "true" }
     if not fine then return nil, problem, code end

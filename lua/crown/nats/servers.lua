@@ -35,12 +35,17 @@ local function places_of(self)
   return places
 end
 
-local function note(self, connection, place)
+local function note(self, connection)
+  local named = nats_url.hosts(table.concat(connection.others, ","))
+  if named and connection.others[1] then self.named = named end
+end
+
+local function answered(self, connection, place)
   for i, host in ipairs(self.parsed.hosts) do
     if host == place then self.at = i end
   end
-  local named = nats_url.hosts(table.concat(connection.others, ","))
-  if named and connection.others[1] then self.named = named end
+  note(self, connection)
+  connection.opened, connection.sought, connection.began_with = core.now(), self.home, connection.others
 end
 
 --- Connects to one after the other, until one answers: the one that is sought, if that is among them.
@@ -55,8 +60,7 @@ function Servers:open(timeout, link)
     -- One that is silent leaves the others their part of the time.
     connection, problem, code = Connection.open(self.parsed, place, timeout / #places, link)
     if connection then
-      note(self, connection, place)
-      connection.opened, connection.sought = core.now(), home
+      answered(self, connection, place)
       if not home or connection.name == home then
         if spare then spare:close "another server was sought" end
         return connection
@@ -69,6 +73,12 @@ function Servers:open(timeout, link)
   return nil, problem, code
 end
 
+-- Whether the server that is sought may be reached by now: others have come to the cluster, or gone, or it is long ago.
+local function is_worth_a_try(self, connection)
+  return connection.sought ~= self.home or connection.others ~= connection.began_with
+    or core.now() - connection.opened > AGAIN
+end
+
 --- Whether a connection leads to where a bucket is kept. Else that server is sought, and the connection given up; when it cannot
 -- be reached, the connection stays: who leads goes on by it.
 -- @tparam Connection connection
@@ -78,7 +88,8 @@ function Servers:keep(connection, about)
   local alone = about.cluster and about.config.num_replicas == 1
   self.home = alone and about.cluster.leader or nil
   if not alone or self.home and self.home == connection.name then return true end
-  if self.home and (connection.sought ~= self.home or core.now() - connection.opened > AGAIN) then
+  if self.home and is_worth_a_try(self, connection) then
+    note(self, connection)
     connection:close(("the bucket is kept by the server %s"):format(self.home))
     return nil, connection.closed, "closed"
   end
