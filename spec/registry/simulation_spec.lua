@@ -8,15 +8,17 @@ local Member = require "crown.registry.member"
 local Replica = require "crown.registry.replica"
 local Store = require "support.registry_store"
 local World = require "support.registry_world"
+local Writes = require "crown.registry.writes"
 
 local function breathe() crown.sleep(0) end
 
 describe("a registry in a virtual cluster", function()
   for _, case in ipairs(World.CLUSTERS) do
-    it(("of %d nodes%s has one leader and loses no name"):format(case.nodes, case.strict and ", strict," or ""), function()
+    local label = ("of %d nodes%s"):format(case.nodes, case.strict and ", strict," or "") .. (case.label and " " .. case.label or "")
+    it(label .. " has one leader and loses no name", function()
       local terms, acknowledged = 0, 0
       for seed = 1, 10 do
-        local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(World.SECONDS, breathe)
+        local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict, faults = case.faults }:run(World.SECONDS, breathe)
         terms, acknowledged = terms + world.terms, acknowledged + world.acknowledged
       end
       assert.is_true(terms > 25)
@@ -29,7 +31,7 @@ describe("a seed of the virtual cluster", function()
   it("that once broke something breaks nothing", function()
     for _, seed in ipairs(World.FOUND) do
       for _, case in ipairs(World.CLUSTERS) do
-        World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(World.SECONDS, breathe)
+        World.new { seed = seed, nodes = case.nodes, strict = case.strict, faults = case.faults }:run(World.SECONDS, breathe)
       end
     end
   end)
@@ -64,7 +66,7 @@ describe("a change-over in a virtual cluster", function()
 end)
 
 describe("a leader in a virtual cluster", function()
-  for _, case in ipairs(World.CLUSTERS) do
+  for _, case in ipairs { { nodes = 3 }, { nodes = 3, strict = true }, { nodes = 5 }, { nodes = 5, strict = true } } do
     local label = ("of %d nodes%s"):format(case.nodes, case.strict and ", strict," or "")
 
     it(("%s gives way when it reaches the store and nobody else"):format(label), function()
@@ -140,12 +142,14 @@ end)
 
 -- A rule that can be broken without being found is not tested.
 describe("the simulation finds", function()
+  local MOST = 100 -- seeds
+
   -- `faults`: those that the rule is for.
   local function is_found(module, name, faults, broken)
     local whole = module[name]
     module[name] = broken(whole)
     local found
-    for seed = 1, 1500 do
+    for seed = 1, MOST do
       local fine, problem = pcall(function() World.new { seed = seed, strict = true, faults = faults }:run(World.SECONDS, breathe) end)
       if not fine then
         found = problem
@@ -181,7 +185,7 @@ describe("the simulation finds", function()
   end)
 
   it("a new leader that is content with the names it happens to have", function()
-    is_found(Changeover, "new", nil, function(new)
+    is_found(Changeover, "new", { "behind" }, function(new)
       return function(options, ...)
         options.committed = { epoch = 0, seq = 0 }
         return new(options, ...)
@@ -190,9 +194,71 @@ describe("the simulation finds", function()
   end)
 
   it("a leader that acknowledges before anybody else holds the name", function()
-    is_found(Authority, "write", nil, function(write)
+    is_found(Authority, "write", { "kill" }, function(write)
       return function(self, from, op, answer)
         return write(self, from, op, function() end), answer { ok = true }
+      end
+    end)
+  end)
+
+  it("a leader that acknowledges what the store has not confirmed", function()
+    is_found(Authority, "new", { "unheard" }, function(new)
+      return function(options, members, effects)
+        local commits = setmetatable({ commit = function(_, done) done(true) end }, { __index = effects })
+        return new(options, members, commits)
+      end
+    end)
+  end)
+
+  it("a strict leader that is content with one copy", function()
+    is_found(Authority, "new", { "alone" }, function(new)
+      return function(options, ...)
+        options.replicas = 1
+        return new(options, ...)
+      end
+    end)
+  end)
+
+  it("a leader that takes writes in the minority", function()
+    is_found(Authority, "is_minority", { "deaf", "cut", "heal" }, function()
+      return function() return false end
+    end)
+  end)
+
+  it("a leader that gives a name to two", function()
+    is_found(Replica, "find", { "kill" }, function(find)
+      return function(self, name)
+        if debug.getinfo(2, "S").source:find "authority" then return nil end
+        return find(self, name)
+      end
+    end)
+  end)
+
+  it("followers that leave changes out", function()
+    is_found(Replica, "follow", { "heal" }, function(follow)
+      return function(self, epoch, first, changes)
+        if first % 7 == 0 then changes = { unpack(changes, 1, #changes - 1), { "-", "nobody's" } } end
+        return follow(self, epoch, first, changes)
+      end
+    end)
+  end)
+
+  it("a restore that is never tried again", function()
+    is_found(Writes, "add", { "mute_return" }, function(add)
+      return function(self, op, timeout, done)
+        local of_a_client = timeout < World.TTL
+        return add(self, op, timeout, function(fine, ...)
+          if fine == nil and not of_a_client then return done(true) end
+          done(fine, ...)
+        end)
+      end
+    end)
+  end)
+
+  it("a copy that only a removed member has, and nobody asks for", function()
+    is_found(Changeover, "linked", { "last_copy" }, function(linked)
+      return function(self, id)
+        if self.members[id] then linked(self, id) end
       end
     end)
   end)

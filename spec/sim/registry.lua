@@ -10,11 +10,11 @@ local terms, acknowledged, events = 0, 0, 0
 for seed = from, from + count - 1 do
   for _, case in ipairs(World.CLUSTERS) do
     local fine, problem = pcall(function()
-      local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict }:run(World.SECONDS)
+      local world = World.new { seed = seed, nodes = case.nodes, strict = case.strict, faults = case.faults }:run(World.SECONDS)
       terms, acknowledged, events = terms + world.terms, acknowledged + world.acknowledged, events + world.clock.order
     end)
     if not fine then
-      print(("%d nodes%s: %s"):format(case.nodes, case.strict and ", strict" or "", problem))
+      print(("%d nodes%s%s: %s"):format(case.nodes, case.strict and ", strict" or "", case.label and ", " .. case.label or "", problem))
       os.exit(1)
     end
   end

@@ -37,11 +37,19 @@ local function ask_for(world, node, op)
   end)
 end
 
+-- A name that each process registers once, and never asks for again: what becomes of it, nobody but the registry mends.
+local function keep(world, node)
+  local last = node.wishes["k" .. node.name]
+  if not world.faults or last and last.told then return end
+  ask_for(world, node, { what = "register", name = "k" .. node.name, value = ("%q"):format(node.name) })
+end
+
 --- A client at a node: registers and unregisters, for ever, often again before it was answered.
 function trouble.client(world, node)
   world.clock:after(0.02 + world.random() * 0.3, function()
     trouble.client(world, node)
     if node.dead or node.stopped or world.quiet then return end
+    keep(world, node)
     local name = "n" .. math.floor(world.random() * NAMES)
     world.asked = world.asked + 1
     for _ = 1, world:chance(0.2) and 2 or 1 do
@@ -92,6 +100,11 @@ function trouble.heal(world)
   end
 end
 
+--- The same, to be done later.
+function trouble.heal_all(world)
+  return function() trouble.heal(world) end
+end
+
 local faults = {}
 
 -- What goes wrong later, unless all is to be well by then.
@@ -140,7 +153,7 @@ end
 
 function faults.part(world, node)
   for _, other in ipairs(world.nodes) do
-    if other ~= node and world:chance(0.7) then world.parted[node.name .. other.name] = true end
+    if other ~= node and world:chance(0.7) then world:part(node, other, true) end
   end
 end
 
@@ -182,19 +195,114 @@ function faults.hang_up(world, node)
   faults.hang(world, node)
   local behind
   repeat behind = world.nodes[1 + math.floor(world.random() * #world.nodes)] until behind ~= node
-  world.parted[node.name .. behind.name] = true
+  world:part(node, behind, true)
   later(world, node.connection.hung - world.clock.now + world.random() * 0.02, function()
     world:kill(node, true)
-    world.parted[node.name .. behind.name] = nil
+    world:part(node, behind, false)
     for _, other in ipairs(world.nodes) do
       if other ~= behind then later(world, 2 + world.random() * 2, function() faults.stop(world, other) end) end
     end
   end)
 end
 
+local function other_than(world, ...)
+  local left = {}
+  for _, node in ipairs(world.nodes) do
+    local taken = node.dead or node.stopped
+    for _, one in ipairs { ... } do taken = taken or node == one end
+    if not taken then left[#left + 1] = node end
+  end
+  return left[1 + math.floor(world.random() * #left)]
+end
+
+-- A firewall: nobody can dial it, and it dials the others.
+function faults.deaf(world, node)
+  for _, other in ipairs(world.nodes) do
+    if other ~= node then world.parted[other.name .. node.name] = true end
+  end
+end
+
+local function set_mute(world, node, mute)
+  for _, other in ipairs(world.nodes) do
+    if other ~= node then world.parted[node.name .. other.name] = mute or nil end
+  end
+end
+
+-- The same the other way round: it is dialled, and dials nobody.
+function faults.mute(world, node) set_mute(world, node, true) end
+
+-- A leader dies while somebody lags behind who may be the next one.
+function faults.behind(world)
+  local leader = world:leader()
+  local behind = leader and other_than(world, leader)
+  if not behind then return end
+  world.parted[leader.name .. behind.name] = true
+  if world:chance(0.5) then world:part(leader, behind, true) end
+  later(world, 0.3 + world.random() * 0.7, function()
+    world:kill(leader, false)
+    world:part(leader, behind, false)
+  end)
+end
+
+-- The same, and whoever has all the names is a member no more by then.
+function faults.last_copy(world)
+  local leader = world:leader()
+  local holder = leader and other_than(world, leader)
+  if not holder then return end
+  for _, other in ipairs(world.nodes) do
+    if other ~= leader and other ~= holder then world.parted[leader.name .. other.name] = true end
+  end
+  holder.cut = true
+  local left = 100
+  local function look()
+    left = left - 1
+    if left > 0 and world.store.row.members[holder.member.id] then return later(world, 0.1, look) end
+    later(world, world.random() * 0.5, function() world:kill(leader, false) end)
+    later(world, 4, trouble.heal_all(world))
+  end
+  look()
+end
+
+-- A leader goes on to be heard by one of the others, and is heard by the store no more.
+function faults.unheard(world)
+  local leader = world:leader()
+  local behind = leader and other_than(world, leader)
+  if not behind then return end
+  leader.cut = true
+  world.parted[leader.name .. behind.name] = true
+  later(world, 8 + world.random() * 2, trouble.heal_all(world))
+end
+
+-- Somebody who was thrown out is a member again long before he can reach the leader.
+function faults.mute_return(world, node)
+  if world:acting(node) or node.dead then return end
+  set_mute(world, node, true)
+  node.cut = true
+  later(world, 6 + world.random() * 2, function() node.cut = false end)
+  later(world, 13 + world.random() * 4, function() set_mute(world, node, false) end)
+end
+
+-- All but the leader leave, one in order, or are cut from the store: what it has taken waits for somebody else to hold it.
+function faults.alone(world)
+  local leader = world:leader()
+  if not leader then return end
+  for _, other in ipairs(world.nodes) do
+    if other ~= leader then
+      if world:chance(0.5) then world.parted[leader.name .. other.name] = true end
+      if world:chance(0.5) then faults.leave(world, other) else other.cut = true end
+    end
+  end
+  later(world, 6 + world.random() * 2, trouble.heal_all(world))
+end
+
 function faults.fail_over(world) world:fail_over() end
 
 faults.heal = trouble.heal
+
+--- Faults that links have in one direction, and who is hurt by them: whoever may write and is not written to, or who is written
+-- to and may not write.
+trouble.ONE_WAY = { "deaf", "mute", "mute_return", "behind", "behind", "last_copy", "unheard", "alone",
+  "kill", "cut", "late", "heal", "heal" }
 
 local ALL = { "late", "echo", "kill", "kill_host", "kill_in_a_row", "cut", "lossy", "slow", "hang", "hang_up", "stop", "part", "abdicate",
   "leave", "heal", "heal" }
