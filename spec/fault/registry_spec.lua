@@ -266,6 +266,16 @@ on_hosts("a registry whose network is parted", function()
       heals(members, { before = others[1].node })
     end)
 
+    it(("changes over when nobody can dial the leader of %d"):format(count), function()
+      local members, leading, others = start(count)
+      assert.is_true(register(others[1], "before"))
+      for _, one in ipairs(leading:ask "members") do
+        if one.node == leading.node then network:deafen(leading.node, tonumber(one.address:match ":(%d+)$")) end
+      end
+      eventually(function() return others[1]:ask "leader" ~= leading.node and register(others[2], "meanwhile") end, 20)
+      heals(members, { before = others[1].node, meanwhile = others[2].node })
+    end)
+
     it(("throws a follower of %d out that loses the store alone, and takes it back"):format(count), function()
       local members, leading, others = start(count)
       local away = table.remove(others, 1)

@@ -217,7 +217,7 @@ describe("a server that is there, and says nothing any more", function()
     local function yes() return true end
     local links = assert(Links.open { host = "127.0.0.1", port = 0, every = 0.1, linger = 1,
       who = { registry = "r", id = "r@a", secret = "secret", runtime = "one" },
-      receive = yes, answered = yes, up = yes, down = yes, runtime_of = yes, emit = yes })
+      receive = yes, answered = yes, up = yes, down = yes, runtime_of = yes, dialled = yes, emit = yes })
     links:set_peers { ["r@b"] = "127.0.0.1:" .. server.port }
     eventually(function() return server.count > 1 end, 20)
     assert.equal(1, shown("registry").reconnects)

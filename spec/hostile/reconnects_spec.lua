@@ -66,7 +66,7 @@ local ways = {
       local function yes() return true end
       local self = { promise = require "crown.core.promise" }
       self.links = assert(Links.open { who = { registry = "r", id = node, secret = "s", runtime = node }, host = "127.0.0.1", port = 0,
-        every = 1, linger = 0, receive = yes, answered = yes, runtime_of = function(id) return id end, emit = function() end,
+        every = 1, linger = 0, receive = yes, answered = yes, runtime_of = function(id) return id end, dialled = yes, emit = function() end,
         up = function() self.up:resolve(true) end, down = function() self.down:resolve(true) end })
       return self
     end

@@ -82,6 +82,17 @@ describe("a leader in a virtual cluster", function()
       world:run(1, breathe)
     end)
 
+    it(("%s gives way when nobody can dial it"):format(label), function()
+      local world = World.new { seed = 6, nodes = case.nodes, strict = case.strict, calm = true }
+      world:pass(10, breathe)
+      local deaf = world:leader()
+      for _, other in ipairs(world.nodes) do world.parted[other.name .. deaf.name] = true end
+      world:pass(20, breathe)
+      assert.not_equal(deaf.name, world:leader().name)
+      assert.equal(1, world.events["oracle.registry.gave_way"])
+      world:run(1, breathe)
+    end)
+
     it(("%s gives way when nobody who has the names can be reached in a change-over"):format(label), function()
       local world = World.new { seed = 4, nodes = case.nodes, strict = case.strict, calm = true }
       world:pass(10, breathe)

@@ -305,6 +305,21 @@ describe("a member", function()
     assert.equal(1, count_asked("enqueue", "abdicate"))
   end)
 
+  it("gives way after a TTL in which it led and less than half of the members had a link to it", function()
+    local member = start_leading { [other] = b, ["r@c"] = b }
+    for _, id in ipairs { other, "r@c" } do member:link_up(id) end
+    member:dialled(other, true)
+    beat()
+    clock = 5
+    beat()
+    assert.equal(0, gave_way())
+    member:dialled(other, false)
+    beat()
+    clock = 10
+    beat()
+    assert.same({ 1, 1 }, { gave_way(), hints.evict })
+  end)
+
   it("gives way after a TTL in which it was chosen and has not come by the names", function()
     local member = start()
     member.linked[other] = true

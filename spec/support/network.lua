@@ -79,6 +79,11 @@ function Network:cut_port(name, port)
     :format(port, port))
 end
 
+--- Lets nobody connect to a port of a host, which goes on to connect to others.
+function Network:deafen(name, port)
+  drop(self.hosts[name], ("add rule inet cut incoming tcp dport %d drop"):format(port))
+end
+
 --- Lets everything through again.
 function Network:heal()
   for _, host in pairs(self.hosts) do nft(host, "flush ruleset") end

@@ -35,6 +35,7 @@ function Links:side(node, options)
       return true
     end,
     up = function(id) one.ups[id] = true end, down = function(id) one.ups[id] = nil end,
+    dialled = function() end,
     runtime_of = function(id) return "runtime of " .. id:match "@(.*)$" end,
     emit = function(event, fields) one.events[#one.events + 1] = { event = event, error = fields.error, peer = fields.peer } end }
   for key, value in pairs(options or {}) do given[key] = value end

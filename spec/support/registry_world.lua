@@ -116,12 +116,14 @@ local function link_drop(a, b)
   local link = a.out[b.name]
   if not link then return end
   a.out[b.name] = nil
+  deliver(b, function() b.member:dialled(a.member.id, false) end)
   deliver(a, function() a.member:link_down(b.member.id) end)
 end
 
 local function dial(world, a, b)
   if a.out[b.name] or not a.peers[b.member.id] or not reaches(world, a, b) or a.stopped or b.stopped then return end
   a.out[b.name] = { last = 0 }
+  b.member:dialled(a.member.id, true)
   a.member:link_up(b.member.id)
 end
 
@@ -318,6 +320,7 @@ function World.kill(world, node, whole)
   node.member:close()
   for _, other in ipairs(world.nodes) do
     link_drop(other, node)
+    if node.out[other.name] then deliver(other, function() other.member:dialled(node.member.id, false) end) end
   end
   node.out = {}
   if whole then node.supervisor = node.supervisor + 1 end
@@ -355,7 +358,7 @@ function World.new(options)
     self.nodes[i] = node
     self.clock:after(self.random(), function() boot(self, node) trouble.client(self, node) watch_deadline(self, node) end)
     node.dead, node.out, node.peers, node.waiting, node.wishes = true, {}, {}, {}, {}
-    node.member = { id = elector.member_id(node.name, "r"), heard = function() end }
+    node.member = { id = elector.member_id(node.name, "r"), heard = function() end, dialled = function() end }
   end
   self.clock:after(1, function()
     dial_all(self)

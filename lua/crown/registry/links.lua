@@ -162,9 +162,13 @@ local function accept(self, stream)
   if id and not self.closed then
     if self.incoming[id] then self.incoming[id]:close() end
     self.incoming[id] = stream
+    self.dialled(id, true)
     local fine, problem = pcall(serve, self, stream, id, outbox(self, id, stream))
     if not fine then self:tell(id, problem) end
-    if self.incoming[id] == stream then self.incoming[id] = nil end
+    if self.incoming[id] == stream then
+      self.incoming[id] = nil
+      self.dialled(id, false)
+    end
   end
   stream:close()
 end
@@ -173,7 +177,8 @@ end
 -- @tparam table options `who` (`registry`, `id`, `secret`, `runtime`), `host`, `port` (0: any), `tls` (a table: `cert`,
 -- `key`, `ca`), `every` seconds between signs of life; `linger` seconds that a link to somebody who is a member no more stays
 -- up; `receive(id, message, reply, waiting)` and `answered(id, message)` return true, or nil and why what came is nonsense;
--- `runtime_of(id)`: that of a member; `up(id)`, `down(id)`, `emit(event, fields)`; `patience` seconds until some of what is
+-- `runtime_of(id)`: that of a member; `up(id)`, `down(id)`; `dialled(id, there)`: whether a member has a link to this one;
+-- `emit(event, fields)`; `patience` seconds until some of what is
 -- sent is taken, `waiting_most` bytes that wait for somebody
 -- @treturn Links or nil, message, code
 function Links.open(options)

@@ -34,7 +34,7 @@ local JOIN_AGAIN = 1    -- seconds until a join that had no effect is repeated
 -- `leaving`, `linked`, `replica` and `authority` tell where it stands
 function Member.new(options, effects)
   local self = setmetatable({ options = options, effects = effects, id = elector.member_id(options.node, options.registry),
-    replica = Replica.new(options.watchers), linked = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
+    replica = Replica.new(options.watchers), linked = {}, dialled_by = {}, number = 0, timer = 0, asked = 0, seen = 0 }, Member)
   self.own = OwnNames.new(self)
   return self
 end
@@ -362,6 +362,23 @@ function Member:link_down(id)
   self.own.writes:lost(id)
   if self.authority then self.authority:unlinked(id) end
   if self.changeover then self.changeover:unlinked(id) end
+end
+
+--- Another member has a link to this one, or none any more.
+-- @string id
+-- @tparam boolean there
+function Member:dialled(id, there)
+  self.dialled_by[id] = there or nil
+end
+
+--- Whether less than half of the members have a link to this one: the others cannot write to it.
+-- @treturn boolean
+function Member:is_unreachable()
+  local total = 1
+  for id in pairs(self.view.members) do
+    if self.dialled_by[id] then total = total + 1 end
+  end
+  return total * 2 < elector.size(self.view)
 end
 
 --- Ends everything at once, as a killed process does.

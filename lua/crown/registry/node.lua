@@ -85,16 +85,17 @@ function Node.of(registry)
   return nodes[registry]
 end
 
-local function open_links(self, id)
+local function open_links(self, member)
   local options = self.options
-  return Links.open { who = { registry = options.registry, id = id, secret = options.secret, runtime = options.token },
+  return Links.open { who = { registry = options.registry, id = member.id, secret = options.secret, runtime = options.token },
     host = options.host, port = options.port, tls = options.tls, every = math.min(SIGN_MOST, options.ttl / 6),
     linger = 2 * options.snapshot_timeout, emit = options.emit,
-    receive = function(...) return atomic(exchange.receive, self.member, ...) end,
-    answered = function(from, message) return atomic(exchange.answered, self.member, from, message) end,
-    runtime_of = function(other) return self.member:runtime_of(other) end,
-    up = function(other) atomic(self.member.link_up, self.member, other) end,
-    down = function(other) atomic(self.member.link_down, self.member, other) end }
+    receive = function(...) return atomic(exchange.receive, member, ...) end,
+    answered = function(from, message) return atomic(exchange.answered, member, from, message) end,
+    runtime_of = function(other) return member:runtime_of(other) end,
+    dialled = function(other, there) atomic(member.dialled, member, other, there) end,
+    up = function(other) atomic(member.link_up, member, other) end,
+    down = function(other) atomic(member.link_down, member, other) end }
 end
 
 --- Listens, connects and joins, once.
@@ -105,7 +106,7 @@ function Node:start()
   local member = Member.new({ registry = options.registry, node = options.node, runtime = options.token, ttl = options.ttl,
     replicas = options.replicas, replicate_timeout = options.replicate_timeout, snapshot_timeout = options.snapshot_timeout,
     strict = options.strict, most = options.most, watchers = self.watchers }, effects_of(self, options))
-  local links, problem = open_links(self, member.id)
+  local links, problem = open_links(self, member)
   if not links then return nil, problem end
   local store
   store, problem = Store.open { url = options.url, registry = options.registry, ttl = options.ttl, timeout = options.timeout,

@@ -21,6 +21,7 @@ end
 local function why_stuck(member)
   if member.changeover then return "it has not come by the names" end
   if member.authority and member.authority:is_minority() then return "it reaches less than half of the members" end
+  if member.authority and member:is_unreachable() then return "less than half of the members reach it" end
 end
 
 -- A leader that reaches the store but not the members stands in the way of one that may reach them. Who may act has to stop
