@@ -377,3 +377,41 @@ describe("the two stores of a registry", function()
     for _, op in ipairs { "decide", "heartbeat", "assume", "commit" } do assert.is_true((taken[op] or 0) > 10, op) end
   end)
 end)
+
+-- A disk that is full takes no writes, and answers whoever reads.
+describe("a registry's store that takes no writes", function()
+  local server, store, close
+  setup(function()
+    server = Postgres.start()
+    store, close = stores.at(server.url, server)
+  end)
+  teardown(function()
+    close()
+    server:destroy()
+  end)
+
+  it("says so once, until it takes them again", function()
+    local function write() return store:ask("enqueue", { messages = { { kind = "one" } } }) end
+    local function errors()
+      local count = 0
+      for _, one in ipairs(store.events) do count = count + (one.event == "oracle.error" and 1 or 0) end
+      return count
+    end
+    local function fill()
+      server:sql [[CREATE OR REPLACE FUNCTION is_full() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$]]
+      server:sql [[CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON crown_registry_v1 FOR EACH ROW EXECUTE FUNCTION is_full()]]
+    end
+    assert.is_number(write())
+    for times = 1, 2 do
+      fill()
+      for _ = 1, 5 do
+        assert.is_nil(write())
+        assert.is_table(store:ask("read", {}))
+      end
+      assert.equal(times, errors())
+      server:sql "DROP TRIGGER is_full ON crown_registry_v1"
+      assert.is_number(write())
+    end
+  end)
+end)

@@ -87,10 +87,11 @@ local server
 -- @return it, and a function that closes it
 function stores.at(url, at)
   local name = ("spec-%d"):format(math.random(1e9))
+  local events = {}
   local store = assert(Real.open { url = url, registry = name, ttl = 1, timeout = 5, amnesia_wait = 1,
-    trust_empty = true, emit = function() end,
+    trust_empty = true, emit = function(event, fields) events[#events + 1] = { event = event, error = fields.error } end,
     heard = function() end })
-  return setmetatable({ store = store, server = at, name = name }, RealFace), function() store:close() end
+  return setmetatable({ store = store, server = at, name = name, events = events }, RealFace), function() store:close() end
 end
 
 stores.all.real = {

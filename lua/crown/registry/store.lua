@@ -122,14 +122,14 @@ local function view_of(self, row)
   return view
 end
 
+-- A server that takes no writes may still answer whoever reads.
 local function ask(self, sql, ...)
+  local kind = sql == READ and "read" or "write"
   local rows, problem, code = self.client:query(sql, self.registry, ...)
-  if rows then
-    self.told = nil
-    return rows
-  end
-  if #code == SQLSTATE and self.told ~= problem then self.emit("oracle.error", { error = problem, code = code }) end
-  self.told = problem
+  local told = self.told[kind]
+  self.told[kind] = not rows and problem or nil
+  if rows then return rows end
+  if #code == SQLSTATE and told ~= problem then self.emit("oracle.error", { error = problem, code = code }) end
   return nil, problem
 end
 
@@ -233,7 +233,7 @@ end
 function Store.open(options)
   local self = setmetatable({ registry = options.registry, ttl = options.ttl, timeout = options.timeout, emit = options.emit,
     url = options.url, heard = options.heard, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
-    memory = {}, clock = ServerClock.new() }, Store)
+    memory = {}, told = {}, clock = ServerClock.new() }, Store)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
