@@ -32,24 +32,9 @@ local function check_confirmed(world, node, epoch, number)
   world:fail(("%s answers what the store has not confirmed"):format(node.name))
 end
 
--- When there were too few members to wait for.
-local function watch_members(world, node)
-  local authority = node.member.authority
-  local set_members = authority.set_members
-  local function look()
-    if elector.size(authority) < world.REPLICAS then node.few_at = world.clock.now end
-  end
-  function authority:set_members(members)
-    set_members(self, members)
-    look()
-  end
-  look()
-end
-
 local function watch_writes(world, node)
   local member, authority = node.member, node.member.authority
   local write = authority.write
-  node.taken = { [0] = world.clock.now } -- when, by number
   function authority:write(from, op, answer)
     local refused, number = nil, self.seq -- at least: others may be answered meanwhile, and ask again
     local function answered(result)
@@ -61,7 +46,6 @@ local function watch_writes(world, node)
     for i = self.first, self.last do
       if self.pending[i].answer == answered then number = self.pending[i].seq end
     end
-    node.taken[self.seq] = node.taken[self.seq] or world.clock.now
     local members = elector.size(member.view)
     if not refused and reached(member) * 2 < members then
       world:fail(("%s took a write and reaches %d of %d members"):format(node.name, reached(member), members))
@@ -74,7 +58,6 @@ end
 -- @tparam table node
 function promises.begins(world, node)
   check_names(world, node)
-  watch_members(world, node)
   watch_writes(world, node)
 end
 
@@ -94,35 +77,18 @@ function promises.answered(node, other, message)
   if member.view.members[id] then known.as_member = math.max(known.as_member, message.seq) end
 end
 
--- How many members hold something, and how far those have come that do not have it all.
-local function copies_of(node, args)
-  local members, copies, others = node.member.view.members, 1, -1
-  for id, known in pairs(node.held) do
-    local seq = known.epoch == args.epoch and (members[id] and known.seq or known.as_member) or -1
-    if seq >= args.seq then copies = copies + 1 else others = math.max(others, seq) end
-  end
-  return copies, others
-end
-
--- Since when a leader has waited for others to hold more than they do.
-local function waits_since(world, node, others, seq)
-  for number = others + 1, seq do
-    if node.taken[number] then return node.taken[number] end
-  end
-  return world.clock.now
-end
-
---- A leader asks the store to confirm what it is about to acknowledge: enough members hold it, or were waited for.
+--- A strict leader asks the store to confirm what it is about to acknowledge, which enough members hold.
 -- @tparam World world
 -- @tparam table node
 -- @tparam table args of the question
 function promises.commits(world, node, args)
-  local copies, others = copies_of(node, args)
-  local needed = world.strict and world.REPLICAS or math.min(world.REPLICAS, elector.size(node.member.view))
-  local since = waits_since(world, node, others, args.seq)
-  local waited = node.few_at >= since or world.clock.now - since >= world.REPLICATE
-  if copies < needed and (world.strict or not waited) then
-    world:fail(("%s acknowledges what %d of %d members hold"):format(node.name, copies, needed))
+  local members, copies = node.member.view.members, 1
+  for id, known in pairs(node.held) do
+    local seq = members[id] and known.seq or known.as_member
+    if known.epoch == args.epoch and seq >= args.seq then copies = copies + 1 end
+  end
+  if world.strict and copies < world.REPLICAS then
+    world:fail(("%s acknowledges what %d of %d members hold"):format(node.name, copies, world.REPLICAS))
   end
 end
 

@@ -18,7 +18,7 @@ World.__index = World
 -- A dozen names are many here: copies of several parts, and followers who have missed more than is kept.
 Replica.PART_ROWS, Authority.LOG_BYTES = 2, 400
 
-local TTL, MARGIN, SNAPSHOT = 5, 0.1, 1
+local TTL, MARGIN, SNAPSHOT, REPLICATE = 5, 0.1, 1, 0.5
 local STEPS = 200 -- between two breaths
 
 --- Seconds that a lease lasts.
@@ -26,9 +26,6 @@ World.TTL = TTL
 
 --- Members that hold a name before it is acknowledged.
 World.REPLICAS = 2
-
---- Seconds that they are waited for.
-World.REPLICATE = 0.5
 
 --- The clusters that every seed is played with.
 World.CLUSTERS = { { nodes = 3 }, { nodes = 3, strict = true }, { nodes = 5 }, { nodes = 5, strict = true },
@@ -303,9 +300,9 @@ local function boot(world, node)
   node.start = {}
   node.dead, node.stopped, node.leading, node.calling = false, false, false, false
   node.out, node.peers, node.waiting, node.connection, node.wishes = {}, {}, {}, { at = 0 }, {}
-  node.held, node.taken, node.few_at = {}, {}, -math.huge
+  node.held = {}
   node.member = Member.new({ registry = "r", node = node.name, runtime = node.name .. node.supervisor, address = node.name,
-    ttl = TTL, replicas = World.REPLICAS, replicate_timeout = World.REPLICATE, snapshot_timeout = SNAPSHOT, strict = world.strict,
+    ttl = TTL, replicas = World.REPLICAS, replicate_timeout = REPLICATE, snapshot_timeout = SNAPSHOT, strict = world.strict,
     most = 1e6 },
     effects_of(world, node, node.start))
   world.by_id[node.member.id] = node
