@@ -46,7 +46,7 @@ local function watch_writes(world, node)
     for i = self.first, self.last do
       if self.pending[i].answer == answered then number = self.pending[i].seq end
     end
-    local members = elector.size(member.view)
+    local members = elector.size(member.view.members)
     if not refused and reached(member) * 2 < members then
       world:fail(("%s took a write and reaches %d of %d members"):format(node.name, reached(member), members))
     end

@@ -378,7 +378,7 @@ function Member:is_unreachable()
   for id in pairs(self.view.members) do
     if self.dialled_by[id] then total = total + 1 end
   end
-  return total * 2 < elector.size(self.view)
+  return total * 2 < elector.size(self.view.members)
 end
 
 --- Ends everything at once, as a killed process does.
