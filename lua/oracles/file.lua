@@ -157,6 +157,7 @@ function File:open()
   self.lock, problem = lockfile.open(self.base .. ".lock")
   if not self.lock then return nil, problem end
   self.path, self.number = self.lock:name()
+  self.place = (read_file "/proc/sys/kernel/random/boot_id" or ""):match "%S*" .. " " .. (self.lock:mount() or "")
   return true
 end
 
@@ -170,7 +171,7 @@ end
 function File:record(epoch, leading)
   local text = json.encode { election = self.name, epoch = epoch, leading = leading,
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
-    file = self.number, path = self.path }
+    file = self.number, path = self.path, place = self.place }
   local copy = self.base .. ".json"
   local before = read_file(copy)
   local written, problem = self:change { { "replace", copy, text }, { "write", self.base .. ".lock", text, self.number } }
@@ -179,12 +180,14 @@ function File:record(epoch, leading)
   return nil, problem
 end
 
--- Whether nobody can lead under another file: this one was led under last, as both records say, and since then neither it nor
--- its directory was moved. Both may have been moved away, and back while somebody leads under a newer file.
+-- Whether nobody can lead under another file: this one was led under last, as both records say, since it was mounted, and
+-- since then neither it nor its directory was moved. It may have been away, and be back while somebody leads under a newer one.
 function File:led_under_last()
-  local number = self.number
-  return decode(self.lock:read()).file == number and decode(read_file(self.base .. ".json")).file == number
-    and self.lock:stayed(self.dir)
+  local kept, copy = decode(self.lock:read()), decode(read_file(self.base .. ".json"))
+  for _, one in ipairs { kept, copy } do
+    if one.file ~= self.number or one.place ~= self.place then return false end
+  end
+  return type(kept.since) == "number" and self.lock:stayed(self.dir, kept.since)
 end
 
 -- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and

@@ -20,6 +20,8 @@
 
 #define LOCKFILE_TYPE "crown.lockfile"
 #define SIZE_MAX_BYTES 65536
+#define WRITTEN_WITHIN 2            /* seconds: a slow disk takes its time */
+#define MOUNT_NUMBER_UNIQUE 0x4000U /* STATX_MNT_ID_UNIQUE, which Debian's headers lack */
 
 #ifndef CIFS_MAGIC_NUMBER
 #define CIFS_MAGIC_NUMBER 0xFF534D42
@@ -143,15 +145,49 @@ static bool was_written_last(const struct stat *info)
            info->st_mtim.tv_nsec == info->st_ctim.tv_nsec;
 }
 
-/* lock:stayed(directory) -> whether neither the file nor its directory has been moved since it was
- * last written to. False also where nobody can say. */
+/* touch(1) writes nothing and sets both, too. */
+static bool was_written_at(const struct stat *info, lua_Number time)
+{
+    lua_Number after = (lua_Number)info->st_mtim.tv_sec - time;
+    return was_written_last(info) && after >= -1 && after <= WRITTEN_WITHIN;
+}
+
+static bool changed_before(const struct stat *one, const struct stat *other)
+{
+    return one->st_ctim.tv_sec != other->st_ctim.tv_sec
+               ? one->st_ctim.tv_sec < other->st_ctim.tv_sec
+               : one->st_ctim.tv_nsec < other->st_ctim.tv_nsec;
+}
+
+/* lock:stayed(directory, time) -> whether neither the file nor its directory has been moved since
+ * the file was written to, at that time. Files come and go in the directory, which hides that it
+ * was moved, but the one above it has changed then. False also where nobody can say. */
 static int lockfile_stayed(lua_State *L)
 {
-    struct stat file, directory;
+    struct stat file, directory, above;
+    char path[PATH_MAX];
     int *fd = check_lock(L);
-    const char *path = luaL_checkstring(L, 2);
-    lua_pushboolean(L, fstat(*fd, &file) == 0 && stat(path, &directory) == 0 &&
-                           was_written_last(&file) && was_written_last(&directory));
+    const char *name = luaL_checkstring(L, 2);
+    lua_Number time = luaL_checknumber(L, 3);
+    bool fits = snprintf(path, sizeof(path), "%s/..", name) < (int)sizeof(path);
+    lua_pushboolean(L, fits && fstat(*fd, &file) == 0 && stat(name, &directory) == 0 &&
+                           stat(path, &above) == 0 && was_written_at(&file, time) &&
+                           was_written_last(&directory) && changed_before(&above, &file));
+    return 1;
+}
+
+/* lock:mount() -> which mount the file is on, as the kernel numbers them: never twice since
+ * Linux 6.8; or nil where it does not say. */
+static int lockfile_mount(lua_State *L)
+{
+    struct statx info;
+    char text[32];
+    int *fd = check_lock(L);
+    if (statx(*fd, "", AT_EMPTY_PATH, STATX_MNT_ID | MOUNT_NUMBER_UNIQUE, &info) < 0 ||
+        (info.stx_mask & (STATX_MNT_ID | MOUNT_NUMBER_UNIQUE)) == 0)
+        return 0;
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)info.stx_mnt_id);
+    lua_pushstring(L, text);
     return 1;
 }
 
@@ -272,6 +308,7 @@ static const luaL_Reg methods[] = {
     {"release", lockfile_release},
     {"same", lockfile_same},
     {"stayed", lockfile_stayed},
+    {"mount", lockfile_mount},
     {"read", lockfile_read},
     {"close", lockfile_close},
     {"descriptor", lockfile_descriptor},

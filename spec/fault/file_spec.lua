@@ -1,9 +1,11 @@
 -- Promise 1 on the embedded oracle: whatever happens to a leader, its child's tree is dead before another one leads.
 local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
+local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local held_up = require "support.held_up"
 local program = require "support.program"
+local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local write_file = require "support.write_file"
 
@@ -204,5 +206,32 @@ describe("a leader on the file oracle", function()
     leader:signal "TERM"
     assert.equal(0, leader:wait(10))
     assert.equal("two", ticks.await(cluster.ticks, term.epoch, 5).node)
+  end)
+end)
+
+-- A file system was led under, unmounted, and is mounted over the directory in which somebody leads.
+local MOUNTED_OVER = [[
+mkdir -m 700 place place/locks disk && mount --bind disk place/locks || exit 9
+"$@" --node before spec true || exit 8
+umount place/locks || exit 7
+mkfifo leads
+"$@" --node leader spec sh -c 'echo $$ >leads; exec sleep 600' & leader=$!
+read -r child <leads
+mount --bind disk place/locks || exit 6
+"$@" --node newcomer --once spec true
+code=$?
+kill -0 "$child" || code=5
+kill "$leader"
+wait "$leader"
+exit $code
+]]
+
+describe("a directory of the file oracle over which a file system is mounted", function()
+  it("has no leader while somebody leads in what is below, also where it was led under before", function()
+    local dir, here = tempdir(), crown.exec({ "/bin/pwd" }).stdout:gsub("\n", "")
+    local result = crown.exec({ "unshare", "--mount", "sh", "-c", "cd " .. dir .. "\n" .. MOUNTED_OVER, "sh",
+      program:sub(1, 1) == "/" and program or here .. "/" .. program, "run", "--quiet", "--oracle", "file:" .. dir .. "/place/locks" },
+      { timeout = 60 })
+    assert.equal(1, result.code, result.stderr) -- somebody else leads
   end)
 end)

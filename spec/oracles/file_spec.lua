@@ -115,13 +115,16 @@ describe("the file oracle", function()
     ["it is"] = { "mkdir away && mv e.lock away", "mv away/e.lock ." },
     ["it is touched and"] = { "mkdir away && mv e.lock away", "mv away/e.lock . && touch e.lock" },
     ["it is, with its record,"] = { "mkdir away && mv e.* away", "mv away/e.* ." },
+    ["it is, with its record, touched and"] = { "mkdir away && mv e.* away", "mv away/e.* . && touch e.*", 60 }, -- seconds ago
     ["its directory is"] = { "mv $PWD $PWD.away && mkdir $PWD", "mv $PWD $PWD.other && mv $PWD.away $PWD" },
+    ["its directory, where others write, is"] = { "mv $PWD $PWD.away && mkdir $PWD", "mv $PWD $PWD.b && mv $PWD.away $PWD && >$PWD/x" },
   } do
     it("lets nobody lead by a file that was led under before when " .. what .. " put back under a leader", function()
       local function play(command) assert.equal(0, os.execute(("cd %s && %s"):format(dir, command))) end
-      local before = candidate(dir, "before", {})
-      before:claim()
-      before:abdicate()
+      local before, time = candidate(dir, "before", {}), os.time
+      rawset(os, "time", function() return time() - (case[3] or 0) end)
+      before:claim() before:abdicate()
+      rawset(os, "time", time)
       before.lock:close()
       play(case[1])
       local one = candidate(dir, "one", messages)
@@ -142,8 +145,9 @@ describe("the file oracle", function()
   end
 
   it("looks at no other process where nothing was moved", function()
+    dir = dir .. "/locks" -- others make files beside the directory itself
     local one = candidate(dir, "one", messages)
-    one:claim()
+    testing.eventually(function() one:claim() return one:led_under_last() end) -- the clock has ticked since it was made
     local opened, looks = lockfile.opened, 0
     lockfile.opened = function() looks = looks + 1 return opened() end
     for _ = 1, 3 do
