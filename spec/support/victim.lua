@@ -10,21 +10,10 @@ local write_file = require "support.write_file"
 local HELD_MOST = 200 -- ms in which the loop may stand still, less what other processes had; after two seconds it is killed
 local LINES_MOST = 9  -- that may tell of lost connections, for each client
 
--- The healthy election refreshes its lease once a second: a pause of two is a refresh that was missed.
 local APP = [[
 local crown = require "crown"
-local REFRESH = 1
-local refreshed
-crown.on("leadership.refreshed", function(event)
-  if event.name ~= "healthy" then return end
-  local now = crown.now()
-  print(now - (refreshed or now) < 2 * REFRESH and "REFRESHED" or "LATE " .. now - refreshed)
-  refreshed = now
-end)
-crown.elect { name = "healthy", oracle = { "memory", ttl = 3 * REFRESH, refresh = REFRESH }, handlers = {
-  won = function(term) print "HEALTHY" while term:valid() do crown.sleep(0.1) end end,
-  lost = function() print "UNHEALTHY" end,
-} }
+package.path = "spec/?.lua;" .. package.path
+require "support.healthy" ()
 local function never() end
 local kept = {} -- else they are collected
 local plain = {
