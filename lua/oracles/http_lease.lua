@@ -127,7 +127,10 @@ local function poll_of(self)
   local polls, base, options = self.server.polls, self.base, self.options
   if polls[self.way] then return polls[self.way] end
   local asked = Asked.new("http_lease watch", self.server.name)
-  local function ask(path) return http.request(question(options, "GET", base .. path, LongPoll.PATIENCE)) end
+  local function ask(path)
+    asked:begin()
+    return http.request(question(options, "GET", base .. path, LongPoll.PATIENCE))
+  end
   polls[self.way] = LongPoll.new(ask, function(fine, problem) asked:note(fine, problem) end)
   return polls[self.way]
 end

@@ -1,5 +1,6 @@
 -- What a follower over HTTP does with the watch that a server offers: a server that says what a spec wants said. The real one,
 -- with real candidates, is in spec/fault/http_lease_spec.lua.
+local conditions = require "crown.link.conditions"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.http_lease"
@@ -40,6 +41,12 @@ describe("a watch over HTTP", function()
     local text = say_watch(#watches)
     here.now = here.now - 1
     return text
+  end
+
+  local function condition()
+    for _, one in ipairs(conditions.all()) do
+      if one.store == "http_lease watch" and one.server:find(listener:port(), 1, true) then return one end
+    end
   end
 
   before_each(function()
@@ -187,6 +194,7 @@ describe("a watch over HTTP", function()
     for _ = 1, 20 do assert.equal("denied", one:claim()[1]) end
     assert.equal(1, #watches)
     assert.is_nil(one:message())
+    assert.equal("asked", condition().state)
   end)
 
   it("goes nowhere else: what is no path is left alone", function()

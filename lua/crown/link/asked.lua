@@ -18,6 +18,11 @@ function Asked.new(store, server)
   return self
 end
 
+--- Takes note of a first request, which may be held open for long.
+function Asked:begin()
+  if self.state == "not asked yet" then self.state, self.since = "asked", core.now() end
+end
+
 --- Takes note of how a request ended.
 -- @bool fine whether the server answered as it should
 -- @string[opt] problem why not
