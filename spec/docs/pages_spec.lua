@@ -21,6 +21,24 @@ describe("the documentation", function()
     if not (path:match "^docs/tutorial" or path:match "^docs/how%-to/" or path:match "^docs/moving/") then others[#others + 1] = path end
   end
 
+  -- One that does not end on a line of its own takes the rest of the page in, and nothing of that is tried.
+  it("ends each block of code on a line of its own", function()
+    local pages = Page.all()
+    pages[#pages + 1] = "README.md"
+    for _, path in ipairs(pages) do
+      local open = false
+      for line in read_file(path):gmatch "[^\n]*" do
+        local before, language = line:match "^(.-)```(%S*)"
+        if before then
+          assert.equal("", (before:gsub("^%s+", "")), path .. ": " .. line)
+          assert.is_false(open and language ~= "", path .. ": " .. line)
+          open = not open
+        end
+      end
+      assert.is_false(open, path)
+    end
+  end)
+
   local function blocks(language)
     local found = {}
     for _, path in ipairs(others) do
