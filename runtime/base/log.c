@@ -207,12 +207,15 @@ static void write_text(struct line *line, enum log_level level, const char *mess
     static const char *const padded[] = {" debug ", " info  ", " warn  ", " error "};
     append_time(line, isatty(STDERR_FILENO) == 1);
     append_text(line, padded[level]);
-    for (; *message != '\0'; message++) {
+    const char *trace = strstr(message, "\nstack traceback:\n"); /* of a task's error */
+    for (; *message != '\0' && message != trace; message++) {
         size_t control = *message == '\t' ? 0 : control_length(message);
         append(line, control > 0 ? " " : message, 1);
         message += control > 1 ? control - 1 : 0;
     }
     append_fields(line, fields, count);
+    if (trace != NULL)
+        append_below(line, trace + 1);
 }
 
 static void write_logfmt(struct line *line, enum log_level level, const char *message,

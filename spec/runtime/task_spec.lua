@@ -79,6 +79,18 @@ error(setmetatable({}, { __tostring = function() error "worse" end }))
     assert.equal(2, result.code)
   end)
 
+  it("is told of with its traceback below, in the text format", function()
+    local path = require "support.tempdir"() .. "/app.lua"
+    require "support.write_file"(path, [[
+local crown = require "crown"
+crown.spawn(function() error "no luck" end)
+crown.sleep(0.05)
+]])
+    local result = require "support.run" { "--log-format", "text", path }
+    assert.matches("error a task failed: [^\n]*app.lua:2: no luck\n    stack traceback:\n     [^\n]*\n     [^\n]*app.lua:2: in",
+      result.stderr)
+  end)
+
   it("cannot take the hook away from the guard", function()
     assert.has_error(function() debug.sethook(print, "", 1) end)
   end)

@@ -114,6 +114,9 @@ static void a_message_stays_on_one_line(void **state)
     (void)state;
     log_warn("a\nb\x01%s", "c");
     assert_string_equal(written() + 24, " warn  a b c\n");
+    log_warn("a task: %s", "no\nstack traceback:\n\tapp.lua:3: in \x1b[2Jwon\n1 error x");
+    assert_string_equal(written() + 24, " warn  a task: no\n    stack traceback:\n"
+                                        "     app.lua:3: in  [2Jwon\n    1 error x\n");
 }
 
 static void logfmt_quotes_what_is_no_word(void **state)
