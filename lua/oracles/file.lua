@@ -33,11 +33,18 @@ local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "lette
 local RULES = { dir = { type = "string" }, lock = NAME }
 
 -- A directory that somebody names, under another one that is not there, is mistyped, or its file system is not mounted: who
--- makes it elects beside those who have the right one.
+-- makes it elects beside those who have the right one. Directly below / only root could make one, and / is always there, so that
+-- it says nothing for the name.
 local function check_parent(dir)
-  local parent = dir:match "^(.+)/[^/]+/*$"
-  local kind, problem = files.kind(parent or "/")
+  local parent = dir:match "^(.-)/+[^/]+/*$"
+  if not parent then return end
+  local is_below_root = parent == ""
+  local kind, problem = files.kind(is_below_root and dir or parent)
   if kind or problem then return end
+  if is_below_root then
+    usage.error("file:%s: there is no directory %s, and none is made directly below /: make it first, if that is the right one "
+      .. "(mkdir -m 700 %s)", dir, dir, (dir:gsub("/+$", "")))
+  end
   usage.error("file:%s: there is no directory %s: make it first, if that is the right one (mkdir -p %s)", dir, parent, parent)
 end
 

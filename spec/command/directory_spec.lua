@@ -103,4 +103,24 @@ describe("the default directory", function()
     assert.is_nil((io.open(typo)))
     assert.equal(0, run({ "run", "--oracle", "file:" .. typo .. "/", "x", "true" }).code)
   end)
+
+  it("makes none directly below /, where only a path that was cut short leads", function()
+    local typo = "/crown-lua-spec-" .. dir:match "[^-/]+$"
+    local made = { "run", "--oracle", "file:" .. typo, "x", "true" }
+    for _, words in ipairs { made, { "info", "--oracle", "file:" .. typo .. "/" },
+      { "evict", "--force", "--oracle", "file:" .. typo, "x" } } do
+      local result = run(words)
+      local is_made = io.open(typo)
+      if is_made then shell("rm -r %s", typo) end
+      assert.is_nil(is_made)
+      assert.equal(2, result.code)
+      assert.truthy(result.stderr:find("none is made directly below /: make it first, if that is the right one (mkdir -m 700 "
+        .. typo .. ")", 1, true), result.stderr)
+    end
+    if not is_root() then return end
+    shell("mkdir -m 700 %s", typo)
+    local result = run(made)
+    shell("rm -r %s", typo)
+    assert.equal(0, result.code)
+  end)
 end)

@@ -42,6 +42,16 @@ describe("an option in vain is refused", function()
     end)
   end
 
+  it("an oracle of an unknown scheme, also where every election of the app names its own", function()
+    local app = write_file(tempdir() .. "/app.lua", "require('crown').elect { name = 'x', oracle = 'memory:' }")
+    local text = "no oracle has the scheme 'fil' (did you mean 'file'?)"
+    refused({ "--oracle", "fil:/x", app }, text)
+    refused({ "check", "--oracle", "fil:/x", app }, text)
+    local result = run({ "check", app }, { env = { CROWN_ORACLE = "fil:/x" } })
+    assert.equal(2, result.code)
+    assert.is_truthy(result.stderr:find(text, 1, true))
+  end)
+
   it("but not where it is right: a duration beside --ttl, which is for oracles that name none", function()
     local result = run { "check", "--ttl", "7", "--oracle", "redis://h?duration=9", "run", "x", "true" }
     assert.equal(0, result.code, result.stderr)

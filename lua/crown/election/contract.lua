@@ -101,6 +101,13 @@ function oracle.find(where, given)
   return module, options, word, is_own and Pace.take(options) or nil
 end
 
+--- Refuses a URL that no oracle takes, also where nothing asks for it: whoever gives it expects that it decides.
+-- @string given the runtime's oracle
+-- @raise a usage error for a scheme that no oracle has
+function oracle.expect(given)
+  if url.is(given) then url.oracle(given) end
+end
+
 --- Calls an oracle's init.
 -- @string where how messages name the election
 -- @string word the oracle's name in messages

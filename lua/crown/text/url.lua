@@ -90,12 +90,12 @@ local function is_module(name)
   return package.loaded[name] ~= nil or package.preload[name] ~= nil or package.searchpath(name, package.path) ~= nil
 end
 
---- Takes a URL apart.
+--- The oracle that a URL's scheme means.
 -- @string text the URL; a scheme that is none of ours names a module
 -- @treturn string the oracle's module name
--- @treturn table its options: `url`, `path`, and what the query says
+-- @treturn string what stands behind the scheme
 -- @raise a usage error for a scheme that no oracle has
-function url.parse(text)
+function url.oracle(text)
   local scheme, rest = text:match("^(" .. SCHEME .. "):(.*)$")
   local name = scheme and (SCHEMES[scheme:lower()] or is_module(scheme) and scheme)
   if not name then
@@ -103,6 +103,16 @@ function url.parse(text)
     usage.error("oracle URL: no oracle has the scheme '%s'%s, and require finds no module of that name; there are %s",
       tostring(scheme), usage.suggest(tostring(scheme), known), table.concat(known, ", "))
   end
+  return name, rest
+end
+
+--- Takes a URL apart.
+-- @string text the URL; a scheme that is none of ours names a module
+-- @treturn string the oracle's module name
+-- @treturn table its options: `url`, `path`, and what the query says
+-- @raise a usage error for a scheme that no oracle has
+function url.parse(text)
+  local name, rest = url.oracle(text)
   local options = { url = text }
   local path, query = rest:match "^([^?]*)%?(.*)$"
   options.path = url.decode(path or rest):gsub("^//", "")
