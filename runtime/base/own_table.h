@@ -7,14 +7,13 @@
 #ifndef CROWN_BASE_OWN_TABLE_H
 #define CROWN_BASE_OWN_TABLE_H
 
-#include <stdbool.h>
-
 /**
  * Gives the calling thread a table with the standard streams and one more descriptor. What the
  * thread opens or closes from then on is its own.
- * @param kept the one more; -1: none.
- * @return false where the kernel gives none, and everything is as before.
+ * @param kept the one more, as the process's first thread has it open; -1: none.
+ * @return what `kept` is called in it, or STDERR_FILENO where there is none; -1 where the kernel
+ * gives no table, and everything is as before.
  */
-bool own_table_take(int kept);
+int own_table_take(int kept);
 
 #endif

@@ -74,13 +74,16 @@ static void helper_free(struct helper *helper)
     free(helper);
 }
 
-/* @return whether anybody still waits. */
-static bool begin(struct helper *helper)
+/* @param end the thread's, which has another number in a table of its own.
+ * @return whether anybody still waits. */
+static bool begin(struct helper *helper, int *end)
 {
     (void)pthread_mutex_lock(&guard);
     bool wanted = atomic_load(&helper->state) == RUNNING;
-    if (wanted && helper->kind->own_table)
-        helper->apart = own_table_take(helper->thread_end);
+    int taken = wanted && helper->kind->own_table ? own_table_take(helper->thread_end) : -1;
+    helper->apart = taken >= 0;
+    if (helper->apart)
+        *end = taken;
     (void)pthread_mutex_unlock(&guard);
     return wanted;
 }
@@ -91,7 +94,7 @@ static void *run(void *argument)
     int running = RUNNING;
     int end = helper->thread_end;
     (void)prctl(PR_SET_NAME, helper->kind->name); /* for `ps` only */
-    if (begin(helper))
+    if (begin(helper, &end))
         helper->kind->run(helper->work, end);
     if (!atomic_compare_exchange_strong(&helper->state, &running, FINISHED)) {
         helper->kind->drop(helper->work);

@@ -15,6 +15,7 @@ local old_lock = {}
 
 local WINDOW = 0.005 -- seconds in which claims gather that one look serves, since many start at once
 local APART = 0.1 -- seconds after a look in which the next one waits for company; one alone goes at once
+local SHARE = 4 -- times as long as the last look took: looks of thousands of locks must leave the loop to the claims
 
 local function last_word(path) return path:match "[^/]*$" end
 
@@ -42,11 +43,15 @@ end
 
 -- A look begins after it is asked for: whoever holds an older file has had it open since before the newer one was made.
 local function looks(fn)
-  local before = -math.huge
-  return Shared.new(fn, function()
-    local alone = core.now() - before > APART
-    before = core.now()
-    return alone and 0 or WINDOW
+  local ended, took = -math.huge, 0
+  return Shared.new(function()
+    local began = core.now()
+    local found, problem = fn()
+    ended = core.now()
+    took = ended - began
+    return found, problem
+  end, function()
+    return core.now() - ended > APART and 0 or math.max(WINDOW, SHARE * took)
   end)
 end
 

@@ -177,6 +177,45 @@ static void one_with_a_table_of_its_own_has_no_descriptor_of_the_process(void **
     assert_int_equal(0, close(opened_by_process));
 }
 
+static atomic_int number_of_end;
+
+static void numbered_run(void *work, int given_up)
+{
+    atomic_store(&number_of_end, given_up);
+    apart_run(work, given_up);
+}
+
+/* All below the end that it keeps would be copied and closed, for each thread. */
+static void a_table_of_its_own_is_small_however_many_the_process_has(void **state)
+{
+    (void)state;
+    static const struct helper_kind numbered = {"numbered", numbered_run, work_done, work_drop,
+                                                true};
+    struct crown_error err;
+    int opened[200];
+    for (size_t i = 0; i < sizeof(opened) / sizeof(opened[0]); i++)
+        assert_true((opened[i] = dup(STDERR_FILENO)) >= 0);
+    opened_by_process = opened[0];
+    int before = count_descriptors();
+    struct work *work = calloc(1, sizeof(*work));
+    assert_non_null(work);
+    assert_non_null(helper_start(loop, &numbered, "it", work, loop, &err));
+    loop_run(loop);
+    assert_int_equal(1, done_count);
+    assert_in_range(atomic_load(&number_of_end), STDERR_FILENO + 1, STDERR_FILENO + 2);
+    assert_int_equal(before, count_descriptors());
+    for (int i = 0; i < 20; i++) {
+        start_apart(i % 2 == 0, true);
+        await_dropped(i + 1);
+    }
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 20000 && count_descriptors() != before; i++)
+        (void)nanosleep(&pause, NULL);
+    assert_int_equal(before, count_descriptors());
+    for (size_t i = 0; i < sizeof(opened) / sizeof(opened[0]); i++)
+        assert_int_equal(0, close(opened[i]));
+}
+
 static void stubborn_run(void *work, int given_up)
 {
     struct pollfd gate = {.fd = *(int *)work, .events = POLLIN};
@@ -224,6 +263,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_was_done_is_dropped_too, open_loop, close_loop),
         cmocka_unit_test_setup_teardown(
             one_with_a_table_of_its_own_has_no_descriptor_of_the_process, open_loop, close_loop),
+        cmocka_unit_test_setup_teardown(a_table_of_its_own_is_small_however_many_the_process_has,
+                                        open_loop, close_loop),
         cmocka_unit_test_setup_teardown(only_so_many_run_on_for_one_cause, open_loop, close_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
