@@ -13,7 +13,7 @@ bench: packages-test packages-bench all ## measure failover, start, memory and s
 	-@$(MAKE) --no-print-directory $(BUILD)/etcd_election
 	@CROWN_LUA=$(abspath $(PROGRAM)) CROWN_TICKER=$(abspath $(BUILD)/ticker) CROWN_ETCD_ELECTION=$(abspath $(BUILD)/etcd_election) \
 	  BENCH_SAVE='$(SAVE)' BENCH_STORE_URL='$(STORE_URL)' BENCH_MINUTES=$(MINUTES) \
-	  tools/with-temp.sh ./$(PROGRAM) bench/main.lua '$(ROWS)' $(N)
+	  tools/with-temp.sh ./$(PROGRAM) bench/main.lua '$(subst ','\'',$(ROWS))' $(N)
 
 # Of Debian's Go and its packages, without the network.
 $(BUILD)/etcd_election: bench/etcd_election.go
