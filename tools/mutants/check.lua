@@ -62,6 +62,15 @@ local function whereabouts(record)
   return found
 end
 
+-- What `by` names is a unit that tools/mutants/units.lua can run; words behind it choose some of its tests.
+local function is_unit(by)
+  local path = by:match "^%S+"
+  local test = path:match "^c/(.*)$"
+  if test then path = "spec/c/" .. test .. ".c" end
+  return path:find "^simulate:%d" or path:find "^registry:%d"
+    or (test or path:find "_spec%.lua$") and list.read(path) ~= nil
+end
+
 local function problem_of(record, seen, known, rows)
   local text = record.file and list.read(record.file)
   if seen[record.id] then return "there is another of this name" end
@@ -69,6 +78,7 @@ local function problem_of(record, seen, known, rows)
   if #record.before == 0 then return "says nothing of what it changes" end
   if #record.breaks == 0 and not record.equivalent then return "breaks what? (a rule's or promise's name in docs/safety.md, or -)" end
   if record.equivalent == "" then return "equivalent, but why?" end
+  if record.by and not is_unit(record.by) then return "by what? There is no unit " .. record.by end
   for _, rule in ipairs(record.breaks) do
     if rule ~= "-" and not known[rule] then return "docs/safety.md has no rule " .. rule end
   end
