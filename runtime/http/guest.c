@@ -59,8 +59,8 @@ static unsigned count(struct http_guests *guests, const char *host, struct guest
 {
     unsigned total = 0;
     *longest = NULL;
-    for (struct list_node *node = list_first(&guests->all); node != NULL;
-         node = list_next(&guests->all, node)) {
+    list_each(node, &guests->all)
+    {
         struct guest *guest = container_of(node, struct guest, link);
         if (host != NULL && strcmp(host, guest->host) != 0)
             continue;
@@ -98,9 +98,9 @@ static struct guest *enter(struct http_guests *guests, int fd)
     guest->fd = fd;
     guest->deadline.fire = overdue;
     set_host(guest);
-    bool has_room = make_room(guests, guest->host);
-    allow(guest, HTTP_REQUEST_NS);
-    if (!has_room)
+    if (make_room(guests, guest->host))
+        allow(guest, HTTP_REQUEST_NS);
+    else
         dismiss(guest);
     return guest;
 }
