@@ -48,7 +48,7 @@ void lua_vm_describe(const struct lua_vm *vm, char *buffer, size_t size)
         add(&text, "outside of Lua");
         return;
     }
-    lua_State *L = task_thread(vm->running);
+    lua_State *L = task_state(vm->running);
     for (int level = 0; level < LEVELS_MOST && lua_getstack(L, level, &function) == 1; level++) {
         if (lua_getinfo(L, "nSl", &function) == 0)
             return;

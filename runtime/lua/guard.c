@@ -22,7 +22,7 @@ static void hook(lua_State *L, lua_Debug *where)
     struct lua_vm *vm = guarded_vm;
     if (vm == NULL || vm->running == NULL)
         return;
-    if (L == task_thread(vm->running) && lua_isyieldable(L)) {
+    if (L == task_state(vm->running) && lua_isyieldable(L)) {
         /* The thread itself will say the line of the instruction before. */
         (void)lua_getinfo(L, "Sl", where);
         (void)snprintf(vm->preempted_at, sizeof(vm->preempted_at), "%s:%d", where->short_src,

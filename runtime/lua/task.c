@@ -356,12 +356,7 @@ struct task *task_running(lua_State *L)
     return lua_vm_of(L)->running;
 }
 
-lua_State *task_state(struct task *task)
-{
-    return task->thread.L;
-}
-
-lua_State *task_thread(const struct task *task)
+lua_State *task_state(const struct task *task)
 {
     return task->thread.L;
 }

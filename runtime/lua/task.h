@@ -69,7 +69,7 @@ void task_drop(struct task *task);
 
 /** @return the task that is running on L's vm right now, or NULL. */
 struct task *task_running(lua_State *L);
-lua_State *task_state(struct task *task);
+lua_State *task_state(const struct task *task);
 
 /** @return the scope of the task that runs now, or the vm's where none does: what is started here
  * belongs to it. A closed one in a finalizer, which runs in the middle of anybody's task. */

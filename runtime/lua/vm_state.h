@@ -47,6 +47,5 @@ struct lua_vm {
 void task_open(struct lua_vm *vm);
 void task_close(struct lua_vm *vm);
 void task_drop_all(struct lua_vm *vm);
-lua_State *task_thread(const struct task *task);
 
 #endif
