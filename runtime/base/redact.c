@@ -88,9 +88,9 @@ static void redact_logins(char *text)
             colon = memchr(colon + 1, ':', (size_t)(at + length - colon - 1));
         char *next = at + length;
         if (colon != NULL && host != NULL && colon < host) {
-            const char *blotted = colon + 1 + strspn(colon + 1, "*");
+            char *blotted = colon + 1 + strspn(colon + 1, "*");
             if ((blotted > colon + 1 && *blotted == '@') || is_in_query(colon + 1, host)) {
-                at += *blotted == '@' ? blotted + 1 - at : host + 1 - at;
+                at = (*blotted == '@' ? blotted : host) + 1;
                 continue;
             }
             char *moved = blot(colon + 1, (size_t)(host - colon - 1));
