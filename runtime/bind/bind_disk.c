@@ -14,7 +14,6 @@
 #include "base/container.h"
 #include "base/durable.h"
 #include "bind/bind.h"
-#include "host/host.h"
 #include "loop/helper.h"
 #include "lua/task.h"
 

@@ -35,31 +35,17 @@ static int *check_lock(lua_State *L)
     return fd;
 }
 
-/* Where it is there nothing is to be made: a disk that hangs would keep us. */
-static int open_or_create(const char *path, struct crown_error *err)
-{
-    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
-    int fd = open(path, flags);
-    if (fd < 0 && errno == ENOENT) {
-        if (durable_create(path, err) < 0)
-            return -1;
-        fd = open(path, flags);
-    }
-    return fd >= 0 ? fd : error_set_errno(err, errno, "open the lock file %s", path);
-}
-
-/* open(path) -> lock file, created where it is not there; or nil, message. Never follows a symbolic
- * link. */
+/* open(path) -> lock file; or nil, message. Makes none: a disk that hangs would keep us
+ * (bind_disk.c). Never follows a symbolic link. */
 static int lockfile_open(lua_State *L)
 {
-    struct crown_error err;
     const char *path = luaL_checkstring(L, 1);
     int *fd = lua_newuserdata(L, sizeof(*fd));
     *fd = -1;
     luaL_getmetatable(L, LOCKFILE_TYPE);
     lua_setmetatable(L, -2);
-    *fd = open_or_create(path, &err);
-    return *fd >= 0 ? 1 : push_error(L, &err);
+    *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    return *fd >= 0 ? 1 : push_errno(L, "open the lock file", path);
 }
 
 static int set_lock(int fd, short type)
