@@ -91,28 +91,35 @@ end
 
 local lanes = {} -- by directory: a disk that hangs keeps its own threads
 
-local function change(self, changes)
+local function on_disk(self, changes)
   lanes[self.dir] = lanes[self.dir] or Lanes.new(THREADS)
-  local fine, problem = lanes[self.dir]:ask(function() return disk(self.dir, changes) end, PATIENCE)
+  return lanes[self.dir]:ask(function() return disk(self.dir, changes) end, PATIENCE)
+end
+
+local function set_free(self)
+  self.leaving = false
+  if not self.lock then return end
+  self.lock:release()
+  on_disk(self, { { "touch", self.base .. ".lock" } }) -- wakes the followers, now that it is free
+end
+
+local function carry_out(self, fn)
+  local fine, problem = fn()
   self.changing = self.changing - 1
-  if self.changing == 0 and self.leaving then
-    self.leaving = false
-    if self.lock then self.lock:release() end
-  end
+  if self.changing == 0 and self.leaving then set_free(self) end
   return fine, problem
 end
 
--- Changes files, off the loop: a disk may hang. It goes on also when nobody waits for it any more.
--- @return a promise of true; or of nil and a message
-function File:begin_change(changes)
+-- Runs what changes files, off the loop: a disk may hang. It goes on also when nobody waits for it any more.
+local function finish(self, fn)
   local outcome = promise()
   self.changing = self.changing + 1
-  core.detach(function() outcome:resolve(change(self, changes)) end)
-  return outcome
+  core.detach(function() outcome:resolve(carry_out(self, fn)) end)
+  return outcome:wait(math.huge)
 end
 
 function File:change(changes)
-  return self:begin_change(changes):wait(math.huge)
+  return finish(self, function() return on_disk(self, changes) end)
 end
 
 -- Not before everything is written: what came later than the next leader's epoch would be believed.
@@ -295,13 +302,18 @@ function File:claim_after_event()
   return self:claim()
 end
 
-function File:abdicate()
-  if not self.epoch then return self:let_go() end
-  self:record(self.epoch, false) -- tidy for `info`; the lock is what counts
-  self.epoch = nil
+-- For `info` and whoever leads next; the lock is what counts.
+local function tidy(self, epoch)
+  self:record(epoch, false)
   if files.kind(self.base .. ".evict") then self:change { { "remove", self.base .. ".evict" } } end
-  self:let_go()
-  self:change { { "touch", self.base .. ".lock" } } -- wakes the followers, now that it is free
+end
+
+-- To its end, also when the disk takes so long that the call is given up: the core does not ask for it again.
+function File:abdicate()
+  local epoch = self.epoch
+  if not epoch then return self:let_go() end
+  self.epoch, self.leaving = nil, true
+  return finish(self, function() return tidy(self, epoch) end)
 end
 
 --- Elections in the directory.

@@ -2,6 +2,7 @@ local crown = require "crown"
 local core = require "crown.core"
 local lockfile = require "crown.core.lockfile"
 local oracle = require "crown.oracles.file"
+local promise = require "crown.core.promise"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
@@ -67,6 +68,52 @@ describe("the file oracle", function()
     one:abdicate()
     testing.eventually(function() return messages[1] == "changed" end)
     assert.is_true((two:handle_info "changed"))
+  end)
+
+  describe("whose disk hangs", function()
+    local disk, gate, hanging
+
+    before_each(function()
+      disk, gate = require "crown.core.disk", promise()
+      gate:resolve(true)
+      package.loaded["crown.core.disk"] = function(...)
+        gate:wait()
+        return disk(...)
+      end
+      package.loaded["crown.oracles.file"] = nil
+      hanging = require "crown.oracles.file"
+    end)
+
+    after_each(function()
+      package.loaded["crown.core.disk"], package.loaded["crown.oracles.file"] = disk, oracle
+    end)
+
+    it("tells followers of the release of a claim that was given up", function()
+      local one = assert(hanging.init { crown_name = "e", dir = dir, node = "one", token = "one", emit = function() end })
+      one:open()
+      gate = promise()
+      one.lock:try()
+      crown.spawn(function() one:change { { "create", dir .. "/new" } } end) -- as a claim does
+      testing.eventually(function() return one.changing == 1 end)
+      one:abdicate()
+      local two = candidate(dir, "two", messages)
+      assert.is_false((two:claim()))
+      gate:resolve(true)
+      testing.eventually(function() return messages[1] == "changed" end)
+      assert.is_true((two:handle_info "changed"))
+    end)
+
+    it("frees the lock when it goes on, also where nobody waits for that any more", function()
+      local one = crown.elect { name = "e", oracle = { hanging, dir = dir }, call_timeout = 0.1 }
+      testing.eventually(function() return one:is_leader() end)
+      gate = promise()
+      one:stop()
+      testing.eventually(function() return one.handle:finished() end)
+      local two = candidate(dir, "two", messages)
+      assert.is_false((two:claim()))
+      gate:resolve(true)
+      testing.eventually(function() return messages[1] == "changed" and two:handle_info "changed" end)
+    end)
   end)
 
   it("hands its lock on to the child with every grant", function()
