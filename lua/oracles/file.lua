@@ -96,39 +96,48 @@ local function on_disk(self, changes)
   return lanes[self.dir]:ask(function() return disk(self.dir, changes) end, PATIENCE)
 end
 
-local function set_free(self)
-  self.leaving = false
-  if not self.lock then return end
-  self.lock:release()
-  on_disk(self, { { "touch", self.base .. ".lock" } }) -- wakes the followers, now that it is free
-end
+-- The following three are atomic: a task's turn may end anywhere, and a wish to leave that comes just after the last change has
+-- ended would cost the next term its lock.
+local function begin(self) self.changing = self.changing + 1 end
 
-local function carry_out(self, fn)
-  local fine, problem = fn()
+local function finish(self)
   self.changing = self.changing - 1
-  if self.changing == 0 and self.leaving then set_free(self) end
-  return fine, problem
+  if self.changing > 0 or not self.leaving then return false end
+  self.leaving = false
+  if self.lock then self.lock:release() end
+  return self.lock ~= nil
 end
 
--- Runs what changes files, off the loop: a disk may hang. It goes on also when nobody waits for it any more.
-local function finish(self, fn)
-  local outcome = promise()
-  self.changing = self.changing + 1
-  core.detach(function() outcome:resolve(carry_out(self, fn)) end)
-  return outcome:wait(math.huge)
-end
-
-function File:change(changes)
-  return finish(self, function() return on_disk(self, changes) end)
-end
-
--- Not before everything is written: what came later than the next leader's epoch would be believed.
-function File:let_go()
+local function leave(self)
   if self.changing > 0 then
     self.leaving = true
   elseif self.lock then
     self.lock:release()
   end
+end
+
+local function carry_out(self, fn)
+  local fine, problem = fn()
+  local is_free = core.atomic(finish, self)
+  if is_free then on_disk(self, { { "touch", self.base .. ".lock" } }) end -- wakes the followers
+  return fine, problem
+end
+
+-- Runs what changes files, off the loop: a disk may hang. It goes on also when nobody waits for it any more.
+local function run(self, fn)
+  local outcome = promise()
+  core.atomic(begin, self)
+  core.detach(function() outcome:resolve(carry_out(self, fn)) end)
+  return outcome:wait(math.huge)
+end
+
+function File:change(changes)
+  return run(self, function() return on_disk(self, changes) end)
+end
+
+-- Not before everything is written: what came later than the next leader's epoch would be believed.
+function File:let_go()
+  core.atomic(leave, self)
 end
 
 -- Tells handle_info of changes; one message is enough, however many changes there were.
@@ -304,6 +313,7 @@ end
 
 -- For `info` and whoever leads next; the lock is what counts.
 local function tidy(self, epoch)
+  self:let_go() -- once all this is done
   self:record(epoch, false)
   if files.kind(self.base .. ".evict") then self:change { { "remove", self.base .. ".evict" } } end
 end
@@ -312,8 +322,8 @@ end
 function File:abdicate()
   local epoch = self.epoch
   if not epoch then return self:let_go() end
-  self.epoch, self.leaving = nil, true
-  return finish(self, function() return tidy(self, epoch) end)
+  self.epoch = nil
+  return run(self, function() return tidy(self, epoch) end)
 end
 
 --- Elections in the directory.
