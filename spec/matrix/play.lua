@@ -6,15 +6,14 @@
 -- other election has lost anything, the loop was not held, and memory and descriptors are bounded.
 local busted = require "busted"
 local Candidate = require "support.candidate"
+local cells = require "matrix.cells"
 local clients = require "matrix.clients"
 local crown = require "crown"
-local eventually = require("crown.testing").eventually
 local files = require "crown.core.files"
 local judge = require "matrix.judge"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
-local tricks = require "matrix.tricks"
 local Way = require "matrix.way"
 local write_file = require "support.write_file"
 
@@ -26,13 +25,6 @@ local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 
 local ORDER = { "redis", "sentinel", "cluster", "majority", "nats", "etcd", "http", "postgres", "advisory", "redis_tls", "nats_tls",
   "etcd_tls", "postgres_tls" }
-
-local function sorted_keys(map)
-  local list = {}
-  for key in pairs(map) do list[#list + 1] = key end
-  table.sort(list)
-  return list
-end
 
 local Play = {}
 Play.__index = Play
@@ -55,15 +47,10 @@ end
 
 -- What is played: names of steps by tricks; the steps are known before any server is.
 local function chosen(name, steps)
-  local found, names, first = {}, {}, 0
+  local names, first = {}, 0
   for step in steps:gmatch "%a+" do names[#names + 1] = step end
   for i, one in ipairs(ORDER) do first = one == name and i or first end
-  for i, trick in ipairs(sorted_keys(tricks)) do
-    for k, step in ipairs(names) do
-      if os.getenv "MATRIX" == "all" or k == (i * 5 + first) % #names + 1 then found[#found + 1] = { step, trick } end
-    end
-  end
-  return found
+  return cells.chosen(names, 5, first)
 end
 
 local function open_ways(self, cell)
@@ -98,20 +85,6 @@ local function start(self, node, oracle_of)
     env = { CROWN_LOOP_HELD = ("%s/%s.held"):format(self.dir, node) } }
 end
 
--- Waits until something is so of each cell, and notes of which it never was.
-local function each(self, seconds, words, is_so)
-  local left
-  pcall(eventually, function()
-    if self.victim.code or pcall(self.victim.wait, self.victim, 0) then return true end -- it has ended
-    left = {}
-    for _, cell in ipairs(self.cells) do
-      if not is_so(cell) then left[#left + 1] = cell end
-    end
-    return #left == 0
-  end, seconds)
-  for _, cell in ipairs(left) do cell.problem = cell.problem or words end
-end
-
 local function led_by(cell, node)
   local lives = ticks.lives(cell.ticks)
   local last = lives[#lives]
@@ -144,14 +117,13 @@ local function play(name, played)
     if cell.trick then return cell.struck end
     return led_by(cell, "victim")
   end
-  each(self, 20, "the step was never reached", is_struck)
+  cells.await(self.cells, self.victim, 20, "the step was never reached", is_struck)
   self.rival = start(self, "rival", function(cell) return self.store.url(self.store.ports, cell == self.well) end)
   crown.sleep(PLAYED)
-  for _, cell in ipairs(self.cells) do
-    for _, way in pairs(cell.ways) do way.well = true end
-  end
+  cells.mend(self.cells)
   self.rival:destroy()
-  each(self, 30, "nobody leads by it when all is well again", function(cell) return led_by(cell, "victim") end)
+  cells.await(self.cells, self.victim, 30, "nobody leads by it when all is well again",
+    function(cell) return led_by(cell, "victim") end)
   measure(self)
   self.output = self.victim:output()
   self.victim:destroy()
@@ -159,9 +131,7 @@ local function play(name, played)
 end
 
 function Play:destroy()
-  for _, cell in ipairs(self.cells) do
-    for _, way in pairs(cell.ways) do way:close() end
-  end
+  cells.close(self.cells)
   self.control:close()
   self.store.destroy()
 end

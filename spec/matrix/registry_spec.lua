@@ -1,14 +1,13 @@
 -- The links of a registry's two members, both ways through proxies that play tricks from a step on: nobody loses the lead by it,
 -- which does not hang on links, and when all is well the members hear of each other again.
 local Candidate = require "support.candidate"
+local cells = require "matrix.cells"
 local crown = require "crown"
-local eventually = require("crown.testing").eventually
 local judge = require "matrix.judge"
 local port = require "support.port"
 local Postgres = require "support.postgres"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
-local tricks = require "matrix.tricks"
 local Way = require "matrix.way"
 local write_file = require "support.write_file"
 
@@ -19,26 +18,20 @@ local HUGE = { huge = "\127\255\255\255{" }
 local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 
 local function chosen()
-  local list, cells = {}, {}
-  for trick in pairs(tricks) do list[#list + 1] = trick end
-  table.sort(list)
-  for i, trick in ipairs(list) do
-    for k, step in ipairs(NAMES) do
-      if os.getenv "MATRIX" == "all" or k == i % #NAMES + 1 then
-        cells[#cells + 1] = { name = ("cell%02d"):format(#cells + 1), trick = trick, step = step, ways = {} }
-      end
-    end
+  local list = {}
+  for i, one in ipairs(cells.chosen(NAMES, 1, 0)) do
+    list[i] = { name = ("cell%02d"):format(i), step = one[1], trick = one[2], ways = {} }
   end
-  return cells
+  return list
 end
 
 describe("the way between two members of a registry that, from a step on,", function()
-  local cells = chosen()
+  local played = chosen()
   local server, dir, victim, rival, output
 
   local function start(node)
     local registries = {}
-    for i, cell in ipairs(cells) do
+    for i, cell in ipairs(played) do
       local way = cell.ways[node]
       registries[i] = { name = cell.name, url = server.url .. "?ttl=8&refresh=2&timeout=2", listen = "127.0.0.1:" .. way.target,
         advertise = "127.0.0.1:" .. way.port, secret = "a secret of the specs", ticks = cell.ticks }
@@ -49,33 +42,21 @@ describe("the way between two members of a registry that, from a step on,", func
       env = { CROWN_LOOP_HELD = ("%s/%s.held"):format(dir, node) } }
   end
 
-  local function each(words, is_so)
-    local left
-    pcall(eventually, function()
-      left = {}
-      for _, cell in ipairs(cells) do
-        if not is_so(cell) then left[#left + 1] = cell end
-      end
-      return #left == 0
-    end, 30)
-    for _, cell in ipairs(left) do cell.problem = cell.problem or words end
-  end
+  local function await(words, is_so) cells.await(played, victim, 30, words, is_so) end
 
   setup(function()
     server, dir = Postgres.start(), tempdir()
-    for _, cell in ipairs(cells) do
+    for _, cell in ipairs(played) do
       cell.ticks = ("%s/ticks-%s"):format(dir, cell.name)
       for _, node in ipairs { "victim", "rival" } do cell.ways[node] = Way.open(port.free(), cell, HUGE, STEPS) end
     end
     victim = start "victim"
-    each("the name was never registered", function(cell) return victim:output():find("REGISTERED " .. cell.name, 1, true) end)
+    await("the name was never registered", function(cell) return victim:output():find("REGISTERED " .. cell.name, 1, true) end)
     rival = start "rival"
-    each("the step was never reached", function(cell) return cell.struck end)
+    await("the step was never reached", function(cell) return cell.struck end)
     crown.sleep(PLAYED)
-    for _, cell in ipairs(cells) do
-      for _, way in pairs(cell.ways) do way.well = true end
-    end
-    each("the other member knows no names when all is well again",
+    cells.mend(played)
+    await("the other member knows no names when all is well again",
       function(cell) return rival:output():find("FOUND " .. cell.name, 1, true) end)
     output = victim:output()
     rival:destroy()
@@ -83,13 +64,11 @@ describe("the way between two members of a registry that, from a step on,", func
   end)
 
   teardown(function()
-    for _, cell in ipairs(cells) do
-      for _, way in pairs(cell.ways) do way:close() end
-    end
+    cells.close(played)
     server:destroy()
   end)
 
-  for _, cell in ipairs(cells) do
+  for _, cell in ipairs(played) do
     it(("%s: %s"):format(cell.trick, cell.step), function()
       ticks.finish(cell.ticks)
       assert.equal("victim", ticks.lives(cell.ticks)[1].node)
