@@ -4,7 +4,7 @@ local authority = require "support.authority"
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local judge = require "matrix.judge"
+local judge = require "support.judge"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local tls_stores = require "support.tls_stores"
@@ -99,7 +99,7 @@ describe("certificates that change while a program runs", function()
     since = #app:output()
     write_file(dir .. "/ca.crt", ca)
     all_are("WON", since)
-    judge(app:output(), dir .. "/held")
+    judge.program(app:output(), dir .. "/held")
   end)
 end)
 
@@ -158,7 +158,7 @@ describe("a chain of certificates that is", function()
     local one = Candidate.start { args = { dir .. "/app.lua", listener:port(), dir .. "/root.crt" }, node = "one",
       log = ("%s/%s.log"):format(dir, name), env = { CROWN_LOOP_HELD = ("%s/%s.held"):format(dir, name) } }
     eventually(function() return pcall(one.wait, one, 0) end, 30)
-    judge(one:output(), ("%s/%s.held"):format(dir, name))
+    judge.program(one:output(), ("%s/%s.held"):format(dir, name))
     return one:output()
   end
 

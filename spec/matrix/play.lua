@@ -10,7 +10,7 @@ local cells = require "matrix.cells"
 local clients = require "matrix.clients"
 local crown = require "crown"
 local files = require "crown.core.files"
-local judge = require "matrix.judge"
+local judge = require "support.judge"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
@@ -154,7 +154,7 @@ local function describe(name, played, part)
     it("costs nobody else a leadership or a refresh, holds the loop no more than others may, and leaves nothing behind", function()
       assert.equal(1, #ticks.lives(self.well.ticks), self.output)
       assert.is_nil(self.well.problem)
-      judge(self.output, self.dir .. "/victim.held")
+      judge.program(self.output, self.dir .. "/victim.held")
       assert.is_true(self.memory < MEMORY_MOST, self.memory .. " MiB")
       assert.is_true(self.sockets < SOCKETS_MOST + 2 * #self.store.ports, self.sockets .. " descriptors for each election")
     end)

@@ -3,7 +3,7 @@
 local Candidate = require "support.candidate"
 local cells = require "matrix.cells"
 local crown = require "crown"
-local judge = require "matrix.judge"
+local judge = require "support.judge"
 local port = require "support.port"
 local Postgres = require "support.postgres"
 local tempdir = require "support.tempdir"
@@ -77,5 +77,5 @@ describe("the way between two members of a registry that, from a step on,", func
     end)
   end
 
-  it("costs no other election anything", function() judge(output, dir .. "/victim.held") end)
+  it("costs no other election anything", function() judge.program(output, dir .. "/victim.held") end)
 end)
