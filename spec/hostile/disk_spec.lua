@@ -74,14 +74,10 @@ eventually() {
 
 -- `ticks N` waits until the app has lived through N ticks more.
 local TICKS = EVENTUALLY .. [[
-ticks() {
-  want=$(($(grep -c TICK out) + $1))
-  for i in $(seq 600); do
-    [ "$(grep -c TICK out)" -ge "$want" ] && return
-    sleep 0.05
-  done
-}
+ticked() { [ "$(grep -c TICK out)" -ge $1 ]; }
+ticks() { eventually ticked $(($(grep -c TICK out) + $1)); }
 ]]
+
 local START = MOUNT .. TICKS .. [[
 CROWN_DIRECTORY=$1 "$2" app.lua >out 2>mnt/log &
 ticks 3
