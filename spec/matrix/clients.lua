@@ -108,9 +108,7 @@ local LOGIN = "root:secret"
 
 clients.etcd = { huge = HTTP, start = function()
   local server = Etcd.start(nil, { "--bcrypt-cost", "4" })
-  server:ctl("user", "add", LOGIN)
-  server:ctl("user", "grant-role", "root", "root")
-  server:ctl("auth", "enable")
+  server:secure(LOGIN)
   return one(server, { greeting = CONNECT, login = { says = "authenticate" }, setup = { says = "/lease/grant" },
     watch = { says = "/v3/watch" }, claim = { says = "/kv/txn" }, refresh = { says = "keepalive", armed = true },
     release = { says = "/lease/revoke", armed = true } }, "etcd://" .. LOGIN .. "@127.0.0.1:%d?",

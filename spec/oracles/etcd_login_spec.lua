@@ -5,6 +5,7 @@ local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
 
+local LOGIN = "root:secret"
 local KEY = { key = "YQ==" }
 
 local function answer(status, body)
@@ -19,7 +20,7 @@ describe("the pass of an etcd client", function()
   after_each(function() server:destroy() end)
 
   local function client_of(place, timeout)
-    client = Client.new(Client.parse("etcd://root:secret@" .. place), timeout)
+    client = Client.new(Client.parse(("etcd://%s@%s"):format(LOGIN, place)), timeout)
     return client
   end
 
@@ -35,9 +36,7 @@ describe("the pass of an etcd client", function()
 
   it("is got also where etcd computes on a login for longer than a question may take", function()
     server = Etcd.start(nil, { "--bcrypt-cost", "14" })
-    server:ctl("user", "add", "root:secret")
-    server:ctl("user", "grant-role", "root", "root")
-    server:ctl("auth", "enable")
+    server:secure(LOGIN)
     assert.is_nil((client_of(server.endpoint, 0.25):ask("/v3/kv/range", KEY))) -- else that was no long login
     eventually(function() return client:ask("/v3/kv/range", KEY) end, 20)
   end)
@@ -45,18 +44,13 @@ describe("the pass of an etcd client", function()
   -- A pass names how far etcd had come when it was given: an etcd that is not there yet waits, and says nothing.
   it("is got anew where etcd was made anew, and keeps those waiting who have one of before", function()
     server = Etcd.start()
-    local function secure()
-      server:ctl("user", "add", "root:secret")
-      server:ctl("user", "grant-role", "root", "root")
-      server:ctl("auth", "enable")
-    end
     for i = 1, 30 do server:ctl("put", "k", tostring(i)) end
-    secure()
+    server:secure(LOGIN)
     eventually(function() return client_of(server.endpoint, 1):ask("/v3/kv/range", KEY) end)
     server:down()
     server:wipe()
     server:up()
-    secure()
+    server:secure(LOGIN)
     eventually(function() return client:ask("/v3/kv/range", KEY) end, 20)
   end)
 

@@ -396,9 +396,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("logs in, and again when its pass has run out", function()
-    server:ctl("user", "add", "root:secret")
-    server:ctl("user", "grant-role", "root", "root")
-    server:ctl("auth", "enable")
+    server:secure "root:secret"
     local one = candidate("one", { url = "etcd://root:secret@" .. server.endpoint })
     local claimed = one:claim()
     one.state.session.client.login.pass = "not.valid"
@@ -438,9 +436,7 @@ describe("an etcd server", function()
       assert.equal(0, crown.exec({ "openssl", unpack(words) }, { timeout = 30 }).code)
     end
     one = Etcd.start(nil, { "--auth-token", ("jwt,pub-key=%s/pub.pem,priv-key=%s/key.pem,sign-method=RS256,ttl=10m"):format(dir, dir) })
-    one:ctl("user", "add", "root:secret")
-    one:ctl("user", "grant-role", "root", "root")
-    one:ctl("auth", "enable")
+    one:secure "root:secret"
     local leader = Player.new(etcd, { name = "x", node = "one", url = "etcd://root:secret@" .. one.endpoint, ttl = 5,
       trust_empty = true })
     local epoch = leader:claim()[4]
@@ -457,10 +453,8 @@ describe("an etcd server", function()
       return watch, client
     end
     one = Etcd.start()
-    one:ctl("user", "add", "root:secret")
-    one:ctl("user", "grant-role", "root", "root")
     one:ctl("user", "add", "joe:other")
-    one:ctl("auth", "enable")
+    one:secure "root:secret"
     local watch, client = watch_of "root:secret"
     client.login.pass = "not.valid"
     local problem

@@ -110,6 +110,14 @@ function Etcd:ctl(...)
   return result.stdout
 end
 
+--- Lets nobody in any more who does not log in.
+-- @string login of root: "root:PASSWORD"
+function Etcd:secure(login)
+  self:ctl("user", "add", login)
+  self:ctl("user", "grant-role", "root", "root")
+  self:ctl("auth", "enable")
+end
+
 function Etcd:freeze() self.process:freeze() end
 function Etcd:thaw() self.process:thaw() end
 

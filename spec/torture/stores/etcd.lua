@@ -10,11 +10,7 @@ local LOGIN = "root:secret"
 
 function etcd.single()
   local server = Etcd.start()
-  local function secure()
-    server:ctl("user", "add", LOGIN)
-    server:ctl("user", "grant-role", "root", "root")
-    server:ctl("auth", "enable")
-  end
+  local function secure() server:secure(LOGIN) end
   secure()
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
   function store.url(number) return ("etcd://%s@127.0.0.1:%d?amnesia_wait=0"):format(LOGIN, number or server.port) end
