@@ -1,5 +1,6 @@
 -- The manifests for Kubernetes, against the API as its Python client publishes it; the Compose file, by docker-compose.
 local crown = require "crown"
+local manifests_of = require "support.manifests"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
@@ -8,18 +9,11 @@ local function check(...)
   return assert(crown.exec({ "/usr/bin/python3", "tools/kubernetes/check.py", ... }, { timeout = 120 }))
 end
 
--- @return what both files hold
-local function manifests()
-  local result = assert(crown.exec({ "/usr/bin/python3", "-c", [[import json, sys, yaml
-print(json.dumps([d for f in sys.argv[1:] for d in yaml.safe_load_all(open(f))]))]], "tools/kubernetes/reports.yaml",
-    "tools/kubernetes/leader.yaml" }, { timeout = 60 }))
-  assert.equal(0, result.code, result.stderr)
-  return crown.json.decode(result.stdout)
-end
+local FILES = { "tools/kubernetes/reports.yaml", "tools/kubernetes/leader.yaml" }
 
 describe("the manifests for Kubernetes", function()
   it("are what its API takes", function()
-    local result = check("tools/kubernetes/reports.yaml", "tools/kubernetes/leader.yaml")
+    local result = check(unpack(FILES))
     assert.equal(0, result.code, result.stdout .. result.stderr)
     assert.matches("^%d+ manifests: ok\n$", result.stdout)
   end)
@@ -39,12 +33,12 @@ describe("the manifests for Kubernetes", function()
 
   -- pod_spec.lua has the probes.
   it("select pods that there are, and name ports that these have", function()
-    local pods, selected = {}, 0
-    for _, manifest in ipairs(manifests()) do
+    local manifests, pods, selected = manifests_of(unpack(FILES)), {}, 0
+    for _, manifest in ipairs(manifests) do
       local template = manifest.spec and manifest.spec.template
       if template then pods[template.metadata.labels.app] = template.spec.containers[1] end
     end
-    for _, manifest in ipairs(manifests()) do
+    for _, manifest in ipairs(manifests) do
       local selector = manifest.spec and manifest.spec.selector
       if selector then
         local pod = pods[(selector.matchLabels or selector).app]
@@ -60,7 +54,7 @@ describe("the manifests for Kubernetes", function()
 
   it("have a balancer that asks the pods' Service for the election's leader", function()
     local config, services, args = nil, {}, nil
-    for _, manifest in ipairs(manifests()) do
+    for _, manifest in ipairs(manifests_of(unpack(FILES))) do
       if manifest.kind == "ConfigMap" then config = manifest.data["haproxy.cfg"] end
       if manifest.kind == "Service" then services[manifest.metadata.name .. ":" .. manifest.spec.ports[1].port] = manifest.spec end
       if manifest.metadata.name == "reports" and manifest.kind == "Deployment" then

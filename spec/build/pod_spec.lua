@@ -4,6 +4,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
+local manifests_of = require "support.manifests"
 local port = require "support.port"
 local program = require "support.program"
 local read_file = require "crown.text.read_file"
@@ -12,18 +13,11 @@ local tempdir = require "support.tempdir"
 
 local SECONDS = 30
 
-local function sh(words)
-  local result = assert(crown.exec(words, { timeout = SECONDS }))
-  assert.equal(0, result.code, result.stderr)
-  return result.stdout
-end
-
 -- @return the pod that the Deployment makes three of
 local function pod_of_manifest()
-  local listed = sh { "/usr/bin/python3", "-c", [[import json, yaml
-print(json.dumps([d["spec"]["template"]["spec"] for d in yaml.safe_load_all(open("tools/kubernetes/reports.yaml"))
-                  if d["kind"] == "Deployment"]))]] }
-  return crown.json.decode(listed)[1]
+  for _, manifest in ipairs(manifests_of "tools/kubernetes/reports.yaml") do
+    if manifest.kind == "Deployment" then return manifest.spec.template.spec end
+  end
 end
 
 local function named(list, name)
