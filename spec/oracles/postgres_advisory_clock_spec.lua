@@ -21,6 +21,19 @@ describe("the advisory lock on a Postgres whose clock is stepped forward (R12, R
 
   local function candidate(node, ttl) return players:add(server.url, node, { ttl = ttl or 20 }) end
 
+  -- Of two, the first leads. @return both, and the epoch
+  local function leader_and_follower(ttl)
+    local one, two = candidate("one", ttl), candidate("two", ttl)
+    local verdict = one:claim()
+    assert.equal("granted", verdict[1])
+    assert.equal("denied", two:claim()[1])
+    return one, two, verdict[4]
+  end
+
+  local function is_given_the_lock(player)
+    eventually(function() return player:message() == "locked" end)
+  end
+
   local function end_session(player)
     server:sql("SELECT pg_terminate_backend($1::int)", player.state.session.bare:server_pid())
   end
@@ -31,33 +44,27 @@ describe("the advisory lock on a Postgres whose clock is stepped forward (R12, R
   end
 
   it("is sat out by who is given the lock, and by who comes later", function()
-    local one, two = candidate "one", candidate "two"
-    assert.equal("granted", one:claim()[1])
-    assert.equal("denied", two:claim()[1])
+    local one, two = leader_and_follower()
     clock:set(3600)
     end_session(one) -- which does not hear of it where it is cut off
-    eventually(function() return two:message() == "locked" end)
+    is_given_the_lock(two)
     is_doubted(two:call("handle_info", "locked"))
     is_doubted(two:claim())
     is_doubted(candidate "three":claim())
   end)
 
   it("is sat out by who takes the lock that nobody has", function()
-    local one, two = candidate "one", candidate "two"
-    assert.equal("granted", one:claim()[1])
-    assert.equal("denied", two:claim()[1])
+    local one, two = leader_and_follower()
     one:abdicate()
-    eventually(function() return two:message() == "locked" end)
+    is_given_the_lock(two)
     clock:set(3600)
     is_doubted(two:call("handle_info", "locked"))
   end)
 
   it("is sat out where that happens between the look and the win", function()
-    local one, two = candidate "one", candidate "two"
-    assert.equal("granted", one:claim()[1])
-    assert.equal("denied", two:claim()[1])
+    local one, two = leader_and_follower()
     one:abdicate()
-    eventually(function() return two:message() == "locked" end)
+    is_given_the_lock(two)
     local session = two.state.session
     local win = session.win
     function session.win(...)
@@ -68,9 +75,7 @@ describe("the advisory lock on a Postgres whose clock is stepped forward (R12, R
   end)
 
   it("ends no session of a leader who leads on", function()
-    local one, two = candidate("one", 6), candidate("two", 6)
-    local epoch = one:claim()[4]
-    assert.equal("denied", two:claim()[1])
+    local one, two, epoch = leader_and_follower(6)
     local function waits_since()
       return server:sql([[SELECT query_start::text AS since FROM pg_stat_activity WHERE pid = $1::int
         AND query LIKE '%pg_advisory_lock%']], two.state.session.bare:server_pid())[1]
@@ -86,9 +91,7 @@ describe("the advisory lock on a Postgres whose clock is stepped forward (R12, R
   end)
 
   it("is led anew when that is over", function()
-    local one, two = candidate("one", 2), candidate("two", 2)
-    local epoch = one:claim()[4]
-    assert.equal("denied", two:claim()[1])
+    local one, two, epoch = leader_and_follower(2)
     clock:set(3600)
     end_session(one)
     local verdict
