@@ -1,11 +1,10 @@
 -- Whoever comes to the HTTP endpoint and plays tricks there, with a healthy election beside, and somebody who is well.
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local files = require "crown.core.files"
 local Hostile = require "support.hostile"
 local http = require "support.http"
 local program = require "support.program"
-local read_file = require "crown.text.read_file"
+local used = require "support.used"
 local Victim = require "support.victim"
 
 local GUESTS = 10       -- of each trick, again and again
@@ -35,12 +34,6 @@ local TRICKS = {
   ["asks for a very long path"] = "say GET /" .. ("%41"):rep(8000) .. " HTTP/1.1\\r\\n\nflood x",
 }
 
-local function used(victim)
-  local pid = victim.app:pids("runtime")[1]
-  local kib = read_file(("/proc/%d/status"):format(pid)):match "VmRSS:%s+(%d+)"
-  return tonumber(kib) / 1024, #files.list(("/proc/%d/fd"):format(pid))
-end
-
 local function is_answered(port)
   for _ = 1, TRIES do
     local fine, answer = pcall(http.ask, port, "GET /metrics")
@@ -54,7 +47,8 @@ describe("somebody who comes to the HTTP endpoint", function()
       local victim = Victim.start({}, { program, "--http", "127.0.0.1:0" })
       local port = eventually(function() return tonumber(victim:output():match "http.listening.- port=(%d+)") end, 20)
       assert.equal(200, http.ask(port, "GET /healthz").status)
-      local memory, descriptors = used(victim)
+      local pid = victim.app:pids("runtime")[1]
+      local memory, descriptors = used(pid)
       local over = crown.now() + SECONDS
       for _ = 1, GUESTS do
         crown.spawn(function()
@@ -68,7 +62,7 @@ describe("somebody who comes to the HTTP endpoint", function()
         assert.is_true(is_answered(port))
         crown.sleep(0.2)
       end
-      local later, open = used(victim)
+      local later, open = used(pid)
       assert.is_true(later < memory + MEMORY_MOST, ("%d MiB, %d before"):format(later, memory))
       assert.is_true(open < descriptors + 80, open .. " descriptors")
       victim:finish()

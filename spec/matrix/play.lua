@@ -9,11 +9,10 @@ local Candidate = require "support.candidate"
 local cells = require "matrix.cells"
 local clients = require "matrix.clients"
 local crown = require "crown"
-local files = require "crown.core.files"
 local judge = require "support.judge"
-local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
+local used = require "support.used"
 local Way = require "matrix.way"
 local write_file = require "support.write_file"
 
@@ -92,10 +91,8 @@ local function led_by(cell, node)
 end
 
 local function measure(self)
-  local pid = self.victim:pids("runtime")[1]
-  local status = pid and read_file(("/proc/%d/status"):format(pid)) or ""
-  self.memory = assert(tonumber(status:match "VmRSS:%s+(%d+)"), self.victim:output()) / 1024
-  self.sockets = #files.list(("/proc/%d/fd"):format(pid)) / #self.cells
+  local memory, descriptors = used(assert(self.victim:pids("runtime")[1], self.victim:output()))
+  self.memory, self.sockets = memory, descriptors / #self.cells
 end
 
 --- Plays all cells of a client; what went wrong stands in each cell's `problem` afterwards.
