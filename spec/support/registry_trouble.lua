@@ -216,11 +216,7 @@ local function other_than(world, ...)
 end
 
 -- A firewall: nobody can dial it, and it dials the others.
-function faults.deaf(world, node)
-  for _, other in ipairs(world.nodes) do
-    if other ~= node then world.parted[other.name .. node.name] = true end
-  end
-end
+function faults.deaf(world, node) world:deafen(node) end
 
 local function set_mute(world, node, mute)
   for _, other in ipairs(world.nodes) do

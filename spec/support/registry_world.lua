@@ -407,6 +407,12 @@ function World:isolate(node)
   for _, other in ipairs(self.nodes) do self:part(node, other, true) end
 end
 
+--- Lets nobody dial a node, which goes on to dial the others.
+-- @tparam table node
+function World:deafen(node)
+  for _, other in ipairs(self.nodes) do self.parted[other.name .. node.name] = true end
+end
+
 --- Lets two nodes reach each other, or not.
 -- @tparam table a
 -- @tparam table b
