@@ -26,9 +26,5 @@ return function(measure, url)
     known = true
     return options
   end)
-  local signal = probe.signal
-  row("own store, SIGTERM, beyond the child's last tick", "", signal "TERM", true)
-  row("own store, runtime SIGKILL", "", signal("KILL", "runtime"))
-  row("own store, tree SIGKILL", "", probe.kill_tree)
-  row("own store, runtime SIGSTOP", "", signal("STOP", "runtime"))
+  probe.leader_rows(row, "own store", { "", "", "" })
 end

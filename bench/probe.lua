@@ -78,19 +78,27 @@ function probe.rows(measure, options)
   end
 end
 
---- Rows for what can happen to a leader whose lease is in a store: it ends in order, parts of it are killed or stopped, or it
--- is cut off from the store.
+--- Rows for what can happen to a leader whose lease is in a store, wherever that is: it ends in order, or parts of it are killed
+-- or stopped.
 -- @tparam function row of probe.rows
 -- @string name of the oracle
 -- @tparam table limits for the orderly end, for the runtime's death, and for whatever waits for the lease to end
--- @tparam table server with its `port`
--- @string url the candidates' way to it
-function probe.store_rows(row, name, limits, server, url)
+function probe.leader_rows(row, name, limits)
   local signal = probe.signal
   row(name .. ", SIGTERM, beyond the child's last tick", limits[1], signal "TERM", true)
   row(name .. ", runtime SIGKILL", limits[2], signal("KILL", "runtime"))
   row(name .. ", tree SIGKILL", limits[3], probe.kill_tree)
   row(name .. ", runtime SIGSTOP", limits[3], signal("STOP", "runtime"))
+end
+
+--- The same, and a row for a leader that is cut off from its store.
+-- @tparam function row
+-- @string name
+-- @tparam table limits
+-- @tparam table server with its `port`
+-- @string url the candidates' way to it
+function probe.store_rows(row, name, limits, server, url)
+  probe.leader_rows(row, name, limits)
   local proxies = {}
   row(name .. ", cut off without a reset", limits[3], function() return proxies[#proxies]:freeze() end, false, function()
     proxies[#proxies + 1] = Proxy.start(server.port)
