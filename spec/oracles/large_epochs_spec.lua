@@ -1,6 +1,7 @@
 -- The largest epoch that each store can give, wherever an epoch is told; and that the one above it is refused, with the reason.
 local crown = require "crown"
 local Etcd = require "support.etcd"
+local eventually = require("crown.testing").eventually
 local files = require "crown.core.files"
 local Nats = require "support.nats"
 local port = require "support.port"
@@ -120,7 +121,7 @@ describe("the largest epoch", function()
       server:sql [[UPDATE crown_lease_v1 SET holder = 'one#t', evicted = FALSE, expires_at = now() + interval '1 minute'
         WHERE lock_name = 'low']]
       crown.spawn(function()
-        crown.sleep(0.5)
+        eventually(function() return server:sql("SELECT evicted FROM crown_lease_v1 WHERE lock_name = 'low'")[1].evicted end, 20)
         set("low", "two", ABOVE)
       end)
       assert.matches("^evicted one.* from 'low' %(epoch 77%)\n'low' is led by two.* now %(epoch 9007199254740992%)\n$", evict "low")
