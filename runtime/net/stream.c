@@ -71,6 +71,20 @@ static void read_more(struct stream *stream)
         op_complete(&stream->read_op);
 }
 
+/* A peer that resets the connection has mostly said why: a TLS alert, a store's error. That is in
+ * the kernel still, and says more than the failed write does. */
+static void take_last_words(struct stream *stream)
+{
+    struct crown_error error = {.code = ERROR_NONE};
+    char chunk[CHUNK];
+    ssize_t got;
+    do
+        got = channel_receive(&stream->channel, chunk, sizeof(chunk), &error);
+    while (got > 0 && intake_add(&stream->in, chunk, (size_t)got) == 0);
+    if (error.code == ERROR_TLS)
+        stream->error = error;
+}
+
 static void write_more(struct stream *stream)
 {
     while (stream->out.size > 0 && stream->state == STREAM_OPEN) {
@@ -79,6 +93,7 @@ static void write_more(struct stream *stream)
         if (sent == CHANNEL_LATER)
             return;
         if (sent == CHANNEL_BROKEN) {
+            take_last_words(stream);
             stream->ended = true;
             buffer_drop(&stream->out, stream->out.size);
             if (stream->reading)
@@ -343,8 +358,10 @@ int stream_write(struct stream *stream, const char *bytes, size_t size, struct c
 {
     if (stream->writing)
         return error_set(err, ERROR_USAGE, "another task is writing to %s", stream->channel.peer);
-    if (stream->state != STREAM_OPEN || (stream->ended && stream->error.code != ERROR_NONE))
+    if (stream->state == STREAM_CLOSED || (stream->ended && stream->error.code != ERROR_NONE))
         return refuse_closed(stream, err);
+    /* What is written while a handshake is under way goes out after it: a server may speak first.
+     */
     if (buffer_append(&stream->out, bytes, size) < 0)
         return error_set(err, ERROR_MEMORY, "write to %s: out of memory", stream->channel.peer);
     op_init(&stream->write_op, stream->loop, write_cancelled);

@@ -154,6 +154,26 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
     assert.equal("closed", select(3, connection:read("*l", 20))) -- nor does a later one wait
   end)
 
+  -- A server's last words to one who was still speaking: the connection is reset, and they are on this side already.
+  local function last_words(options, tls)
+    local spoken, gone
+    local port = serve(function(peer)
+      assert(peer:write "-ERR too many clients\n")
+      eventually(function() return spoken end)
+      peer:close() -- with bytes that it has not read
+      gone = true
+    end, options)
+    connection = assert(crown.tcp.connect("localhost", port, { tls = tls }))
+    assert(connection:write "hello\n")
+    spoken = true
+    eventually(function() return gone and not connection:write "more\n" end)
+    assert.equal("-ERR too many clients", connection:read "*l")
+  end
+
+  it("hands over what the other side said before it reset the connection, also after a write has failed", function()
+    last_words()
+  end)
+
   it("refuses a port that is none, and a host that C would cut short", function()
     for _, port in ipairs { 0, -1, 65558, 1.5 } do
       assert.error_matches(function() crown.tcp.connect("127.0.0.1", port) end, "a port expected")
@@ -214,6 +234,10 @@ print(code, code6 == "refused" or code6 ~= "timeout", crown.now() - started < 1)
       local fine, problem = pcall(eventually, function() return closed end, 20)
       collectgarbage "restart"
       assert.is_true(fine, problem)
+    end)
+
+    it("hands over what the other side said before it reset the connection, also after a write has failed", function()
+      last_words({ tls = { cert = dir .. "/server.pem", key = dir .. "/server.key" } }, { ca = dir .. "/ca.pem" })
     end)
 
     it("refuses a certificate of an unknown authority", function()
