@@ -1,6 +1,7 @@
 #include "http/curl.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/library.h"
 #include "net/tls.h"
@@ -24,4 +25,9 @@ int curl_load(struct crown_error *err)
     if (curl.curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
         return error_set(err, ERROR_SYSTEM, "http: libcurl could not be set up");
     return 0;
+}
+
+bool curl_has_openssl(void)
+{
+    return strstr(curl.curl_version(), " OpenSSL/3") != NULL; /* in brackets: is not in use */
 }

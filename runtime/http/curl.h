@@ -6,6 +6,7 @@
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
@@ -44,5 +45,8 @@ extern struct curl curl;
 
 /** Loads the library, once. @return 0, or -1 with ERROR_USAGE. */
 int curl_load(struct crown_error *err);
+
+/** @return whether it encrypts by the OpenSSL that net/openssl.h loads. */
+bool curl_has_openssl(void);
 
 #endif

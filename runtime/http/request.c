@@ -13,6 +13,7 @@
 #include "http/hosts.h"
 #include "http/transfers.h"
 #include "net/channel.h"
+#include "net/portion.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define HEADERS_MAX (64u << 10)
@@ -138,12 +139,22 @@ static CURLcode set_authorities(CURL *easy, const char *ca)
     return result;
 }
 
+static CURLcode tls_set_up(CURL *easy, void *context, void *unused)
+{
+    (void)easy;
+    (void)unused;
+    portion_bound_context(context);
+    return CURLE_OK;
+}
+
 static CURLcode set_security(CURL *easy, const struct http_options *options)
 {
     CURLcode result = set_authorities(easy, options->ca);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_SSL_VERIFYPEER, options->insecure ? 0L : 1L);
     SET(CURLOPT_SSL_VERIFYHOST, options->insecure ? 0L : 2L);
+    if (curl_has_openssl())
+        SET(CURLOPT_SSL_CTX_FUNCTION, tls_set_up);
     if (options->cert != NULL)
         SET(CURLOPT_SSLCERT, options->cert);
     if (options->key != NULL)

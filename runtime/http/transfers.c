@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "net/portion.h"
 
 struct transfers {
     struct transfers *next; /* a process has one loop, tests may have more */
@@ -40,6 +41,7 @@ static void take_finished(struct transfers *transfers)
 static void act(struct transfers *transfers, curl_socket_t fd, int events)
 {
     int running;
+    portion_begin();
     (void)curl.curl_multi_socket_action(transfers->multi, fd, events, &running);
     take_finished(transfers);
 }

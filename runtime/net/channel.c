@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "net/openssl.h"
+#include "net/portion.h"
 
 void channel_watch_silence(int fd, int64_t silence_ns)
 {
@@ -61,6 +62,7 @@ int channel_start_tls(struct channel *channel, const struct tls_context *tls, co
 int channel_handshake(struct channel *channel, struct crown_error *err)
 {
     openssl.ERR_clear_error();
+    portion_begin();
     int result = openssl.SSL_do_handshake(channel->ssl);
     if (result == 1)
         return 1;
@@ -79,6 +81,7 @@ ssize_t channel_receive(struct channel *channel, char *bytes, size_t size, struc
         size = 1;
     if (channel->ssl != NULL) {
         openssl.ERR_clear_error();
+        portion_begin();
         int got = openssl.SSL_read(channel->ssl, bytes, (int)size);
         return got > 0 ? got : ssl_result(channel, got, err);
     }
@@ -107,6 +110,7 @@ static ssize_t send_tls(struct channel *channel, const char *bytes, size_t size,
                         struct crown_error *err)
 {
     openssl.ERR_clear_error();
+    portion_begin(); /* it may have to read first */
     int sent = openssl.SSL_write(channel->ssl, bytes, (int)size);
     if (sent > 0)
         return sent;

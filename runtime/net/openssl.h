@@ -15,6 +15,8 @@
 #include "base/error.h"
 
 #define OPENSSL_FUNCTIONS(X)                                                                       \
+    X(BIO_set_callback_ex)                                                                         \
+    X(BIO_set_flags)                                                                               \
     X(CRYPTO_memcmp)                                                                               \
     X(ERR_clear_error)                                                                             \
     X(ERR_get_error)                                                                               \
@@ -36,6 +38,7 @@
     X(SSL_CTX_load_verify_file)                                                                    \
     X(SSL_CTX_new)                                                                                 \
     X(SSL_CTX_set1_cert_store)                                                                     \
+    X(SSL_CTX_set_info_callback)                                                                   \
     X(SSL_CTX_set_options)                                                                         \
     X(SSL_CTX_set_verify)                                                                          \
     X(SSL_CTX_use_PrivateKey_file)                                                                 \
@@ -45,6 +48,7 @@
     X(SSL_free)                                                                                    \
     X(SSL_get0_param)                                                                              \
     X(SSL_get_error)                                                                               \
+    X(SSL_get_rbio)                                                                                \
     X(SSL_get_verify_result)                                                                       \
     X(SSL_new)                                                                                     \
     X(SSL_read)                                                                                    \

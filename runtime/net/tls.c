@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/plain_file.h"
 #include "net/openssl.h"
+#include "net/portion.h"
 
 #define SYSTEM_CERTIFICATES_NS (3600 * NS_PER_S)
 
@@ -105,6 +106,7 @@ struct tls_context *tls_context_new(const struct tls_options *options, struct cr
                                SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER,
                                NULL);
     (void)openssl.SSL_CTX_set_options(context->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    portion_bound_context(context->ctx);
     openssl.SSL_CTX_set_verify(context->ctx, context->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
                                NULL);
     if (options->server_name != NULL)

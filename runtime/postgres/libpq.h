@@ -49,6 +49,7 @@
     X(PQsetSingleRowMode)                                                                          \
     X(PQsetnonblocking)                                                                            \
     X(PQsocket)                                                                                    \
+    X(PQsslStruct)                                                                                 \
     X(PQstatus)                                                                                    \
     X(PQtransactionStatus)
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/list.h"
+#include "net/portion.h"
 #include "net/received.h"
 #include "postgres/result.h"
 #include "postgres/target.h"
@@ -241,6 +242,7 @@ static void ready(struct loop_watch *watch, unsigned events)
     struct postgres_session *session = container_of(watch, struct postgres_session, watch);
     bool alive = true;
     if ((events & LOOP_READ) != 0) {
+        portion_begin();
         session->received = received_look(session->received, libpq.PQsocket(session->conn));
         alive = libpq.PQconsumeInput(session->conn) == 1;
     }
@@ -364,6 +366,7 @@ struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, b
                                          .events = *events,
                                          .closing = {.run = tell_closed}};
     list_init(&session->slots);
+    portion_bound(libpq.PQsslStruct(conn, "OpenSSL")); /* NULL: it is plain */
     loop_watch(loop, &session->watch, libpq.PQsocket(conn), LOOP_READ);
     return session;
 }
