@@ -25,8 +25,8 @@ struct appender {
     char *path;
     off_t most;
     struct buffer waiting;
-    struct loop_deadline gathered;
-    struct helper *helper; /* of the write that is under way */
+    struct loop_deadline gathered; /* armed for a while after each write: the next one waits */
+    struct helper *helper;         /* of the write that is under way */
     bool closing;
 };
 
@@ -111,7 +111,7 @@ static void written(void *context, void *work)
     if (writing->problem != 0)
         log_debug("write %s: %s", writing->path, strerror(writing->problem));
     writing_free(work);
-    if (appender->waiting.size > 0 && !appender->closing)
+    if (appender->waiting.size > 0 && !appender->closing && !loop_at_armed(&appender->gathered))
         gather(appender);
 }
 
@@ -135,9 +135,17 @@ static void write_waiting(struct appender *appender)
     writing_free(writing);
 }
 
+static void write_now(struct appender *appender)
+{
+    gather(appender);
+    write_waiting(appender);
+}
+
 static void gathered(struct loop_deadline *deadline)
 {
-    write_waiting(container_of(deadline, struct appender, gathered));
+    struct appender *appender = container_of(deadline, struct appender, gathered);
+    if (appender->helper == NULL && appender->waiting.size > 0)
+        write_now(appender);
 }
 
 struct appender *appender_new(struct loop *loop, const char *path, off_t most)
@@ -161,8 +169,9 @@ void appender_add(struct appender *appender, const char *text, size_t size)
     if (appender->waiting.size + size > APPENDER_WAITING_MOST ||
         buffer_append(&appender->waiting, text, size) < 0)
         return;
+    /* At once: what this turn of the loop goes on with may hold it until the process is killed. */
     if (appender->helper == NULL && !loop_at_armed(&appender->gathered))
-        gather(appender);
+        write_now(appender);
 }
 
 void appender_close(struct appender *appender)

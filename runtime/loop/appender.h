@@ -1,6 +1,6 @@
 /**
  * Appends to a file that several processes share, from a thread: a disk that hangs holds nobody.
- * What comes within a tenth of a second is one write, so that the lines of each stay whole.
+ * The first line is written at once; what comes within a tenth of a second after it is one write.
  */
 #ifndef CROWN_LOOP_APPENDER_H
 #define CROWN_LOOP_APPENDER_H
@@ -22,7 +22,7 @@ struct appender;
  */
 struct appender *appender_new(struct loop *loop, const char *path, off_t most);
 
-/** Adds text, whole lines: it is written soon. */
+/** Adds text, whole lines: it is written soon, also where the loop does not turn any more. */
 void appender_add(struct appender *appender, const char *text, size_t size);
 
 /** Writes what waits, unless the disk takes longer than a second, and frees. NULL is fine. */

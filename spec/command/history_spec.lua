@@ -80,6 +80,24 @@ describe("crown-lua history", function()
     assert.matches("crown%-lua: history: .*127.0.0.1:1", away.stderr)
   end)
 
+  it("shows a term whose Lua blocked as it was won, until its runtime was killed", function()
+    write_file(place .. "/app.lua", ([[
+      local crown = require "crown"
+      crown.elect { name = "reports", oracle = "file:%s/locks", handlers = {
+        won = function(term)
+          if term.epoch == 1 then ("x"):rep(1e5):find(("x*"):rep(30) .. "y") end
+        end } }]]):format(place))
+    local one = Candidate.start { args = { "--heartbeat", "0.5", place .. "/app.lua" }, node = "one", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = place } }
+    started[#started + 1] = one
+    eventually(function()
+      local found = terms()
+      return found[#found] and found[#found].epoch == 2
+    end, 60)
+    local found = terms()[1]
+    assert.same({ "one", 1, "runtime_died" }, { found.leader, found.epoch, found.reason })
+  end)
+
   it("shows the last ones, of every election where none is named, and lives with nonsense in the file", function()
     local lines = { "nonsense", "{}" , '{"event":"leadership.changed"}' }
     for i = 1, 30 do

@@ -94,6 +94,23 @@ static void what_waits_is_written_at_the_end(void **state)
     assert_string_equal("a\nb\n", text_of(path));
 }
 
+static void a_line_is_written_though_the_loop_does_not_turn(void **state)
+{
+    (void)state;
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
+    struct appender *appender = appender_new(loop, path, 1000);
+    struct stat found = {0};
+    assert_non_null(appender);
+    add(appender, "a\n");
+    for (int i = 0; i < PATIENCE_MS && (stat(path, &found) < 0 || found.st_size == 0); i++)
+        assert_int_equal(0, nanosleep(&pause, NULL));
+    assert_string_equal("a\n", text_of(path));
+    add(appender, "b\n");
+    add(appender, "c\n");
+    appender_close(appender);
+    assert_string_equal("a\nb\nc\n", text_of(path));
+}
+
 static void a_long_file_is_kept_once(void **state)
 {
     (void)state;
@@ -149,6 +166,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_waits_is_written_at_the_end, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_line_is_written_though_the_loop_does_not_turn, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(a_long_file_is_kept_once, open_all, close_all),
         cmocka_unit_test_setup_teardown(of_two_who_keep_a_file_the_second_loses_none, open_all,
                                         close_all),
