@@ -12,6 +12,7 @@ local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
+local parent = require "crown.control.parent"
 local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local store_options = require "crown.oracle.options"
@@ -32,22 +33,6 @@ local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "letters, digits, '.', '_' and '-' only" }
 local RULES = { dir = { type = "string" }, lock = NAME }
 
--- A directory that somebody names, under another one that is not there, is mistyped, or its file system is not mounted: who
--- makes it elects beside those who have the right one. Directly below / only root could make one, and / is always there, so that
--- it says nothing for the name.
-local function check_parent(dir)
-  local parent = dir:match "^(.-)/+[^/]+/*$"
-  if not parent then return end
-  local is_below_root = parent == ""
-  local kind, problem = files.kind(is_below_root and dir or parent)
-  if kind or problem then return end
-  if is_below_root then
-    usage.error("file:%s: there is no directory %s, and none is made directly below /: make it first, if that is the right one "
-      .. "(mkdir -m 700 %s)", dir, dir, (dir:gsub("/+$", "")))
-  end
-  usage.error("file:%s: there is no directory %s: make it first, if that is the right one (mkdir -p %s)", dir, parent, parent)
-end
-
 local function directory_of(opts)
   if opts.dir and opts.path and opts.path ~= "" and opts.path ~= opts.dir then
     usage.error("oracle 'file': the directory %s of the URL has no effect beside dir = %s: give one of them", opts.path, opts.dir)
@@ -57,7 +42,7 @@ local function directory_of(opts)
   if dir:sub(1, 1) ~= "/" then
     usage.error("file:%s is relative to the working directory: write file:%s/%s", dir, os.getenv "PWD" or "", dir)
   end
-  check_parent(dir)
+  parent.check("file:" .. dir, dir)
   return dir
 end
 

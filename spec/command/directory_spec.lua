@@ -63,6 +63,21 @@ describe("the default directory", function()
     assert.matches("CROWN_DIRECTORY: 'here' is not an absolute path", refused.stderr)
   end)
 
+  it("is made where CROWN_DIRECTORY says, but nothing above it: who mistypes it would be alone there, and lead", function()
+    for _, typo in ipairs { dir .. "/tpyo/own", "/crown-lua-spec-" .. dir:match "[^-/]+$" } do
+      for _, words in ipairs { { "run", "x", "true" }, { "run", "--oracle", "memory:", "x", "true" }, { "info" }, { "status" },
+        { "history" } } do
+        local result = run(words, { env = { CROWN_DIRECTORY = typo } })
+        local is_made = io.open(typo)
+        if is_made then shell("rm -r %s", typo) end
+        assert.is_nil(is_made)
+        assert.equal(2, result.code, result.stderr)
+        assert.matches("CROWN_DIRECTORY=" .. typo:gsub("%p", "%%%0") .. ": there is no directory /.*: make it first", result.stderr)
+      end
+    end
+    assert.is_nil((io.open(dir .. "/tpyo")))
+  end)
+
   it("is refused when it belongs to somebody else", function()
     if not is_root() then return pending "only root can give a directory away" end
     shell("mkdir %s/theirs && chown %d %s/theirs", dir, NOBODY, dir)
