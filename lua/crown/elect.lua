@@ -240,7 +240,7 @@ local function elect(given)
     usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
       .. "its own: node = 'w2'", where)
   end
-  if checked.oracle then oracle.expect(settings.oracle) end
+  if checked.oracle then oracle.expect(where, settings.oracle) end
   local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
   local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
   local spec = make_spec(where, checked, word, module, prepared)

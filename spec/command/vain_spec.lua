@@ -52,6 +52,19 @@ describe("an option in vain is refused", function()
     assert.is_truthy(result.stderr:find(text, 1, true))
   end)
 
+  it("an oracle that is no module, also where every election of the app names its own", function()
+    local dir = tempdir()
+    local app = write_file(dir .. "/app.lua", "require('crown').elect { name = 'x', oracle = 'memory:' }")
+    local text = "oracle 'reids' is neither one of crown-lua's own nor a module that require finds (did you mean 'redis'?)"
+    refused({ "--oracle", "reids", app }, text)
+    refused({ "check", "--oracle", "reids", app }, text)
+    for _, known in ipairs { "redis", "crown.oracles.redis", "postgres_lease", "memory", "mine" } do
+      write_file(dir .. "/mine.lua", "return {}")
+      local result = run({ "check", "--oracle", known, app }, { env = { LUA_PATH = dir .. "/?.lua;;" } })
+      assert.equal(0, result.code, result.stderr)
+    end
+  end)
+
   it("but not where it is right: a duration beside --ttl, which is for oracles that name none", function()
     local result = run { "check", "--ttl", "7", "--oracle", "redis://h?duration=9", "run", "x", "true" }
     assert.equal(0, result.code, result.stderr)

@@ -12,8 +12,15 @@ local oracle = {}
 -- What init returns to take no part, without that being an error: crown.IGNORE.
 oracle.IGNORE = setmetatable({}, { __tostring = function() return "crown.IGNORE" end })
 
+local OWN = "crown.oracles." -- and the word behind it
+
+local function is_no_module(where, name)
+  usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds%s", where, name,
+    usage.suggest(name, url.oracles()))
+end
+
 local function load_module(where, name)
-  local tried = "crown.oracles." .. name
+  local tried = OWN .. name
   if package.preload[tried] or not name:find("[./]") then
     local found, loaded = pcall(require, tried)
     if found then return loaded end
@@ -23,10 +30,7 @@ local function load_module(where, name)
   end
   local found, loaded = pcall(require, name)
   if found then return loaded end
-  if tostring(loaded):find("module '" .. name .. "' not found", 1, true) then
-    usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds%s", where, name,
-      usage.suggest(name, url.oracles()))
-  end
+  if tostring(loaded):find("module '" .. name .. "' not found", 1, true) then is_no_module(where, name) end
   usage.error("%s: oracle '%s': %s", where, name, usage.one_line(loaded))
 end
 
@@ -96,16 +100,23 @@ function oracle.find(where, given)
   name = name or given
   local word = word_for(name)
   local module = check_module(where, name, load_module(where, name))
-  local is_own = package.loaded["crown.oracles." .. word] == module -- another's options are its own
+  local is_own = package.loaded[OWN .. word] == module -- another's options are its own
   if is_own or is_url then read_query(where, options) end
   return module, options, word, is_own and Pace.take(options) or nil
 end
 
---- Refuses a URL that no oracle takes, also where nothing asks for it: whoever gives it expects that it decides.
+--- Refuses a URL that no oracle takes, and a name that no module has, also where nothing asks for it: whoever gives it expects
+-- that it decides.
+-- @string where how messages name the election
 -- @string given the runtime's oracle
--- @raise a usage error for a scheme that no oracle has
-function oracle.expect(given)
-  if url.is(given) then url.oracle(given) end
+-- @raise a usage error for a scheme that no oracle has, and for such a name
+function oracle.expect(where, given)
+  if url.is(given) then return url.oracle(given) end
+  local word = word_for(given)
+  for _, known in ipairs(url.oracles()) do
+    if word == known then return end
+  end
+  if not url.is_module(given) then is_no_module(where, given) end
 end
 
 --- Calls an oracle's init.

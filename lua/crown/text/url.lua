@@ -85,8 +85,10 @@ function url.oracles()
   return usage.names(names)
 end
 
--- Whether somebody's own module has this name.
-local function is_module(name)
+--- Whether a module has this name; nothing of it is run.
+-- @string name
+-- @treturn boolean
+function url.is_module(name)
   return package.loaded[name] ~= nil or package.preload[name] ~= nil or package.searchpath(name, package.path) ~= nil
 end
 
@@ -97,7 +99,7 @@ end
 -- @raise a usage error for a scheme that no oracle has
 function url.oracle(text)
   local scheme, rest = text:match("^(" .. SCHEME .. "):(.*)$")
-  local name = scheme and (SCHEMES[scheme:lower()] or is_module(scheme) and scheme)
+  local name = scheme and (SCHEMES[scheme:lower()] or url.is_module(scheme) and scheme)
   if not name then
     local known = url.schemes()
     usage.error("oracle URL: no oracle has the scheme '%s'%s, and require finds no module of that name; there are %s",
