@@ -232,6 +232,13 @@ static int core_what(lua_State *L)
     return 0;
 }
 
+/* alone(): this process holds no election that a task could hold up. */
+static int core_alone(lua_State *L)
+{
+    task_alone(lua_vm_of(L));
+    return 0;
+}
+
 /* heartbeat(seconds): how long the runtime may be silent before it is restarted. */
 static int core_heartbeat(lua_State *L)
 {
@@ -281,6 +288,7 @@ static const luaL_Reg functions[] = {
     {"load_script", core_load_script},
     {"node", core_node},
     {"what", core_what},
+    {"alone", core_alone},
     {"heartbeat", core_heartbeat},
     {"user_ids", core_user_ids},
     {"home", core_home},

@@ -199,9 +199,15 @@ static void warn_slow(struct task *task)
         return;
     lua_State *L = task->thread.L;
     luaL_traceback(L, L, "", 0);
-    log_warn("%s: a task has run for 200 ms without a wait%s", task->vm->preempted_at,
-             lua_tostring(L, -1));
-    lua_pop(L, 1);
+    const char *text = lua_pushfstring(L, "%s: a task has run for 200 ms without a wait%s",
+                                       task->vm->preempted_at, lua_tostring(L, -1));
+    log_event(task->vm->alone ? LOG_DEBUG : LOG_WARN, text, NULL, 0);
+    lua_pop(L, 2);
+}
+
+void task_alone(struct lua_vm *vm)
+{
+    vm->alone = true;
 }
 
 /* The only place that resumes Lua. */

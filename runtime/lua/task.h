@@ -60,6 +60,10 @@ int task_wait(lua_State *L, struct op *op, int64_t until_ns, task_push *push);
  */
 void task_keep(lua_State *L, int index);
 
+/** From now on tasks hold up no election: that one computes for long is told at level debug only.
+ */
+void task_alone(struct lua_vm *vm);
+
 /** Polite: the current wait, and each later one, returns nil, "cancelled". */
 void task_cancel(struct task *task);
 

@@ -31,6 +31,7 @@ struct lua_vm {
     unsigned idle_count, idle_room;
     struct tidy tidy;
     bool collect; /* torture: a full collection before each resume */
+    bool alone;   /* tasks hold up nobody: nothing is told of one that computes for long */
     /* guard.c; read by a signal handler */
     timer_t slice_timer;
     bool guarded;

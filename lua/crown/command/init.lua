@@ -134,6 +134,7 @@ local function carry_out(verb, argv, at, before)
   if options.help then return require("crown.command.help").run({}, { verb.name }) end
   core.what(verb.name)
   if verb.campaigns then command.serve(options) end
+  if not CANDIDATES[verb.name] then core.alone() end
   return verb.run(options, words, argv)
 end
 
