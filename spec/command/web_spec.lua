@@ -61,6 +61,18 @@ describe("metrics", function()
     assert.matches('\ncrown_epoch{election="a\\"b",oracle="memory"} 9007199254740991\n', text, 1, true)
     assert.matches('\ncrown_phase_seconds{election="a\\"b",oracle="memory"} 1.25\n', text, 1, true)
   end)
+
+  it("say of a connection that it is up or down only where that is known: a first question may be held open for long", function()
+    local connections = {}
+    for i, state in ipairs { "proven", "broken", "asked", "not asked yet", "open" } do
+      connections[i] = { connection = i, store = "s", server = "h", state = state, since = 1, reconnects = 0 }
+    end
+    local text = metrics.render { elections = {}, connections = connections, bounds = {}, latency = {}, counts = {},
+      by_election = {}, restarts = 0 }
+    local up = {}
+    for number, value in text:gmatch 'crown_store_up{connection="(%d)"[^}]*} (%d)' do up[tonumber(number)] = value end
+    assert.same({ [1] = "1", [2] = "0", [5] = "0" }, up)
+  end)
 end)
 
 describe("the elections that have changed since a stamp", function()

@@ -33,8 +33,12 @@ local FAMILIES = {
   { "crown_terms_total", "counter", "terms that this candidate has won", function(one) return one.terms end },
 }
 
+-- A first question may be held open for as long as nothing happens, and of several servers not all are asked.
+local UNTRIED = { ["not asked yet"] = true, asked = true }
+
 local CONNECTIONS = {
-  { "crown_store_up", "gauge", "1 while this connection to a store has proved good", function(one)
+  { "crown_store_up", "gauge", "1 while this connection to a store has proved good; none before its first answer", function(one)
+    if UNTRIED[one.state] then return nil end
     return one.state == "proven" and 1 or 0
   end },
   { "crown_store_state_seconds", "gauge", "how long the connection has been in its state", function(one) return one.since end },
