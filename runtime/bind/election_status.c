@@ -36,6 +36,10 @@ static void push_store(lua_State *L, const struct candidate_status *status)
 {
     set_age(L, "answered", status->answered_ns);
     set_age(L, "away", status->failing_since_ns);
+    if (status->doubted) {
+        lua_pushboolean(L, true);
+        lua_setfield(L, -2, "amnesia");
+    }
     if (status->failure != NULL) {
         lua_pushstring(L, status->failure);
         lua_setfield(L, -2, "failure");
@@ -131,7 +135,8 @@ static void glance_at(struct candidate *candidate, void *context)
     candidate_status(candidate, &status);
     if (status.view.phase == ELECTION_LEADING && status.view.acting)
         page->led++;
-    if (status.failing_since_ns == TIME_NEVER && (status.child_pid == 0 || !status.child_unfenced))
+    if (status.failing_since_ns == TIME_NEVER && !status.doubted &&
+        (status.child_pid == 0 || !status.child_unfenced))
         return;
     status_push(page->L, candidate);
     lua_rawseti(page->L, -2, ++page->count);

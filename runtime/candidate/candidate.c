@@ -52,6 +52,14 @@ static const char *cause_of(const struct candidate *candidate, enum election_rea
     return reason == ELECTION_REASON_EXPIRED ? candidate->failure : NULL;
 }
 
+static void note_doubt(struct candidate *candidate, enum election_notice notice)
+{
+    if (notice == ELECTION_NOTICE_AMNESIA)
+        candidate->doubted = true;
+    else if (notice == ELECTION_NOTICE_REJECTED || notice == ELECTION_NOTICE_CLAIMED)
+        candidate->doubted = false; /* a claim was answered */
+}
+
 /* The core tells what happened to leadership; who leads now is known here. */
 static void emit_notice(struct candidate *candidate, const struct election_action *action)
 {
@@ -88,6 +96,7 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         telemetry_emit(telemetry, &candidate->source, events[action->notice], fields, count);
     if (action->notice == ELECTION_NOTICE_LOST)
         leader_forget_own(candidate);
+    note_doubt(candidate, action->notice);
 }
 
 static const char *journal_name(const struct candidate *candidate)

@@ -62,6 +62,7 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
     status->child_unfenced = workload != NULL && workload->unfenced;
     status->child_ended = candidate->child_ended;
     status->child_status = candidate->child_status;
+    status->doubted = candidate->doubted && !holding;
     status->failure = candidate->failure;
     status->failing_since_ns = candidate->failing_since_ns;
     status->answered_ns = candidate->answered_ns;

@@ -24,6 +24,7 @@ struct candidate_status {
     bool child_unfenced; /* and works on: nothing ends it, and no signal tells it to stop */
     bool child_ended;    /* the leader's command, at least once: with this status of waitpid(2) */
     int child_status;
+    bool doubted;             /* the store may have forgotten who leads, and is sat out */
     const char *failure;      /* why the store gives no answer; NULL: it does, or was not asked */
     int64_t failing_since_ns; /* TIME_NEVER: it does not fail */
     int64_t answered_ns;      /* TIME_NEVER: never */

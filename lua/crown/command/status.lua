@@ -50,8 +50,10 @@ local function child_of(one)
   return one.child_code and ("ended with %d"):format(one.child_code) or "-"
 end
 
--- The oracle, and for how long its store has not answered.
+-- The oracle, and why its store is not to be relied on.
 local function store_of(one)
+  local doubted = one.amnesia and one.next_claim_in and not one.away
+  if doubted then return ("%s: amnesia, claims in %s"):format(one.oracle, words_for.span(one.next_claim_in)) end
   if not one.away then return one.oracle end
   return ("%s: %s %s"):format(one.oracle, one.answered and "away for" or "never reached, tried for", words_for.span(one.away))
 end

@@ -12,21 +12,16 @@ end
 local function look(found, one)
   if one.away then table.insert(found.away, one.name) end
   if one.child_unfenced then table.insert(found.unfenced, one.name) end
+  if one.amnesia then table.insert(found.doubted, one.name) end
 end
 
--- The changes are the newest first: what was said last of an election is what holds.
 local function look_at_changes(found, changes, now)
-  local crashes, decided = {}, {}
+  local crashes = {}
   for _, change in ipairs(changes) do
     local name, event = change.name, change.event
     if name and event == "child.exited" and now - change.time < WITHIN then
       crashes[name] = (crashes[name] or 0) + 1
       if crashes[name] == CRASHES then table.insert(found.looping, name) end
-    end
-    if name and not decided[name] and event:match "^leadership%." then decided[name] = true end
-    if name and not decided[name] and event == "oracle.amnesia" then
-      decided[name] = true
-      table.insert(found.doubted, name)
     end
     if name and event == "child.unkillable" and now - change.time < WITHIN then table.insert(found.unkillable, name) end
   end

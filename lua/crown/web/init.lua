@@ -102,18 +102,23 @@ local function leader(name)
     epoch = one.epoch }
 end
 
--- With ?store=1 a runtime whose store has been away for longer than a lease lasts is not well: it cannot lead.
+-- Why this candidate could not lead now, if it were its turn; or nothing.
+local function hindrance(one)
+  if one.away and one.away > (settings.ttl_of[one.name] or TTL_UNKNOWN) then
+    return ("'%s': its store has given no answer for %.0f s: %s\n"):format(one.name, one.away,
+      core.redact(one.failure or "no reason is known"))
+  elseif one.amnesia then
+    return ("'%s': its store may have forgotten who leads: this candidate claims again in %.0f s\n"):format(one.name,
+      one.next_claim_in or 0)
+  end
+end
+
 local function health(store)
   if store ~= "1" then return 200, TEXT, "ok\n" end
   local problem = kept.get("health", function()
     local problem = false
     each_glance(function(_, troubled)
-      for _, one in ipairs(troubled) do
-        if not problem and one.away and one.away > (settings.ttl_of[one.name] or TTL_UNKNOWN) then
-          problem = ("'%s': its store has given no answer for %.0f s: %s\n"):format(one.name, one.away,
-            core.redact(one.failure or "no reason is known"))
-        end
-      end
+      for _, one in ipairs(troubled) do problem = problem or hindrance(one) or false end
     end)
     return problem
   end)

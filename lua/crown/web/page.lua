@@ -41,6 +41,11 @@ local function epoch_of(one)
   return one.epoch > 0 and ("%d"):format(one.epoch) or NONE
 end
 
+local function store_of(one)
+  if one.away then return ("%s: no answer for %s"):format(one.oracle, seconds(one.away)) end
+  return one.amnesia and one.oracle .. ": may have forgotten who leads" or one.oracle
+end
+
 local function child_of(one)
   if one.child then return ("pid %d%s"):format(one.child, one.child_unfenced and ", works on without leading" or "") end
   if one.child_signal then return ("killed by signal %d"):format(one.child_signal) end
@@ -61,9 +66,9 @@ local function row_of(one, latest)
   local change = latest[one.name]
   local cells = { escape(one.name), ('<span class="badge %s">%s</span>'):format(one.phase, one.phase),
     escape(one.leader or NONE), epoch_of(one), lease_of(one), seconds(one.since), child_of(one),
-    escape(one.away and ("%s: no answer for %s"):format(one.oracle, seconds(one.away)) or one.oracle),
+    escape(store_of(one)),
     change and escape(moment(change.time) .. " " .. change_text(change)) or NONE }
-  local bad = { command = one.child_unfenced, store = one.away }
+  local bad = { command = one.child_unfenced, store = one.away or one.amnesia }
   for i, cell in ipairs(cells) do
     local running = KINDS[i] == "command" and one.child
     local class = KINDS[i] .. (bad[KINDS[i]] and " bad" or cell == NONE and " none" or running and " running" or "")

@@ -36,7 +36,8 @@ function child(e) {
   return e.child_code === undefined ? "–" : "ended with " + e.child_code;
 }
 function store(e, passed) {
-  return e.away === undefined ? e.oracle : e.oracle + ": no answer for " + span(e.away + passed);
+  if (e.away !== undefined) return e.oracle + ": no answer for " + span(e.away + passed);
+  return e.amnesia ? e.oracle + ": may have forgotten who leads" : e.oracle;
 }
 function change(c) {
   const how = c.signal !== undefined ? "by signal " + c.signal : c.code !== undefined ? "with " + c.code : undefined;
@@ -57,7 +58,7 @@ function row(e, latest, now) {
     lease(e, passed), span(e.since + passed), child(e), store(e, passed),
     c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
   cells.forEach((cell, i) => {
-    const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && e.away !== undefined;
+    const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && (e.away !== undefined || e.amnesia);
     const running = kinds[i] === "command" && e.child;
     const td = element("td", cell, kinds[i] + (bad ? " bad" : cell === "–" ? " none" : running ? " running" : ""));
     td.dataset.label = labels[i];
