@@ -142,6 +142,12 @@ function lease:refresh()
   due[self] = now + self.delay
   return verdict, delay, grant
 end
+-- Where leases are refreshed without the oracle, it refreshes a tenth of them here, so that there is something to measure.
+local claim = lease.claim
+function lease:claim()
+  if self.refresher and math.random(10) == 1 then self.refresher = false end
+  return claim(self)
+end
 for i = 1, 10000 do
   crown.elect { name = "e" .. i, oracle = { "ORACLE", url = arg[2], ttl = 30 }, handlers = {
     won = function()

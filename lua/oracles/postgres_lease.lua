@@ -50,7 +50,8 @@ end
 local function kind_of(leases, ttl, delay, timeout)
   local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
   if not leases.kinds[key] then
-    local common = { leases = leases, ttl = ttl, delay = delay, timeout = timeout, ends = Ends.new(leases, ttl) }
+    local common = { leases = leases, ttl = ttl, delay = delay, timeout = timeout, ends = Ends.new(leases, ttl),
+      refresher = leases:refresher(ttl, delay, timeout) }
     leases.kinds[key] = { __index = setmetatable(common, Lease) }
   end
   return leases.kinds[key]

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "bind/postgres_refresher.h"
 #include "bind/postgres_values.h"
 #include "lua/task.h"
 #include "postgres/batch.h"
@@ -83,6 +84,12 @@ static int batch_prepare(lua_State *L)
     return 0;
 }
 
+static int batch_refresher(lua_State *L)
+{
+    const struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
+    return pg_refresher_new(L, batch->batch, batch->columns);
+}
+
 static int batch_gc(lua_State *L)
 {
     struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
@@ -93,7 +100,9 @@ static int batch_gc(lua_State *L)
 
 void pg_batch_make_types(lua_State *L)
 {
-    static const luaL_Reg methods[] = {
-        {"call", batch_call}, {"prepare", batch_prepare}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"call", batch_call},
+                                       {"prepare", batch_prepare},
+                                       {"refresher", batch_refresher},
+                                       {NULL, NULL}};
     bind_make_type(L, BATCH_TYPE, methods, batch_gc);
 }

@@ -10,7 +10,7 @@
 
 #define INTEGER_EXACT 9007199254740992LL /* 2^53: beyond it a Lua number skips integers */
 
-static void write_number(char *text, lua_Number number)
+void pg_write_number(char *text, lua_Number number)
 {
     const bool small = number > -INTEGER_EXACT && number < INTEGER_EXACT;
     if (small && number == (lua_Number)(long long)number)
@@ -34,7 +34,7 @@ int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)
             values[i] = lua_toboolean(L, index) ? "t" : "f";
             break;
         case LUA_TNUMBER:
-            write_number(numbers[i], lua_tonumber(L, index));
+            pg_write_number(numbers[i], lua_tonumber(L, index));
             values[i] = numbers[i];
             break;
         default:

@@ -19,6 +19,9 @@
  */
 int pg_read_values(lua_State *L, int first, const char **values, char (*numbers)[PG_NUMBER_SIZE]);
 
+/** Writes a number as SQL reads it. @param text PG_NUMBER_SIZE bytes. */
+void pg_write_number(char *text, lua_Number number);
+
 /** Pushes one value: nil, a boolean, a number where that is exact, else its text. */
 void pg_push_value(lua_State *L, const struct pg_result *result, int row, int column);
 

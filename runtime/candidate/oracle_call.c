@@ -1,5 +1,6 @@
 #include "candidate/oracle_call.h"
 
+#include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "candidate/leader.h"
 #include "candidate/outage.h"
 #include "candidate/perform.h"
+#include "candidate/refresher.h"
 #include "candidate/state.h"
 #include "candidate/status.h"
 #include "lua/error_text.h"
@@ -41,7 +43,18 @@ static uint64_t epoch_at(lua_State *L, int index)
     return epoch >= 1 && epoch < 9007199254740992.0 ? (uint64_t)epoch : 0;
 }
 
-/* granted, refresh, ttl, epoch, hold: five values from index `first`. */
+static struct refresher *refresher_at(lua_State *L, int index)
+{
+    bool same = lua_isuserdata(L, index) && lua_getmetatable(L, index);
+    if (!same)
+        return NULL;
+    luaL_getmetatable(L, REFRESHER_TYPE);
+    same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return same ? lua_touserdata(L, index) : NULL;
+}
+
+/* granted, refresh, ttl, epoch, hold, refresher: six values from index `first`. */
 static void read_grant(struct candidate *candidate, lua_State *L, int first,
                        struct election_event *event)
 {
@@ -51,6 +64,7 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.epoch = epoch_at(L, first + 3);
     candidate->hold_fd =
         lua_type(L, first + 4) == LUA_TNUMBER ? (int)lua_tonumber(L, first + 4) : -1;
+    candidate->refresher = refresher_at(L, first + 5);
     leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
 
@@ -96,18 +110,29 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
 }
 
 /* A refresh takes several turns of the loop, and a lease may run out meanwhile. */
-static void begin_call(struct candidate *candidate, struct task *call)
+static void begin_call(struct candidate *candidate, const struct election_action *action,
+                       enum candidate_call kind)
 {
-    candidate->call = call;
-    if (call != NULL && candidate->call_kind == CALL_REFRESH)
+    candidate->call_kind = kind;
+    candidate->call_attempt = action->attempt;
+    candidate->call_began_ns = loop_now(candidate->env->loop);
+    candidate->call_until_ns = action->until_ns;
+    if (kind == CALL_REFRESH)
         loop_urgent_begin(candidate->env->loop);
 }
 
 static void end_call(struct candidate *candidate)
 {
     candidate->call = NULL;
+    candidate->asked = NULL;
     if (candidate->call_kind == CALL_REFRESH)
         loop_urgent_end(candidate->env->loop);
+}
+
+static void note_latency(const struct candidate *candidate)
+{
+    latency_note(telemetry_latency(candidate->env->telemetry), function_names[candidate->call_kind],
+                 loop_now(candidate->env->loop) - candidate->call_began_ns);
 }
 
 static void call_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
@@ -118,8 +143,7 @@ static void call_done(struct task *task, enum task_outcome outcome, int nresults
     lua_State *L = task_state(task);
     enum candidate_call kind = candidate->call_kind;
     end_call(candidate);
-    latency_note(telemetry_latency(candidate->env->telemetry), function_names[kind],
-                 loop_now(candidate->env->loop) - candidate->call_began_ns);
+    note_latency(candidate);
     if (outcome == TASK_FAILED)
         outage_report(candidate, function_names[kind], lua_error_text(L));
     else if (outcome == TASK_DONE && kind != CALL_ABDICATE)
@@ -143,11 +167,9 @@ static enum candidate_call kind_of(const struct election_action *action)
     }
 }
 
-void oracle_call(struct candidate *candidate, const struct election_action *action)
+static void call_in_task(struct candidate *candidate)
 {
-    enum candidate_call kind = kind_of(action);
-    if (kind == CALL_CLAIM || kind == CALL_REFRESH)
-        handlers_campaign(candidate);
+    enum candidate_call kind = candidate->call_kind;
     lua_State *L = perform_push(candidate, call_names[kind]);
     int more = 0;
     if (kind == CALL_INFO) {
@@ -157,22 +179,79 @@ void oracle_call(struct candidate *candidate, const struct election_action *acti
         lua_pushboolean(L, election_look(&candidate->election).ending);
         more++;
     }
-    candidate->call_kind = kind;
-    candidate->call_attempt = action->attempt;
-    candidate->call_began_ns = loop_now(candidate->env->loop);
-    candidate->call_until_ns = action->until_ns;
-    begin_call(candidate, perform_spawn(candidate, more, candidate->scope, call_done));
-    if (candidate->call == NULL) {
-        const struct election_event event = {.type = kind == CALL_ABDICATE ? ELECTION_EVENT_RELEASED
-                                                                           : ELECTION_EVENT_UNKNOWN,
-                                             .attempt = action->attempt};
-        candidate_feed(candidate, &event);
+    candidate->call = perform_spawn(candidate, more, candidate->scope, call_done);
+    if (candidate->call != NULL)
+        return;
+    end_call(candidate);
+    const struct election_event event = {.type = kind == CALL_ABDICATE ? ELECTION_EVENT_RELEASED
+                                                                       : ELECTION_EVENT_UNKNOWN,
+                                         .attempt = candidate->call_attempt};
+    candidate_feed(candidate, &event);
+}
+
+/* The refresher that was asked has an answer. */
+static void asked_done(struct op *op)
+{
+    struct candidate *candidate = op->waiter;
+    struct refresher *refresher = candidate->refresher;
+    struct crown_error err;
+    uint64_t epoch = election_look(&candidate->election).epoch;
+    struct election_event event = {.type = ELECTION_EVENT_UNKNOWN,
+                                   .attempt = candidate->call_attempt};
+    candidate->asked = NULL;
+    enum refresher_answer answer = refresher->look(refresher, op, epoch, &err);
+    if (answer == REFRESHER_OTHER) {
+        call_in_task(candidate);
+        return;
     }
+    end_call(candidate);
+    note_latency(candidate);
+    if (answer == REFRESHER_SAME) {
+        event.type = ELECTION_EVENT_GRANTED;
+        event.grant.refresh_ns = refresher->delay_ns;
+        event.grant.ttl_ns = refresher->ttl_ns;
+        event.grant.epoch = epoch;
+        outage_over(candidate);
+    } else {
+        outage_report(candidate, function_names[CALL_REFRESH], err.message);
+    }
+    candidate_feed(candidate, &event);
+}
+
+/* @return whether the refresher does it. */
+static bool ask_refresher(struct candidate *candidate)
+{
+    struct refresher *refresher = candidate->refresher;
+    if (refresher == NULL || scope_closed(candidate->scope))
+        return false;
+    lua_State *L = perform_push_state(candidate);
+    candidate->asked = refresher->ask(refresher, L);
+    lua_pop(L, 1);
+    if (candidate->asked == NULL)
+        return false;
+    candidate->asked->wake = asked_done;
+    candidate->asked->waiter = candidate;
+    return true;
+}
+
+void oracle_call(struct candidate *candidate, const struct election_action *action)
+{
+    enum candidate_call kind = kind_of(action);
+    if (kind == CALL_CLAIM || kind == CALL_REFRESH)
+        handlers_campaign(candidate);
+    begin_call(candidate, action, kind);
+    if (kind != CALL_REFRESH || !ask_refresher(candidate))
+        call_in_task(candidate);
+}
+
+static bool is_calling(const struct candidate *candidate)
+{
+    return candidate->call != NULL || candidate->asked != NULL;
 }
 
 void oracle_call_cancel(struct candidate *candidate)
 {
-    if (candidate->call == NULL)
+    if (!is_calling(candidate))
         return;
     if (loop_now(candidate->env->loop) >=
         candidate->call_until_ns) /* else it is the user who stops us */
@@ -183,8 +262,11 @@ void oracle_call_cancel(struct candidate *candidate)
 
 void oracle_call_drop(struct candidate *candidate)
 {
-    if (candidate->call == NULL)
+    if (!is_calling(candidate))
         return;
-    task_drop(candidate->call);
+    if (candidate->asked != NULL)
+        op_cancel(candidate->asked);
+    else
+        task_drop(candidate->call);
     end_call(candidate);
 }

@@ -14,6 +14,15 @@ lua_State *perform_push(struct candidate *candidate, const char *kind)
     return L;
 }
 
+lua_State *perform_push_state(struct candidate *candidate)
+{
+    lua_State *L = lua_vm_state(candidate->env->lua);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, candidate->object);
+    lua_getfield(L, -1, "state");
+    lua_remove(L, -2);
+    return L;
+}
+
 struct task *perform_spawn(struct candidate *candidate, int more, struct scope *scope,
                            task_done *done)
 {

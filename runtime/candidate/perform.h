@@ -16,6 +16,9 @@ struct candidate;
  * further arguments and perform_spawn. */
 lua_State *perform_push(struct candidate *candidate, const char *kind);
 
+/** @return the main Lua state, with what the object's oracle keeps of it on its stack. */
+lua_State *perform_push_state(struct candidate *candidate);
+
 /** Spawns it with `more` arguments on top. `done` gets the candidate as its context. @return NULL
  * where the scope is closed. */
 struct task *perform_spawn(struct candidate *candidate, int more, struct scope *scope,

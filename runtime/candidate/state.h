@@ -73,8 +73,10 @@ struct candidate {
                             opened, a command that belongs to no term */
     struct term term;
 
-    /* One oracle call at a time. */
+    /* One oracle call at a time: `call`, or, for a refresh, `asked`. */
     struct task *call;
+    struct op *asked;
+    struct refresher *refresher; /* of the last grant, or NULL */
     enum candidate_call call_kind;
     uint32_t call_attempt;
     int64_t call_began_ns, call_until_ns;

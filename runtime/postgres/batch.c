@@ -20,6 +20,8 @@ struct postgres_group {
     struct list calls;
     int count, references;
     struct postgres_request *request;
+    uint64_t number;
+    int64_t sent_ns;
     struct crown_error error; /* why none of the calls was answered */
 };
 
@@ -34,6 +36,7 @@ struct postgres_batch {
     bool is_due; /* all that waits goes out as soon as there is room */
     struct list sent;
     int under_way;
+    uint64_t statements; /* so far */
     struct loop_deadline due;
 };
 
@@ -168,7 +171,7 @@ static int write_array(const struct postgres_group *group, int column, struct bu
         const struct postgres_call *call = container_of(node, struct postgres_call, link);
         size_t from = column > 0 ? call->ends[column - 1] : 0;
         if (buffer_append(array, &before, 1) < 0 ||
-            buffer_append(array, call->elements.bytes + from, call->ends[column] - from) < 0)
+            buffer_append(array, call->elements + from, call->ends[column] - from) < 0)
             return -1;
         before = ',';
     }
@@ -199,6 +202,8 @@ static struct postgres_group *new_group(struct postgres_batch *batch)
     if (group == NULL)
         abort(); /* crash-only, as every allocation of a few bytes */
     group->batch = batch;
+    group->number = ++batch->statements;
+    group->sent_ns = loop_now(batch->loop);
     group->references = 1;
     list_init(&group->calls);
     return group;
@@ -276,21 +281,23 @@ static void due(struct loop_deadline *deadline)
 }
 
 /* An element of an array literal: quoted, with quotes and backslashes escaped (Postgres manual,
- * "Array Value Input"). */
-static int append_element(struct buffer *elements, const char *text)
+ * "Array Value Input"). @return where it ends. */
+static char *write_element(char *at, const char *text)
 {
-    if (buffer_append(elements, "\"", 1) < 0)
-        return -1;
-    for (;;) {
-        size_t plain = strcspn(text, "\"\\");
-        if (buffer_append(elements, text, plain) < 0)
-            return -1;
-        text += plain;
-        if (*text == '\0')
-            return buffer_append(elements, "\"", 1);
-        if (buffer_append(elements, "\\", 1) < 0 || buffer_append(elements, text++, 1) < 0)
-            return -1;
+    *at++ = '"';
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            *at++ = '\\';
+        *at++ = *text;
     }
+    *at++ = '"';
+    return at;
+}
+
+uint64_t postgres_call_statement(const struct postgres_call *call, int64_t *sent_ns)
+{
+    *sent_ns = call->group->sent_ns;
+    return call->group->number;
 }
 
 void postgres_call_free(struct postgres_call *call)
@@ -300,7 +307,6 @@ void postgres_call_free(struct postgres_call *call)
     list_remove(&call->link);
     if (call->group != NULL)
         group_release(call->group);
-    buffer_free(&call->elements);
     free(call);
 }
 
@@ -309,15 +315,20 @@ static void cancel(struct op *op)
     postgres_call_free(container_of(op, struct postgres_call, op));
 }
 
+/* One piece of memory: there are thousands a second. */
 static struct postgres_call *new_call(const struct postgres_batch *batch, const char *const *values)
 {
-    struct postgres_call *call = calloc(1, sizeof(*call));
-    for (int i = 0; call != NULL && i < batch->columns; i++) {
-        if (append_element(&call->elements, values[i]) < 0) {
-            postgres_call_free(call);
-            return NULL;
-        }
-        call->ends[i] = call->elements.size;
+    size_t most = 0;
+    for (int i = 0; i < batch->columns; i++)
+        most += 2 * strlen(values[i]) + 2;
+    struct postgres_call *call = malloc(sizeof(*call) + most);
+    if (call == NULL)
+        return NULL;
+    *call = (struct postgres_call){.row = -1};
+    char *at = call->elements;
+    for (int i = 0; i < batch->columns; i++) {
+        at = write_element(at, values[i]);
+        call->ends[i] = (size_t)(at - call->elements);
     }
     return call;
 }
@@ -333,7 +344,6 @@ struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const ch
     call->batch = batch;
     call->key = hash(values[0]) | 1;
     call->timeout_ns = timeout_ns;
-    call->row = -1;
     list_append(&batch->waiting, &call->link);
     batch->waiting_count++;
     int64_t at = clock_add_ns(loop_now(loop), window_ns);

@@ -7,7 +7,6 @@
 #ifndef CROWN_POSTGRES_BATCH_H
 #define CROWN_POSTGRES_BATCH_H
 
-#include "base/buffer.h"
 #include "postgres/client.h"
 
 struct postgres_batch;
@@ -31,8 +30,8 @@ struct postgres_call {
     int place;
     uint64_t key; /* of the first text */
     int64_t timeout_ns;
-    struct buffer elements; /* the texts as elements of an array, one behind the other */
     size_t ends[POSTGRES_BATCH_COLUMNS];
+    char elements[]; /* the texts as elements of an array, one behind the other */
 };
 
 /**
@@ -59,6 +58,9 @@ void postgres_batch_free(struct postgres_batch *batch);
  */
 struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const char *const *values,
                                           int64_t window_ns, int64_t timeout_ns);
+/** @param sent_ns when the statement that a call went out with was sent. @return a number that is
+ * that statement's alone among those of the batch, above 0. */
+uint64_t postgres_call_statement(const struct postgres_call *call, int64_t *sent_ns);
 /** Lets go of a call, completed or not; a statement that went out with it is not called back. */
 void postgres_call_free(struct postgres_call *call);
 

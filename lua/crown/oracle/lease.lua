@@ -1,7 +1,8 @@
 --- What is the same for all oracles on a table of leases: an oracle adds how it asks. Its state has `ttl`, `delay`, `number`,
 -- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
 -- and returns the epoch and whether the leader was evicted; or false and who holds the lease, `{ node =, held =, left =,
--- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code.
+-- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code. Where the state has a `refresher`
+-- (runtime/candidate/refresher.h), that refreshes as long as all is as it was, and `refresh` judges what is not.
 -- @internal crown.oracle.lease
 
 local candidate = require "crown.oracle.candidate"
@@ -24,17 +25,17 @@ end
 -- another task may put another one there at any time.
 local latest = {}
 
-local function grant_of(ttl, epoch)
+local function grant_of(ttl, epoch, refresher)
   local grant = latest
-  if grant.ttl == ttl and grant.epoch == epoch then return grant end
-  grant = { ttl = ttl, epoch = epoch }
+  if grant.ttl == ttl and grant.epoch == epoch and grant.refresher == refresher then return grant end
+  grant = { ttl = ttl, epoch = epoch, refresher = refresher }
   latest = grant
   return grant
 end
 
 -- Thousands of refreshes a second make none.
 local function granted(self, epoch, delay)
-  if not self.grant or self.grant.epoch ~= epoch then self.grant = grant_of(self.ttl, epoch) end
+  if not self.grant or self.grant.epoch ~= epoch then self.grant = grant_of(self.ttl, epoch, self.refresher) end
   return true, delay, self.grant
 end
 

@@ -229,13 +229,31 @@ function Leases:claim(lease, claim)
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
 end
 
+local function refresh_window(ttl)
+  return math.min(REFRESH_WINDOW, ttl / 100)
+end
+
+--- What refreshes leases without a task for each, as long as nothing has changed. Their state has `name`, `holder`, and the
+-- claim's `number`.
+-- @number ttl in seconds, as the others
+-- @number delay from one refresh to the next
+-- @number timeout
+-- @treturn userdata for a grant
+function Leases:refresher(ttl, delay, timeout)
+  return self.refreshes:refresher { fields = { "name", "holder", "number", ttl }, ttl = ttl, delay = delay,
+    timeout = timeout, window = refresh_window(ttl), judge = function(sent, _, _, _, _, _, written, server)
+      remember(self, written)
+      return not tables.is_stepped(self, sent, server)
+    end }
+end
+
 --- Refreshes a lease that a claim has won.
 -- @return epoch and whether the leader was evicted; or false and `{ holder =, held =, left = }`, all nil where there
 -- is no row any more; or nil, message, code
 function Leases:refresh(lease, claim)
   local sent = core.now()
   local found, epoch, evicted, holder, held, left, written, server = self.refreshes:call(
-    math.min(REFRESH_WINDOW, lease.ttl / 100), lease.timeout, lease.name, lease.holder, claim, lease.ttl)
+    refresh_window(lease.ttl), lease.timeout, lease.name, lease.holder, claim, lease.ttl)
   if found == nil then return nil, epoch, evicted end
   remember(self, written)
   if tables.is_stepped(self, sent, server) then

@@ -1,0 +1,116 @@
+-- What refreshes the leases of a leader on Postgres: one statement for many, and no call of the oracle while nothing has changed.
+local crown = require "crown"
+local Elections = require "support.elections"
+local eventually = require("crown.testing").eventually
+local lease = require "crown.oracles.postgres_lease"
+local Postgres = require "support.postgres"
+local WrongClock = require "support.wrong_clock"
+
+local TTL = 3
+
+describe("a leader's lease on Postgres", function()
+  local server, name, calls, lost, failures, clock
+  local mine, refresh = Elections.new(), lease.refresh
+
+  setup(function()
+    clock = WrongClock.new(0)
+    server = Postgres.start { clock = clock }
+    crown.on("leadership.lost", function(event)
+      if event.name == name then lost = event end
+    end)
+    crown.on("oracle.error", function(event)
+      if event.name == name then failures[#failures + 1] = event["function"] .. ": " .. event.error end
+    end)
+  end)
+  teardown(function() server:destroy() end)
+
+  before_each(function()
+    name, calls, lost, failures = Elections.unique(), 0, nil, {}
+    function lease:refresh()
+      calls = calls + 1
+      return refresh(self)
+    end
+  end)
+  after_each(function()
+    mine:stop()
+    lease.refresh = refresh
+  end)
+
+  local function leader()
+    local election = mine:elect { name = name, oracle = { "postgres_lease", url = server.url, ttl = TTL } }
+    eventually(function() return election:is_leader() end, 20)
+    return election
+  end
+
+  local function ends_at()
+    return server:sql("SELECT extract(epoch FROM expires_at)::float8 AS at FROM crown_lease_v1 WHERE lock_name = $1", name)[1].at
+  end
+
+  local function change(what)
+    server:sql(("UPDATE crown_lease_v1 SET %s WHERE lock_name = $1"):format(what), name)
+  end
+
+  local function refreshed(times)
+    for _ = 1, times do
+      local before = ends_at()
+      eventually(function() return ends_at() > before end, 20)
+    end
+  end
+
+  it("is refreshed without a call of the oracle as long as nothing has changed", function()
+    local election = leader()
+    refreshed(3)
+    assert.equal(0, calls)
+    assert.is_true(election:is_leader())
+    assert.equal(TTL, election.state.grant.ttl)
+  end)
+
+  it("is given back when only its row says that the leader is to go", function()
+    leader()
+    change "evicted = TRUE"
+    eventually(function() return lost end, 20)
+    assert.equal("evicted", lost.reason)
+  end)
+
+  it("is lost, with the reason, when its row names somebody else", function()
+    leader()
+    change "holder = 'somebody#00-00', expires_at = clock_timestamp() + interval '1 minute'"
+    eventually(function() return lost end, 20)
+    assert.same({ "denied", "the lease in the store is not this term's" }, { lost.reason, lost.error })
+  end)
+
+  it("is lost when its row is of another claim", function()
+    leader()
+    change "claim = claim + 1"
+    eventually(function() return lost end, 20)
+    assert.same({ "denied", "the lease in the store is not this term's" }, { lost.reason, lost.error })
+  end)
+
+  it("is lost when its row is of another term", function()
+    local election = leader()
+    change "epoch = epoch + 5"
+    eventually(function() return lost end, 20)
+    assert.equal("denied", lost.reason)
+    eventually(function() return election:is_leader() end, 20)
+  end)
+
+  it("is led on while the server gives no answer, which is told, and refreshed when it does again", function()
+    local election = leader()
+    refreshed(1)
+    server:freeze()
+    eventually(function() return #failures > 0 end, 20)
+    assert.matches("^refresh: ", failures[1])
+    assert.is_true(election:is_leader())
+    server:thaw()
+    refreshed(2)
+    assert.is_nil(lost)
+  end)
+
+  it("is refreshed by the oracle, which writes that down, when the server's clock was stepped forward", function()
+    leader()
+    refreshed(1)
+    clock:set(7200)
+    eventually(function() return calls > 0 end, 20)
+    eventually(function() return server:sql("SELECT trusted_at > clock_timestamp() AS doubted FROM crown_store_v1")[1].doubted end, 20)
+  end)
+end)
