@@ -1,5 +1,7 @@
 # crown-lua. `make help` lists what there is; no target needs a manual step before it.
 SHELL := /bin/bash
+# Elsewhere [a-z] may lack a letter, as it does "i" in Turkish. What $(shell) runs has to say so itself.
+export LC_ALL := C.UTF-8
 .DEFAULT_GOAL := all
 
 VERSION := 0.1.0

@@ -6,7 +6,7 @@ COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crown-lua \
   $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crown-lua $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crown-lua.fish
 UNITS := $(patsubst %,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,crown-lua@.service crown-run@.service)
 MONITORING := $(DESTDIR)$(PREFIX)/share/crown-lua/monitoring
-VERBS = $(shell ./$(PROGRAM) completion fish | sed -n 's/.*__fish_use_subcommand -a \([a-z-]*\) .*/\1/p')
+VERBS = $(shell ./$(PROGRAM) completion fish | LC_ALL=C sed -n 's/.*__fish_use_subcommand -a \([a-z-]*\) .*/\1/p')
 
 .PHONY: install
 install: all ## install to PREFIX (/usr/local): program, manual pages, completions, systemd units, monitoring

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks every require of lua/crown and lua/oracles against lua/LAYERS, and that lua/LAYERS has no circle.
 set -eu
+export LC_ALL=C # else [a-z] may lack a letter
 cd "$(dirname "$0")/.."
 for file in $(find lua/crown lua/oracles -name '*.lua' | sort); do
     folder=$(echo "$file" | sed -E 's|^lua/oracles/.*|oracles|; s|^lua/crown/init.lua|crown|; s|^lua/crown/([a-z_]*).*|\1|')

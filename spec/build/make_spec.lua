@@ -1,16 +1,29 @@
 -- What make hands on to the tools.
 local crown = require "crown"
+local tempdir = require "support.tempdir"
 
-local function says(...)
-  local result = assert(crown.exec({ "env", "-u", "MAKEFLAGS", "-u", "MFLAGS", "make", "-n", ... }, { timeout = 60 }))
+local function make(...)
+  local result = assert(crown.exec({ "env", "-u", "MAKEFLAGS", "-u", "MFLAGS", ... }, { timeout = 60 }))
   assert.equal(0, result.code, result.stderr)
   return result.stdout
 end
+
+local function says(...) return make("make", "-n", ...) end
 
 describe("make", function()
   it("hands store, faults and seed on to the torture", function()
     assert.matches("run%-torture.sh http 25 19\n", says("torture", "STORE=http", "SEED=19"))
     assert.matches("run%-torture.sh redis 40 1\n", says("torture", "STORE=redis", "FAULTS=40"))
+  end)
+
+  it("has words mean the same in every language", function()
+    local locales = tempdir()
+    local compiled = crown.exec({ "localedef", "-i", "tr_TR", "-f", "UTF-8", locales .. "/tr_TR.UTF-8" }, { timeout = 60 })
+    if compiled and compiled.code == 0 then -- its sources are there
+      local verbs = make("LOCPATH=" .. locales, "LC_ALL=tr_TR.UTF-8", "make", "-s", "--eval=show: ; @echo $(VERBS)", "show")
+      for _, verb in ipairs { "info", "evict", "history", "completion" } do assert.matches(verb, verbs) end
+    end
+    assert.equal("C.UTF-8\n", make("LC_ALL=tr_TR.UTF-8", "make", "-s", "--eval=show: ; @echo $$LC_ALL", "show"))
   end)
 
   it("hands rows, runs and a store on to the benchmarks", function()

@@ -5,6 +5,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
 local manifests_of = require "support.manifests"
+local other_users = require "support.other_users"
 local port = require "support.port"
 local program = require "support.program"
 local read_file = require "crown.text.read_file"
@@ -26,7 +27,7 @@ local function named(list, name)
   end
 end
 
-describe("a pod of the Deployment", function()
+(other_users and describe or pending)("a pod of the Deployment", function()
   local pod = pod_of_manifest()
   local container = pod.containers[1]
   local server, members

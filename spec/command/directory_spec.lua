@@ -3,6 +3,7 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local is_root = require "support.is_root"
 local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
@@ -23,10 +24,6 @@ describe("the default directory", function()
     for _, one in ipairs(started) do one:destroy() end
   end)
 
-  local function is_root()
-    return shell "id -u" == "0"
-  end
-
   -- The program as another user's: in a place that this user may read, with nothing of our environment but what is given.
   local function as_nobody(env, ...)
     shell("chmod 755 %s; test -e %s/program || install -m 755 %s %s/program", dir, dir, program, dir)
@@ -39,7 +36,7 @@ describe("the default directory", function()
   end
 
   it("is the same from a login shell, from cron and from sudo -u", function()
-    if not is_root() then return pending "only root can start a program as another user" end
+    if not is_root then return pending "only root can start a program as another user" end
     local name = "directory-" .. dir:match "[^-]+$"
     shell("mkdir -m 700 %s/runtime %s/home && chown %d %s/runtime %s/home", dir, dir, NOBODY, dir, dir)
     local login = as_nobody({ XDG_RUNTIME_DIR = dir .. "/runtime", HOME = dir .. "/home" }, "run", name, "sh", "-c",
@@ -79,7 +76,7 @@ describe("the default directory", function()
   end)
 
   it("is refused when it belongs to somebody else", function()
-    if not is_root() then return pending "only root can give a directory away" end
+    if not is_root then return pending "only root can give a directory away" end
     shell("mkdir %s/theirs && chown %d %s/theirs", dir, NOBODY, dir)
     local result = run({ "run", "x", "true" }, { env = { CROWN_DIRECTORY = dir .. "/theirs" } })
     assert.equal(2, result.code)
@@ -132,7 +129,7 @@ describe("the default directory", function()
       assert.truthy(result.stderr:find("none is made directly below /: make it first, if that is the right one (mkdir -m 700 "
         .. typo .. ")", 1, true), result.stderr)
     end
-    if not is_root() then return end
+    if not is_root then return end
     shell("mkdir -m 700 %s", typo)
     local result = run(made)
     shell("rm -r %s", typo)

@@ -59,7 +59,7 @@ describe("info and evict", function()
       etcd:trusted()
       return etcd.url .. "?ttl=6"
     end,
-    nats_kv = function() return ("%s/B%d?ttl=2&amnesia_wait=0"):format(nats.url, math.random(1e9)) end,
+    nats_kv = function() return ("%s/B%d?ttl=4&amnesia_wait=0"):format(nats.url, math.random(1e9)) end,
   }
 
   for oracle_name, url_of in pairs(ORACLES) do

@@ -1,6 +1,7 @@
 -- crown-lua run under a service manager of Type=notify: what its command tells by sd_notify(3), and what becomes of it.
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
+local is_root = require "support.is_root"
 local signals = require "support.signals"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
@@ -97,7 +98,7 @@ done]]
     eventually(function() return heard "; first" end)
     local before = #manager:output() -- the next status is told at once when that is long enough ago
     eventually(function() return select(2, manager:output():sub(before):gsub("WATCHDOG=1", "")) > 2 end)
-    if io.popen("id -u"):read "*l" == "0" then
+    if is_root then
       local as_stranger = "printf STATUS=stranger | setpriv --reuid 65534 --clear-groups socat -u - ABSTRACT-SENDTO:"
       assert(os.execute(as_stranger .. socket) == 0)
     end

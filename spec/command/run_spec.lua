@@ -125,7 +125,7 @@ describe("crown-lua run", function()
   end)
 
   it("ends with 127 when there is no such command, with 126 when it is not to be executed", function()
-    local result = finish("x", "no-such-command")
+    local result = run({ "run", "--oracle", oracle, "x", "no-such-command" }, { env = { PATH = "/usr/bin:/bin" } })
     assert.equal(127, result.code)
     assert.matches("no%-such%-command: No such file", result.stderr)
     assert.equal(126, finish("x", "/etc/passwd").code)

@@ -108,7 +108,7 @@ describe("crown-lua check --store", function()
     it("asks without making a bucket, or writing into one", function()
       local plain = ("nats://all:x@127.0.0.1:%d/B"):format(server.port)
       assert.matches("which the first candidate makes", check("all").stdout)
-      run { "run", "--once", "--oracle", plain .. "?ttl=1&trust_empty=true", "x", "true" }
+      run { "run", "--once", "--oracle", plain .. "?ttl=4&trust_empty=true", "x", "true" }
       local before = crown.json.decode(run({ "info", "--oracle", plain, "--json" }).stdout)
       assert.equal(0, check("exact").code)
       assert.equal(0, check("lacks5").code) -- what makes a bucket is not needed where there is one

@@ -3,6 +3,7 @@
 local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local eventually = require "crown.testing.eventually"
+local other_users = require "support.other_users"
 local read_file = require "crown.text.read_file"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
@@ -96,7 +97,9 @@ for i = 1, 600 do
 end
 ]]
 
-describe("a user who may have no more processes", function()
+local as_others = other_users and describe or pending
+
+as_others("a user who may have no more processes", function()
   local one, dir
 
   before_each(function() dir = tempdir() end)
@@ -147,7 +150,7 @@ describe("standard error that nobody reads", function()
   end)
 end)
 
-describe("a child that has become root under a user who is not", function()
+as_others("a child that has become root under a user who is not", function()
   local cluster, child
 
   local function kill_child()

@@ -10,7 +10,7 @@ local tempdir = require "support.tempdir"
 local tls_stores = require "support.tls_stores"
 local write_file = require "support.write_file"
 
-local OPTIONS = "ttl=2&amnesia_wait=0&trust_empty=true"
+local OPTIONS = "ttl=4&amnesia_wait=0&trust_empty=true"
 
 local APP = [[
 package.path = "spec/?.lua;" .. package.path

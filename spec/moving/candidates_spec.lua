@@ -37,7 +37,7 @@ local STORES = {
   end },
   { "Redis", function() local one = Redis.start() return one, one.quick .. "&ttl=2" end },
   { "etcd", function() local one = Etcd.start() return one, one.quick .. "&ttl=2" end },
-  { "NATS", function() local one = Nats.start() return one, one.quick .. "&ttl=2" end },
+  { "NATS", function() local one = Nats.start() return one, one.quick .. "&ttl=4" end },
   { "this process", plain "memory:ten?ttl=2" },
 }
 

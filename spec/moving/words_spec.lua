@@ -86,7 +86,7 @@ describe("what the documents say in passing", function()
       for i = 1, 5 do
         crown.elect { name = "e" .. i, handlers = { won = function(term) io.stderr:write(term.name, " is led\n") end } }
       end]])
-    local one = start { args = { "--oracle", server.url .. "/MANY?ttl=2&amnesia_wait=2", dir .. "/app.lua" } }
+    local one = start { args = { "--oracle", server.url .. "/MANY?ttl=4&amnesia_wait=2", dir .. "/app.lua" } }
     for i = 1, 5 do
       eventually(function() return one:output():find(("e%d is led"):format(i), 1, true) end, 60)
     end

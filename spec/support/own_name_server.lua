@@ -2,13 +2,11 @@
 -- its own in a mount namespace, which needs root.
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
-local ffi = require "ffi"
+local is_root = require "support.is_root"
 local port = require "support.port"
 local program = require "support.program"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
-
-ffi.cdef "unsigned geteuid(void);"
 
 local NameServer = {}
 NameServer.__index = NameServer
@@ -20,7 +18,7 @@ local ENTER = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
 -- @string[opt] address of the stores: 127.0.0.1
 -- @treturn NameServer or nil: this user may not
 function NameServer.start(address)
-  if ffi.C.geteuid() ~= 0 then return nil end
+  if not is_root then return nil end
   local self = setmetatable({ dir = tempdir() }, NameServer)
   local number = port.free() -- an address of its own: name servers are asked at port 53
   local here = ("127.53.%d.%d"):format(math.floor(number / 256), number % 256)

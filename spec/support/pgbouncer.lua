@@ -2,8 +2,12 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local is_root = require "support.is_root"
 local port = require "support.port"
 local tempdir = require "support.tempdir"
+
+-- It refuses to run as root.
+local AS_USER = is_root and { "-u", "postgres" } or {}
 
 local Pgbouncer = {}
 Pgbouncer.__index = Pgbouncer
@@ -37,7 +41,7 @@ end
 --- Starts the process.
 function Pgbouncer:up()
   self.process = Candidate.start { program = "/usr/sbin/pgbouncer", node = "pgbouncer", log = self.dir .. "/log",
-    args = { "-u", "postgres", self.dir .. "/config.ini" } }
+    args = { self.dir .. "/config.ini", unpack(AS_USER) } }
   eventually(function()
     local client = crown.postgres.connect(self.url)
     if client then client:close() end

@@ -2,18 +2,16 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
-local ffi = require "ffi"
+local is_root = require "support.is_root"
 local port = require "support.port"
 local signals = require "support.signals"
 local tempdir = require "support.tempdir"
-
-ffi.cdef "unsigned geteuid(void);"
 
 local Postgres = {}
 Postgres.__index = Postgres
 
 -- Postgres refuses to run as root. setpriv becomes what it starts, and leaves no process between.
-local AS_USER = ffi.C.geteuid() == 0
+local AS_USER = is_root
   and { "/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--" } or {}
 
 local function bin(name)
