@@ -107,8 +107,11 @@ static const char *journal_name(const struct candidate *candidate)
 static void carry_out(struct candidate *candidate, const struct election_action *action)
 {
     switch (action->type) {
-    case ELECTION_ACTION_CALL_ABDICATE:
     case ELECTION_ACTION_CALL_CLAIM:
+        workload_expect(candidate);
+        oracle_call(candidate, action);
+        break;
+    case ELECTION_ACTION_CALL_ABDICATE:
     case ELECTION_ACTION_CALL_REFRESH:
     case ELECTION_ACTION_CALL_INFO:
         oracle_call(candidate, action);

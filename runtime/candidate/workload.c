@@ -313,6 +313,14 @@ static void report_failure(struct candidate *candidate, enum election_role role,
     candidate_feed(candidate, &event);
 }
 
+void workload_expect(const struct candidate *candidate)
+{
+    const struct child_options *options = candidate->child_options[ELECTION_ROLE_LEADER];
+    if (options != NULL && options->isolation == CHILD_ISOLATION_TREE &&
+        candidate->standing == NULL)
+        link_prepare(candidate->env->children->link);
+}
+
 void workload_start(struct candidate *candidate, const struct election_action *action)
 {
     bool leads = action->role == ELECTION_ROLE_LEADER;

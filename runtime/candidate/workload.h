@@ -11,6 +11,9 @@
 
 struct candidate;
 
+/** It is going to claim: should it win, its command starts the sooner. */
+void workload_expect(const struct candidate *candidate);
+
 /** The core's START_CHILD. CHILD_GONE follows for each, also where it could not be started. */
 void workload_start(struct candidate *candidate, const struct election_action *action);
 

@@ -281,13 +281,26 @@ static bool read_signals(struct keeper *keeper)
     return over;
 }
 
-static void fail_start(int runtime_fd, const char *text)
+/* One that has no child. */
+static void end_warden(struct keeper *keeper)
+{
+    if (keeper->warden <= 0)
+        return;
+    (void)kill(keeper->warden, SIGKILL); /* not reaped yet: it is itself */
+    *keeper->home->warden = 0;
+    (void)waitpid(keeper->warden, NULL, 0);
+    (void)close(keeper->line);
+    keeper->warden = 0;
+}
+
+static void fail_start(struct keeper *keeper, const char *text)
 {
     struct wire_message message = {.type = WIRE_START_FAILED, .error = EPERM};
+    end_warden(keeper);
     (void)snprintf(message.text, sizeof(message.text), "%s", text);
-    (void)wire_send(runtime_fd, &message, NULL, 0, NULL); /* it reads GONE below, or is dead */
+    report(keeper, &message); /* it reads GONE below, or is dead */
     message.type = WIRE_GONE;
-    _exit(wire_send(runtime_fd, &message, NULL, 0, NULL) < 0);
+    _exit(wire_send(keeper->runtime, &message, NULL, 0, NULL) < 0);
 }
 
 /* Has the kernel send SIGCONT for whatever the warden says: a keeper that is stopped would not hear
@@ -300,67 +313,151 @@ static void wake_on_word(int line)
     (void)fcntl(line, F_SETFL, fcntl(line, F_GETFL) | O_ASYNC);
 }
 
+static int start_warden(struct keeper *keeper, const struct child_spec *spec, const int *fds,
+                        struct crown_error *err)
+{
+    keeper->warden = warden_start(spec, fds, keeper->home->warden, &keeper->line, err);
+    if (keeper->warden < 0)
+        return -1;
+    wake_on_word(keeper->line);
+    return 0;
+}
+
+/* To a warden that is ready, or to one that is forked for it.
+ * @param fds the spec, then what it names. */
+static int hand_over(struct keeper *keeper, const int *fds, unsigned nfds, struct crown_error *err)
+{
+    const struct wire_message message = {.type = WIRE_START_CHILD,
+                                         .deadline_ns = keeper->spec.deadline_ns};
+    if (keeper->spec.isolation != CHILD_ISOLATION_TREE)
+        end_warden(keeper);
+    if (keeper->warden <= 0)
+        return start_warden(keeper, &keeper->spec, fds + 1, err);
+    (void)kill(keeper->warden, SIGCONT); /* somebody may have stopped it while it waited */
+    return wire_send(keeper->line, &message, fds, nfds, err);
+}
+
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
     keeper->spec.deadline_ns = warden_deadman_ns(keeper);
-    /* Before there is a warden, which may start the child while this process is held up. */
+    /* Before there is a child, whose warden may start it while this process is held up. */
     deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
-    keeper->warden = warden_start(&keeper->spec, fds, keeper->home->warden, &keeper->line, &err);
-    if (keeper->warden < 0)
-        fail_start(keeper->runtime, err.message);
-    wake_on_word(keeper->line);
+    if (hand_over(keeper, fds, nfds, &err) < 0)
+        fail_start(keeper, err.message);
     /* Streams are the child's alone; what holds a lock stays open here too. */
     for (unsigned i = 0; i + keeper->spec.hold_count < nfds; i++)
         (void)close(fds[i]);
     arm(keeper);
 }
 
-void keeper_run(int runtime_fd, const int *fds, unsigned nfds, const struct keeper_home *home)
+/* @return whether it can keep a deadline, and does not outlive its supervisor. */
+static bool set_up(struct keeper *keeper)
 {
-    struct keeper keeper = {.runtime = runtime_fd,
-                            .home = home,
-                            .escalate_at_ns = TIME_NEVER,
-                            .stop_kill_at_ns = TIME_NEVER};
     struct crown_error err = {0};
-    int keep[WIRE_MAX_FDS + 1];
-    memcpy(keep, fds, nfds * sizeof(*fds));
-    keep[nfds] = runtime_fd;
-    fds_close_except(keep, nfds + 1);
     (void)realtime_enter();
-    if (nfds == 0 || child_spec_read(fds[0], &keeper.spec, &err) < 0)
-        fail_start(runtime_fd, nfds == 0 ? "no description of the child" : err.message);
-    title_set("crown-keeper", keeper.spec.label);
-    if (!keeper.spec.terminal)
-        (void)setsid(); /* cannot fail: a fresh child leads no group */
-    keeper.stop_at_ns = keeper.spec.stop_at_ns;
-    keeper.kill_at_ns = keeper.spec.kill_at_ns;
-    keeper.deadline_ns = keeper.spec.deadline_ns;
-    keeper.signals = signals_open();
-    keeper.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    keeper.deadman = deadman_open(&err);
-    if (keeper.signals < 0 || keeper.timer < 0 || keeper.deadman == NULL ||
-        prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_PDEATHSIG, SIGNAL_END) < 0 ||
-        getppid() != home->supervisor)
-        fail_start(runtime_fd, "the keeper could not be set up");
-    start(&keeper, fds + 1, nfds - 1);
-    struct pollfd polls[] = {{.fd = keeper.timer, .events = POLLIN},
-                             {.fd = keeper.signals, .events = POLLIN},
-                             {.fd = keeper.runtime, .events = POLLIN},
-                             {.fd = keeper.line, .events = POLLIN}};
+    keeper->signals = signals_open();
+    keeper->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    keeper->deadman = deadman_open(&err);
+    return keeper->signals >= 0 && keeper->timer >= 0 && keeper->deadman != NULL &&
+           prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && prctl(PR_SET_PDEATHSIG, SIGNAL_END) == 0 &&
+           getppid() == keeper->home->supervisor;
+}
+
+static void keep(struct keeper *keeper) __attribute__((noreturn));
+static void keep(struct keeper *keeper)
+{
+    struct pollfd polls[] = {{.fd = keeper->timer, .events = POLLIN},
+                             {.fd = keeper->signals, .events = POLLIN},
+                             {.fd = keeper->runtime, .events = POLLIN},
+                             {.fd = keeper->line, .events = POLLIN}};
     for (;;) {
         if (poll(polls, sizeof(polls) / sizeof(polls[0]), -1) < 0 && errno != EINTR)
-            kill_now(&keeper);
-        act_on_time(&keeper);
-        read_runtime(&keeper);
+            kill_now(keeper);
+        act_on_time(keeper);
+        read_runtime(keeper);
         /* In this order: all that a dead warden has said is on its line by then. */
-        bool over = read_signals(&keeper);
-        read_warden(&keeper);
+        bool over = read_signals(keeper);
+        read_warden(keeper);
         if (over)
-            finish(&keeper);
+            finish(keeper);
         /* A dead warden's line stays readable for ever; its death comes as SIGCHLD. */
         if (polls[3].revents & POLLHUP)
             polls[3].fd = -1;
-        arm(&keeper);
+        arm(keeper);
     }
+}
+
+static void run(struct keeper *keeper, bool fine, const int *fds, unsigned nfds)
+    __attribute__((noreturn));
+static void run(struct keeper *keeper, bool fine, const int *fds, unsigned nfds)
+{
+    struct crown_error err = {0};
+    keeper->runtime = fds[0];
+    if (nfds < 2 || child_spec_read(fds[1], &keeper->spec, &err) < 0)
+        fail_start(keeper, nfds < 2 ? "no description of the child" : err.message);
+    title_set("crown-keeper", keeper->spec.label);
+    if (!keeper->spec.terminal)
+        (void)setsid(); /* cannot fail: a fresh child leads no group */
+    if (!fine)
+        fail_start(keeper, "the keeper could not be set up");
+    keeper->stop_at_ns = keeper->spec.stop_at_ns;
+    keeper->kill_at_ns = keeper->spec.kill_at_ns;
+    keeper->deadline_ns = keeper->spec.deadline_ns;
+    start(keeper, fds + 1, nfds - 1);
+    keep(keeper);
+}
+
+static struct keeper keeper_at(const struct keeper_home *home)
+{
+    return (struct keeper){.runtime = -1,
+                           .home = home,
+                           .stop_at_ns = TIME_NEVER,
+                           .kill_at_ns = TIME_NEVER,
+                           .deadline_ns = TIME_NEVER,
+                           .escalate_at_ns = TIME_NEVER,
+                           .stop_kill_at_ns = TIME_NEVER};
+}
+
+void keeper_run(const int *fds, unsigned nfds, const struct keeper_home *home)
+{
+    struct keeper keeper = keeper_at(home);
+    fds_close_except(fds, nfds);
+    bool fine = set_up(&keeper);
+    run(&keeper, fine, fds, nfds);
+}
+
+/* Nobody needs it, or it would be of no use: without a warden, or under no supervisor. */
+static void end_unused(struct keeper *keeper, int code)
+{
+    end_warden(keeper);
+    _exit(code);
+}
+
+void keeper_wait(int line, const struct keeper_home *home)
+{
+    struct keeper keeper = keeper_at(home);
+    struct wire_message message;
+    int fds[WIRE_MAX_FDS];
+    unsigned nfds = 0;
+    int got;
+    struct crown_error err;
+    fds_close_except(&line, 1);
+    title_set("crown-spare", "");
+    if (!set_up(&keeper) || start_warden(&keeper, NULL, NULL, &err) < 0)
+        _exit(0);
+    struct pollfd polls[] = {{.fd = line, .events = POLLIN},
+                             {.fd = keeper.signals, .events = POLLIN}};
+    while ((got = wire_receive(line, &message, fds, &nfds, NULL)) == 0) {
+        (void)poll(polls, 2, -1); /* fails for a signal only */
+        /* Not 0: a child that was given to it in that moment has no keeper. */
+        if (read_signals(&keeper))
+            end_unused(&keeper, 1);
+    }
+    if (got < 0)
+        end_unused(&keeper, 0);
+    if (nfds == 0) /* there was no room for them */
+        end_unused(&keeper, 1);
+    (void)close(line);
+    run(&keeper, true, fds, nfds);
 }

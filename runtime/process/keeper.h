@@ -15,10 +15,14 @@ struct keeper_home {
 
 /**
  * Runs a keeper in the process that the supervisor has just forked; does not return.
- * @param runtime_fd the line to the runtime; its end of file means: kill the tree now.
- * @param fds the spec's memfd first, then what the spec names.
+ * @param fds the line to the runtime first, whose end of file means: kill the tree now; then the
+ * spec's memfd, then what the spec names.
  */
-void keeper_run(int runtime_fd, const int *fds, unsigned nfds, const struct keeper_home *home)
+void keeper_run(const int *fds, unsigned nfds, const struct keeper_home *home)
     __attribute__((noreturn));
+
+/** The same for a child that is not known yet: with its warden it waits for START_KEEPER.
+ * @param line where that comes from, with the descriptors; at its end the process ends. */
+void keeper_wait(int line, const struct keeper_home *home) __attribute__((noreturn));
 
 #endif

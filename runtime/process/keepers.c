@@ -65,15 +65,30 @@ static struct keeper_entry *add(struct keepers *keepers, uint64_t id)
     return entry;
 }
 
-void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds, unsigned count)
+void keepers_add(struct keepers *keepers, pid_t pid)
 {
-    assert(count <= CHILD_MAX_HOLD);
-    struct keeper_entry *entry = add(keepers, id);
-    entry->pid = pid;
+    add(keepers, 0)->pid = pid;
+    keepers->count++;
+}
+
+/* The one that was added last comes first: where thousands start at once, it is the one. */
+static struct keeper_entry *find(const struct keepers *keepers, pid_t pid)
+{
+    for (unsigned i = keepers->used; i-- > 0;)
+        if (keepers->entries[i].pid == pid)
+            return &keepers->entries[i];
+    return NULL;
+}
+
+void keepers_assign(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds,
+                    unsigned count)
+{
+    struct keeper_entry *entry = find(keepers, pid);
+    assert(entry != NULL && count <= CHILD_MAX_HOLD);
+    entry->id = id;
     entry->hold_count = count;
     for (unsigned i = 0; i < count; i++)
         entry->holds[i] = holds[i];
-    keepers->count++;
 }
 
 void keepers_add_failed(struct keepers *keepers, uint64_t id, int error)
@@ -152,10 +167,7 @@ void keepers_forget_failed(struct keepers *keepers)
 
 bool keepers_has(const struct keepers *keepers, pid_t pid)
 {
-    for (unsigned i = 0; i < keepers->used; i++)
-        if (keepers->entries[i].pid == pid)
-            return true;
-    return false;
+    return find(keepers, pid) != NULL;
 }
 
 bool keepers_has_warden(const struct keepers *keepers, pid_t pid)

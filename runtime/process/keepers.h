@@ -1,9 +1,10 @@
 /**
- * The supervisor's table of keepers: pids, the runtime's ids for them, and which failed: died
- * before their time, or could not be forked. A failed one stays in the table until the runtime has
- * been told, however full the line to it is. Until then the table also has copies of the
- * descriptors that hold a lock for the keeper's tree: whoever dies, the lock is not free before the
- * tree is gone. Mapped once, touched as it fills: the supervisor allocates nothing after its start.
+ * The supervisor's table of keepers: pids, the runtime's ids for them (0: no child yet), and which
+ * failed: died before their time, or could not be forked. A failed one stays in the table until the
+ * runtime has been told, however full the line to it is. Until then the table also has copies of
+ * the descriptors that hold a lock for the keeper's tree: whoever dies, the lock is not free before
+ * the tree is gone. Mapped once, touched as it fills: the supervisor allocates nothing after its
+ * start.
  */
 #ifndef CROWN_PROCESS_KEEPERS_H
 #define CROWN_PROCESS_KEEPERS_H
@@ -34,9 +35,16 @@ bool keepers_full(const struct keepers *keepers);
 /** Call keepers_room first. @return where the keeper that is added next notes its warden, as
  * warden_start says. */
 pid_t *keepers_next_warden(struct keepers *keepers);
-/** Call keepers_room first. @param holds descriptors that hold a lock for its tree: the table's
- * from now on. At most CHILD_MAX_HOLD. */
-void keepers_add(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds, unsigned count);
+/** One that has no child yet. Call keepers_room first. */
+void keepers_add(struct keepers *keepers, pid_t pid);
+/**
+ * A keeper gets its child.
+ * @param id the runtime's for it.
+ * @param holds descriptors that hold a lock for its tree: the table's from now on. At most
+ * CHILD_MAX_HOLD.
+ */
+void keepers_assign(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds,
+                    unsigned count);
 /** One that could not be forked. @param error an errno. Call keepers_full first. */
 void keepers_add_failed(struct keepers *keepers, uint64_t id, int error);
 

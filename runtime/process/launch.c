@@ -59,8 +59,60 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
     return pid;
 }
 
-unsigned launch_keeper(struct keepers *keepers, const struct wire_message *message, const int *fds,
-                       unsigned nfds)
+void launch_prepare(struct keepers *keepers, struct launch_spare *spare)
+{
+    int ends[2];
+    struct crown_error err;
+    if (spare->pid != 0 || !keepers_room(keepers) || wire_pair(ends, &err) < 0)
+        return; /* a keeper is forked when it is needed */
+    const struct keeper_home home = {.supervisor = getpid(),
+                                     .warden = keepers_next_warden(keepers)};
+    pid_t pid = fork();
+    if (pid == 0)
+        keeper_wait(ends[1], &home);
+    (void)close(ends[1]);
+    if (pid < 0) {
+        (void)close(ends[0]);
+        return;
+    }
+    *spare = (struct launch_spare){.pid = pid, .line = ends[0]};
+    keepers_add(keepers, pid);
+}
+
+void launch_forget(struct launch_spare *spare)
+{
+    if (spare->pid != 0)
+        (void)close(spare->line);
+    spare->pid = 0;
+}
+
+/* @return its pid; 0 where it could not be given the child. */
+static pid_t give_to_spare(struct launch_spare *spare, const struct wire_message *message,
+                           const int *fds, unsigned nfds)
+{
+    pid_t pid = spare->pid;
+    if (pid == 0 || wire_send(spare->line, message, fds, nfds, NULL) < 0)
+        pid = 0;
+    else
+        (void)kill(pid, SIGCONT); /* somebody may have stopped it while it waited */
+    launch_forget(spare);
+    return pid;
+}
+
+static pid_t fork_keeper(struct keepers *keepers, const int *fds, unsigned nfds)
+{
+    const struct keeper_home home = {.supervisor = getpid(),
+                                     .warden = keepers_next_warden(keepers)};
+    pid_t pid = fork();
+    if (pid == 0)
+        keeper_run(fds, nfds, &home);
+    if (pid > 0)
+        keepers_add(keepers, pid);
+    return pid;
+}
+
+unsigned launch_keeper(struct keepers *keepers, struct launch_spare *spare,
+                       const struct wire_message *message, const int *fds, unsigned nfds)
 {
     unsigned holds = message->holds;
     /* The first two are closed again: so the supervisor always has some for what it opens. */
@@ -68,19 +120,17 @@ unsigned launch_keeper(struct keepers *keepers, const struct wire_message *messa
         keepers_add_failed(keepers, message->id, EMFILE);
         return nfds;
     }
-    if (!keepers_room(keepers)) {
+    pid_t pid = give_to_spare(spare, message, fds, nfds);
+    if (pid == 0 && !keepers_room(keepers)) {
         keepers_add_failed(keepers, message->id, EAGAIN);
         return nfds;
     }
-    const struct keeper_home home = {.supervisor = getpid(),
-                                     .warden = keepers_next_warden(keepers)};
-    pid_t pid = fork();
     if (pid == 0)
-        keeper_run(fds[0], fds + 1, nfds - 1, &home);
+        pid = fork_keeper(keepers, fds, nfds);
     if (pid < 0) {
         keepers_add_failed(keepers, message->id, errno);
         return nfds;
     }
-    keepers_add(keepers, pid, message->id, fds + nfds - holds, holds);
+    keepers_assign(keepers, pid, message->id, fds + nfds - holds, holds);
     return nfds - holds;
 }

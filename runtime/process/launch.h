@@ -19,12 +19,25 @@
 pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int signals_fd,
                      int *line, struct crown_error *err);
 
+/** A keeper that is ready, with its warden, and waits for a child. It ends when its line closes. On
+ * the table of keepers from the start. */
+struct launch_spare {
+    pid_t pid; /* 0: none */
+    int line;
+};
+
+/** Makes one ready, where there is none. */
+void launch_prepare(struct keepers *keepers, struct launch_spare *spare);
+/** There is none any more: it has died, or is to end. */
+void launch_forget(struct launch_spare *spare);
+
 /**
- * Forks a keeper, or notes that it failed. Call keepers_full first.
+ * Gives a child to the keeper that is ready, or forks one, or notes that this failed. Call
+ * keepers_full first.
  * @param message START_KEEPER. @param fds what came with it.
  * @return how many of the descriptors are still the caller's, the first ones.
  */
-unsigned launch_keeper(struct keepers *keepers, const struct wire_message *message, const int *fds,
-                       unsigned nfds);
+unsigned launch_keeper(struct keepers *keepers, struct launch_spare *spare,
+                       const struct wire_message *message, const int *fds, unsigned nfds);
 
 #endif

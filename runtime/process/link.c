@@ -13,6 +13,7 @@
 struct link {
     int fd;
     uint64_t last_id;
+    bool prepared;
 };
 
 struct link *link_new(int supervisor_fd, struct crown_error *err)
@@ -78,6 +79,15 @@ int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err)
     return send_patiently(link->fd, &message, NULL, 0, err);
 }
 
+void link_prepare(struct link *link)
+{
+    const struct wire_message message = {.type = WIRE_PREPARE};
+    if (link->prepared || link->fd < 0)
+        return;
+    link->prepared = true;
+    (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost: then the start takes longer */
+}
+
 void link_title(struct link *link, const char *text)
 {
     struct wire_message message = {.type = WIRE_TITLE};
@@ -124,6 +134,7 @@ int link_start_child(struct link *link, const struct child_spec *spec, struct ke
         .type = WIRE_START_KEEPER, .id = ++link->last_id, .holds = spec->hold_count};
     unsigned count = 1 + collect_fds(spec, memfd, fds + 1);
     fds[0] = ends[1];
+    link->prepared = false;
     assert(count <= WIRE_MAX_FDS);
     int result = send_patiently(link->fd, &message, fds, count, err);
     (void)close(memfd);

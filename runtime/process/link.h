@@ -33,6 +33,9 @@ int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_err
 /** Asks the supervisor to kill a keeper that is late, as one that is stopped. Its warden then kills
  * the tree, and KEEPER_FAILED follows. */
 int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err);
+/** Has the supervisor make a keeper ready, since a child may start soon. Said once for each child
+ * that is started; may be lost. */
+void link_prepare(struct link *link);
 /** What `ps` shows for the supervisor; may be lost. */
 void link_title(struct link *link, const char *text);
 

@@ -170,6 +170,8 @@ void rounds_kill_all(pid_t last, void (*refused)(void *context, const struct rou
                      void *context)
 {
     int64_t pause_ns = PAUSE_FIRST_NS;
+    if (reap() < 0)
+        return; /* nothing is left: mostly so, when a child has ended */
     for (;;) {
         const struct rounds_refused who = rounds_kill_once(last);
         int reaped = reap();

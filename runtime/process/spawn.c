@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -17,10 +19,12 @@
 
 extern char **environ;
 
-#define HOLD_FIRST 100 /* where a child that closes 3 to 20 by habit does not find them */
+#define HOLD_FIRST 100         /* where a child that closes 3 to 20 by habit does not find them */
+#define STACK_SIZE (64u << 10) /* execvp(3) wants room for a path and an argument list */
 
-/* What the child could not do, and why; sent over a pipe that the exec closes. */
+/* What the child could not do, and why. */
 enum stage {
+    STAGE_NONE,
     STAGE_STREAMS,
     STAGE_HOLD,
     STAGE_TERMINAL,
@@ -30,16 +34,20 @@ enum stage {
     STAGE_PARENT
 };
 
-struct failure {
-    int stage;
+/* In the memory of the parent, which stands still until the exec or the end. */
+struct start {
+    const struct child_spec *spec;
+    const int *fds;
+    pid_t parent;
+    enum stage failed;
     int error;
 };
 
-static void fail(int pipe_fd, enum stage stage, int error)
+static void fail(struct start *start, enum stage stage) __attribute__((noreturn));
+static void fail(struct start *start, enum stage stage)
 {
-    const struct failure failure = {(int)stage, error};
-    ssize_t ignored = write(pipe_fd, &failure, sizeof(failure));
-    (void)ignored;
+    start->error = errno;
+    start->failed = stage;
     _exit(127);
 }
 
@@ -128,32 +136,33 @@ static int set_ids(const struct child_spec *spec)
                : 0;
 }
 
-static void become_child(const struct child_spec *spec, const int *fds, pid_t parent, int pipe_fd)
+static int become_child(void *argument)
 {
+    struct start *start = argument;
+    const struct child_spec *spec = start->spec;
     realtime_leave();
     (void)setpgid(0, 0); /* cannot fail for a fresh child that leads no session */
-    if (set_streams(spec, fds) < 0)
-        fail(pipe_fd, STAGE_STREAMS, errno);
-    if (set_descriptors(spec, fds) < 0)
-        fail(pipe_fd, STAGE_HOLD, errno);
-    if (spec->terminal && take_terminal(parent) < 0)
-        fail(pipe_fd, STAGE_TERMINAL, errno);
+    if (set_streams(spec, start->fds) < 0)
+        fail(start, STAGE_STREAMS);
+    if (set_descriptors(spec, start->fds) < 0)
+        fail(start, STAGE_HOLD);
+    if (spec->terminal && take_terminal(start->parent) < 0)
+        fail(start, STAGE_TERMINAL);
     if (set_ids(spec) < 0)
-        fail(pipe_fd, STAGE_IDS, errno);
+        fail(start, STAGE_IDS);
     if (spec->cwd != NULL && chdir(spec->cwd) < 0)
-        fail(pipe_fd, STAGE_CWD, errno);
+        fail(start, STAGE_CWD);
     /* After the change of ids, which clears it (prctl(2)); then the parent may be gone already. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-        fail(pipe_fd, STAGE_PARENT, errno);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != start->parent)
+        fail(start, STAGE_PARENT);
     default_signals();
-    environ = (char **)spec->envp;
     (void)execvp(spec->argv[0], spec->argv);
-    fail(pipe_fd, STAGE_EXEC, errno);
+    fail(start, STAGE_EXEC);
 }
 
-static void describe(const struct child_spec *spec, const struct failure *failure,
-                     struct crown_error *err)
+static void describe(const struct start *start, struct crown_error *err)
 {
+    const struct child_spec *spec = start->spec;
     static const char *const stages[] = {
         [STAGE_STREAMS] = "set up its standard streams",
         [STAGE_HOLD] = "keep its lock open (ulimit -n may be too low)",
@@ -163,47 +172,47 @@ static void describe(const struct child_spec *spec, const struct failure *failur
         [STAGE_EXEC] = "execute it",
         [STAGE_PARENT] = "outlive its parent",
     };
-    if (failure->stage == STAGE_EXEC)
-        (void)error_set_errno(err, failure->error, "run %s", spec->argv[0]);
-    else if (failure->stage == STAGE_CWD)
-        (void)error_set_errno(err, failure->error, "run %s: cannot change to %s", spec->argv[0],
+    if (start->failed == STAGE_EXEC)
+        (void)error_set_errno(err, start->error, "run %s", spec->argv[0]);
+    else if (start->failed == STAGE_CWD)
+        (void)error_set_errno(err, start->error, "run %s: cannot change to %s", spec->argv[0],
                               spec->cwd);
     else
-        (void)error_set_errno(err, failure->error, "run %s: cannot %s", spec->argv[0],
-                              stages[failure->stage]);
+        (void)error_set_errno(err, start->error, "run %s: cannot %s", spec->argv[0],
+                              stages[start->failed]);
+}
+
+/* As vfork(2): the child runs in this process's memory, on a stack of its own, and this process
+ * waits, killable, until it has executed its program or ended. So nothing is copied. */
+static pid_t fork_on_loan(struct start *start)
+{
+    char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return -1;
+    char **own = environ;
+    environ = (char **)start->spec->envp; /* whose PATH counts */
+    pid_t pid = clone(become_child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
+    int saved = errno;
+    environ = own;
+    (void)munmap(stack, STACK_SIZE); /* fails for wrong arguments only */
+    errno = saved;
+    return pid;
 }
 
 pid_t spawn_child(const struct child_spec *spec, const int *fds, int *error,
                   struct crown_error *err)
 {
-    int ends[2];
-    pid_t self = getpid();
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        *error = errno;
-        return error_set_errno(err, errno, "run %s: make a pipe", spec->argv[0]);
-    }
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)close(ends[0]);
-        become_child(spec, fds, self, ends[1]);
-    }
-    int saved = errno;
-    (void)close(ends[1]);
+    struct start start = {.spec = spec, .fds = fds, .parent = getpid()};
+    pid_t pid = fork_on_loan(&start);
     if (pid < 0) {
-        (void)close(ends[0]);
-        *error = saved;
-        return error_set_errno(err, saved, "run %s: fork", spec->argv[0]);
+        *error = errno;
+        return error_set_errno(err, errno, "run %s: fork", spec->argv[0]);
     }
-    struct failure failure;
-    ssize_t got;
-    do
-        got = read(ends[0], &failure, sizeof(failure));
-    while (got < 0 && errno == EINTR);
-    (void)close(ends[0]);
-    if (got != (ssize_t)sizeof(failure))
-        return pid;              /* closed by the exec */
-    (void)waitpid(pid, NULL, 0); /* it exits right after writing */
-    *error = failure.error;
-    describe(spec, &failure, err);
+    if (start.failed == STAGE_NONE)
+        return pid;
+    (void)waitpid(pid, NULL, 0); /* it has exited */
+    *error = start.error;
+    describe(&start, err);
     return -1;
 }

@@ -61,6 +61,7 @@ struct supervisor {
     bool interrupted;
     struct cleaning cleaning;
     struct keepers keepers;
+    struct launch_spare spare;
 };
 
 /* @return false when the line is full: it must be said later. */
@@ -139,6 +140,8 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         title_line(message->text);
     } else if (message->type == WIRE_END_KEEPER) {
         keepers_kill(&supervisor->keepers, message->id);
+    } else if (message->type == WIRE_PREPARE) {
+        launch_prepare(&supervisor->keepers, &supervisor->spare);
     }
 }
 
@@ -159,7 +162,7 @@ static void read_runtime(struct supervisor *supervisor)
         }
         handle_runtime(supervisor, &message);
         if (message.type == WIRE_START_KEEPER)
-            nfds = launch_keeper(&supervisor->keepers, &message, fds, nfds);
+            nfds = launch_keeper(&supervisor->keepers, &supervisor->spare, &message, fds, nfds);
         for (unsigned i = 0; i < nfds; i++)
             (void)close(fds[i]); /* the keeper has its own copies */
     }
@@ -176,6 +179,7 @@ static void runtime_died(struct supervisor *supervisor, int status)
     supervisor->state = CLEANING;
     supervisor->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS;
     supervisor->stop_signal = 0;
+    launch_forget(&supervisor->spare);
     cleaning_begin(&supervisor->cleaning); /* what the runtime itself forked */
 }
 
@@ -186,7 +190,9 @@ static void reap(struct supervisor *supervisor)
     while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
         if (pid == supervisor->runtime)
             runtime_died(supervisor, status);
-        else if (keepers_ended(&supervisor->keepers, pid, status))
+        if (pid == supervisor->spare.pid)
+            launch_forget(&supervisor->spare);
+        if (keepers_ended(&supervisor->keepers, pid, status))
             cleaning_begin(&supervisor->cleaning);
     }
 }

@@ -151,8 +151,9 @@ static unsigned count_fds(const struct child_spec *spec)
 static void close_others(const struct child_spec *spec, const int *fds, int line)
 {
     int keep[WIRE_MAX_FDS + 1];
-    unsigned count = count_fds(spec);
-    memcpy(keep, fds, count * sizeof(*fds));
+    unsigned count = spec != NULL ? count_fds(spec) : 0;
+    if (count > 0)
+        memcpy(keep, fds, count * sizeof(*fds));
     keep[count] = line;
     fds_close_except(keep, count + 1);
 }
@@ -165,14 +166,14 @@ static void close_streams(const struct child_spec *spec, const int *fds)
 }
 
 /* Whatever comes of the keeper, the child does not outlive it, nor its deadline. */
-static void bind_to_keeper(struct warden *warden, const struct child_spec *spec)
+static void bind_to_keeper(struct warden *warden)
 {
     struct crown_error err = {0};
     warden->signals = signals_open();
     if (!warden->namespaced)
         warden->deadman = deadman_open(&err);
     if (warden->signals < 0 || (!warden->namespaced && warden->deadman == NULL)) {
-        (void)error_set(&err, ERROR_SYSTEM, "run %s: no descriptors or timers left", spec->argv[0]);
+        (void)error_set(&err, ERROR_SYSTEM, "run a child: no descriptors or timers left");
         fail_start(warden, &err);
     }
     /* In a namespace without a lock SIGKILL will do: the kernel kills the rest. It is what the
@@ -181,8 +182,57 @@ static void bind_to_keeper(struct warden *warden, const struct child_spec *spec)
     if (prctl(PR_SET_PDEATHSIG, end) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
         (!warden->namespaced && getppid() != warden->keeper_pid))
         _exit(0);
+}
+
+/* @param fds room for what comes along: the spec, then what it names. */
+static void await_child(struct warden *warden, struct child_spec *spec, int *fds)
+{
+    struct wire_message message;
+    struct crown_error err = {0};
+    struct pollfd line = {.fd = warden->keeper, .events = POLLIN};
+    unsigned nfds = 0;
+    int got;
+    while ((got = wire_receive(warden->keeper, &message, fds, &nfds, NULL)) == 0)
+        (void)poll(&line, 1, -1); /* fails for a signal only */
+    if (got < 0)
+        _exit(0); /* the keeper has ended */
+    if (nfds == 0) {
+        (void)error_set(&err, ERROR_SYSTEM, "run a child: no descriptors left");
+        fail_start(warden, &err);
+    }
+    if (child_spec_read(fds[0], spec, &err) < 0)
+        fail_start(warden, &err);
+    (void)close(fds[0]);
+    spec->deadline_ns = message.deadline_ns;
+    warden->holds = spec->hold_count > 0;
+    warden->terminal = spec->terminal;
+    if (!spec->terminal)
+        (void)setsid(); /* as its keeper: cannot fail, since it leads no group */
+}
+
+static void watch(struct warden *warden) __attribute__((noreturn));
+static void watch(struct warden *warden)
+{
+    struct pollfd polls[2] = {{.fd = warden->signals, .events = POLLIN},
+                              {.fd = warden->keeper, .events = POLLIN}};
+    for (;;) {
+        if (poll(polls, 2, -1) < 0 && errno != EINTR)
+            end_tree(warden);
+        read_keeper(warden);
+        read_signals(warden);
+    }
+}
+
+static void run_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+    __attribute__((noreturn));
+static void run_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+{
     if (warden->deadman != NULL)
         deadman_set(warden->deadman, spec->deadline_ns);
+    title_set("crown-warden", spec->label);
+    start_child(warden, spec, fds);
+    close_streams(spec, fds);
+    watch(warden);
 }
 
 static void warden_run(const struct child_spec *spec, const int *fds, int line, pid_t keeper,
@@ -196,34 +246,36 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
                             .terminal = spec->terminal};
     struct crown_error err = {0};
     (void)realtime_enter();
-    title_set("crown-warden", spec->label);
     if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
         fail_start(&warden, &err);
-    bind_to_keeper(&warden, spec);
-    start_child(&warden, spec, fds);
-    close_streams(spec, fds);
-    struct pollfd polls[2] = {{.fd = warden.signals, .events = POLLIN},
-                              {.fd = warden.keeper, .events = POLLIN}};
-    for (;;) {
-        if (poll(polls, 2, -1) < 0 && errno != EINTR)
-            end_tree(&warden);
-        read_keeper(&warden);
-        read_signals(&warden);
-    }
+    bind_to_keeper(&warden);
+    run_child(&warden, spec, fds);
+}
+
+static void warden_wait(int line, pid_t keeper)
+{
+    struct warden warden = {.keeper = line, .keeper_pid = keeper};
+    struct child_spec spec;
+    int fds[WIRE_MAX_FDS];
+    close_others(NULL, NULL, line);
+    (void)realtime_enter();
+    bind_to_keeper(&warden);
+    await_child(&warden, &spec, fds);
+    run_child(&warden, &spec, fds + 1);
 }
 
 /* The raw call with no stack behaves like fork: clone(2). The kernel notes the pid before the new
  * process runs, also when this one is killed in between. */
 static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown_error *err)
 {
-    bool namespaced = spec->isolation == CHILD_ISOLATION_PIDNS;
+    bool namespaced = spec != NULL && spec->isolation == CHILD_ISOLATION_PIDNS;
     unsigned long flags = CLONE_PARENT_SETTID | SIGCHLD | (namespaced ? pidns_flags() : 0);
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, note, NULL, NULL);
     if (pid < 0 && namespaced)
         (void)error_set_errno(err, errno,
                               "isolation 'pidns' is not to be had here: make a PID namespace");
     else if (pid < 0)
-        (void)error_set_errno(err, errno, "run %s: fork", spec->argv[0]);
+        (void)error_set_errno(err, errno, "run a child: fork its warden");
     return pid;
 }
 
@@ -239,6 +291,8 @@ pid_t warden_start(const struct child_spec *spec, const int *fds, pid_t *note, i
     pid_t pid = fork_noted(spec, note, err);
     if (pid == 0) {
         (void)close(ends[0]);
+        if (spec == NULL)
+            warden_wait(ends[1], keeper);
         warden_run(spec, fds, ends[1], keeper, uid, gid);
     }
     (void)close(ends[1]);

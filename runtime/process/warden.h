@@ -15,6 +15,8 @@
  * Forks the warden, which starts the child and reports to `*keeper_end`: STARTED, or START_FAILED;
  * then EXITED. It understands SET_DEADLINE (for its own dead-man timer) and SIGNAL (`status` 1: to
  * the child's whole group).
+ * @param spec NULL: it waits for START_CHILD, in `tree` isolation only.
+ * @param fds what the spec names.
  * @param note is given its pid by the kernel before it runs: the warden starts no child that nobody
  * knows the warden of. The caller sets it to 0 before it reaps the warden.
  * @return its pid, or -1 with `err`.

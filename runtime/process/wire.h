@@ -23,6 +23,7 @@
     X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \
     X(TITLE, "title")               /* text: what `ps` shows after the process name */             \
     X(END_KEEPER, "end_keeper")     /* id: it should have killed its tree by now */                \
+    X(PREPARE, "prepare")           /* a child may start soon: have a keeper ready for it */       \
     X(HELD, "held") /* text: what the runtime was doing when it was asked. To the next runtime,    \
                        before HELLO: what the last one was silent over */                          \
     /* supervisor -> runtime */                                                                    \
@@ -33,6 +34,8 @@
     X(SET_DEADLINE, "deadline") /* stop_at, kill_at, deadline; TIME_NEVER: none */                 \
     X(STOP_CHILD, "stop_child") /* kill_at: stop signal now */                                     \
     X(SIGNAL, "signal")         /* signal: to the child alone */                                   \
+    /* keeper -> warden */                                                                         \
+    X(START_CHILD, "start_child") /* deadline; fds: spec, then what the spec names */              \
     /* keeper -> runtime */                                                                        \
     X(STARTED, "started")           /* pid */                                                      \
     X(START_FAILED, "start_failed") /* error, text: what could not be done */                      \

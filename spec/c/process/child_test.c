@@ -233,18 +233,31 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         STAGE_TEST(a_program_that_is_not_there_is_named),
+        STAGE_TEST_READY(a_program_that_is_not_there_is_named),
         STAGE_TEST(a_program_not_on_the_path_is_named),
+        STAGE_TEST_READY(a_program_not_on_the_path_is_named),
         STAGE_TEST(a_program_that_may_not_be_executed_is_named),
+        STAGE_TEST_READY(a_program_that_may_not_be_executed_is_named),
         STAGE_TEST(a_directory_that_is_not_there_is_named),
+        STAGE_TEST_READY(a_directory_that_is_not_there_is_named),
         STAGE_TEST(a_namespaced_program_that_is_not_there_is_named),
+        STAGE_TEST_READY(a_namespaced_program_that_is_not_there_is_named),
         STAGE_TEST(a_child_finds_a_clean_world),
+        STAGE_TEST_READY(a_child_finds_a_clean_world),
         STAGE_TEST(a_child_is_as_nice_as_the_supervisor_was),
+        STAGE_TEST_READY(a_child_is_as_nice_as_the_supervisor_was),
         STAGE_TEST(a_runtime_is_not_spared_when_memory_is_short),
+        STAGE_TEST_READY(a_runtime_is_not_spared_when_memory_is_short),
         STAGE_TEST(a_namespaced_child_finds_a_clean_world),
+        STAGE_TEST_READY(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
+        STAGE_TEST_READY(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
         STAGE_TEST(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
+        STAGE_TEST_READY(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
         STAGE_TEST(a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent),
+        STAGE_TEST_READY(a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent),
         STAGE_TEST(a_user_that_may_not_be_become_is_an_error),
+        STAGE_TEST_READY(a_user_that_may_not_be_become_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,9 +86,13 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         STAGE_TEST(a_group_s_term_goes_the_way_of_a_stop),
+        STAGE_TEST_READY(a_group_s_term_goes_the_way_of_a_stop),
         STAGE_TEST(a_group_s_int_goes_the_way_of_a_stop),
+        STAGE_TEST_READY(a_group_s_int_goes_the_way_of_a_stop),
         STAGE_TEST(a_group_s_hup_ends_nothing),
+        STAGE_TEST_READY(a_group_s_hup_ends_nothing),
         STAGE_TEST(a_group_s_cont_ends_nothing),
+        STAGE_TEST_READY(a_group_s_cont_ends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

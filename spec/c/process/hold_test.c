@@ -126,10 +126,15 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         STAGE_TEST(what_the_child_has_kept_is_held_by_its_daemons_too),
+        STAGE_TEST_READY(what_the_child_has_kept_is_held_by_its_daemons_too),
         STAGE_TEST(whoever_is_killed_it_is_held_until_the_tree_is_gone),
+        STAGE_TEST_READY(whoever_is_killed_it_is_held_until_the_tree_is_gone),
         STAGE_TEST(whoever_is_killed_it_is_held_until_the_namespace_is_gone),
+        STAGE_TEST_READY(whoever_is_killed_it_is_held_until_the_namespace_is_gone),
         STAGE_TEST(a_keeper_that_dies_as_it_ends_a_tree_leaves_the_rest_to_the_warden),
+        STAGE_TEST_READY(a_keeper_that_dies_as_it_ends_a_tree_leaves_the_rest_to_the_warden),
         STAGE_TEST(a_keeper_that_dies_as_it_ends_a_namespace_leaves_the_rest_to_the_warden),
+        STAGE_TEST_READY(a_keeper_that_dies_as_it_ends_a_namespace_leaves_the_rest_to_the_warden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,11 +44,17 @@ static int open_table(void **state)
     return keepers_init(&keepers);
 }
 
+static void add(pid_t pid, uint64_t id, const int *holds, unsigned count)
+{
+    keepers_add(&keepers, pid);
+    keepers_assign(&keepers, pid, id, holds, count);
+}
+
 static void who_ends_well_is_off_the_table(void **state)
 {
     (void)state;
-    keepers_add(&keepers, 101, 1, NULL, 0);
-    keepers_add(&keepers, 102, 2, NULL, 0);
+    add(101, 1, NULL, 0);
+    add(102, 2, NULL, 0);
     assert_int_equal(keepers.count, 2);
     assert_false(keepers_ended(&keepers, 101, 0)); /* it said GONE itself */
     assert_int_equal(keepers.count, 1);
@@ -62,8 +68,8 @@ static void who_ends_well_is_off_the_table(void **state)
 static void who_died_is_told_of_when_what_it_left_is_gone(void **state)
 {
     (void)state;
-    keepers_add(&keepers, 101, 1, NULL, 0);
-    keepers_add(&keepers, 102, 2, NULL, 0);
+    add(101, 1, NULL, 0);
+    add(102, 2, NULL, 0);
     assert_true(keepers_ended(&keepers, 101, SIGKILL));
     assert_false(keepers_ended(&keepers, 999, SIGKILL));
     assert_int_equal(keepers.count, 1);
@@ -98,8 +104,8 @@ static void a_lock_is_held_until_the_tree_is_gone(void **state)
 {
     (void)state;
     const int holds[] = {copies(3) - 2, 101, 102};
-    keepers_add(&keepers, 101, 1, holds, 2);
-    keepers_add(&keepers, 102, 2, holds + 2, 1);
+    add(101, 1, holds, 2);
+    add(102, 2, holds + 2, 1);
     assert_false(keepers_ended(&keepers, 102, 0));
     assert_false(is_open(102)); /* it said GONE itself */
     assert_true(keepers_ended(&keepers, 101, SIGKILL));
@@ -115,7 +121,7 @@ static pid_t *add_with_warden(pid_t keeper, pid_t warden)
     pid_t *note = keepers_next_warden(&keepers);
     assert_int_equal(*note, 0); /* whoever was there before */
     *note = warden;
-    keepers_add(&keepers, keeper, (uint64_t)keeper, NULL, 0);
+    add(keeper, (uint64_t)keeper, NULL, 0);
     return note;
 }
 
@@ -146,7 +152,7 @@ static void a_warden_is_known_for_as_long_as_its_keeper(void **state)
 static void who_ends_badly_is_told_of(void **state)
 {
     (void)state;
-    keepers_add(&keepers, 101, 1, NULL, 0);
+    add(101, 1, NULL, 0);
     assert_true(keepers_ended(&keepers, 101, 1 << 8));
     tell_of(true, 8);
     assert_int_equal(told.id[0], 1);
@@ -168,7 +174,7 @@ static void what_cannot_be_told_now_is_told_later_and_once(void **state)
 {
     (void)state;
     uint64_t sum = 0;
-    keepers_add(&keepers, 101, 100, NULL, 0);
+    add(101, 100, NULL, 0);
     for (uint64_t id = 1; id <= 4; id++)
         keepers_add_failed(&keepers, id, EAGAIN);
     tell_of(false, 1);
@@ -189,7 +195,7 @@ static void there_is_room_for_the_news_of_failures_when_there_is_none_for_keeper
     (void)state;
     for (unsigned i = 0; i < KEEPERS_MAX; i++) {
         assert_true(keepers_room(&keepers));
-        keepers_add(&keepers, (pid_t)i + 2, i, NULL, 0);
+        add((pid_t)i + 2, i, NULL, 0);
     }
     assert_false(keepers_room(&keepers));
     for (unsigned i = 0; i < KEEPERS_ROOM - KEEPERS_MAX; i++) {

@@ -49,7 +49,7 @@ static void add_dead_keeper_of(pid_t warden)
 {
     const pid_t keeper = 1; /* nobody's who could be an orphan */
     *keepers_next_warden(&keepers) = warden;
-    keepers_add(&keepers, keeper, 1, NULL, 0);
+    keepers_add(&keepers, keeper);
     assert_true(keepers_ended(&keepers, keeper, SIGKILL));
 }
 
@@ -66,7 +66,7 @@ static void the_runtime_and_keepers_are_spared_and_all_others_killed(void **stat
     assert_int_equal(keepers_init(&keepers), 0);
     for (unsigned i = 0; i < 3; i++)
         pids[i] = fork_sleeper();
-    keepers_add(&keepers, pids[1], 1, NULL, 0);
+    keepers_add(&keepers, pids[1]);
     assert_int_equal(orphans_kill(pids[0], &keepers, false, &refused), 1);
     assert_killed(pids[2]);
     pids[2] = 0;
@@ -81,7 +81,7 @@ static void an_orphan_behind_a_thousand_keepers_is_found(void **state)
         pids[i] = fork_sleeper();
         assert_true(pids[i] > 0);
         if (i < MANY - 1)
-            keepers_add(&keepers, pids[i], i, NULL, 0);
+            keepers_add(&keepers, pids[i]);
     }
     assert_int_equal(orphans_kill(0, &keepers, false, &refused), 1);
     assert_killed(pids[MANY - 1]);

@@ -99,12 +99,18 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         STAGE_TEST(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
+        STAGE_TEST_READY(a_namespaced_tree_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),
+        STAGE_TEST_READY(a_namespaced_tree_goes_with_a_stopped_keeper_and_warden_and_supervisor),
         STAGE_TEST(a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline),
         STAGE_TEST(a_namespaced_tree_goes_with_its_keeper),
+        STAGE_TEST_READY(a_namespaced_tree_goes_with_its_keeper),
         STAGE_TEST(a_namespaced_tree_goes_with_its_warden),
+        STAGE_TEST_READY(a_namespaced_tree_goes_with_its_warden),
         STAGE_TEST(a_namespaced_tree_goes_with_its_supervisor),
+        STAGE_TEST_READY(a_namespaced_tree_goes_with_its_supervisor),
         STAGE_TEST(a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refused),
+        STAGE_TEST_READY(a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

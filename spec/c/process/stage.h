@@ -82,6 +82,7 @@ struct stage_board {
     const char *program; /* NULL: this very program, playing `mode` */
     bool arm;            /* the runtime says ARM */
     bool later;          /* it starts its child when it is ordered to */
+    bool ready;          /* it asks for a keeper that is ready, first of all */
     bool stay;           /* it notes STOP, and goes on */
     bool slow;           /* its heartbeats come STAGE_SLOW_NS apart */
     bool forks;          /* it has forked a process, "stray", which has its descriptors */
@@ -141,6 +142,12 @@ void stage_main(int argc, char **argv);
 int stage_open(void **state);
 int stage_close(void **state);
 #define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
+/** The same once more, with a keeper that is ready before there is a child. */
+int stage_open_ready(void **state);
+#define STAGE_TEST_READY(name)                                                                     \
+    {                                                                                              \
+#name "_ready", name, stage_open_ready, stage_close, NULL                                  \
+    }
 
 /** Forks the supervisor. */
 void stage_start(void);

@@ -210,6 +210,8 @@ int stage_play_runtime(int line_fd, int journal, void *context)
     if (stage.board->answers)
         (void)signal(SIGNAL_ASK, answer);
     wait_hello();
+    if (stage.board->ready)
+        link_prepare(line);
     if (stage.board->crash)
         _exit(3);
     if (stage.board->arm && link_arm(line, true, stage.board->silence_ns, NULL) < 0)

@@ -220,18 +220,30 @@ int main(int argc, char **argv)
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
         STAGE_TEST(a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up),
+        STAGE_TEST_READY(a_child_is_asked_with_its_stop_signal_and_killed_when_its_time_is_up),
         STAGE_TEST(all_of_a_childs_group_are_asked),
+        STAGE_TEST_READY(all_of_a_childs_group_are_asked),
         STAGE_TEST(a_lease_that_ends_is_told_once),
+        STAGE_TEST_READY(a_lease_that_ends_is_told_once),
         STAGE_TEST(a_child_that_follows_is_not_killed),
+        STAGE_TEST_READY(a_child_that_follows_is_not_killed),
         STAGE_TEST(what_a_warden_said_last_is_heard_when_it_is_dead_already),
         STAGE_TEST(a_stopped_child_follows_its_stop_signal),
+        STAGE_TEST_READY(a_stopped_child_follows_its_stop_signal),
         STAGE_TEST(a_child_is_asked_before_its_lease_ends_with_nobody_helping),
+        STAGE_TEST_READY(a_child_is_asked_before_its_lease_ends_with_nobody_helping),
         STAGE_TEST(a_host_that_has_slept_changes_no_instant),
+        STAGE_TEST_READY(a_host_that_has_slept_changes_no_instant),
         STAGE_TEST(a_keeper_sleeps_until_there_is_something_to_do),
+        STAGE_TEST_READY(a_keeper_sleeps_until_there_is_something_to_do),
         STAGE_TEST(an_escalating_stop_interrupts_first_and_terminates_then),
+        STAGE_TEST_READY(an_escalating_stop_interrupts_first_and_terminates_then),
         STAGE_TEST(a_signal_reaches_the_child_and_stops_nothing),
+        STAGE_TEST_READY(a_signal_reaches_the_child_and_stops_nothing),
         STAGE_TEST(who_is_hidden_from_the_keeper_is_killed_by_the_warden),
+        STAGE_TEST_READY(who_is_hidden_from_the_keeper_is_killed_by_the_warden),
         STAGE_TEST(a_namespaced_child_is_asked_and_killed_too),
+        STAGE_TEST_READY(a_namespaced_child_is_asked_and_killed_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

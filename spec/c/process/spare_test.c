@@ -1,0 +1,140 @@
+/* A keeper that is ready, with its warden, before there is a child. */
+#include "process/launch.h"
+
+#include "stage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static pid_t spare;
+
+static void start_ready(void)
+{
+    stage.board->later = true;
+    stage_start();
+    spare = stage_pid("crown-spare");
+}
+
+static pid_t child_of(pid_t parent)
+{
+    char path[64];
+    int pid = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *file = fopen(path, "re");
+    if (file != NULL && fscanf(file, "%d", &pid) != 1)
+        pid = 0;
+    if (file != NULL)
+        (void)fclose(file);
+    return pid;
+}
+
+static bool has_warden(void)
+{
+    return child_of(spare) != 0;
+}
+
+static bool is_gone(void)
+{
+    return stage_state(spare) == '\0';
+}
+
+static void start_child(void)
+{
+    stage_order(ORDER_START, NULL);
+    stage_until_ticking(0);
+}
+
+static void the_child_is_given_to_who_is_ready(void **state)
+{
+    (void)state;
+    start_ready();
+    stage_until(has_warden);
+    pid_t warden = child_of(spare);
+    start_child();
+    assert_int_equal(stage_pid("crown-keeper"), spare);
+    assert_int_equal(stage_pid("crown-warden"), warden);
+}
+
+static void who_was_stopped_while_it_waited_is_awakened(void **state)
+{
+    (void)state;
+    start_ready();
+    stage_until(has_warden);
+    stage_kill(child_of(spare), SIGSTOP);
+    stage_kill(spare, SIGSTOP);
+    start_child();
+    assert_int_equal(stage_pid("crown-keeper"), spare);
+}
+
+static void one_that_died_is_replaced(void **state)
+{
+    (void)state;
+    start_ready();
+    stage_kill(spare, SIGKILL);
+    stage_until(is_gone);
+    start_child();
+    assert_int_not_equal(stage_pid("crown-keeper"), spare);
+}
+
+static void one_whose_warden_died_ends(void **state)
+{
+    (void)state;
+    start_ready();
+    stage_until(has_warden);
+    stage_kill(child_of(spare), SIGKILL);
+    stage_until(is_gone);
+    start_child();
+    assert_int_not_equal(stage_pid("crown-keeper"), spare);
+}
+
+static void it_ends_before_its_supervisor(void **state)
+{
+    (void)state;
+    start_ready();
+    stage_until(has_warden);
+    pid_t warden = child_of(spare);
+    stage_kill(stage.supervisor, SIGTERM);
+    stage_wait_supervisor();
+    assert_int_equal(stage_state(spare), '\0');
+    assert_int_equal(stage_state(warden), '\0');
+}
+
+static void it_ends_with_a_supervisor_that_is_killed(void **state)
+{
+    (void)state;
+    start_ready();
+    stage_until(has_warden);
+    stage_kill(spare, SIGSTOP);
+    stage_kill(stage.supervisor, SIGKILL);
+    stage_until_empty();
+}
+
+static void it_ends_with_its_runtime(void **state)
+{
+    (void)state;
+    stage.board->arm = true;
+    start_ready();
+    stage_until(has_warden);
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    stage_until_runs(2);
+    assert_int_equal(stage_state(spare), '\0');
+    stage_until(is_gone);
+    spare = stage_pid("crown-spare");
+    start_child();
+    assert_int_equal(stage_pid("crown-keeper"), spare);
+}
+
+int main(int argc, char **argv)
+{
+    stage_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        STAGE_TEST_READY(the_child_is_given_to_who_is_ready),
+        STAGE_TEST_READY(who_was_stopped_while_it_waited_is_awakened),
+        STAGE_TEST_READY(one_that_died_is_replaced),
+        STAGE_TEST_READY(one_whose_warden_died_ends),
+        STAGE_TEST_READY(it_ends_before_its_supervisor),
+        STAGE_TEST_READY(it_ends_with_a_supervisor_that_is_killed),
+        STAGE_TEST_READY(it_ends_with_its_runtime),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
