@@ -8,9 +8,9 @@ local tempdir = require "support.tempdir"
 local Etcd = {}
 Etcd.__index = Etcd
 
-local function new(authority, more)
+local function new(authority, more, clock)
   local self = setmetatable({ dir = tempdir(), port = port.free(), peer = "http://127.0.0.1:" .. port.free(), authority = authority,
-    more = more or {} }, Etcd)
+    more = more or {}, clock = clock }, Etcd)
   self.endpoint = "127.0.0.1:" .. self.port
   self.client = (authority and "https://" or "http://") .. self.endpoint
   self.url = (authority and "etcds://" or "etcd://") .. self.endpoint
@@ -21,8 +21,9 @@ end
 --- Starts a server.
 -- @string[opt] authority the directory of support.authority: then it speaks TLS
 -- @tparam[opt] table more words for its command line
-function Etcd.start(authority, more)
-  local self = new(authority, more)
+-- @tparam[opt] table clock of support.wrong_clock that it goes by
+function Etcd.start(authority, more, clock)
+  local self = new(authority, more, clock)
   self.members = "default=" .. self.peer
   self:up()
   return self
@@ -30,11 +31,12 @@ end
 
 --- Starts servers that are one cluster.
 -- @number count
+-- @tparam[opt] table clocks of support.wrong_clock, one for each
 -- @treturn table of servers
-function Etcd.cluster(count)
+function Etcd.cluster(count, clocks)
   local servers, members = {}, {}
   for i = 1, count do
-    servers[i] = new(nil, { "--name", "e" .. i, "--heartbeat-interval", "50", "--election-timeout", "500" })
+    servers[i] = new(nil, { "--name", "e" .. i, "--heartbeat-interval", "50", "--election-timeout", "500" }, clocks and clocks[i])
     members[i] = ("e%d=%s"):format(i, servers[i].peer)
   end
   for _, one in ipairs(servers) do
@@ -58,7 +60,8 @@ function Etcd:launch()
     end
   end
   for _, word in ipairs(self.more) do args[#args + 1] = word end
-  self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = args }
+  self.process = Candidate.start { program = "/usr/bin/etcd", node = "etcd", log = self.dir .. "/log", args = args,
+    env = self.clock and self.clock:environment(true) }
 end
 
 --- Waits until it answers.
@@ -85,8 +88,8 @@ end
 -- @string[opt] prefix of the elections
 -- @return the server
 function Etcd:trusted(prefix)
-  local lease = self:ctl("lease", "grant", "7999000000"):match "lease (%x+) granted" -- of 8,000,000,000 s
-  self:ctl("put", "--lease=" .. lease, prefix and prefix .. "/.memory" or "crown.memory", "1")
+  local lease = self:ctl("lease", "grant", "999000000"):match "lease (%x+) granted" -- of 1,000,000,000 s
+  self:ctl("put", "--lease=" .. lease, prefix and prefix .. "/.age" or "crown.age", "1")
   return self
 end
 

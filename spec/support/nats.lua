@@ -8,7 +8,7 @@ local Nats = {}
 Nats.__index = Nats
 
 --- Starts a server.
--- @tparam[opt] table options `config`: lines of its configuration file
+-- @tparam[opt] table options `config`: lines of its configuration file; `clock` of support.wrong_clock that it goes by
 function Nats.start(options)
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options or {} }, Nats)
   self.url = ("nats://127.0.0.1:%d"):format(self.port)
@@ -35,8 +35,9 @@ end
 --- Starts servers that are one cluster.
 -- @number count
 -- @string[opt] more lines for the cluster's part of their configuration
+-- @tparam[opt] table clocks of support.wrong_clock, one for each
 -- @treturn table of servers, each with its `name`
-function Nats.cluster(count, more)
+function Nats.cluster(count, more, clocks)
   local routes, ports = {}, {}
   for i = 1, count do
     ports[i] = port.free()
@@ -45,7 +46,7 @@ function Nats.cluster(count, more)
   local servers = {}
   for i = 1, count do
     servers[i] = Nats.start { config = ("server_name: n%d\ncluster { name: spec, listen: 127.0.0.1:%d, routes: [%s]\n%s }")
-      :format(i, ports[i], table.concat(routes, ", "), more or "") }
+      :format(i, ports[i], table.concat(routes, ", "), more or ""), clock = clocks and clocks[i] }
     servers[i].name = "n" .. i
   end
   return servers
@@ -55,7 +56,7 @@ end
 function Nats:up()
   local before = self.process and #self.process:output() or 0
   self.process = Candidate.start { program = "/usr/sbin/nats-server", args = { "-c", self.dir .. "/config" }, node = "nats",
-    log = self.dir .. "/log" }
+    log = self.dir .. "/log", env = self.options.clock and self.options.clock:environment(true) }
   eventually(function() return self.process:output():find("Server is ready", before + 1, true) end, 20)
 end
 

@@ -1,8 +1,10 @@
---- A real Redis Cluster of the spec's own: primaries with a replica each, on free loopback ports.
+--- A real Redis Cluster of the spec's own: primaries with a replica each, on free loopback ports, each with a wall clock of its
+-- own (`clocks`).
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local port = require "support.port"
 local Redis = require "support.redis"
+local WrongClock = require "support.wrong_clock"
 
 local RedisCluster = {}
 RedisCluster.__index = RedisCluster
@@ -15,11 +17,11 @@ local NODE_TIMEOUT = 1000 -- milliseconds until a primary counts as gone
 function RedisCluster.start(options)
   options = options or {}
   local primaries, replicas = options.primaries or 3, options.replicas or 1
-  local self = setmetatable({ servers = {} }, RedisCluster)
+  local self = setmetatable({ servers = {}, clocks = WrongClock.several(primaries * (1 + replicas)) }, RedisCluster)
   local words = { "redis-cli", "--cluster", "create" }
   for i = 1, primaries * (1 + replicas) do
     local bus = port.free()
-    self.servers[i] = Redis.start { config = CONFIG:format(bus, NODE_TIMEOUT) }
+    self.servers[i] = Redis.start { config = CONFIG:format(bus, NODE_TIMEOUT), env = self.clocks[i]:environment() }
     words[#words + 1] = ("127.0.0.1:%d@%d"):format(self.servers[i].port, bus)
   end
   for _, word in ipairs { "--cluster-replicas", tostring(replicas), "--cluster-yes" } do words[#words + 1] = word end

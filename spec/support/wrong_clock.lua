@@ -15,6 +15,15 @@ function WrongClock.new(seconds)
   return self
 end
 
+--- Makes several that are right.
+-- @number count
+-- @treturn table
+function WrongClock.several(count)
+  local clocks = {}
+  for i = 1, count do clocks[i] = WrongClock.new(0) end
+  return clocks
+end
+
 --- Lets it jump.
 -- @number seconds how far it is ahead of the right one now
 function WrongClock:set(seconds)
@@ -25,8 +34,9 @@ function WrongClock:set(seconds)
 end
 
 --- What a program's environment needs to go by it.
-function WrongClock:environment()
-  return { LD_PRELOAD = library, WRONG_CLOCK = self.path }
+-- @bool[opt] in_go whether it is written in Go
+function WrongClock:environment(in_go)
+  return { LD_PRELOAD = library, WRONG_CLOCK = self.path, WRONG_CLOCK_GO = in_go and "1" or nil }
 end
 
 --- Whether the last line of a log was written by this clock.
