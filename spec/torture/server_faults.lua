@@ -40,13 +40,17 @@ function server_faults.of_one(pick)
   }
 end
 
---- The server's wall clock is stepped forward by hours, by which leases end.
--- @tparam table clock of support.wrong_clock that the server goes by
-function server_faults.step(clock)
+--- The wall clock of one server, or of all, is stepped by hours, forward or back.
+-- @tparam table clocks of support.wrong_clock that the servers go by
+-- @bool[opt] epochs where all was lost epochs begin by that clock, so they may go back with it, as the page says
+function server_faults.step(clocks, epochs)
   return { weight = 2, begin = function(world, random)
-    local hours = random(12)
-    world:say("the store's clock is stepped %d h forward", hours)
-    clock:set(clock.seconds + hours * 3600)
+    local hours, one = random(12) * (random(2) == 1 and 1 or -1), random(#clocks + 1)
+    world.anew = world.anew or epochs and hours < 0
+    world:say("the clock of %s is stepped by %+d h", clocks[one] and "server " .. one or "the store", hours)
+    for i, clock in ipairs(clocks) do
+      if i == one or not clocks[one] then clock:set(clock.seconds + hours * 3600) end
+    end
   end }
 end
 

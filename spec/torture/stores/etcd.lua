@@ -1,6 +1,7 @@
 --- etcd: one server, with users; three servers.
 local Etcd = require "support.etcd"
 local server_faults = require "torture.server_faults"
+local WrongClock = require "support.wrong_clock"
 
 local etcd = {}
 
@@ -9,7 +10,8 @@ local COST = 4 * TTL + 4
 local LOGIN = "root:secret"
 
 function etcd.single()
-  local server = Etcd.start()
+  local clock = WrongClock.new(0)
+  local server = Etcd.start(nil, nil, clock)
   local function secure() server:secure(LOGIN) end
   secure()
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
@@ -21,12 +23,14 @@ function etcd.single()
     world:say "a user is added"
     server:ctl("--user", LOGIN, "user", "add", ("user%.0f:x"):format(os.clock() * 1e6))
   end }
+  store.faults.step = server_faults.step { clock }
   store.faults.evict = server_faults.evict(store)
   return store
 end
 
 function etcd.three()
-  local servers = Etcd.cluster(3)
+  local clocks = WrongClock.several(3)
+  local servers = Etcd.cluster(3, clocks)
   local hosts = {}
   for i, one in ipairs(servers) do hosts[i] = one.endpoint end
   local store = { ttl = TTL, cost = COST + 4, server = { destroy = function()
@@ -34,6 +38,7 @@ function etcd.three()
   end } }
   function store.url() return "etcd://" .. table.concat(hosts, ",") .. "?amnesia_wait=0" end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
+  store.faults.step = server_faults.step(clocks)
   store.faults.evict = server_faults.evict(store)
   return store
 end

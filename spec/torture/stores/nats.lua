@@ -1,6 +1,7 @@
 --- NATS: one server; three servers with a bucket that all of them keep.
 local Nats = require "support.nats"
 local server_faults = require "torture.server_faults"
+local WrongClock = require "support.wrong_clock"
 
 local nats = {}
 
@@ -10,7 +11,8 @@ local CHANGE_OF_LEADER = 8 -- seconds in which a stream has none, beside what ev
 
 -- Epochs are revisions: they begin anew with a bucket (docs/oracle-nats.md), so none is made anew here.
 function nats.single()
-  local server = Nats.start()
+  local clock = WrongClock.new(0)
+  local server = Nats.start { clock = clock }
   local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
   function store.url(number) return ("nats://127.0.0.1:%d/SPEC?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
@@ -20,12 +22,14 @@ function nats.single()
     server:configure "authorization { user: joe, password: secret }"
     return function() server:configure "" end
   end }
+  store.faults.step = server_faults.step { clock }
   store.faults.evict = server_faults.evict(store)
   return store
 end
 
 function nats.three()
-  local servers = Nats.cluster(3)
+  local clocks = WrongClock.several(3)
+  local servers = Nats.cluster(3, nil, clocks)
   local hosts = {}
   for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
   local store = { ttl = TTL, cost = COST + CHANGE_OF_LEADER, server = { destroy = function()
@@ -33,6 +37,7 @@ function nats.three()
   end } }
   function store.url() return ("nats://%s/SPEC?replicas=3&amnesia_wait=0"):format(table.concat(hosts, ",")) end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
+  store.faults.step = server_faults.step(clocks)
   store.faults.evict = server_faults.evict(store)
   return store
 end

@@ -33,7 +33,7 @@ local function faults_of(hands)
     signals.send_all(stopped, "STOP")
     return function() signals.send_all(stopped, "CONT") end
   end }
-  faults.step = server_faults.step(hands.clock)
+  faults.step = server_faults.step { hands.clock }
   -- It lacks what was written while it was cut off.
   faults.failover = { weight = 1, begin = function(world)
     world:say "a standby falls behind"

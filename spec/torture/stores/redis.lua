@@ -38,7 +38,7 @@ function redis.single()
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   store.faults.flush = flush(function() return server end)
   store.faults.users = users(server)
-  store.faults.step = server_faults.step(clock)
+  store.faults.step = server_faults.step({ clock }, true)
   store.faults.sessions = { weight = 1, begin = function(world)
     world:say "the store ends all sessions"
     server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -56,11 +56,13 @@ local DEMOTION = 14 -- seconds until the Sentinels have made a replica of a serv
 
 -- Two servers, of which the Sentinels make one the primary.
 function redis.sentinel()
-  local servers, sentinels, hosts = { Redis.start { config = ALONE } }, {}, {}
-  servers[2] = Redis.start { config = ALONE .. ("replicaof 127.0.0.1 %d\n"):format(servers[1].port) }
+  local clocks, sentinels, hosts = WrongClock.several(5), {}, {}
+  local servers = { Redis.start { config = ALONE, env = clocks[1]:environment() } }
+  servers[2] = Redis.start { config = ALONE .. ("replicaof 127.0.0.1 %d\n"):format(servers[1].port), env = clocks[2]:environment() }
   eventually(function() return servers[1]:call("INFO", "replication"):find "state=online" end, 30)
   for i = 1, 3 do
-    sentinels[i] = Redis.start { sentinel = true, config = SENTINEL:format(servers[1].port) }
+    sentinels[i] = Redis.start { sentinel = true, config = SENTINEL:format(servers[1].port),
+      env = clocks[2 + i]:environment() }
     hosts[i] = "127.0.0.1:" .. sentinels[i].port
   end
   eventually(function() return sentinels[1]:call("SENTINEL", "ckquorum", "mine") end, 30)
@@ -77,6 +79,7 @@ function redis.sentinel()
   function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine?amnesia_wait=0" end
   store.faults = server_faults.of_one(primary)
   store.faults.flush = flush(primary)
+  store.faults.step = server_faults.step(clocks, true)
   store.faults.failover = { weight = 2, begin = function(world)
     world:say "a Sentinel fails over"
     sentinels[2]:call("SENTINEL", "failover", "mine")
@@ -99,6 +102,7 @@ function redis.cluster()
   store.faults = server_faults.of_one(keeper)
   store.faults.any_restart = server_faults.of_one(function(random) return cluster.servers[random(#cluster.servers)] end).restart
   store.faults.flush = flush(keeper)
+  store.faults.step = server_faults.step(cluster.clocks, true)
   store.faults.failover = { weight = 2, begin = function(world)
     local server, replica = cluster:keeper(KEY)
     world:say("port %d hands its slots over to %s", server.port, replica and replica.port or "nobody")
