@@ -9,6 +9,7 @@ local eviction = require "crown.oracle.eviction"
 local health = require "crown.nats.health"
 local lease = require "crown.oracle.lease"
 local rights = require "crown.nats.rights"
+local Standing = require "crown.nats.standing"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
 
@@ -20,6 +21,7 @@ Nats.__index = Nats
 local CHORIAS = "CHORIA_LEADER_ELECTION"
 local CHORIAS_TTL, DEFAULT_TTL = 60, 10
 local LEAST_TTL, MOST_TTL = 1, 3600
+local SOON = 0.1 -- seconds until a value is asked for again that should be over by now
 local BUSY, APART = 1, 5 -- seconds until a claim that found no room comes again; among thousands longer
 
 local RULES = {
@@ -88,19 +90,27 @@ function Nats.init(opts)
   local cool_down = checked.cool_down or (checked.bucket ~= CHORIAS and 0 or nil)
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
     delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
-    cool_down = cool_down, seen_at = nil }, Nats)
+    cool_down = cool_down, standing = Standing.new() }, Nats)
   bucket:join(self.key, function(...) self:heard(...) end)
   return self
+end
+
+local function is_ours(self, headers)
+  return headers["crown-token"] == self.token
+end
+
+local function left(self)
+  return self.standing:left(self.ttl)
 end
 
 -- In the connection's reader: notes when the key was last written, and wakes the candidate.
 function Nats:heard(what, revision, headers)
   if what == "put" then
-    self.seen_at = core.now()
-    if self.leading and revision and revision > self.revision and headers["crown-token"] ~= self.token then
-      self.send "check"
-    end
+    if is_ours(self, headers) then return end
+    self.standing:saw(revision)
+    if self.leading and revision and revision > self.revision then self.send "check" end
   elseif what == "gone" or what == "missed" then
+    if what == "gone" then self.standing:ended() end
     self.send(self.leading and "check" or "freed")
   elseif what == "evict" and (self.leading or self.cooling) and revision == self.epoch then
     self.send "evict"
@@ -129,13 +139,16 @@ local function headers_of(self)
 end
 
 local function denied(self, last)
-  local left = self.seen_at and self.ttl - (core.now() - self.seen_at)
-  if not self.seen_at or left <= 0 then self.seen_at, left = self.seen_at or core.now(), left and 0.1 or self.ttl end
+  if last and not last.gone and not is_ours(self, last.headers) then
+    self.standing:saw(last.revision)
+  elseif not self.standing.at then
+    self.standing:saw(nil)
+  end
   return false, { node = last and last.data or nil, epoch = last and last.headers["crown-token"] and epoch_of(last) or nil,
-    expires_in = left }
+    expires_in = math.max(SOON, left(self)) }
 end
 
--- Creates the key, or writes over the mark that it was deleted.
+-- Creates the key, or writes over the mark that it was deleted, or over what is over.
 local function create(self)
   local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), 0)
   if revision ~= false then return revision, problem, code end
@@ -143,11 +156,34 @@ local function create(self)
   last, problem, code = self.bucket:get(self.key)
   if last == nil then return nil, problem, code end
   if last == false then return false end
-  if last.gone or last.headers["crown-token"] == self.token then
+  if last.gone or is_ours(self, last.headers) or self.standing:is_over(last.revision, self.ttl) then
     revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), last.revision)
     if revision ~= false then return revision, problem, code end
   end
   return false, last
+end
+
+-- Whether the bucket is what it was, or what is known of it is doubted.
+local function doubt(self)
+  local fine, problem, code = self.bucket.looks:ask(self.bucket.timeout)
+  if not fine then return nil, problem, code end
+  return self.bucket.trust:left() > 0
+end
+
+-- @return true where nobody can act on a value that was seen; else what the claim has to answer
+local function await_end(self)
+  if left(self) == 0 then return true end
+  local last, problem, code = self.bucket:get(self.key)
+  if last == nil then return nil, problem, code end
+  if last and (last.gone or is_ours(self, last.headers)) then
+    self.standing:ended()
+    return true
+  end
+  local doubted = false
+  if not last then doubted, problem, code = doubt(self) end -- it ended too early
+  if doubted == nil then return nil, problem, code end
+  if doubted then return self.bucket.trust:denial() end
+  return denied(self, last)
 end
 
 local function grant(self, delay)
@@ -159,16 +195,19 @@ function Nats:claim()
   if not fine then return nil, problem, code end
   if self.cooling then return self:cool() end
   if self.bucket.trust:left() > 0 then return self.bucket.trust:denial() end
+  fine, problem, code = await_end(self)
+  if not fine then return fine, problem, code end
   self.epoch = nil
   local revision, last, why = create(self)
   if why == "busy" then return false, { retry_in = BUSY * (1 + APART * candidate.apart()) } end -- nothing was written
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
-  fine, problem, code = self.bucket.looks:ask(self.bucket.timeout)
-  if not fine then return nil, problem, code end
-  if self.bucket.trust:left() > 0 then -- it is another bucket, or an older state of it: nobody was asked
+  local doubted, trouble, word = doubt(self)
+  if doubted == nil then return nil, trouble, word end
+  if doubted or left(self) > 0 then -- nobody was asked, or somebody's value ended too early
     self.bucket:delete(self.key, revision)
-    return self.bucket.trust:denial()
+    if doubted then return self.bucket.trust:denial() end
+    return denied(self)
   end
   self.revision, self.epoch = revision, revision
   local cool_down = self.cool_down or self.ttl * INTERVAL
@@ -202,8 +241,8 @@ function Nats:cool()
     return denied(self)
   end
   self.revision = revision
-  local left = self.cooling - core.now()
-  if left > 0 then return false, { node = self.node, retry_in = math.min(left, self.delay) } end
+  local rest = self.cooling - core.now()
+  if rest > 0 then return false, { node = self.node, retry_in = math.min(rest, self.delay) } end
   self.cooling, self.leading = nil, true
   return grant(self, lease.first_delay(self.delay))
 end
@@ -226,7 +265,7 @@ function Nats:refresh()
   local last
   last, problem, code = self.bucket:get(self.key)
   if last == nil then return nil, problem, code end
-  if last and not last.gone and last.headers["crown-token"] == self.token
+  if last and not last.gone and is_ours(self, last.headers)
     and epoch_of(last) == self.epoch then
     self.revision = last.revision -- an update of ours whose answer was lost
     return nil, "an earlier update was answered only now", "store"
@@ -237,7 +276,7 @@ end
 function Nats:abdicate()
   self.leading, self.epoch, self.cooling = false, nil, nil
   local last = self.bucket:get(self.key)
-  if last and not last.gone and last.headers["crown-token"] == self.token then self.bucket:delete(self.key, last.revision) end
+  if last and not last.gone and is_ours(self, last.headers) then self.bucket:delete(self.key, last.revision) end
 end
 
 -- Who is evicted before it leads lets the others go first.
@@ -260,7 +299,7 @@ end
 function Nats:look()
   local last, problem, code = self.bucket:get(self.key)
   if last == nil then return nil, problem, code end
-  if last and not last.gone and last.headers["crown-token"] == self.token then return end
+  if last and not last.gone and is_ours(self, last.headers) then return end
   return lost(self, last)
 end
 

@@ -167,7 +167,7 @@ describe("crown-lua check --store", function()
         assert.equal(2, result.code, login .. result.stdout .. result.stderr)
         assert.truthy(result.stdout:find(problem, 1, true), result.stdout)
       end
-      assert.truthy(check("fit:x@", "").stdout:find("fit may not read crown.memory", 1, true))
+      assert.truthy(check("fit:x@", "").stdout:find("fit may not read crown.age", 1, true))
       assert.matches("authentication failed", check("fit:wrong@").stdout)
     end)
 

@@ -4,11 +4,15 @@ local Etcd = require "support.etcd"
 local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
 local Player = require "support.oracle_candidate"
+local WrongClock = require "support.wrong_clock"
 
 describe("an etcd that may have forgotten (R12)", function()
-  local server, count
+  local server, count, clock
 
-  before_each(function() server, count = Etcd.start(), 0 end)
+  before_each(function()
+    clock = WrongClock.new(0)
+    server, count = Etcd.start(nil, nil, clock), 0
+  end)
   after_each(function() server:destroy() end)
 
   -- As in a runtime of its own: by another URL it shares nothing with the others.
@@ -102,6 +106,18 @@ describe("an etcd that may have forgotten (R12)", function()
     is_doubted(newcomer("two"):claim(), 3)
   end)
 
+  it("is sat out, neither for less nor for hours more, when its wall clock is stepped (R14)", function()
+    for _, hours in ipairs { 5, -5 } do
+      local here = newcomer("one", { amnesia_wait = 20, lock = "step" .. hours })
+      is_doubted(here:claim(), 1)
+      clock:set(hours * 3600)
+      local verdict = newcomer("two", { amnesia_wait = 20, lock = "step" .. hours }):claim()
+      is_doubted(verdict, 1)
+      assert.is_true(verdict[2] < 25)
+      server:ctl("del", "crown.age")
+    end
+  end)
+
   it("is sat out from when it was found so, also by a runtime that was started again meanwhile", function()
     local one = newcomer("one", { amnesia_wait = 4 })
     local first = one:claim()
@@ -188,7 +204,7 @@ describe("an etcd that may have forgotten (R12)", function()
     local ask = client.ask
     client.ask = function(self, path, body) -- as with checkpoints of leases
       local answer, problem, code = ask(self, path, body)
-      if answer and path == "/v3/lease/timetolive" then answer.TTL = "7000000000" end
+      if answer and path == "/v3/lease/timetolive" then answer.TTL = "900000000" end
       return answer, problem, code
     end
     assert.equal("granted", one:claim()[1])
@@ -208,7 +224,7 @@ describe("an etcd that may have forgotten (R12)", function()
 
   it("is led on when the key that names its memory is deleted, and gives nothing more for a while", function()
     local one = leader { ttl = 10 }
-    server:ctl("del", "crown.memory")
+    server:ctl("del", "crown.age")
     assert.equal("granted", one:refresh()[1])
     is_doubted(newcomer("two", { lock = "another" }):claim(), 20)
     local again = Player.new(etcd, { name = "again", node = "one", url = one.url, ttl = 10 })

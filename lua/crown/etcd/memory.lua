@@ -1,8 +1,9 @@
 --- Whether etcd still has all that it had: after it was emptied, restored from a snapshot, or started with older files, leases
 -- may be missing that somebody acts on.
 --
--- A key below the prefix names the memory. It is bound to a lease that nobody keeps alive and that would last for centuries:
--- what has gone of it says for how long the memory has been what it is, by etcd's own clock, which no wall clock moves.
+-- A key below the prefix names the memory. It is bound to a lease that nobody keeps alive and that would last for decades:
+-- what has gone of it says for how long the memory has been what it is, by etcd's own clock, which no wall clock moves. (Go
+-- counts what ends after 2157 by the wall clock. So a lease of centuries would not do.)
 -- etcd counts each lease anew whenever a member begins to lead: so after a restart or a restore too, and the key that a
 -- snapshot brings back is as young as the restore. A memory is believed when it is as old as the longest lease that anybody
 -- may still act on. Its text has the longest TTL in use, in seconds, and, where all had been lost when it was written, how
@@ -15,7 +16,7 @@ local core = require "crown.core"
 local Memory = {}
 Memory.__index = Memory
 
-local FOREVER = 8000000000 -- seconds: nearly the most that etcd takes
+local FOREVER = 1000000000 -- seconds
 local LOST = "etcd lost its memory while it was looked at"
 local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease anew it adds a second or more
 
@@ -27,7 +28,7 @@ local known = setmetatable({}, { __mode = "k" })
 -- @string prefix of the elections, "" for none
 -- @treturn string
 function Memory.key(prefix)
-  return prefix ~= "" and prefix .. "/.memory" or "crown.memory"
+  return prefix ~= "" and prefix .. "/.age" or "crown.age"
 end
 
 --- Makes one; nothing is asked yet.

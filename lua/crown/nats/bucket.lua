@@ -7,6 +7,7 @@ local core = require "crown.core"
 local nats_url = require "crown.nats.url"
 local promise = require "crown.core.promise"
 local Reconnecting = require "crown.link.reconnecting"
+local ServerClock = require "crown.oracle.server_clock"
 local Servers = require "crown.nats.servers"
 local Shared = require "crown.link.shared"
 local Trust = require "crown.oracle.trust"
@@ -63,7 +64,8 @@ function Bucket.at(url, options)
     return known[key]
   end
   local self = setmetatable({ servers = Servers.new(parsed), name = options.bucket, stream = "KV_" .. options.bucket,
-    timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. place) }, Bucket)
+    timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. place),
+    clock = ServerClock.new() }, Bucket)
   self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
@@ -102,12 +104,28 @@ local function server_time(text)
   return ((days * 24 + tonumber(hour)) * 60 + tonumber(minute)) * 60 + tonumber(second)
 end
 
+-- Keys end by the server's wall clock: where that was stepped forward, somebody may act on a key that is gone.
+local function note_time(self, sent, now)
+  if now and self.clock:saw(sent, now) then self.trust:doubt() end
+  return now
+end
+
 -- What time it is at the server. Versions before 2.10 do not tell; but they tell when a consumer was made.
-local function time_now(self, answer)
-  if answer.ts then return server_time(answer.ts) end
+local function time_now(self, sent, answer)
+  if answer.ts then return note_time(self, sent, server_time(answer.ts)) end
+  sent = core.now()
   local made = api(self, "CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = {
     deliver_policy = "new", ack_policy = "explicit", inactive_threshold = NS, mem_storage = true, num_replicas = 1 } })
-  return made and server_time(made.created)
+  return made and note_time(self, sent, server_time(made.created))
+end
+
+-- How old the bucket is: as old as the server said first, and what has passed since then by our own clock. The server's may be
+-- stepped.
+local function age_of(self, now, created)
+  if not self.born or self.born.created ~= created then
+    self.born = { created = created, at = core.now() - math.max(0, now and created and now - created or 0) }
+  end
+  return core.now() - self.born.at
 end
 
 local function peers_of(cluster)
@@ -123,6 +141,7 @@ end
 -- peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or nil,
 -- message, code
 function Bucket:info()
+  local sent = core.now()
   local answer, problem, code = api(self, "STREAM.INFO." .. self.stream)
   if code == NO_STREAM and self.options.ttl then
     answer, problem, code = make(self)
@@ -130,10 +149,10 @@ function Bucket:info()
     if self.options.trust_empty and not self.trust.identity then self.trusted = answer.created end
   end
   if not answer then return nil, problem, code end
-  local now, created = time_now(self, answer), server_time(answer.created)
+  local now = time_now(self, sent, answer)
   return { ttl = answer.config.max_age / NS, history = answer.config.max_msgs_per_subject,
     replicas = answer.config.num_replicas, storage = answer.config.storage, created = answer.created,
-    age = now and created and now - created or 0, now = now, leader = answer.cluster and answer.cluster.leader,
+    age = age_of(self, now, server_time(answer.created)), now = now, leader = answer.cluster and answer.cluster.leader,
     peers = answer.cluster and peers_of(answer.cluster) }
 end
 
@@ -149,6 +168,7 @@ function Bucket:look()
   local connection, problem, code = self.link:ready()
   if not connection then return nil, problem, code end
   self.trust:reached(self.highest)
+  local sent = core.now()
   local answer
   answer, problem, code = api(self, "STREAM.INFO." .. self.stream)
   if not answer then return nil, problem, code end
@@ -156,6 +176,7 @@ function Bucket:look()
   local fine
   fine, problem, code = self.servers:keep(connection, answer)
   if not fine then return nil, problem, code end
+  note_time(self, sent, answer.ts and server_time(answer.ts))
   local last, ttl = answer.state.last_seq, answer.config.max_age / NS
   self.trust:lasts(ttl)
   if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now

@@ -47,6 +47,14 @@ function Lease.first_delay(delay)
   return delay * (FIRST_LEAST + (1 - FIRST_LEAST) * math.random())
 end
 
+--- For how long somebody has to have seen one version of a lease stand, by a clock of its own, until it is over: the lease, and
+-- what clocks may drift apart.
+-- @number ttl in seconds
+-- @treturn number seconds
+function Lease.standing_time(ttl)
+  return ttl + ttl / 100 + math.min(0.25, ttl / 8)
+end
+
 local function claim(self)
   self.number = claim_number(self.number)
   local epoch, second, code = self:ask "claim"

@@ -28,11 +28,6 @@ local function first_epoch(self)
   return self.clock() * 1000
 end
 
--- How long a version has to stand: the lease, and what clocks may drift apart.
-local function standing_time(ttl)
-  return ttl + ttl / 100 + math.min(0.25, ttl / 8)
-end
-
 -- @return the record and its version; false when there is none; or nil, message, code
 local function look(self)
   local text, version, code = self.read()
@@ -87,7 +82,7 @@ local function doubt(self, version)
   local wrote, problem, code = put(self, record.doubted(math.max(self.epoch, first_epoch(self)), longest), version)
   if wrote == nil then return nil, problem, code end
   if not wrote then return nil, "the record changed while it was looked at", "store" end
-  return false, { amnesia = true, expires_in = standing_time(longest) }
+  return false, { amnesia = true, expires_in = lease.standing_time(longest) }
 end
 
 local function is_mine(self, found)
@@ -99,7 +94,7 @@ local function left(self, found)
   if found.token == self.token then return 0 end -- a claim of ours whose term is over
   if not found.token and not found.doubted then return 0 end
   local ttl = found.doubted and math.max(found.ttl, self.longest) or found.ttl
-  return math.max(0, standing_time(ttl) - (self.now() - self.stood.since))
+  return math.max(0, lease.standing_time(ttl) - (self.now() - self.stood.since))
 end
 
 local function denied(self, found)

@@ -32,7 +32,7 @@ end
 --- Doubts the store.
 -- @number[opt] ago seconds since when (0)
 function Trust:doubt(ago)
-  self.since = math.max(self.since or -math.huge, core.now() - (ago or 0))
+  self.since = math.max(self.since or -math.huge, core.now() - math.max(0, ago or 0))
 end
 
 --- Notes that what is lost may be longer leases than any that is known.
