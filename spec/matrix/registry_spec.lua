@@ -45,7 +45,7 @@ describe("the way between two members of a registry that, from a step on,", func
   local function await(words, is_so) cells.await(played, victim, 30, words, is_so) end
 
   setup(function()
-    server, dir = Postgres.start(), tempdir()
+    server, dir = Postgres.start { config = "max_connections = 500" }, tempdir() -- each registry has some of its own
     for _, cell in ipairs(played) do
       cell.ticks = ("%s/ticks-%s"):format(dir, cell.name)
       for _, node in ipairs { "victim", "rival" } do cell.ways[node] = Way.open(port.free(), cell, HUGE, STEPS) end
