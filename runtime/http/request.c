@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -11,13 +10,12 @@
 #include "base/redact.h"
 #include "http/curl.h"
 #include "http/hosts.h"
+#include "http/security.h"
 #include "http/transfers.h"
 #include "net/channel.h"
-#include "net/portion.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define HEADERS_MAX (64u << 10)
-#define SYSTEM_CERTIFICATES_S 3600L /* for which they are kept */
 
 struct http_request {
     struct op op;
@@ -31,16 +29,31 @@ struct http_request {
     char *body_sent;
     struct buffer headers, body;
     size_t most, taken;
+    size_t searched; /* of the body: no line ends between `taken` and there */
     bool stream, over;
     bool header_whole; /* the empty line after it has come */
     struct crown_error error;
 };
 
-static bool has_line(const struct http_request *request)
+/* Each byte is looked at once, however small the pieces are that it comes in.
+ * @return the end of the next line; NULL: it has not come. */
+static const char *line_end(struct http_request *request)
 {
-    return request->body.size > request->taken &&
-           memchr(request->body.bytes + request->taken, '\n',
-                  request->body.size - request->taken) != NULL;
+    const struct buffer *body = &request->body;
+    size_t size = body->size - request->searched;
+    const char *end = size > 0 ? memchr(body->bytes + request->searched, '\n', size) : NULL;
+    request->searched = end != NULL ? (size_t)(end - body->bytes) : body->size;
+    return end;
+}
+
+/* Lines that were taken go when they are the larger part: what is left is not moved for each. */
+static void drop_taken(struct http_request *request)
+{
+    if (request->taken <= request->body.size / 2)
+        return;
+    buffer_drop(&request->body, request->taken);
+    request->searched -= request->taken;
+    request->taken = 0;
 }
 
 static void finish(struct http_request *request, const struct crown_error *err)
@@ -98,7 +111,7 @@ static size_t body_came(char *bytes, size_t one, size_t size, void *context)
 {
     struct http_request *request = context;
     size_t taken = take(request, &request->body, bytes, one * size, request->most);
-    if (request->stream && has_line(request))
+    if (request->stream && line_end(request) != NULL)
         op_complete(&request->op);
     return taken;
 }
@@ -118,50 +131,6 @@ static void detach(struct http_request *request)
     request->over = true;
 }
 
-#define SET(option, value)                                                                         \
-    (result = result == CURLE_OK ? curl.curl_easy_setopt(easy, option, value) : result)
-
-/* Where libcurl has a directory of certificates it reads all of the system's anew for each
- * connection, some 50 ms, and takes them besides those that the user names. Its file holds the
- * same, and is kept. */
-static CURLcode set_authorities(CURL *easy, const char *ca)
-{
-    CURLcode result = CURLE_OK;
-    const char *file = NULL;
-    (void)curl.curl_easy_getinfo(easy, CURLINFO_CAINFO, &file); /* NULL: there is none */
-    if (ca != NULL)
-        SET(CURLOPT_CAINFO, ca);
-    if (ca != NULL || (file != NULL && access(file, R_OK) == 0))
-        SET(CURLOPT_CAPATH, NULL);
-#if LIBCURL_VERSION_NUM >= 0x075700
-    SET(CURLOPT_CA_CACHE_TIMEOUT, ca != NULL ? 0L : SYSTEM_CERTIFICATES_S);
-#endif
-    return result;
-}
-
-static CURLcode tls_set_up(CURL *easy, void *context, void *unused)
-{
-    (void)easy;
-    (void)unused;
-    portion_bound_context(context);
-    return CURLE_OK;
-}
-
-static CURLcode set_security(CURL *easy, const struct http_options *options)
-{
-    CURLcode result = set_authorities(easy, options->ca);
-    SET(CURLOPT_PROTOCOLS_STR, "http,https");
-    SET(CURLOPT_SSL_VERIFYPEER, options->insecure ? 0L : 1L);
-    SET(CURLOPT_SSL_VERIFYHOST, options->insecure ? 0L : 2L);
-    if (curl_has_openssl())
-        SET(CURLOPT_SSL_CTX_FUNCTION, tls_set_up);
-    if (options->cert != NULL)
-        SET(CURLOPT_SSLCERT, options->cert);
-    if (options->key != NULL)
-        SET(CURLOPT_SSLKEY, options->key);
-    return result;
-}
-
 static int socket_opened(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const struct http_request *request = context;
@@ -170,10 +139,13 @@ static int socket_opened(void *context, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
+#define SET(option, value)                                                                         \
+    (result = result == CURLE_OK ? curl.curl_easy_setopt(easy, option, value) : result)
+
 static CURLcode set_up(struct http_request *request, const struct http_options *options)
 {
     CURL *easy = request->transfer.easy;
-    CURLcode result = set_security(easy, options);
+    CURLcode result = http_secure(easy, options);
     SET(CURLOPT_URL, options->url);
     SET(CURLOPT_NOSIGNAL, 1L);
     /* Over HTTP/2 a request that nobody answers ends its stream alone: the connection would be used
@@ -355,17 +327,18 @@ const char *http_request_body(const struct http_request *request, size_t *size)
 
 const char *http_request_line(struct http_request *request, size_t *size)
 {
-    buffer_drop(&request->body, request->taken);
-    request->taken = 0;
+    drop_taken(request);
     op_cancel(&request->op); /* what was said of the line before */
     if (!request->over)
         op_init(&request->op, request->loop, cancelled);
-    if (!has_line(request))
+    const char *line = request->body.bytes + request->taken;
+    const char *end = line_end(request);
+    if (end == NULL)
         return NULL;
-    const char *end = memchr(request->body.bytes, '\n', request->body.size);
-    *size = (size_t)(end - request->body.bytes);
-    request->taken = *size + 1;
-    return request->body.bytes;
+    *size = (size_t)(end - line);
+    request->taken += *size + 1;
+    request->searched = request->taken;
+    return line;
 }
 
 void http_request_close(struct http_request *request)

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "net/received.h"
 
 #define OPTIONS_MAX 16
 #define SERVER_SIZE 300
+#define LOGIN_MOST_MIB 1u /* that a server may say until the connection is open */
 
 struct attempt {
     const char *keywords[OPTIONS_MAX + 1]; /* both lists end with NULL */
@@ -52,9 +54,28 @@ static bool wait_for(const PGconn *conn, PostgresPollingStatusType status, int g
     return fds[1].revents == 0;
 }
 
+/* libpq keeps notifications, and makes room for a message as long as its first bytes say.
+ * @param received what came before; it is brought up to date. */
+static bool says_too_much(struct attempt *attempt, uint64_t *received)
+{
+    *received = received_look(*received, libpq.PQsocket(attempt->conn));
+    if (*received <= (uint64_t)LOGIN_MOST_MIB << 20)
+        return false;
+    (void)error_set(&attempt->error, ERROR_PROTOCOL,
+                    "postgres: more than %u MiB before the connection was open", LOGIN_MOST_MIB);
+    return true;
+}
+
+static void close_attempt(struct attempt *attempt)
+{
+    libpq.PQfinish(attempt->conn);
+    attempt->conn = NULL;
+}
+
 static void connect_on_thread(void *work, int given_up)
 {
     struct attempt *attempt = work;
+    uint64_t received = 0;
     attempt->conn =
         libpq.PQconnectStartParams(attempt->keywords, (const char *const *)attempt->values, 1);
     free_values(attempt);
@@ -69,6 +90,10 @@ static void connect_on_thread(void *work, int given_up)
     while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
         if (!wait_for(attempt->conn, status, given_up))
             return;
+        if (says_too_much(attempt, &received)) {
+            close_attempt(attempt);
+            return;
+        }
         status = libpq.PQconnectPoll(attempt->conn);
     }
     if (status == PGRES_POLLING_OK && libpq.PQsetnonblocking(attempt->conn, 1) == 0)
@@ -76,8 +101,7 @@ static void connect_on_thread(void *work, int given_up)
     const char *message = libpq.PQerrorMessage(attempt->conn);
     bool refused = strstr(message, "Connection refused") != NULL;
     (void)postgres_error(message, refused ? ERROR_REFUSED : ERROR_STORE, &attempt->error);
-    libpq.PQfinish(attempt->conn);
-    attempt->conn = NULL;
+    close_attempt(attempt);
 }
 
 static void finished(void *context, void *work)

@@ -46,6 +46,11 @@ end]]
 local NATS = [[
 local connection = assert(require("crown.nats.connection").open({}, { host = "127.0.0.1", port = listener:port() }, 60))
 function ask() return connection:request("a", nil, "x", 60) end]]
+local POSTGRES = [[
+function ask()
+  local url = ("postgres://x@127.0.0.1:%d/x?sslmode=disable"):format(listener:port())
+  return crown.postgres.connect(url, { timeout = 20 })
+end]]
 
 local MIB = "('x'):rep(1048576)"
 local OK = [["HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"]]
@@ -74,6 +79,11 @@ describe("an answer that is too big", function()
     ["a header over HTTP"] = { SERVE:format(HEARD, [["HTTP/1.1 200 OK\r\n"]], [["A: " .. ("x"):rep(1000) .. "\r\n"]], 1000) .. HTTP,
       "nil\t.*protocol" },
     ["a message of NATS"] = { SERVE:format(GREETED, [["MSG a 1 100000000\r\n"]], MIB, 96) .. NATS, "nil\t.*" },
+    ["a message of Postgres before anybody may ask"] = { SERVE:format([[connection:read "*s"]],
+      [["R\0\0\0\8\0\0\0\0Z\0\0\0\5ID\48\0\0\0"]], MIB, 400) .. POSTGRES, "nil\tpostgres: more than 1 MiB before the connection was open" },
+    ["notifications of Postgres before anybody may ask"] = { SERVE:format([[connection:read "*s"]],
+      [["R\0\0\0\8\0\0\0\0Z\0\0\0\5I"]], [[("A\0\0\0\12\0\0\0\1n\0x\0"):rep(80660)]], 40) .. POSTGRES,
+      "nil\tpostgres: more than 1 MiB before the connection was open" },
     ["a line of NATS"] = { SERVE:format(GREETED, [["MSG "]], MIB, 96) .. NATS, "nil\ta line of more than 1048576 bytes" },
   }
   for what, case in pairs(CASES) do

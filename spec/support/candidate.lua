@@ -7,6 +7,7 @@ local read_file = require "crown.text.read_file"
 local signals = require "support.signals"
 
 ffi.cdef [[
+extern char **environ;
 int fork(void); int setpgid(int pid, int group); int execve(const char *path, char *const argv[], char *const envp[]);
 int waitpid(int pid, int *status, int options); int open(const char *path, int flags, int mode); int dup2(int from, int to);
 long signal(int signal, long handler); void _exit(int code); int setsid(void); int ioctl(int fd, unsigned long request, ...);
@@ -22,8 +23,10 @@ local TIOCSCTTY = 0x540E
 local SIG_DFL, HIGHEST_SIGNAL = 0, 31
 
 local function environment(extra)
-  local list = {}
-  for line in (read_file "/proc/self/environ" or ""):gmatch "[^%z]+" do
+  local list, at = {}, ffi.C.environ -- what /proc says of it, the process's title has written over
+  while at[0] ~= nil do
+    local line = ffi.string(at[0])
+    at = at + 1
     local shared = line:match "^CROWN_DIRECTORY=" and not extra.CROWN_DIRECTORY or line:match "^CROWN_LOOP_HELD="
     if shared or not line:match "^CROWN_" then list[#list + 1] = line end
   end

@@ -25,6 +25,8 @@ function Terminal.start(options)
   ffi.C.ioctl(self.master, TIOCSWINSZ, size)
   options.terminal = ffi.string(ffi.C.ptsname(self.master))
   options.node = options.node or "terminal"
+  options.env = options.env or {}
+  options.env.TERM = options.env.TERM or "dumb" -- or a shell says more than its prompt
   self.process = Candidate.start(options)
   return self
 end

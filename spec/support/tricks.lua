@@ -13,6 +13,7 @@ return {
   ["says that a very long array follows"] = "say *2147483647\\r\\n\nwait 0.05\nclose",
   ["nests without end"] = "flood *1\\r\\n",
   ["redirects without end"] = "say HTTP/1.1 302 X\\r\\nLocation: /\\r\\nContent-Length: 0\\r\\n\\r\\n",
+  ["says a long answer in pieces of a byte"] = "say HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n\nflood 1\\r\\n{\\r\\n",
   ["answers with JSON that is none of what was asked for"] =
     "say HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\nConnection: close\\r\\n\\r\\nnull\nclose",
   ["says a message of Postgres that is too long"] = "say R\\0\\0\\0\nwait 0.05\nsay \127\127\127",
