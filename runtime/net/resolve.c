@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "net/late.h"
 
 #define SOCKETS_MAX 16
 #define TIMEOUT_MS 2000 /* of one try at one server; the caller's own deadline bounds the whole */
@@ -43,6 +44,7 @@ struct resolution {
     struct loop *loop;
     int questions; /* that c-ares has not ended: it knows no other end of one than its answer */
     bool settled, told;
+    bool was_late; /* the answer had come before it was asked for */
     char host[256];
     uint16_t port;
     struct address addresses[RESOLVE_MAX];
@@ -224,6 +226,9 @@ static void answer_job(struct loop_job *job)
     if (!resolution->told && resolution->done != NULL)
         resolution->done(resolution->context, resolution->addresses, resolution->count,
                          &resolution->error);
+    else if (!resolution->told && resolution->count > 0 && !resolution->was_late)
+        late_keep(resolution->host, resolution->addresses, resolution->count,
+                  loop_now(resolution->loop));
     resolution->told = true;
     if (resolution->questions > 0)
         return;
@@ -366,6 +371,13 @@ struct resolution *resolve(struct resolver *resolver, const char *host, const ch
     resolution->apart.fire = ask_apart;
     resolution->port = (uint16_t)strtoul(port, NULL, 10);
     memcpy(resolution->host, host, strlen(host) + 1);
+    resolution->count =
+        late_find(host, resolution->port, resolution->addresses, loop_now(resolution->loop));
+    resolution->was_late = resolution->count > 0;
+    if (resolution->was_late) {
+        settle(resolution, ARES_SUCCESS);
+        return resolution;
+    }
     loop_at(resolution->loop, &resolution->apart,
             clock_add_ns(loop_now(resolution->loop), APART_AFTER_NS));
     ask(resolution, AF_UNSPEC, answered);

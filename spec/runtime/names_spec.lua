@@ -131,6 +131,26 @@ os.exit(0)]], { server = "silent" })
     assert.equal("true\n", result.stdout, result.stderr)
   end)
 
+  -- A client gives up, and asks again: the answer that comes too late for one try is there for the next.
+  for what, world in pairs { ["is slower than the client"] = { server = "slow 127.0.0.1" },
+    ["is the second one, after one that is dead"] = { server = "answers 127.0.0.1",
+      resolv = "nameserver 127.0.0.9\nnameserver 127.0.0.1\n",
+      sh = "luajit spec/support/name_server.lua 127.0.0.9:53 silent >/dev/null &\n" } } do
+    it("is found though the name server " .. what, function()
+      local result = Names.run([[
+local crown = require "crown"
+local listener = crown.tcp.listen("127.0.0.1", 0, function() end)
+local found
+for _ = 1, 30 do
+  found = crown.tcp.connect("store.test", listener:port(), { timeout = 0.5 })
+  if found then break end
+end
+print(found ~= nil)
+listener:close()]], world)
+      assert.equal("true\n", result.stdout, result.stderr)
+    end)
+  end
+
   it("does not wait long for addresses that are dead", function()
     local result = Names.run([[
 local crown = require "crown"
