@@ -30,6 +30,7 @@ struct postgres_client {
     struct postgres_channels channels;
     struct postgres_ping ping;
     struct retry backoff;
+    int64_t pause_ns; /* before the try that comes next, or is under way */
     struct loop_deadline retry;
     struct loop_deadline settled; /* armed while the connection is young */
     bool died_young;              /* the one before, or the one before that, … */
@@ -77,8 +78,8 @@ static bool is_needed(const struct postgres_client *client)
 
 static void connect_later(struct postgres_client *client)
 {
-    loop_at(client->loop, &client->retry,
-            clock_add_ns(loop_now(client->loop), retry_next_ns(&client->backoff)));
+    client->pause_ns = retry_next_ns(&client->backoff);
+    loop_at(client->loop, &client->retry, clock_add_ns(loop_now(client->loop), client->pause_ns));
 }
 
 static void tell_broken(struct postgres_client *client, const struct crown_error *err)
@@ -143,6 +144,7 @@ static void settled(struct loop_deadline *deadline)
 {
     struct postgres_client *client = container_of(deadline, struct postgres_client, settled);
     retry_reset(&client->backoff);
+    client->pause_ns = 0;
     client->last_error.code = ERROR_NONE;
     mark(client);
     tell_good(client);
@@ -207,13 +209,21 @@ void postgres_client_admit(struct postgres_client *client, uint64_t generation,
         admit(client);
 }
 
+/* A try may take as long as the pause before it: on a busy host a login can take longer than any
+ * question may. */
+static int64_t patience_ns(const struct postgres_client *client)
+{
+    return client->pause_ns > client->connect_timeout_ns ? client->pause_ns
+                                                         : client->connect_timeout_ns;
+}
+
 static void connect_now(struct postgres_client *client)
 {
     struct crown_error err;
     if (client->connect != NULL || client->session != NULL || loop_at_armed(&client->retry))
         return;
     mark(client);
-    client->connect = postgres_connect(client->loop, client->url, client->connect_timeout_ns,
+    client->connect = postgres_connect(client->loop, client->url, patience_ns(client),
                                        client->silence_ns, connected, client, &err);
     if (client->connect != NULL)
         return;

@@ -32,8 +32,9 @@ struct postgres_client_events {
 
 struct postgres_client_options {
     const char *url;
-    int64_t connect_timeout_ns; /* shared by all servers and addresses */
-    int64_t silence_ns;         /* a peer that acknowledges nothing for so long is gone */
+    /* Shared by all servers and addresses. A try after a longer pause may take as long as that. */
+    int64_t connect_timeout_ns;
+    int64_t silence_ns; /* a peer that acknowledges nothing for so long is gone */
     /* For a connection whose end matters (session locks): a statement without an answer fails
      * alone, and a broken connection is made anew only for the next request. */
     bool keep;

@@ -114,19 +114,25 @@ local function try(self)
   wake(self, nil, self.problem, "closed")
 end
 
+local function pause(self)
+  self.paused = self.backoff:next()
+  core.sleep(self.paused)
+end
+
 connect = function(self, after_a_pause)
   if self.connecting or self.closed then return end
-  self.connecting = true
+  self.connecting, self.paused = true, 0
   core.detach(function()
-    if after_a_pause then core.sleep(self.backoff:next()) end
-    while not self.closed and not try(self) do core.sleep(self.backoff:next()) end
+    if after_a_pause then pause(self) end
+    while not self.closed and not try(self) do pause(self) end
   end)
 end
 
 --- Makes one; it connects by itself.
--- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may set
--- `self.server`, and hands on_opening and logging_in on to whom they concern; `store`, how it is shown; `label` for events, nil
--- for none; `timeout` in seconds; `server`, how messages name it; `backoff` of crown.core.retry, where it has one of its own
+-- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may
+-- take `self:patience(timeout)` seconds for that, may set `self.server`, and hands on_opening and logging_in on to whom they
+-- concern; `store`, how it is shown; `label` for events, nil for none; `timeout` in seconds; `server`, how messages name it;
+-- `backoff` of crown.core.retry, where it has one of its own
 -- @treturn Reconnecting
 function Reconnecting.new(options)
   local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout, store = options.store,
@@ -135,6 +141,14 @@ function Reconnecting.new(options)
   conditions.add(self)
   connect(self)
   return self
+end
+
+--- How long a try may take: as long as the pause before it at least, since on a busy host a login can take longer than any
+-- question may.
+-- @number timeout seconds for a question
+-- @treturn number seconds
+function Reconnecting:patience(timeout)
+  return math.max(timeout, self.paused)
 end
 
 --- Waits until there is a connection.

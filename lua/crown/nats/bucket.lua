@@ -43,7 +43,7 @@ local function api(self, verb, body, timeout)
 end
 
 local function open(self, link)
-  local connection, problem, code = self.servers:open(self.timeout, link)
+  local connection, problem, code = self.servers:open(link:patience(self.timeout), link)
   if not connection then return nil, problem, code end
   self:watch_on(connection)
   return connection

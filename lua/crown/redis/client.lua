@@ -10,23 +10,24 @@ local Client = {}
 Client.__index = Client
 
 -- Of several hosts another one at each try.
-local function choose(self)
+local function choose(self, patience)
   local place = self.choose and self.choose()
   if place then return place end
-  if self.parsed.master then return sentinel.primary(self.parsed, self.timeout) end
+  if self.parsed.master then return sentinel.primary(self.parsed, patience) end
   if not self.parsed.hosts then return nil end
   self.tries = (self.tries or 0) + 1
   return self.parsed.hosts[(self.tries - 1) % #self.parsed.hosts + 1]
 end
 
 local function open(self, link)
-  local place, problem = choose(self)
+  local patience = link:patience(self.timeout)
+  local place, problem = choose(self, patience)
   if not place and not self.parsed.path then return nil, problem end
   link.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
-  local connection, why = Connection.open(self.parsed, place, self.timeout, link)
+  local connection, why = Connection.open(self.parsed, place, patience, link)
   if not connection then return nil, why end
   local fine = true
-  if self.setup then fine, why = self.setup(connection) end
+  if self.setup then fine, why = self.setup(connection, patience) end
   if fine then return connection end
   connection:close(why)
   return nil, why
@@ -35,8 +36,8 @@ end
 --- Makes a client; it connects by itself.
 -- @string url
 -- @tparam table options `timeout`; `label` for its events, nil for none; `store`, how it is shown ("redis");
--- `setup(connection)`, run before anything else; `choose()` → `{ host, port }`, where to connect to next, or nil: where the
--- URL leads
+-- `setup(connection, timeout)`, run before anything else; `choose()` → `{ host, port }`, where to connect to next, or nil:
+-- where the URL leads
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)

@@ -44,8 +44,8 @@ function Leases.store(prefix, name)
 end
 
 -- In a cluster a replica leads on to its primary; elsewhere it is no store.
-local function set_up(self, connection)
-  local info, problem = connection:call(self.timeout, "INFO")
+local function set_up(self, connection, timeout)
+  local info, problem = connection:call(timeout, "INFO")
   if not info then return nil, problem end
   if type(info) ~= "string" then return nil, STRANGE end
   if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
@@ -53,18 +53,18 @@ local function set_up(self, connection)
     self.in_cluster = true
   else
     local role
-    role, problem = connection:call(self.timeout, "ROLE")
+    role, problem = connection:call(timeout, "ROLE")
     if not role then return nil, problem end
     if type(role) ~= "table" then return nil, STRANGE end
     if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
   end
-  self.sha, problem = connection:call(self.timeout, "SCRIPT", "LOAD", script)
+  self.sha, problem = connection:call(timeout, "SCRIPT", "LOAD", script)
   return self.sha ~= nil, problem
 end
 
 local function options_of(self)
   return { url = self.url, timeout = self.timeout, label = "redis",
-    setup = function(connection) return set_up(self, connection) end }
+    setup = function(...) return set_up(self, ...) end }
 end
 
 -- What it takes to find a cluster out is one connection to any of its nodes.

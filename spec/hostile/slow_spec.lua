@@ -1,0 +1,49 @@
+-- Real servers on which a login takes longer than a question may, as on a very busy host.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local Nats = require "support.nats"
+local Postgres = require "support.postgres"
+local Redis = require "support.redis"
+local tempdir = require "support.tempdir"
+
+local TTL, SLOW = 2, 0.8 -- seconds; a question to a store has a quarter of the TTL, or less
+
+-- A way to a server on which a connection's first byte is late.
+local function late(port)
+  return assert(crown.tcp.listen("127.0.0.1", 0, function(peer)
+    crown.sleep(SLOW)
+    local upstream = crown.tcp.connect("127.0.0.1", port)
+    if not upstream then return peer:close() end
+    for _, one in ipairs { peer, upstream } do one:set_timeout(3600) end
+    local function pump(from, to)
+      for bytes in function() return from:read "*s" end do to:write(bytes) end
+      from:close()
+      to:close()
+    end
+    crown.spawn(pump, peer, upstream)
+    pump(upstream, peer)
+  end))
+end
+
+local STORES = {
+  { "Postgres", Postgres, "postgres://crown@127.0.0.1:%d/crown" },
+  { "Postgres, with the advisory lock", Postgres, "postgres+advisory://crown@127.0.0.1:%d/crown" },
+  { "Redis", Redis, "redis://127.0.0.1:%d" },
+  { "NATS", Nats, "nats://127.0.0.1:%d/B" },
+}
+
+describe("an election on a server on which a login takes longer than a question may:", function()
+  for _, store in ipairs(STORES) do
+    it(store[1] .. " gets more time for it with each try, and leads", function()
+      local server = store[2].start()
+      local way = late(server.port)
+      local one = Candidate.start { node = "one", log = tempdir() .. "/log",
+        args = { "--oracle", store[3]:format(way:port()) .. "?amnesia_wait=0&ttl=" .. TTL, "run", "slow", "sleep", "1000" } }
+      eventually(function() return one:output():find "leading 'slow'" end, 20)
+      one:destroy()
+      way:close()
+      server:destroy()
+    end)
+  end
+end)
