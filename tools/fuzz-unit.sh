@@ -1,5 +1,6 @@
 #!/bin/bash
-# fuzz-unit.sh TARGET SECONDS SEED: spec/fuzz/wire.lua on the program, or on PROGRAM=, as one test of tools/run-units.sh.
+# fuzz-unit.sh TARGET MOST SEED: spec/fuzz/wire.lua on the program, or on PROGRAM=, as one test of tools/run-units.sh. MOST is a
+# number of inputs, or of seconds where it ends in an s.
 set -eu
 cd "$(dirname "$0")/.."
 count=$(tools/with-temp.sh "./${PROGRAM:-crown-lua}" --log-level error spec/fuzz/wire.lua "$@")

@@ -33,7 +33,7 @@ new=1 # where no new seeds are wanted
     done
     JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) \
         torture:{registry,file,postgres,advisory,redis,etcd,nats,http}:25:1 \
-        fuzz:{resp,redis,nats,etcd,postgres,http,frames,handshake}:"$FUZZ_SECONDS:$new"
+        fuzz:{resp,redis,nats,etcd,postgres,http,frames,handshake}:"${FUZZ_SECONDS}s:$new"
 }
 
 held=$(grep -c 'was held' build/loop-held 2>/dev/null || true)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run-units.sh NAME UNIT...: runs tests side by side, prints one line for all of them and whatever failed, and adds to the
 # totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST], registry:SEEDS[:FIRST],
-# torture:STORE:FAULTS:SEED or fuzz:TARGET:SECONDS:SEED.
+# torture:STORE:FAULTS:SEED or fuzz:TARGET:MOST:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
 set -u
 cd "$(dirname "$0")/.." || exit 2

@@ -1,15 +1,27 @@
--- crown-lua spec/fuzz/wire.lua TARGET SECONDS SEED: feeds a client, or the HTTP endpoint, what a server or a guest may say,
--- changed at random; `make fuzz` runs it under ASan. What counts as found: the runtime dies, an error of our own code, or the
--- loop does not come back. The same seed says the same, but to the endpoint, in another order.
+-- crown-lua spec/fuzz/wire.lua TARGET MOST SEED: feeds a client, or the HTTP endpoint, what a server or a guest may say,
+-- changed at random; `make fuzz` runs it under ASan. MOST is a number of inputs, or of seconds where it ends in an s. What
+-- counts as found: the runtime dies, an error of our own code, or the loop does not come back. The same seed says the same.
 package.path = "spec/?.lua;spec/fuzz/?.lua;" .. package.path
 local barrier = require "crown.link.barrier"
 local crown = require "crown"
 local mutator = require "mutator"
 
-local target, seconds, seed = arg[1], tonumber(arg[2]), tonumber(arg[3])
-math.randomseed(seed)
+local target, seed = arg[1], tonumber(arg[3])
+local seconds, inputs = tonumber(arg[2]:match "^(%d+)s$"), tonumber(arg[2])
+local count, over = 0, seconds and crown.now() + seconds
+
+-- Most of them wait for each other's words: so many come at once, each with a server and a seed of its own.
+local AT_ONCE = { redis = 32, nats = 32, etcd = 32, postgres = 32, http = 32 }
 
 local targets = {}
+
+-- What is said next: so many samples, each changed.
+local function input(samples, random, pieces)
+  count = count + 1
+  local said = {}
+  for i = 1, pieces or 1 do said[i] = mutator.next(samples, random) end
+  return table.concat(said)
+end
 
 -- An error that the barrier caught is a defect: what is wrong has to be refused in words.
 local function check(problem, said)
@@ -19,12 +31,12 @@ local function check(problem, said)
 end
 
 -- A server that greets each connection, and says something new once it was asked.
-local function server(greet, samples)
+local function server(random, greet, samples)
   local self = {}
   self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
     connection:set_timeout(1)
     if not greet(connection) then return connection:close() end
-    self.said = mutator.next(samples)
+    self.said = input(samples, random)
     connection:write(self.said)
     connection:read("*s", 0.005)
     connection:close()
@@ -33,14 +45,14 @@ local function server(greet, samples)
   return self
 end
 
-function targets.resp()
+function targets.resp(random)
   local resp = require "crown.core.resp"
   local samples = { "+OK\r\n", "-ERR no\r\n", ":12\r\n", "$5\r\nhello\r\n", "$-1\r\n", "*2\r\n$3\r\nfoo\r\n:7\r\n", "*-1\r\n",
     "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "*2\r\n*1\r\n:1\r\n*0\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
     "%1\r\n+a\r\n:1\r\n", "~1\r\n:1\r\n", ",1.5\r\n", "#t\r\n", "(123\r\n", "_\r\n", "=5\r\ntxt:a\r\n", ">1\r\n+x\r\n" }
   return function()
-    local text, reader = mutator.next(samples), resp.reader()
-    local cut = math.random(0, #text)
+    local text, reader = input(samples, random), resp.reader()
+    local cut = random(0, #text)
     for _, piece in ipairs { text:sub(1, cut), text:sub(cut + 1) } do
       reader:feed(piece)
       while reader:next() do end
@@ -48,22 +60,22 @@ function targets.resp()
   end
 end
 
-function targets.redis()
+function targets.redis(random)
   local Connection = require "crown.redis.connection"
-  local one = server(function(connection) return connection:read "*s" end,
+  local one = server(random, function(connection) return connection:read "*s" end,
     { "+OK\r\n", ":1\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "-NOAUTH no\r\n", "$3\r\nabc\r\n" })
   return function()
     local connection, problem = Connection.open({}, { host = "127.0.0.1", port = one.port }, 1)
     check(problem, one.said)
     if not connection then return end -- a busy host
-    if math.random(2) == 1 then connection.on_message = function() end end
+    if random(2) == 1 then connection.on_message = function() end end
     check(select(2, connection:call(1, "GET", "x")), one.said)
     connection:close()
     check(connection.closed, one.said)
   end
 end
 
-function targets.nats()
+function targets.nats(random)
   local Connection = require "crown.nats.connection"
   local function greet(connection)
     connection:write 'INFO {"server_id":"x"}\r\n'
@@ -71,10 +83,10 @@ function targets.nats()
       if line:find "^PING" then return connection:write "PONG\r\n" end
     end
   end
-  local one = server(greet, { "MSG a 1 3\r\nabc\r\n", "HMSG a 1 r 12 15\r\nNATS/1.0\r\n\r\nabc\r\n", "PING\r\n", "PONG\r\n",
+  local one = server(random, greet, { "MSG a 1 3\r\nabc\r\n", "HMSG a 1 r 12 15\r\nNATS/1.0\r\n\r\nabc\r\n", "PING\r\n", "PONG\r\n",
     "-ERR 'Permissions Violation'\r\n", "-ERR 'x'\r\n", "+OK\r\n", "INFO {}\r\n",
     "MSG a 1 3\r\nabc\r\nHMSG b 1 18 18\r\nNATS/1.0 503 x\r\n\r\n\r\n" })
-  local login = server(function() return true end, { 'INFO {"server_id":"x","nonce":"y","tls_required":false}\r\nPONG\r\n' })
+  local login = server(random, function() return true end, { 'INFO {"server_id":"x","nonce":"y","tls_required":false}\r\nPONG\r\n' })
   return function()
     local connection, problem = Connection.open({}, { host = "127.0.0.1", port = one.port }, 1)
     check(problem, one.said)
@@ -91,11 +103,11 @@ function targets.nats()
   end
 end
 
-function targets.etcd()
+function targets.etcd(random)
   local Client = require "crown.etcd.client"
   local Watch = require "crown.etcd.watch"
   local function answer(body) return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body) end
-  local one = server(function(connection) return connection:read "*s" end, {
+  local one = server(random, function(connection) return connection:read "*s" end, {
     answer '{"header":{"cluster_id":"1","revision":"7"},"kvs":[{"key":"YQ==","create_revision":"5","value":"Yg=="}]}',
     answer '{"error":"x","code":14}', answer '{"result":{"created":true,"watch_id":"1","header":{"revision":"7"}}}\n',
     answer '{"result":{"watch_id":"1","header":{"revision":"8"},"events":[{"type":"DELETE","kv":{"key":"YQ==","value":"Yg=="}}]}}\n',
@@ -119,7 +131,7 @@ local function message(kind, bytes)
     size % 256) .. bytes
 end
 
-function targets.postgres()
+function targets.postgres(random)
   local function column(name, kind)
     return name .. "\0\0\0\0\0\0\0\0\0" .. string.char(math.floor(kind / 256), kind % 256) .. "\0\8\255\255\255\255\0\0"
   end
@@ -130,7 +142,7 @@ function targets.postgres()
   local samples = { row(16, "t"), row(20, "-9223372036854775808"), row(23, "5"), row(25, "text"), row(701, "1e5"), row(1700, "3.50"),
     row(17, "\\x00ff"), message("E", "SERROR\0C23505\0Mno\0\0") .. message("Z", "I"), message("A", "\0\0\0\1c\0x\0"),
     message("1", "") .. message("2", "") .. message("H", "\0\0\1\0\0"), message("S", "a\0b\0") }
-  local one = server(function(connection)
+  local one = server(random, function(connection)
     if not connection:read "*s" then return end
     connection:write(message("R", "\0\0\0\0") .. message("S", "server_version\00016.0\0") .. message("K", "\0\0\0\1\0\0\0\1")
       .. message("Z", "I"))
@@ -146,7 +158,7 @@ function targets.postgres()
   end
 end
 
-function targets.http()
+function targets.http(random)
   local port = assert(require("crown.core.http").serve("127.0.0.1", 0, require("crown.web").answer))
   local samples = { "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\n",
     "HEAD /leader/a%20b HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -155,7 +167,7 @@ function targets.http()
     "GET /?a=b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" }
   return function()
     local connection = assert(crown.tcp.connect("127.0.0.1", port))
-    connection:write(mutator.next(samples))
+    connection:write(input(samples, random))
     connection:shutdown()
     connection:read("*a", 0.5)
     connection:close()
@@ -180,7 +192,7 @@ local function framed(samples)
 end
 
 -- What members say to each other once they know each other, whatever stands in it.
-function targets.frames()
+function targets.frames(random)
   local frames, messages = require "crown.registry.frames", require "crown.registry.messages"
   local samples = framed { { kind = "append", epoch = 1, first = 2, changes = { { "+", "n", "r@a", "t", "1" }, { "-", "n" } } },
     { kind = "snapshot", epoch = 1, seq = 2, part = 1, last = true, names = { { "n", "r@a", "t", "1" } } },
@@ -188,37 +200,40 @@ function targets.frames()
     { kind = "written", answers = { { request = "s:1", result = { ok = true } } } }, { kind = "position", epoch = 1,
       at = { epoch = 1, seq = 2 } }, { kind = "resume", epoch = 1, from = { epoch = 0, seq = 0 } }, { kind = "ping" } }
   return function()
-    local stream = said(mutator.next(samples))
+    local stream = said(input(samples, random))
     for one in function() return frames.read(stream, frames.MOST, 1, 1) end do messages.check(one) end
   end
 end
 
 -- What a stranger says; none of it may let anybody in.
-function targets.handshake()
+function targets.handshake(random)
   local handshake = require "crown.registry.handshake"
   local who = { registry = "r", id = "r@a", secret = "a secret that is long enough", runtime = "x" }
   local samples = framed { { version = handshake.VERSION, registry = "r", id = "r@b", runtime = "y", nonce = ("n"):rep(44) },
     { id = "r@b", nonce = ("n"):rep(44), proof = ("p"):rep(44) }, { proof = ("p"):rep(44) }, { ok = true },
     { error = "another registry" } }
   return function()
-    local text = mutator.next(samples) .. mutator.next(samples) .. mutator.next(samples)
+    local text = input(samples, random, 3)
     local let_in = handshake.accept(said(text), who, 1, function() end) or handshake.dial(said(text), who, "r@b", 1)
     if let_in then check("an error here: a stranger was let in", text) end
   end
 end
 
--- The endpoint waits for the rest of what has none, so several guests come at once.
-local AT_ONCE = { http = 8 }
+local make = assert(targets[target], "targets: resp, redis, nats, etcd, postgres, http, frames, handshake")
+local left = AT_ONCE[target] or 1
 
-local count, over, left = 0, crown.now() + seconds, AT_ONCE[target] or 1
-local try = assert(targets[target], "targets: resp, redis, nats, etcd, postgres, http, frames, handshake")()
-for _ = 1, left do
+local function is_enough()
+  return over and crown.now() >= over or inputs and count >= inputs
+end
+
+for i = 1, left do
+  local try, tries = make(mutator.random(seed * 100 + i)), 0
   crown.spawn(function()
-    while crown.now() < over do
+    while not is_enough() do
       local _, problem = barrier.call(try)
       check(problem, "its last input")
-      count = count + 1
-      if count % 1000 == 0 then crown.sleep(0) end
+      tries = tries + 1
+      if tries % 1000 == 0 then crown.sleep(0) end
     end
     left = left - 1
   end)
