@@ -8,7 +8,7 @@ local mutator = require "mutator"
 
 local target, seed = arg[1], tonumber(arg[3])
 local seconds, inputs = tonumber(arg[2]:match "^(%d+)s$"), tonumber(arg[2])
-local count, over = 0, seconds and crown.now() + seconds
+local count, until_at = 0, seconds and crown.now() + seconds
 
 -- Most of them wait for each other's words: so many come at once, each with a server and a seed of its own.
 local AT_ONCE = { redis = 32, nats = 32, etcd = 32, postgres = 32, http = 32 }
@@ -223,7 +223,7 @@ local make = assert(targets[target], "targets: resp, redis, nats, etcd, postgres
 local left = AT_ONCE[target] or 1
 
 local function is_enough()
-  return over and crown.now() >= over or inputs and count >= inputs
+  return until_at and crown.now() >= until_at or inputs and count >= inputs
 end
 
 for i = 1, left do
