@@ -59,6 +59,20 @@ describe("what is packaged", function()
     assert.equal("crown-lua", crown.json.decode(read_file "tools/monitoring/dashboard.json").title)
   end)
 
+  it("every question of the dashboard is one that Prometheus understands", function()
+    local rules = {}
+    for _, panel in ipairs(crown.json.decode(read_file "tools/monitoring/dashboard.json").panels) do
+      for _, target in ipairs(panel.targets) do
+        local question = target.expr:gsub("%$election", "reports")
+        rules[#rules + 1] = { record = ("crown:panel_%d"):format(#rules), expr = question }
+      end
+    end
+    assert.is_true(#rules > 8)
+    local file = write_file(tempdir() .. "/rules.yml", crown.json.encode { groups = { { name = "dashboard", rules = rules } } })
+    local result = sh("promtool check rules " .. file .. " 2>&1")
+    assert.equal(0, result.code, result.stdout)
+  end)
+
   it("install brings all of it, and uninstall takes it away", function()
     local dir = tempdir()
     local result = sh(("make -s install DESTDIR=%s PREFIX=/usr INSTALL_PACKAGES=true 2>&1"):format(dir))

@@ -42,7 +42,8 @@ describe("/healthz?store=1", function()
     end, 20)
     assert.matches("^'web': its store may have forgotten who leads: this candidate claims again in %d s", reply.body)
     local page = http.ask(follower.port, "GET /").body
-    assert.matches("redis: may have forgotten who leads", page)
+    assert.matches('class="lease">next claim in %d', page)
+    assert.matches('class="store warn">redis: may have forgotten who leads', page)
     assert.matches('<li class="warn">web: the store may have forgotten who leads', page)
     assert.matches("redis: amnesia, claims in %d", run({ "status" }, { env = { CROWN_DIRECTORY = place } }).stdout)
     for _, one in ipairs { follower, leader } do -- whichever of them leads

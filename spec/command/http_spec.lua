@@ -37,7 +37,7 @@ describe("the HTTP endpoint", function()
     end
   end)
 
-  it("tells Prometheus of several candidates of one election which is which", function()
+  local function start_two()
     local app = tempdir() .. "/two.lua"
     local file = assert(io.open(app, "w"))
     file:write [[
@@ -47,6 +47,10 @@ describe("the HTTP endpoint", function()
     one = Candidate.start { args = { "--log-level", "info", "--oracle", "memory:", "--http", "127.0.0.1:0", app }, node = "one",
       log = tempdir() .. "/log" }
     port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end, 20)
+  end
+
+  it("tells Prometheus of several candidates of one election which is which", function()
+    start_two()
     local body, seen = get("/metrics").body, {}
     for series in body:gmatch "\n([%w_]+%b{}) " do
       assert.is_nil(seen[series], series)
@@ -253,6 +257,15 @@ describe("the HTTP endpoint", function()
           f.dispatchEvent(new Event("input")); return document.querySelectorAll("tbody tr").length]]):format(wanted))
       end
       assert.same({ 1, 0, 1 }, { rows "WE", rows "other", rows "" })
+    end)
+
+    it("shows each of several candidates of one election, with its node", function()
+      start_two()
+      assert.matches('class="name">web <span class="soft">w1</span></td>', get("/").body)
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return text():find "live" end, 20)
+      eventually(function() return text():find "web w1%s+leading" or text():find "web w2%s+leading" end, 20)
+      assert.equal(2, browser:run "return document.querySelectorAll('tbody tr').length")
     end)
 
     it("alarms in words and colour when a store is away", function()

@@ -46,7 +46,7 @@ local function child_of(one)
   if one.child then
     return ("%d%s"):format(one.child, one.child_unfenced and " unfenced" or one.child_lives_on and " lives on" or "")
   end
-  if one.child_signal then return ("killed by %d"):format(one.child_signal) end
+  if one.child_signal then return ("ended by signal %d"):format(one.child_signal) end
   return one.child_code and ("ended with %d"):format(one.child_code) or "-"
 end
 

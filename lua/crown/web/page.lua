@@ -32,8 +32,9 @@ local function seconds(value)
   return value and ("%.1f s"):format(value) or NONE
 end
 
+-- What a store that may have forgotten makes wait for is nobody's lease.
 local function lease_of(one)
-  if one.expires_in then return "ends in " .. seconds(one.expires_in) end
+  if one.expires_in and not one.amnesia then return "ends in " .. seconds(one.expires_in) end
   return one.phase ~= "leading" and one.next_claim_in and "next claim in " .. seconds(one.next_claim_in) or NONE
 end
 
@@ -48,7 +49,7 @@ end
 
 local function child_of(one)
   if one.child then return ("pid %d%s"):format(one.child, one.child_unfenced and ", works on without leading" or "") end
-  if one.child_signal then return ("killed by signal %d"):format(one.child_signal) end
+  if one.child_signal then return ("ended by signal %d"):format(one.child_signal) end
   return one.child_code and ("ended with %d"):format(one.child_code) or NONE
 end
 
@@ -62,16 +63,21 @@ local function change_text(change)
   return table.concat(text, " · ")
 end
 
-local function row_of(one, latest)
+-- Of several candidates of one election here, each has a node of its own.
+local function name_of(one, node)
+  return escape(one.name) .. (one.node ~= node and (' <span class="soft">%s</span>'):format(escape(one.node)) or "")
+end
+
+local function row_of(one, latest, node)
   local change = latest[one.name]
-  local cells = { escape(one.name), ('<span class="badge %s">%s</span>'):format(one.phase, one.phase),
+  local cells = { name_of(one, node), ('<span class="badge %s">%s</span>'):format(one.phase, one.phase),
     escape(one.leader or NONE), epoch_of(one), lease_of(one), seconds(one.since), child_of(one),
     escape(store_of(one)),
     change and escape(moment(change.time) .. " " .. change_text(change)) or NONE }
-  local bad = { command = one.child_unfenced, store = one.away or one.amnesia }
+  local alarm = { command = one.child_unfenced and " bad", store = one.away and " bad" or one.amnesia and " warn" }
   for i, cell in ipairs(cells) do
     local running = KINDS[i] == "command" and one.child
-    local class = KINDS[i] .. (bad[KINDS[i]] and " bad" or cell == NONE and " none" or running and " running" or "")
+    local class = KINDS[i] .. (alarm[KINDS[i]] or cell == NONE and " none" or running and " running" or "")
     cells[i] = ('<td data-label="%s" class="%s">%s</td>'):format(LABELS[i], class, cell)
   end
   table.insert(cells, 3, '<td class="break"></td>')
@@ -147,7 +153,8 @@ function page.render(state)
     script = SCRIPT, node = escape(state.node),
     version = escape(state.version), pid = ("%d"):format(state.pid), now = moment(), alarms = map(alarms, alarm_of),
     head = map(LABELS, function(word) return "<th>" .. word .. "</th>" end),
-    rows = map(state.elections, function(one) return row_of(one, latest) end), changes = map(state.changes, change_of),
+    rows = map(state.elections, function(one) return row_of(one, latest, state.node) end),
+    changes = map(state.changes, change_of),
     hidden = #state.changes > 0 and " hidden" or "",
     more = state.total > #state.elections and ('<p class="soft">and %d more: <a href="api/elections">all as JSON</a></p>')
       :format(state.total - #state.elections) or "",

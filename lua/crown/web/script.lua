@@ -25,14 +25,14 @@ function element(tag, text, name) {
   return made;
 }
 function lease(e, passed) {
-  if (e.expires_in !== undefined) return "ends in " + span(Math.max(0, e.expires_in - passed));
+  if (e.expires_in !== undefined && !e.amnesia) return "ends in " + span(Math.max(0, e.expires_in - passed));
   if (e.phase === "leading" || e.next_claim_in === undefined) return "–";
   return "next claim in " + span(Math.max(0, e.next_claim_in - passed));
 }
 function child(e) {
   const besides = e.child_unfenced ? ", works on without leading" : e.child_lives_on ? ", lives on" : "";
   if (e.child !== undefined) return "pid " + e.child + besides;
-  if (e.child_signal !== undefined) return "killed by signal " + e.child_signal;
+  if (e.child_signal !== undefined) return "ended by signal " + e.child_signal;
   return e.child_code === undefined ? "–" : "ended with " + e.child_code;
 }
 function store(e, passed) {
@@ -44,23 +44,32 @@ function change(c) {
   return [c.event.replace(".", ": ").replace("_", " "), c.leader && "leader " + c.leader, c.epoch && "epoch " + c.epoch, how,
     c.reason].filter(Boolean).join(" · ");
 }
+function key(e) { return e.name + "\n" + e.node; }
+function named(e) {
+  const cell = document.createElement("span");
+  cell.append(e.name);
+  if (e.node !== last.node) cell.append(" ", element("span", e.node, "soft"));
+  return cell;
+}
 let known = new Map(), stamp = "", last = null;
 function take(state) {
   if (!state.delta) known = new Map();
   for (const e of state.elections)
-    if (known.has(e.name) || known.size < 1000) known.set(e.name, { ...e, at: performance.now() / 1000 });
+    if (known.has(key(e)) || known.size < 1000) known.set(key(e), { ...e, at: performance.now() / 1000 });
   stamp = state.stamp;
   last = state;
 }
 function row(e, latest, now) {
   const tr = document.createElement("tr"), passed = now - e.at, c = latest.get(e.name);
-  const cells = [e.name, element("span", e.phase, "badge " + e.phase), e.leader || "–", e.epoch ? String(e.epoch) : "–",
+  const cells = [named(e), element("span", e.phase, "badge " + e.phase), e.leader || "–", e.epoch ? String(e.epoch) : "–",
     lease(e, passed), span(e.since + passed), child(e), store(e, passed),
     c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
   cells.forEach((cell, i) => {
-    const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && (e.away !== undefined || e.amnesia);
+    const bad = kinds[i] === "command" && e.child_unfenced || kinds[i] === "store" && e.away !== undefined;
+    const doubted = kinds[i] === "store" && e.amnesia;
     const running = kinds[i] === "command" && e.child;
-    const td = element("td", cell, kinds[i] + (bad ? " bad" : cell === "–" ? " none" : running ? " running" : ""));
+    const besides = bad ? " bad" : doubted ? " warn" : cell === "–" ? " none" : running ? " running" : "";
+    const td = element("td", cell, kinds[i] + besides);
     td.dataset.label = labels[i];
     tr.append(td);
     if (i === 1) tr.append(element("td", "", "break"));
@@ -68,7 +77,7 @@ function row(e, latest, now) {
   return tr;
 }
 function matches(e, wanted) {
-  return [e.name, e.phase, e.leader, e.oracle].some(text => text && text.toLowerCase().includes(wanted));
+  return [e.name, e.node, e.phase, e.leader, e.oracle].some(text => text && text.toLowerCase().includes(wanted));
 }
 function show() {
   const now = performance.now() / 1000, wanted = $("#filter").value.trim().toLowerCase(), latest = new Map();

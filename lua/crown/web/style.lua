@@ -26,8 +26,10 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2rem 0 .5
   background: var(--panel); border: 1px solid var(--line); border-radius: .4rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 2px solid var(--line); padding: .4rem .6rem; }
-td { border-bottom: 1px solid var(--line); padding: .45rem .6rem; overflow-wrap: anywhere; vertical-align: top; }
+td { border-bottom: 1px solid var(--line); padding: .45rem .6rem; overflow-wrap: break-word; vertical-align: top; }
+td.name, td.change { overflow-wrap: anywhere; min-width: 9rem; }
 td:first-child { font-weight: 600; } td.bad { color: var(--bad); font-weight: 600; }
+td.warn { color: var(--wait); font-weight: 600; } td.lease { min-width: 10rem; }
 td.change { color: var(--soft); font-size: .9em; } td.leader, td.epoch, td.for { white-space: nowrap; }
 .badge { display: inline-block; padding: 0 .55em; border-radius: 1em; border: 1px solid currentColor; font-size: .85em;
   color: var(--soft); white-space: nowrap; }
@@ -39,11 +41,13 @@ ol li::before { content: ""; position: absolute; left: calc(-1rem - 5px); top: .
 li.claimed::before { background: var(--good); }
 li.lost::before, li.killed::before, li.error::before, li.amnesia::before, li.unfenced::before { background: var(--bad); }
 time { color: var(--soft); font-variant-numeric: tabular-nums; margin-right: .6em; white-space: nowrap; }
-@media (max-width: 48rem) { thead { display: none; }
+@media (max-width: 68rem) { th:last-child, td.change { display: none; } }
+@media (max-width: 54rem) { thead { display: none; }
   tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; align-items: baseline; background: var(--panel);
     border: 1px solid var(--line); border-radius: .5rem; margin-bottom: .6rem; padding: .5rem .75rem; }
   td { border: 0; padding: 0; font-size: .9rem; } td:first-child { font-size: 1.1rem; flex: 1; }
   td.leader::before, td.epoch::before { content: attr(data-label) " "; color: var(--soft); font-weight: 400; }
-  td.break { flex-basis: 100%; } td.none, td.running, td.for, td.store, td.change { display: none; } td.bad { display: block; } }
-@media (min-width: 48.01rem) { .break { display: none; } }
+  td.break { flex-basis: 100%; } td.none, td.running, td.for, td.store, td.change { display: none; }
+  td.bad, td.warn { display: block; } td.lease, td.name { min-width: 0; } }
+@media (min-width: 54.01rem) { .break { display: none; } }
 ]]
