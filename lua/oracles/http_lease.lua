@@ -86,7 +86,7 @@ local function url_problem(text)
   if host:find ":%D" or login and (login:find "@" or path:find "@") then
     return "the user or password in the URL has characters that must be written as %XX, or its port is none"
   end
-  return not url.ports_fit(host) and "the URL names a port that is none" or nil
+  return not url.ports_fit(host) and "the URL names no valid port" or nil
 end
 
 -- @string at the URL

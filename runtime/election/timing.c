@@ -125,7 +125,7 @@ int timing_explain(const struct election_schedule *schedule, char *text, size_t 
         "refresh        every %.3g s\n"
         "stop_timeout   %.3g s from the stop signal to SIGKILL\n"
         "lead           %.3g s for killing a whole tree\n"
-        "margin         %.3g s for drift and a starved host\n"
+        "margin         %.3g s for clocks that differ, and a busy host\n"
         "deadline       %.3g s after the request was sent: stop at %.3g s, kill at %.3g s\n"
         "failover       at most %.3g s after a leader dies\n"
         "no overlap     refresh %.3g + stop_timeout %.3g + lead %.3g + margin %.3g = %.3g s < TTL "

@@ -215,7 +215,7 @@ describe("a NATS server", function()
     end
   end)
 
-  for url, pattern in pairs { ["nats://a b:x/B"] = "a host that is none", ["nats://h/B?ttl=0.5"] = "ttl must be at least 1" } do
+  for url, pattern in pairs { ["nats://a b:x/B"] = "no valid host or port", ["nats://h/B?ttl=0.5"] = "ttl must be at least 1" } do
     it("is not asked for by a wrong URL: " .. url, function()
       local result = run { "info", "--oracle", url }
       assert.is_true(result.code == 2 or result.code == 3)

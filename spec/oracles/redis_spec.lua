@@ -311,7 +311,7 @@ describe("what comes from a Redis server", function()
   end)
 
   for text, pattern in pairs {
-    ["http://x"] = "reads redis://",
+    ["http://x"] = "is written redis://",
     ["redis://h:1,h:2"] = "one host",
     ["redis://h/x"] = "no number",
     ["redis+sentinel://h:1"] = "name the master",

@@ -94,7 +94,7 @@ describe("a link between members", function()
       stream:write(bytes)
       assert.is_true(is_cut(stream))
     end
-    assert.equal(1, told(b, "no known kind"))
+    assert.equal(1, told(b, "an unknown kind"))
     assert.equal(1, told(b, "not JSON"))
   end)
 

@@ -322,7 +322,7 @@ describe("crown.postgres", function()
       { "a bare @ and a bare / in the password", "postgres://crown:sec@ret/x@127.0.0.1:1/x", "written as %%XX" },
       { "a bad escape in the password", "postgres://crown:secret%zz@127.0.0.1/x", "written as %%XX" },
       { "an open bracket", "postgres://crown:secret@[::1/x", "IPv6" },
-      { "another scheme", "mysql://crown:secret@127.0.0.1/x", "reads postgres://" },
+      { "another scheme", "mysql://crown:secret@127.0.0.1/x", "is written postgres://" },
     }
     for _, case in ipairs(cases) do
       it("says so in one line without the password: " .. case[1], function()

@@ -26,7 +26,7 @@ function Links:side(node, options)
   local given = { who = Links.who(node), host = "127.0.0.1", port = 0, every = 0.2, linger = 0.2,
     receive = function(from, message, reply)
       one.heard[#one.heard + 1] = { from = from, message = message }
-      if message.kind == "nonsense" then return nil, "a message of no known kind" end
+      if message.kind == "nonsense" then return nil, "a message of an unknown kind" end
       if message.kind == "ask" then reply { kind = "told", of = message.of } end
       return true
     end,

@@ -5,7 +5,7 @@ local output = require "crown.command.output"
 local usage = require "crown.check.usage"
 
 local help = {
-  summary = "say what there is: crown-lua help COMMAND",
+  summary = "show this help: crown-lua help COMMAND",
   usage = "crown-lua help [COMMAND]",
   most_words = 1,
   options = { { name = "man", help = "as a manual page: crown-lua help --man [COMMAND | crown-lua.3] | man -l -" } },

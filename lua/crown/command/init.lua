@@ -25,10 +25,10 @@ local STORES = { app = true, run = true, file = true, check = true, info = true,
 --- Options that every verb takes, or those that `of` names.
 command.common = {
   { name = "oracle", value = "URL", env = "CROWN_ORACLE", of = STORES,
-    help = "who decides; without it the embedded one: file: in a directory of your own" },
+    help = "the store that decides who leads; without it, locks in a directory of yours on this host" },
   { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, help = "this candidate's name; the host's by default" },
   { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 }, of = CANDIDATES,
-    help = "the lease's length, for oracles that name none" },
+    help = "how long a lease lasts, where the oracle's URL or options do not say it" },
   { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
     help = "debug, info, warn or error" },
   { name = "log-format", value = "FORMAT", env = "CROWN_LOG_FORMAT", values = { "text", "logfmt", "json" },
@@ -39,8 +39,8 @@ command.common = {
     help = "restart a runtime that is silent for so long (2)" },
   { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP", of = CANDIDATES,
     help = "serve metrics, health and a status page; loopback unless ADDR says otherwise" },
-  { name = "help", help = "say what there is" },
-  { name = "version", help = "say which version this is" },
+  { name = "help", help = "show this help" },
+  { name = "version", help = "show the version" },
   { name = "verbose", help = "with --version: also how it was built, and with which libraries" },
 }
 

@@ -23,9 +23,9 @@ local BROKEN = 500 -- from this status on it is the member that cannot answer: i
 function Client.parse(text)
   local parts = url.split(text)
   local scheme = parts and WEB_SCHEMES[parts.scheme]
-  if not scheme then return nil, "an etcd URL reads etcd://host:port,host:port/PREFIX" end
+  if not scheme then return nil, "an etcd URL is written etcd://host:port,host:port/PREFIX" end
   local hosts = url.hosts(parts.hosts, PORT)
-  if not hosts then return nil, "the etcd URL names a host or port that is none" end
+  if not hosts then return nil, "the etcd URL names no valid host or port" end
   local parsed = { endpoints = {}, user = parts.user, password = parts.user and (parts.password or "") }
   parsed.prefix = url.decode(parts.path):gsub("/$", "")
   for i, place in ipairs(hosts) do

@@ -58,7 +58,7 @@ end
 -- A seed: two bytes of prefix, 32 of secret, two of checksum.
 local function read_seed(text)
   local bytes = decode_base32(text:match "^%s*(%S*)" or "")
-  if not bytes or #bytes ~= 36 then return nil, "the nkey seed is none: it begins with SU" end
+  if not bytes or #bytes ~= 36 then return nil, "this is no nkey seed: one begins with SU" end
   local body = bytes:sub(1, 34)
   if crc16(body) ~= bytes:byte(35) + bytes:byte(36) * 256 then return nil, "the nkey seed is damaged: its checksum is wrong" end
   return body:sub(3)

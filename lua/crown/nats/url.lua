@@ -22,14 +22,14 @@ function nats_url.parse(text)
   local parts = url.split(text)
   local tls = parts and parts.scheme == "tls"
   if not tls and not (parts and parts.scheme == "nats") then
-    return nil, "a NATS URL reads nats://user:password@host:port/BUCKET"
+    return nil, "a NATS URL is written nats://user:password@host:port/BUCKET"
   end
   local parsed = { tls = tls }
   url.read_query(parts.query, parsed)
   if parts.password then parsed.user, parsed.password = parts.user, parts.password else parsed.token = parts.user end
   parsed.bucket = parts.path ~= "" and url.decode(parts.path) or nil
   parsed.hosts = nats_url.hosts(parts.hosts)
-  if not parsed.hosts then return nil, "the NATS URL names a host that is none" end
+  if not parsed.hosts then return nil, "the NATS URL names no valid host or port" end
   return parsed
 end
 

@@ -25,12 +25,12 @@ function postgres_url.check(text)
   local scheme, rest = text:match "^([%w+]+)://(.*)$"
   local words = "+" .. (scheme or "") .. "+"
   if not words:find("+postgres+", 1, true) and not words:find("+postgresql+", 1, true) then
-    return nil, "a Postgres URL reads postgres://user:password@host:port/database"
+    return nil, "a Postgres URL is written postgres://user:password@host:port/database"
   end
   if has_bare_characters(rest) then
     return nil, "the user or password in the Postgres URL has characters that must be written as %XX"
   end
-  if not url.ports_fit((rest:match("^[^/?]*"):gsub("^.*@", ""))) then return nil, "the Postgres URL names a port that is none" end
+  if not url.ports_fit((rest:match("^[^/?]*"):gsub("^.*@", ""))) then return nil, "the Postgres URL names no valid port" end
   return "postgres://" .. rest
 end
 

@@ -17,7 +17,7 @@ local SCHEMES = { redis = true, rediss = true, ["redis+unix"] = true, ["redis+se
 function redis_url.parse(text)
   local parts = url.split(text)
   local scheme = parts and parts.scheme
-  if not (scheme and SCHEMES[scheme]) then return nil, "a Redis URL reads redis://user:password@host:port/db" end
+  if not (scheme and SCHEMES[scheme]) then return nil, "a Redis URL is written redis://user:password@host:port/db" end
   local parsed = { tls = scheme:find "^rediss" ~= nil, cluster = scheme:find "+cluster" ~= nil }
   url.read_query(parts.query, parsed)
   parsed.db = tonumber(parsed.db)
@@ -30,7 +30,7 @@ function redis_url.parse(text)
   end
   local tail = parts.path
   parsed.hosts = url.hosts(parts.hosts, scheme == "redis+sentinel" and SENTINEL_PORT or PORT)
-  if not parsed.hosts then return nil, "the Redis URL names a host that is none" end
+  if not parsed.hosts then return nil, "the Redis URL names no valid host or port" end
   if scheme == "redis+sentinel" then
     parsed.master, tail = tail:match "^([^/]+)/?(.*)$"
     if not parsed.master then return nil, "name the master: redis+sentinel://host:port,host:port/MASTER" end

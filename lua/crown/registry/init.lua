@@ -31,7 +31,7 @@ local ELECTION = { name = true, child = true, follower_child = true, handlers = 
 -- @treturn Registry
 -- @raise a usage error that names the option
 function registry.open(options)
-  if type(options) ~= "table" then usage.error("crown.registry.open: a table of options, not a %s", type(options)) end
+  if type(options) ~= "table" then usage.error("crown.registry.open: a table of options expected, not a %s", type(options)) end
   local election, own = {}, { "registry" }
   for key, value in pairs(options) do
     if ELECTION[key] then election[key] = value else own[key] = value end

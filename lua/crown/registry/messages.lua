@@ -125,7 +125,7 @@ messages.VALUE_MOST = VALUE_MOST
 -- @return true, or nil and what is wrong
 function messages.check(message)
   local shape = type(message) == "table" and SHAPES[message.kind]
-  if not shape then return nil, "a message of no known kind" end
+  if not shape then return nil, "a message of an unknown kind" end
   for field, check in pairs(shape) do
     if not check(message[field]) then return nil, ("a message '%s' whose %s is not one"):format(message.kind, field) end
   end
