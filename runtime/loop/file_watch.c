@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "loop/helper.h"
 
 #define EVENTS                                                                                     \
     (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE |                \
@@ -147,13 +148,40 @@ static int open_shared(struct loop *loop, const char *directory, struct crown_er
     return 0;
 }
 
+static void close_on_thread(void *work, int given_up)
+{
+    (void)given_up;
+    (void)close(*(int *)work); /* read only */
+}
+
+static void closed(void *context, void *work)
+{
+    (void)context;
+    free(work);
+}
+
+/* The kernel waits until nobody can be looking at the instance any more: some 10 ms, and more on a
+ * busy host. */
+static void close_apart(int fd)
+{
+    static const struct helper_kind kind = {"inotify", close_on_thread, closed, free, false};
+    struct crown_error err;
+    int *work = malloc(sizeof(*work));
+    if (work != NULL)
+        *work = fd;
+    if (work != NULL && helper_start(shared.loop, &kind, "inotify", work, NULL, &err) != NULL)
+        return;
+    free(work);
+    (void)close(fd); /* as above */
+}
+
 static void close_shared(void)
 {
     if (shared.watches > 0)
         return;
     int fd = shared.ready.fd;
     loop_unwatch(&shared.ready);
-    (void)close(fd); /* read only */
+    close_apart(fd);
 }
 
 static struct watched_directory *watch_directory(const char *path, struct crown_error *err)
