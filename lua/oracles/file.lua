@@ -4,15 +4,15 @@
 -- @module crown.oracles.file
 
 local core = require "crown.core"
-local directory = require "crown.control.directory"
 local disk = require "crown.core.disk"
 local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
+local LeaderMark = require "crown.oracle.leader_mark"
+local lock_directory = require "crown.control.lock_directory"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
-local parent = require "crown.control.parent"
 local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local store_options = require "crown.oracle.options"
@@ -32,19 +32,6 @@ local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 -- What the lock's files are called; nobody gets out of the directory by it.
 local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "letters, digits, '.', '_' and '-' only" }
 local RULES = { dir = { type = "string" }, lock = NAME }
-
-local function directory_of(opts)
-  if opts.dir and opts.path and opts.path ~= "" and opts.path ~= opts.dir then
-    usage.error("oracle 'file': the directory %s of the URL has no effect beside dir = %s: give one of them", opts.path, opts.dir)
-  end
-  local dir = opts.dir or opts.path
-  if not dir or dir == "" then return directory() end
-  if dir:sub(1, 1) ~= "/" then
-    usage.error("file:%s is relative to the working directory: write file:%s/%s", dir, os.getenv "PWD" or "", dir)
-  end
-  parent.check("file:" .. dir, dir)
-  return dir
-end
 
 -- The first candidate makes the directory. What cannot be looked at counts as there: the next call says why.
 local function there_is(dir)
@@ -66,12 +53,13 @@ end
 
 function File.init(opts)
   local checked = store_options.own("file", opts, RULES)
-  local dir = directory_of(opts)
+  local dir = lock_directory(opts)
   local fit, problem = lockfile.directory(dir)
   if not fit then return nil, problem end
-  local base = dir .. "/" .. (checked.lock or opts.crown_name)
-  return setmetatable({ dir = dir, base = base, node = opts.node, token = opts.token, name = opts.crown_name, send = opts.send,
-    emit = opts.emit, old = {}, highest = 0, changing = 0 }, File)
+  local name = checked.lock or opts.crown_name
+  return setmetatable({ dir = dir, base = dir .. "/" .. name, node = opts.node, token = opts.token,
+    name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0, changing = 0,
+    mark = LeaderMark.new(opts.emit) }, File)
 end
 
 local lanes = {} -- by directory: a disk that hangs keeps its own threads
@@ -85,19 +73,24 @@ end
 -- ended would cost the next term its lock.
 local function begin(self) self.changing = self.changing + 1 end
 
+local function let_go(self)
+  self.mark:release()
+  if self.lock then self.lock:release() end
+end
+
 local function finish(self)
   self.changing = self.changing - 1
   if self.changing > 0 or not self.leaving then return false end
   self.leaving = false
-  if self.lock then self.lock:release() end
+  let_go(self)
   return self.lock ~= nil
 end
 
 local function leave(self)
   if self.changing > 0 then
     self.leaving = true
-  elseif self.lock then
-    self.lock:release()
+  else
+    let_go(self)
   end
 end
 
@@ -155,7 +148,7 @@ function File:open()
   if self.lock and self.lock:same(self.base .. ".lock") then return true end
   if self.lock then
     self:unwatch()
-    self.lock:release()
+    let_go(self)
     table.insert(self.old, self.lock)
     self.lock = nil
   end
@@ -179,7 +172,7 @@ end
 function File:record(epoch, leading)
   local text = json.encode { election = self.name, epoch = epoch, leading = leading,
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
-    file = self.number, path = self.path, place = self.place }
+    file = self.number, path = self.path, place = self.place, above = lockfile.changed_above(self.dir) }
   local copy = self.base .. ".json"
   local before = read_file(copy)
   local written, problem = self:change { { "replace", copy, text }, { "write", self.base .. ".lock", text, self.number } }
@@ -195,7 +188,17 @@ function File:led_under_last()
   for _, one in ipairs { kept, copy } do
     if one.file ~= self.number or one.place ~= self.place then return false end
   end
-  return type(kept.since) == "number" and self.lock:stayed(self.dir, kept.since)
+  return type(kept.since) == "number" and type(kept.above) == "string" and self.lock:stayed(self.dir, kept.since, kept.above)
+end
+
+-- Whoever has the mark leads under a file that is not in its place any more. Who ends lets go of lock and mark at once.
+function File:leader_elsewhere()
+  if self.mark:is_lasting() and not self.elsewhere then
+    local text = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
+    self.elsewhere = decode(text or "")
+    self.mark:tell(self.elsewhere.node)
+  end
+  return self.elsewhere or decode ""
 end
 
 -- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and
@@ -209,7 +212,10 @@ function File:old_leader()
     table.remove(self.old, 1):close()
   end
   self.highest = math.max(self.highest, highest)
-  if self:led_under_last() then return false end
+  local alone, certain = self.mark:take((self.lock:name()))
+  if not alone then return self:leader_elsewhere() end
+  self.elsewhere = nil
+  if certain and self:led_under_last() then return false end
   local text, free = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
   if text == nil then return nil, free end
   if text then return decode(text) end
@@ -260,7 +266,7 @@ function File:win()
     return nil, problem
   end
   self.epoch = epoch
-  return true, math.huge, { epoch = epoch, hold = self.lock:descriptor() }
+  return true, math.huge, { epoch = epoch, hold = self.mark:hold(self.lock:descriptor()) }
 end
 
 function File:refresh()
@@ -268,7 +274,7 @@ function File:refresh()
   if not self.lock or not self.lock:same(self.base .. ".lock") then
     return false, { retry_in = OLD_CHECK }
   end
-  return true, math.huge, { epoch = self.epoch, hold = self.lock:descriptor() }
+  return true, math.huge, { epoch = self.epoch, hold = self.mark:hold(self.lock:descriptor()) }
 end
 
 function File:handle_info(message)
@@ -290,7 +296,7 @@ function File:claim_after_event()
   for _, pause in ipairs(AFTER_EVENT) do
     local verdict, second, third = self:claim()
     if verdict ~= false or (second and second.amnesia) then return verdict, second, third end
-    if not lockfile.held(self.base .. ".lock") then pause = 0 end
+    if not self.mark:is_beside() and not lockfile.held(self.base .. ".lock") then pause = 0 end
     core.sleep(pause)
   end
   return self:claim()
@@ -315,7 +321,7 @@ end
 -- @tparam table opts `dir` or `path`
 -- @treturn table an array of `{ name, node, epoch }`, or nil and a message
 function File.list(opts)
-  local dir = directory_of(opts)
+  local dir = lock_directory(opts)
   if not there_is(dir) then return {} end
   local names, problem = files.list(dir)
   if not names then return nil, problem end
@@ -338,7 +344,7 @@ end
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function File.evict(opts, name)
   if not name:match(NAME.match) then usage.error("the file oracle: '%s' is no name: %s", name, NAME.match_words) end
-  local base = directory_of(opts) .. "/" .. name
+  local base = lock_directory(opts) .. "/" .. name
   local before = decode(read_file(base .. ".json"))
   if not lockfile.held(base .. ".lock") then return eviction.nobody(name) end
   local written, problem = files.replace(base .. ".evict", core.token)
@@ -356,7 +362,7 @@ end
 -- @tparam table opts `dir` or `path`
 -- @treturn table `{ facts =, warnings = }`
 function File.health(opts)
-  local dir = directory_of(opts)
+  local dir = lock_directory(opts)
   local fit, problem = true, nil
   if there_is(dir) then fit, problem = lockfile.directory(dir) end
   return { facts = { { "Directory", dir } }, warnings = { not fit and problem or nil } }

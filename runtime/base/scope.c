@@ -12,7 +12,7 @@ struct scope {
     const struct scope_owner *owner;
     void *context;
     unsigned here; /* how many members live in this process */
-    int hold_fd;
+    struct scope_hold hold;
     uint16_t busy; /* callbacks under way: until they are over it neither ends nor goes */
     bool owns_processes;
     bool closed;
@@ -27,7 +27,7 @@ struct scope *scope_new(const struct scope_owner *owner, void *context)
     if (scope == NULL)
         return NULL;
     *scope = (struct scope){.instants = SCOPE_NO_INSTANTS,
-                            .hold_fd = -1,
+                            .hold = SCOPE_NO_HOLD,
                             .owned = true,
                             .owner = owner != NULL ? owner : &nobody,
                             .owns_processes = owner != NULL && owner->owns_processes,
@@ -118,14 +118,14 @@ const struct scope_instants *scope_instants(const struct scope *scope)
     return &scope->instants;
 }
 
-void scope_set_hold(struct scope *scope, int fd)
+void scope_set_hold(struct scope *scope, const struct scope_hold *hold)
 {
-    scope->hold_fd = fd;
+    scope->hold = *hold;
 }
 
-int scope_hold(const struct scope *scope)
+const struct scope_hold *scope_hold(const struct scope *scope)
 {
-    return scope->hold_fd;
+    return &scope->hold;
 }
 
 void scope_close(struct scope *scope)

@@ -29,6 +29,15 @@ struct scope_instants {
     ((struct scope_instants){                                                                      \
         .stop_at_ns = TIME_NEVER, .kill_at_ns = TIME_NEVER, .deadline_ns = TIME_NEVER})
 
+#define SCOPE_HOLDS 2
+
+/** Descriptors that every process of a scope keeps open, such as a lock. */
+struct scope_hold {
+    int fds[SCOPE_HOLDS]; /* -1: none */
+};
+
+#define SCOPE_NO_HOLD ((struct scope_hold){.fds = {-1, -1}})
+
 /** What a kind of member does when its scope wants something of it. */
 struct scope_kind {
     const char *name; /* for messages: "task", "child", "exec", "watch", "listener" … */
@@ -78,9 +87,9 @@ void scope_move(struct scope_member *member, struct scope *scope);
 void scope_set_instants(struct scope *scope, const struct scope_instants *instants);
 const struct scope_instants *scope_instants(const struct scope *scope);
 
-/** A descriptor that every process of the scope keeps open, such as a lock; -1: none. Not owned. */
-void scope_set_hold(struct scope *scope, int fd);
-int scope_hold(const struct scope *scope);
+/** Not owned. */
+void scope_set_hold(struct scope *scope, const struct scope_hold *hold);
+const struct scope_hold *scope_hold(const struct scope *scope);
 
 /** Takes no new members and tells those that are there to end. Once; later calls do nothing. */
 void scope_close(struct scope *scope);

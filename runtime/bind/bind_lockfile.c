@@ -20,7 +20,8 @@
 
 #define LOCKFILE_TYPE "crown.lockfile"
 #define SIZE_MAX_BYTES 65536
-#define WRITTEN_WITHIN 2            /* seconds: a slow disk takes its time */
+#define WRITTEN_WITHIN 2 /* seconds: a slow disk takes its time */
+#define TIME_SIZE 48
 #define MOUNT_NUMBER_UNIQUE 0x4000U /* STATX_MNT_ID_UNIQUE, which Debian's headers lack */
 
 #ifndef CIFS_MAGIC_NUMBER
@@ -123,19 +124,13 @@ static int lockfile_same(lua_State *L)
     return 1;
 }
 
-/* What is written to a file or a directory sets both. To move it sets one, and no user can set that
- * one back. */
-static bool was_written_last(const struct stat *info)
-{
-    return info->st_mtim.tv_sec == info->st_ctim.tv_sec &&
-           info->st_mtim.tv_nsec == info->st_ctim.tv_nsec;
-}
-
-/* touch(1) writes nothing and sets both, too. */
+/* What is written to a file sets both. To move it sets one, and no user can set that one back.
+ * touch(1) writes nothing and sets both, too. */
 static bool was_written_at(const struct stat *info, lua_Number time)
 {
     lua_Number after = (lua_Number)info->st_mtim.tv_sec - time;
-    return was_written_last(info) && after >= -1 && after <= WRITTEN_WITHIN;
+    return info->st_mtim.tv_sec == info->st_ctim.tv_sec &&
+           info->st_mtim.tv_nsec == info->st_ctim.tv_nsec && after >= -1 && after <= WRITTEN_WITHIN;
 }
 
 static bool changed_before(const struct stat *one, const struct stat *other)
@@ -145,20 +140,42 @@ static bool changed_before(const struct stat *one, const struct stat *other)
                : one->st_ctim.tv_nsec < other->st_ctim.tv_nsec;
 }
 
-/* lock:stayed(directory, time) -> whether neither the file nor its directory has been moved since
- * the file was written to, at that time. Files come and go in the directory, which hides that it
- * was moved, but the one above it has changed then. False also where nobody can say. */
+static bool look_above(const char *directory, struct stat *above, char time[TIME_SIZE])
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s/..", directory) >= (int)sizeof(path) ||
+        stat(path, above) < 0)
+        return false;
+    (void)snprintf(time, TIME_SIZE, "%lld.%09ld", (long long)above->st_ctim.tv_sec,
+                   above->st_ctim.tv_nsec);
+    return true;
+}
+
+/* changed_above(directory) -> when something was made, moved or removed beside it, or else changed
+ * there; nothing where nobody can say. No user can set that back. */
+static int lockfile_changed_above(lua_State *L)
+{
+    char text[TIME_SIZE];
+    struct stat above;
+    if (!look_above(luaL_checkstring(L, 1), &above, text))
+        return 0;
+    lua_pushstring(L, text);
+    return 1;
+}
+
+/* lock:stayed(directory, time, above) -> whether neither the file nor its directory has been moved
+ * since the file was written to, at that time, when changed_above was `above`. To be the same says
+ * more than to be earlier, as clocks are set back; but a file system may count in seconds. False
+ * also where nobody can say. */
 static int lockfile_stayed(lua_State *L)
 {
-    struct stat file, directory, above;
-    char path[PATH_MAX];
+    struct stat file, above;
+    char time[TIME_SIZE];
     int *fd = check_lock(L);
-    const char *name = luaL_checkstring(L, 2);
-    lua_Number time = luaL_checknumber(L, 3);
-    bool fits = snprintf(path, sizeof(path), "%s/..", name) < (int)sizeof(path);
-    lua_pushboolean(L, fits && fstat(*fd, &file) == 0 && stat(name, &directory) == 0 &&
-                           stat(path, &above) == 0 && was_written_at(&file, time) &&
-                           was_written_last(&directory) && changed_before(&above, &file));
+    bool seen = look_above(luaL_checkstring(L, 2), &above, time) && fstat(*fd, &file) == 0;
+    lua_pushboolean(L, seen && was_written_at(&file, luaL_checknumber(L, 3)) &&
+                           strcmp(time, luaL_checkstring(L, 4)) == 0 &&
+                           changed_before(&above, &file));
     return 1;
 }
 
@@ -332,8 +349,13 @@ static int lockfile_held(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"held", lockfile_held},       {"open", lockfile_open}, {"directory", lockfile_directory},
-    {"opened", push_opened_locks}, {"look", lockfile_look}, {NULL, NULL},
+    {"changed_above", lockfile_changed_above},
+    {"held", lockfile_held},
+    {"open", lockfile_open},
+    {"directory", lockfile_directory},
+    {"opened", push_opened_locks},
+    {"look", lockfile_look},
+    {NULL, NULL},
 };
 
 int bind_open_lockfile(lua_State *L)

@@ -273,7 +273,7 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     candidate->has_campaign = config->has_campaign;
     candidate->has_leader = config->has_leader;
     candidate->failing_since_ns = candidate->answered_ns = TIME_NEVER;
-    candidate->hold_fd = -1;
+    candidate->hold = SCOPE_NO_HOLD;
     candidate->leader_expires_ns = TIME_NEVER;
     candidate->timer.fire = timer_fired;
     candidate->hands = &hands;

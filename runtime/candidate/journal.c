@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 /* Tables one behind the other, each twice as large as the one before: a name stands in the first
  * that had a place for it, and never moves, so that whoever dies in the middle leaves it readable.
  */
@@ -41,13 +43,9 @@ static size_t file_size(unsigned tables)
     return table_size(tables) - table_size(0);
 }
 
-/* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): names are the user's own, so nobody has a
- * reason to make two of them collide in 64 bits. */
 static uint64_t name_hash(const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+    uint64_t hash = hash_text(name);
     return hash == 0 ? 1 : hash;
 }
 

@@ -54,7 +54,12 @@ static struct refresher *refresher_at(lua_State *L, int index)
     return same ? lua_touserdata(L, index) : NULL;
 }
 
-/* granted, refresh, ttl, epoch, hold, refresher: six values from index `first`. */
+static int hold_at(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TNUMBER ? (int)lua_tonumber(L, index) : -1;
+}
+
+/* granted, refresh, ttl, epoch, two to hold, refresher: seven values from index `first`. */
 static void read_grant(struct candidate *candidate, lua_State *L, int first,
                        struct election_event *event)
 {
@@ -62,9 +67,8 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.refresh_ns = seconds_at(L, first + 1, TIME_NEVER);
     event->grant.ttl_ns = seconds_at(L, first + 2, 0);
     event->grant.epoch = epoch_at(L, first + 3);
-    candidate->hold_fd =
-        lua_type(L, first + 4) == LUA_TNUMBER ? (int)lua_tonumber(L, first + 4) : -1;
-    candidate->refresher = refresher_at(L, first + 5);
+    candidate->hold = (struct scope_hold){.fds = {hold_at(L, first + 4), hold_at(L, first + 5)}};
+    candidate->refresher = refresher_at(L, first + 6);
     leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
 

@@ -106,7 +106,7 @@ struct candidate {
     struct child_options *child_options[2]; /* by role */
     struct workload *workload;              /* the one that runs, or NULL */
     struct workload *standing;              /* in signal mode: lives on between terms, or NULL */
-    int hold_fd;                            /* kept open by the child's tree; -1: none */
+    struct scope_hold hold;                 /* kept open by the child's tree */
 };
 
 /** The options that a command was started with. */

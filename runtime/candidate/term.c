@@ -14,7 +14,7 @@ static struct scope *new_scope(struct candidate *candidate, const struct scope_o
     struct scope *scope = scope_new(owner, candidate);
     if (scope == NULL)
         abort(); /* crash-only, as every allocation of a few bytes */
-    scope_set_hold(scope, candidate->hold_fd);
+    scope_set_hold(scope, &candidate->hold);
     return scope;
 }
 

@@ -225,8 +225,8 @@ static int start(struct candidate *candidate, const struct child_options *option
         .deadline_ns = is_killed(options) ? action->deadline_ns : TIME_NEVER,
     };
     /* A command that lives on after the term must not keep its lock. */
-    if (candidate->hold_fd >= 0 && action->role == ELECTION_ROLE_LEADER && is_killed(options))
-        spec.hold_fd[spec.hold_count++] = candidate->hold_fd;
+    if (action->role == ELECTION_ROLE_LEADER && is_killed(options))
+        child_spec_hold(&spec, &candidate->hold);
     struct workload *workload = candidate->workload;
     int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
                               &spec, err);

@@ -216,8 +216,7 @@ static void apply_scope(const struct scope *scope, int64_t kill_at_ns, struct ch
     spec->kill_at_ns = earlier(instants->kill_at_ns, kill_at_ns);
     spec->deadline_ns = instants->deadline_ns;
     spec->hold_count = 0;
-    if (scope_hold(scope) >= 0)
-        spec->hold_fd[spec->hold_count++] = scope_hold(scope);
+    child_spec_hold(spec, scope_hold(scope));
 }
 
 struct exec *exec_start(struct children *children, struct scope *scope, struct child_spec *spec,

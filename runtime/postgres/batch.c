@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/hash.h"
 #include "base/list.h"
 
 /* So many statements of a batch are under way at once: one that the server works on, and one that
@@ -39,15 +40,6 @@ struct postgres_batch {
     uint64_t statements; /* so far */
     struct loop_deadline due;
 };
-
-/* FNV-1a: enough to tell the texts of one statement apart; a clash only sends a statement early. */
-static uint64_t hash(const char *text)
-{
-    uint64_t value = UINT64_C(14695981039346656037);
-    for (; *text != '\0'; text++)
-        value = (value ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return value;
-}
 
 static void group_release(struct postgres_group *group)
 {
@@ -342,7 +334,7 @@ struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const ch
         return NULL;
     op_init(&call->op, loop, cancel);
     call->batch = batch;
-    call->key = hash(values[0]) | 1;
+    call->key = hash_text(values[0]) | 1; /* a clash only sends a statement early */
     call->timeout_ns = timeout_ns;
     list_append(&batch->waiting, &call->link);
     batch->waiting_count++;

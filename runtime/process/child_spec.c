@@ -45,6 +45,13 @@ static char *put_text(char *at, const char *text)
     return stpcpy(at, text) + 1;
 }
 
+void child_spec_hold(struct child_spec *spec, const struct scope_hold *hold)
+{
+    for (int i = 0; i < SCOPE_HOLDS; i++)
+        if (hold->fds[i] >= 0 && spec->hold_count < CHILD_MAX_HOLD)
+            spec->hold_fd[spec->hold_count++] = hold->fds[i];
+}
+
 static void fill(const struct child_spec *spec, struct block *block)
 {
     block->magic = SPEC_MAGIC;

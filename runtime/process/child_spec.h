@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/scope.h"
 
 enum child_isolation {
     CHILD_ISOLATION_TREE,  /* subreaper and kill rounds: the child sees the host's process ids */
@@ -50,6 +51,9 @@ struct child_spec {
     enum child_isolation isolation;
     int64_t stop_at_ns, kill_at_ns, deadline_ns; /* as SET_DEADLINE; TIME_NEVER: none */
 };
+
+/** What else the child's tree keeps open. */
+void child_spec_hold(struct child_spec *spec, const struct scope_hold *hold);
 
 /** Writes the spec to a sealed memfd. @return the descriptor, or -1 with `err` (too large: 2 MiB).
  */

@@ -5,7 +5,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local held_up = require "support.held_up"
 local program = require "support.program"
-local tempdir = require "support.tempdir"
+local read_file = require "crown.text.read_file"
 local ticks = require "support.ticks"
 local write_file = require "support.write_file"
 
@@ -199,6 +199,21 @@ describe("a leader on the file oracle", function()
     end)
   end
 
+  it("has its mark and its lock open in each of its processes", function()
+    cluster = Cluster.new { oracle = "file" }
+    local leader = cluster:join "one"
+    ticks.await(cluster.ticks, 0, 10)
+    local marks = {}
+    for inode in (read_file "/proc/net/unix"):gmatch " (%d+) @crown%-lua/%x+/%d\n" do marks[inode] = true end
+    for _, kind in ipairs { "supervise", "runtime", "keeper", "warden", "child" } do
+      local open = crown.exec({ "ls", "-l", ("/proc/%d/fd"):format(leader:pids(kind)[1]) }).stdout
+      local marked = false
+      for inode in open:gmatch "socket:%[(%d+)%]" do marked = marked or marks[inode] ~= nil end
+      assert.is_true(marked, kind)
+      assert.is_true(open:find(cluster.dir .. "/locks/spec.lock", 1, true) ~= nil, kind)
+    end
+  end)
+
   it("is not ended by SIGHUP", function()
     cluster = Cluster.new { oracle = "file" }
     local leader, _, term = cluster:pair()
@@ -206,32 +221,5 @@ describe("a leader on the file oracle", function()
     leader:signal "TERM"
     assert.equal(0, leader:wait(10))
     assert.equal("two", ticks.await(cluster.ticks, term.epoch, 5).node)
-  end)
-end)
-
--- A file system was led under, unmounted, and is mounted over the directory in which somebody leads.
-local MOUNTED_OVER = [[
-mkdir -m 700 place place/locks disk && mount --bind disk place/locks || exit 9
-"$@" --node before spec true || exit 8
-umount place/locks || exit 7
-mkfifo leads
-"$@" --node leader spec sh -c 'echo $$ >leads; exec sleep 600' & leader=$!
-read -r child <leads
-mount --bind disk place/locks || exit 6
-"$@" --node newcomer --once spec true
-code=$?
-kill -0 "$child" || code=5
-kill "$leader"
-wait "$leader"
-exit $code
-]]
-
-describe("a directory of the file oracle over which a file system is mounted", function()
-  it("has no leader while somebody leads in what is below, also where it was led under before", function()
-    local dir, here = tempdir(), crown.exec({ "/bin/pwd" }).stdout:gsub("\n", "")
-    local result = crown.exec({ "unshare", "--mount", "sh", "-c", "cd " .. dir .. "\n" .. MOUNTED_OVER, "sh",
-      program:sub(1, 1) == "/" and program or here .. "/" .. program, "run", "--quiet", "--oracle", "file:" .. dir .. "/place/locks" },
-      { timeout = 60 })
-    assert.equal(1, result.code, result.stderr) -- somebody else leads
   end)
 end)

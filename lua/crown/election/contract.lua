@@ -157,7 +157,8 @@ local function granted(fn, delay, grant)
   if grant.epoch ~= nil and not epochs.is(grant.epoch) then
     return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
-  return "granted", delay, grant.ttl, grant.epoch, grant.hold, grant.refresher
+  local hold = type(grant.hold) == "table" and grant.hold or { grant.hold }
+  return "granted", delay, grant.ttl, grant.epoch, hold[1], hold[2], grant.refresher
 end
 
 local function denied(fn, holder)

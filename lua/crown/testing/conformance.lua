@@ -48,8 +48,8 @@ end
 
 function Candidate:call(fn, ...)
   if self.suite.broken then error(self.suite.broken, 0) end
-  local verdict = { pcall(function(...) return oracle.verdict(fn, self.module[fn](self.state, ...)) end, ...) }
-  if not table.remove(verdict, 1) then broken(self.suite, ("%s raised: %s"):format(fn, tostring(verdict[1]))) end
+  local fine, verdict = pcall(function(...) return { oracle.verdict(fn, self.module[fn](self.state, ...)) } end, ...)
+  if not fine then broken(self.suite, ("%s raised: %s"):format(fn, tostring(verdict))) end
   if verdict[1] == "unknown" and tostring(verdict[2]):find("see the oracle contract", 1, true) then
     broken(self.suite, verdict[2])
   end

@@ -282,9 +282,9 @@ static void a_descriptor_is_held(void **state)
 {
     struct scope *scope = scope_new(NULL, NULL);
     (void)state;
-    assert_int_equal(scope_hold(scope), -1);
-    scope_set_hold(scope, 7);
-    assert_int_equal(scope_hold(scope), 7);
+    assert_int_equal(scope_hold(scope)->fds[0], -1);
+    scope_set_hold(scope, &(struct scope_hold){.fds = {7, 8}});
+    assert_int_equal(scope_hold(scope)->fds[1], 8);
     scope_free(scope);
     scope_free(NULL);
 }

@@ -49,7 +49,7 @@ int lone_open(void **state)
         .scope = scope_new(NULL, NULL),
         .leader_epoch = 6,
         .child_options = {&lone.options, &lone.options},
-        .hold_fd = -1,
+        .hold = SCOPE_NO_HOLD,
     };
     term_init(&lone.candidate);
     return lone.candidate.scope != NULL ? 0 : -1;

@@ -1,0 +1,85 @@
+--- The mark of who leads by a path. It does not stand in the file system: the lock's directory may be moved, or something
+-- mounted over it or taken away, without the leader's hearing of it. Whoever comes then has another lock, and sees the mark.
+-- It reaches as far as the network namespace, and is only ever a reason not to lead: what decides is the lock.
+-- @internal crown.oracle.leader_mark
+
+local core = require "crown.core"
+local mark = require "crown.core.mark"
+local read_file = require "crown.text.read_file"
+
+local LeaderMark = {}
+LeaderMark.__index = LeaderMark
+
+local PATIENCE = 0.5 -- seconds in which a leader that ends may let go of its lock and its mark
+
+--- @tparam function emit tells an event
+function LeaderMark.new(emit)
+  return setmetatable({ emit = emit }, LeaderMark)
+end
+
+-- A runtime is ended by its supervisor.
+local function supervisor_of(pid)
+  return tonumber((read_file(("/proc/%d/status"):format(pid)) or ""):match "PPid:%s*(%d+)")
+end
+
+--- Tells whom nobody leads beside.
+-- @string[opt] node
+function LeaderMark:tell(node)
+  local pid = supervisor_of(self.rival:pid())
+  self.emit("oracle.file.elsewhere", { pid = pid, error = ("%s leads by another lock file that was %s before: its directory "
+    .. "was moved, or something was mounted over it or taken away. Nobody leads here before that one has ended%s"):format(
+    node or "somebody", self.path, pid and (": kill " .. pid) or "") })
+end
+
+local function tell_of_doubt(self, problem)
+  if problem == self.doubt then return end
+  self.doubt = problem
+  if not problem then return end
+  self.emit("oracle.file.unmarked", { error = problem .. ": leaders whose directory was moved are looked for among this user's "
+    .. "processes alone" })
+end
+
+local function stands(self, path)
+  if self.path == path and self.rival and self.rival:stands() then return true end
+  self:release()
+  local problem
+  self.path = path
+  self.mark, self.rival, problem = mark.take(path, path:match "^(.*)/")
+  if not self.rival then tell_of_doubt(self, problem) end
+  return self.rival ~= nil, problem
+end
+
+--- Puts up a mark for a lock that is ours, unless somebody else has one.
+-- @string path of the lock, without links
+-- @treturn boolean whether nobody else is known to lead by it
+-- @treturn boolean whether that can be believed
+function LeaderMark:take(path)
+  local there_is, problem = stands(self, path)
+  if not there_is then
+    self.since = nil
+    return true, problem == nil
+  end
+  self:release() -- of two that came at once, both give way
+  self.since = self.since or core.now()
+  return false
+end
+
+--- Whether somebody else's was there when one was asked for last.
+function LeaderMark:is_beside() return self.since ~= nil end
+
+--- Whether it is no leader that is just ending.
+function LeaderMark:is_lasting() return self:is_beside() and core.now() - self.since > PATIENCE end
+
+--- For everybody who has it open: all of them are gone, or are none of a leader's any more.
+function LeaderMark:release()
+  if self.mark then self.mark:release() end
+  self.mark = nil
+end
+
+--- What the leader's tree keeps open. The mark goes first: whoever is waked by the lock finds none.
+-- @tparam number descriptor of the lock
+function LeaderMark:hold(descriptor)
+  return { self.mark and self.mark:descriptor() or descriptor, self.mark and descriptor or nil }
+end
+
+return LeaderMark
