@@ -10,6 +10,7 @@ local files = require "crown.core.files"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
 local LeaderMark = require "crown.oracle.leader_mark"
+local leftovers = require "crown.oracle.leftovers"
 local lock_directory = require "crown.control.lock_directory"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
@@ -57,7 +58,7 @@ function File.init(opts)
   local fit, problem = lockfile.directory(dir)
   if not fit then return nil, problem end
   local name = checked.lock or opts.crown_name
-  return setmetatable({ dir = dir, base = dir .. "/" .. name, node = opts.node, token = opts.token,
+  return setmetatable({ dir = dir, lock_name = name, base = dir .. "/" .. name, node = opts.node, token = opts.token,
     name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0, changing = 0,
     mark = LeaderMark.new(opts.emit) }, File)
 end
@@ -250,6 +251,20 @@ function File:is_in_place()
   return nil, "the lock file was replaced while it was being locked"
 end
 
+-- Removes what was meant for a leader before us, and what was left behind.
+function File:tidy_up()
+  local evict = self.base .. ".evict"
+  local kind = files.kind(evict)
+  if kind == "directory" then -- nobody can write a wish there, so that none is read
+    self.emit("oracle.file.no_eviction", { error = evict .. " is a directory, so that nobody can be evicted: remove it" })
+  elseif kind then
+    local removed, problem = self:change { { "remove", evict } }
+    if not removed then return nil, problem end
+  end
+  for _, path in ipairs(leftovers.take(self.dir, self.lock_name) or {}) do self:change { { "remove", path } } end
+  return true
+end
+
 -- A newcomer knows a file that was moved by what is recorded in it. So one that was moved before does not count.
 function File:win()
   local epoch = math.max(self:state().epoch, self.highest) + 1
@@ -259,8 +274,7 @@ function File:win()
     local placed, moved = self:is_in_place()
     if not placed then won, problem = nil, moved end
   end
-  local evict = self.base .. ".evict" -- meant for a leader before us
-  if won and files.kind(evict) then won, problem = self:change { { "remove", evict } } end
+  if won then won, problem = self:tidy_up() end
   if not won then
     self:let_go()
     return nil, problem
@@ -347,6 +361,9 @@ function File.evict(opts, name)
   local base = lock_directory(opts) .. "/" .. name
   local before = decode(read_file(base .. ".json"))
   if not lockfile.held(base .. ".lock") then return eviction.nobody(name) end
+  if files.kind(base .. ".evict") == "directory" then
+    return nil, ("%s.evict is a directory, so that nobody can be asked to go: remove it"):format(base)
+  end
   local written, problem = files.replace(base .. ".evict", core.token)
   if not written then return nil, problem end
   local gone

@@ -1,5 +1,6 @@
 local crown = require "crown"
 local core = require "crown.core"
+local files = require "crown.core.files"
 local lockfile = require "crown.core.lockfile"
 local mark = require "crown.core.mark"
 local oracle = require "crown.oracles.file"
@@ -285,6 +286,30 @@ describe("the file oracle", function()
     testing.eventually(function() return messages[1] end)
     one:handle_info "changed"
     assert.equal(1, oracle.list({ dir = dir })[1].epoch)
+  end)
+
+  it("leads where a directory stands in the place of a wish that it go, and tells of it", function()
+    assert.equal(0, os.execute(("mkdir -p %s/e.evict/x"):format(dir)))
+    local one = candidate(dir, "one", messages)
+    local told
+    one.emit = function(name, fields) told = name == "oracle.file.no_eviction" and fields.error or told end
+    assert.is_true((one:claim()))
+    assert.matches("e%.evict is a directory.*remove it", told)
+    assert.is_nil((one:handle_info "changed"))
+    local evicted, problem = oracle.evict({ dir = dir }, "e")
+    assert.is_nil(evicted)
+    assert.matches("e%.evict is a directory.*remove it", problem)
+  end)
+
+  it("removes what was left behind by who was killed while writing, and nothing else", function()
+    local nobody = 4194305 -- above the highest process id
+    local mine = { "e.json." .. core.pid .. ".new", ("e.json.%d.new"):format(nobody), ("e.evict.%d.new"):format(nobody) }
+    local others = { ("f.json.%d.new"):format(nobody), ("e.x.json.%d.new"):format(nobody), "e.evict." .. core.pid .. ".new", "e.json.new" }
+    for _, name in ipairs(mine) do write_file(dir .. "/" .. name, "") end
+    for _, name in ipairs(others) do write_file(dir .. "/" .. name, "") end
+    assert.is_true((candidate(dir, "one", messages):claim()))
+    for _, name in ipairs(mine) do assert.is_nil(files.kind(dir .. "/" .. name), name) end
+    for _, name in ipairs(others) do assert.equal("file", files.kind(dir .. "/" .. name), name) end
   end)
 
   it("does not go for a wish that was meant for a leader before", function()
