@@ -2,10 +2,10 @@
  * open(url, options) -> client, or nil, message, code. Options: connect_timeout (5), silence
  * (as connect_timeout), keep, label (of
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
- * "notified", channel, payload; "closed", generation, message; with the option setup, "connected",
- * generation: then client:admit(generation [, problem]) has to follow.
- * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
- * has the rest of them if there are many (bind/postgres_rows.h) ·
+ * "notified": client:heard() has what there was to hear (bind/postgres_heard.h); "closed",
+ * generation, message; with the option setup, "connected", generation: then client:admit(generation
+ * [, problem]) has to follow. client:ready(timeout) -> generation · client:query(sql, timeout,
+ * generation, …) -> rows, and what has the rest of them if there are many (bind/postgres_rows.h) ·
  * client:batch(sql, columns) -> batch · batch:call(window, timeout, …) -> true, values…
  * or false · batch:prepare(on) · all of them nil, message, code when it fails; the code is the
  * SQLSTATE where there is one. options() -> the names of libpq's options, as keys. */
@@ -18,6 +18,7 @@
 #include "bind/bind.h"
 #include "bind/fields.h"
 #include "bind/postgres_batch.h"
+#include "bind/postgres_heard.h"
 #include "bind/postgres_rows.h"
 #include "bind/postgres_values.h"
 #include "host/host.h"
@@ -33,6 +34,7 @@ struct client {
     struct postgres_client *client; /* NULL once closed */
     struct host *host;
     int on_event; /* registry reference */
+    struct pg_heard heard;
     char label[64];
 };
 
@@ -88,7 +90,10 @@ static void state_changed(void *context, bool connected, const char *where,
 
 static void notified(void *context, const char *channel, const char *payload)
 {
-    tell(context, "notified", channel, payload);
+    struct client *client = context;
+    lua_State *L = lua_vm_state(client->host->env.lua);
+    if (client->on_event != LUA_NOREF && pg_heard_add(&client->heard, L, channel, payload))
+        tell(client, "notified", NULL, NULL);
 }
 
 static void tell_generation(struct client *client, const char *kind, uint64_t generation,
@@ -308,6 +313,11 @@ static int client_condition(lua_State *L)
     return 6;
 }
 
+static int client_heard(lua_State *L)
+{
+    return pg_heard_take(&check_client(L)->heard, L);
+}
+
 /* While held, the runtime does not end for want of elections: somebody waits for notifications. */
 static int client_hold(lua_State *L)
 {
@@ -328,6 +338,7 @@ static int client_close(lua_State *L)
     client->client = NULL;
     luaL_unref(L, LUA_REGISTRYINDEX, client->on_event);
     client->on_event = LUA_NOREF;
+    (void)pg_heard_take(&client->heard, L);
     return 0;
 }
 
@@ -347,6 +358,7 @@ static int postgres_open(lua_State *L)
     lua_settop(L, 2);
     struct client *client = lua_newuserdata(L, sizeof(*client));
     *client = (struct client){.host = check_host(L), .on_event = LUA_NOREF};
+    pg_heard_init(&client->heard);
     luaL_getmetatable(L, CLIENT_TYPE);
     lua_setmetatable(L, -2);
     keep_alive(L, 3);
@@ -397,6 +409,7 @@ int bind_open_postgres(lua_State *L)
         {"server_pid", client_server_pid},
         {"socket", client_socket},
         {"condition", client_condition},
+        {"heard", client_heard},
         {"hold", client_hold},
         {"release", client_release},
         {"close", client_close},

@@ -33,6 +33,13 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
     return 1;
 }
 
+struct postgres_batch *pg_batch_at(lua_State *L, int index, int columns)
+{
+    const struct batch *batch = luaL_checkudata(L, index, BATCH_TYPE);
+    luaL_argcheck(L, batch->columns == columns, index, "a batch with other columns");
+    return batch->batch;
+}
+
 static int push_columns(lua_State *L, const struct postgres_call *call)
 {
     if (call->error != NULL)

@@ -4,6 +4,7 @@
 
 #include <lua.h>
 
+struct postgres_batch;
 struct postgres_client;
 
 /**
@@ -12,6 +13,9 @@ struct postgres_client;
  * @return 1: the batch.
  */
 int pg_batch_new(lua_State *L, struct postgres_client *client);
+
+/** @return what the batch at an index holds; raises what is no batch of so many columns. */
+struct postgres_batch *pg_batch_at(lua_State *L, int index, int columns);
 
 /** Makes the types of batches and their calls. */
 void pg_batch_make_types(lua_State *L);

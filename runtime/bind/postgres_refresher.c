@@ -8,6 +8,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "bind/fields.h"
+#include "bind/postgres_batch.h"
 #include "bind/postgres_values.h"
 #include "candidate/refresher.h"
 #include "lua/error_text.h"
@@ -19,7 +20,8 @@
 
 struct lease_refresher {
     struct refresher refresher;
-    struct postgres_batch *batch;
+    struct postgres_batch *batch, *releases;
+    const char *leading; /* Lua's own, as `fields` */
     lua_State *L;
     int columns;
     const char *fields[POSTGRES_BATCH_COLUMNS]; /* Lua's own; NULL: it has a number */
@@ -49,23 +51,44 @@ static const char *text_of(lua_State *L, int state, const struct lease_refresher
     return strlen(text) == size ? text : NULL;
 }
 
-static struct op *ask(struct refresher *base, lua_State *L)
+static struct op *call(const struct lease_refresher *refresher, struct postgres_batch *batch,
+                       int64_t window_ns, lua_State *L)
 {
-    struct lease_refresher *refresher = container_of(base, struct lease_refresher, refresher);
     const char *values[POSTGRES_BATCH_COLUMNS];
     char numbers[POSTGRES_BATCH_COLUMNS][PG_NUMBER_SIZE];
     int state = lua_gettop(L);
-    struct postgres_call *call = NULL;
+    struct postgres_call *made = NULL;
     bool whole = lua_istable(L, state) && lua_checkstack(L, refresher->columns);
     for (int i = 0; whole && i < refresher->columns; i++) {
         values[i] = text_of(L, state, refresher, i, numbers[i]);
         whole = values[i] != NULL;
     }
     if (whole)
-        call = postgres_batch_call(refresher->batch, values, refresher->window_ns,
-                                   refresher->timeout_ns);
+        made = postgres_batch_call(batch, values, window_ns, refresher->timeout_ns);
     lua_settop(L, state);
-    return call != NULL ? &call->op : NULL;
+    return made != NULL ? &made->op : NULL;
+}
+
+static struct op *ask(struct refresher *base, lua_State *L)
+{
+    const struct lease_refresher *refresher = container_of(base, struct lease_refresher, refresher);
+    return call(refresher, refresher->batch, refresher->window_ns, L);
+}
+
+static struct op *release(struct refresher *base, lua_State *L)
+{
+    const struct lease_refresher *refresher = container_of(base, struct lease_refresher, refresher);
+    struct op *op = call(refresher, refresher->releases, 0, L);
+    if (op != NULL) {
+        lua_pushboolean(L, false);
+        lua_setfield(L, -2, refresher->leading);
+    }
+    return op;
+}
+
+static void forget(struct op *op)
+{
+    postgres_call_free(container_of(op, struct postgres_call, op));
 }
 
 static bool judge(const struct lease_refresher *refresher, const struct postgres_call *call,
@@ -124,7 +147,7 @@ static enum refresher_answer look(struct refresher *base, struct op *op, uint64_
     return answer;
 }
 
-/* The names stay Lua's: their table is kept with the userdata on top of the stack. */
+/* Names stay Lua's: the table of options is kept with the userdata on top of the stack. */
 static void read_fields(lua_State *L, int options, struct lease_refresher *refresher)
 {
     lua_getfield(L, options, "fields");
@@ -137,8 +160,12 @@ static void read_fields(lua_State *L, int options, struct lease_refresher *refre
             refresher->fields[i] = luaL_checkstring(L, -1);
         lua_pop(L, 1);
     }
+    lua_pop(L, 1);
+    lua_getfield(L, options, "leading");
+    refresher->leading = luaL_checkstring(L, -1);
+    lua_pop(L, 1);
     lua_createtable(L, 2, 0);
-    lua_insert(L, -2);
+    lua_pushvalue(L, options);
     lua_rawseti(L, -2, 1);
     lua_pushvalue(L, 1); /* and so is the batch */
     lua_rawseti(L, -2, 2);
@@ -148,13 +175,19 @@ static void read_fields(lua_State *L, int options, struct lease_refresher *refre
 int pg_refresher_new(lua_State *L, struct postgres_batch *batch, int columns)
 {
     luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    lua_getfield(L, 2, "releases");
+    struct postgres_batch *releases = pg_batch_at(L, 3, columns);
     struct lease_refresher *refresher = lua_newuserdata(L, sizeof(*refresher));
     *refresher = (struct lease_refresher){
         .refresher = {.ttl_ns = time_field(L, 2, "ttl", 0),
                       .delay_ns = time_field(L, 2, "delay", 0),
                       .ask = ask,
-                      .look = look},
+                      .look = look,
+                      .release = release,
+                      .forget = forget},
         .batch = batch,
+        .releases = releases,
         .L = lua_vm_state(lua_vm_of(L)),
         .columns = columns,
         .window_ns = time_field(L, 2, "window", 0),

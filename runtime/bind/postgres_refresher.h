@@ -1,4 +1,5 @@
-/** Refreshes of leases that go out in a batch, without a task each: batch:refresher. */
+/** Refreshes and releases of leases that go out in batches, without a task each: batch:refresher.
+ */
 #ifndef CROWN_BIND_POSTGRES_REFRESHER_H
 #define CROWN_BIND_POSTGRES_REFRESHER_H
 
@@ -13,8 +14,9 @@ struct postgres_batch;
  * `timeout` of the calls; `ttl` and `delay` of the grants; `judge`: called with when a statement
  * was sent and the values of one of its rows, once for each statement, and not allowed to wait:
  * unless it returns true, all whom that statement asked for are asked for again by their oracle.
- * Behind the call's place a row has to have the epoch, NULL where the lease is not ours, and
- * whether the leader is to go.
+ * `releases`: a batch for the same columns; `leading`: the name of what is false in the state from
+ * a release on. Behind the call's place a row has to have the epoch, NULL where the lease is not
+ * ours, and whether the leader is to go.
  * @param columns of the batch.
  * @return 1: what a grant may carry as `refresher`. It lives as long as the Lua state.
  */

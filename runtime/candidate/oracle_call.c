@@ -222,18 +222,32 @@ static void asked_done(struct op *op)
     candidate_feed(candidate, &event);
 }
 
+/* The lease was given back, or will run out. */
+static void released(struct op *op)
+{
+    struct candidate *candidate = op->waiter;
+    const struct election_event event = {.type = ELECTION_EVENT_RELEASED,
+                                         .attempt = candidate->call_attempt};
+    candidate->refresher->forget(op);
+    end_call(candidate);
+    note_latency(candidate);
+    candidate_feed(candidate, &event);
+}
+
 /* @return whether the refresher does it. */
 static bool ask_refresher(struct candidate *candidate)
 {
     struct refresher *refresher = candidate->refresher;
-    if (refresher == NULL || scope_closed(candidate->scope))
+    bool refreshes = candidate->call_kind == CALL_REFRESH;
+    if (refresher == NULL || scope_closed(candidate->scope) ||
+        (!refreshes && candidate->call_kind != CALL_ABDICATE))
         return false;
     lua_State *L = perform_push_state(candidate);
-    candidate->asked = refresher->ask(refresher, L);
+    candidate->asked = refreshes ? refresher->ask(refresher, L) : refresher->release(refresher, L);
     lua_pop(L, 1);
     if (candidate->asked == NULL)
         return false;
-    candidate->asked->wake = asked_done;
+    candidate->asked->wake = refreshes ? asked_done : released;
     candidate->asked->waiter = candidate;
     return true;
 }
@@ -244,7 +258,7 @@ void oracle_call(struct candidate *candidate, const struct election_action *acti
     if (kind == CALL_CLAIM || kind == CALL_REFRESH)
         handlers_campaign(candidate);
     begin_call(candidate, action, kind);
-    if (kind != CALL_REFRESH || !ask_refresher(candidate))
+    if (!ask_refresher(candidate))
         call_in_task(candidate);
 }
 

@@ -1,6 +1,6 @@
 /**
  * Oracle calls, one at a time: each is a task that runs `object:perform(kind, …)`, whose verdict
- * becomes an event; a refresh may be a refresher's (refresher.h).
+ * becomes an event; a refresh and a release may be a refresher's (refresher.h).
  */
 #ifndef CROWN_CANDIDATE_ORACLE_CALL_H
 #define CROWN_CANDIDATE_ORACLE_CALL_H

@@ -1,7 +1,7 @@
 /**
- * Refreshes without a task each. An oracle may hand out a refresher with a grant: that asks the
- * store for the lease, and says of the answer no more than whether all is as it was. Where it is
- * not, the oracle's own `refresh` asks again and judges.
+ * Refreshes and releases without a task each. An oracle may hand out a refresher with a grant: that
+ * asks the store for the lease, and says of the answer no more than whether all is as it was. Where
+ * it is not, the oracle's own `refresh` asks again and judges.
  */
 #ifndef CROWN_CANDIDATE_REFRESHER_H
 #define CROWN_CANDIDATE_REFRESHER_H
@@ -27,6 +27,11 @@ struct refresher {
      * there was none. */
     enum refresher_answer (*look)(struct refresher *refresher, struct op *op, uint64_t epoch,
                                   struct crown_error *err);
+    /** Gives the lease back, in place of the oracle's `abdicate`. State and result as of `ask`; the
+     * op is for `forget` or op_cancel. */
+    struct op *(*release)(struct refresher *refresher, lua_State *L);
+    /** Frees a completed op. */
+    void (*forget)(struct op *op);
 };
 
 /** What Lua sees of one: a pointer to it in a userdata of this type, which is never collected. */

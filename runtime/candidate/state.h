@@ -73,7 +73,7 @@ struct candidate {
                             opened, a command that belongs to no term */
     struct term term;
 
-    /* One oracle call at a time: `call`, or, for a refresh, `asked`. */
+    /* One oracle call at a time: `call`, or `asked`, where it is its refresher's. */
     struct task *call;
     struct op *asked;
     struct refresher *refresher; /* of the last grant, or NULL */

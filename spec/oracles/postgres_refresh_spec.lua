@@ -1,4 +1,5 @@
--- What refreshes the leases of a leader on Postgres: one statement for many, and no call of the oracle while nothing has changed.
+-- What refreshes the leases of a leader on Postgres, and gives them back: one statement for many, and no call of the oracle while
+-- nothing has changed.
 local crown = require "crown"
 local Elections = require "support.elections"
 local eventually = require("crown.testing").eventually
@@ -10,7 +11,7 @@ local TTL = 3
 
 describe("a leader's lease on Postgres", function()
   local server, name, calls, lost, failures, clock
-  local mine, refresh = Elections.new(), lease.refresh
+  local mine, refresh, abdicate = Elections.new(), lease.refresh, lease.abdicate
 
   setup(function()
     clock = WrongClock.new(0)
@@ -30,10 +31,14 @@ describe("a leader's lease on Postgres", function()
       calls = calls + 1
       return refresh(self)
     end
+    function lease:abdicate()
+      calls = calls + 1
+      return abdicate(self)
+    end
   end)
   after_each(function()
     mine:stop()
-    lease.refresh = refresh
+    lease.refresh, lease.abdicate = refresh, abdicate
   end)
 
   local function leader()
@@ -63,6 +68,15 @@ describe("a leader's lease on Postgres", function()
     assert.equal(0, calls)
     assert.is_true(election:is_leader())
     assert.equal(TTL, election.state.grant.ttl)
+  end)
+
+  it("is given back, and free at once, without a call of the oracle", function()
+    local election = leader()
+    mine:stop()
+    assert.equal(0, calls)
+    assert.is_false(election.state.leading)
+    local row = server:sql("SELECT expires_at <= clock_timestamp() AS free, epoch FROM crown_lease_v1 WHERE lock_name = $1", name)[1]
+    assert.same({ true, 1 }, { row.free, row.epoch })
   end)
 
   it("is given back when only its row says that the leader is to go", function()

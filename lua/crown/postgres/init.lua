@@ -105,6 +105,11 @@ local function deliver(channels, listened, channel, payload)
   listened[channel] = listened[channel] or (channels[channel] and not payload)
 end
 
+-- Thousands may come together.
+local function deliver_all(channels, listened, heard)
+  for i = 1, #heard, 2 do deliver(channels, listened, heard[i], heard[i + 1] or nil) end
+end
+
 local function set_up(client, generation, setup)
   local fine, ready, problem = pcall(setup, client, generation)
   if not fine then ready, problem = nil, ready end
@@ -125,7 +130,7 @@ function postgres.new(url, options)
   if not plain then return nil, problem, "usage" end
   local client, message, code
   local function on_event(kind, first, second)
-    if kind == "notified" then return deliver(channels, listened, first, second) end
+    if kind == "notified" then return deliver_all(channels, listened, client:heard()) end
     local generation = tonumber(first)
     if kind == "connected" then return set_up(client, generation, options.setup) end
     if options.on_closed then options.on_closed(generation, second) end

@@ -233,18 +233,19 @@ local function refresh_window(ttl)
   return math.min(REFRESH_WINDOW, ttl / 100)
 end
 
---- What refreshes leases without a task for each, as long as nothing has changed. Their state has `name`, `holder`, and the
--- claim's `number`.
+--- What refreshes leases without a task for each, as long as nothing has changed, and gives them back. Their state has `name`,
+-- `holder`, the claim's `number`, and `leading`.
 -- @number ttl in seconds, as the others
 -- @number delay from one refresh to the next
 -- @number timeout
 -- @treturn userdata for a grant
 function Leases:refresher(ttl, delay, timeout)
-  return self.refreshes:refresher { fields = { "name", "holder", "number", ttl }, ttl = ttl, delay = delay,
-    timeout = timeout, window = refresh_window(ttl), judge = function(sent, _, _, _, _, _, written, server)
-      remember(self, written)
-      return not tables.is_stepped(self, sent, server)
-    end }
+  local function judge(sent, _, _, _, _, _, written, server)
+    remember(self, written)
+    return not tables.is_stepped(self, sent, server)
+  end
+  return self.refreshes:refresher { fields = { "name", "holder", "number", ttl }, ttl = ttl, delay = delay, timeout = timeout,
+    window = refresh_window(ttl), judge = judge, releases = self.releases, leading = "leading" }
 end
 
 --- Refreshes a lease that a claim has won.
