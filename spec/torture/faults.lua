@@ -68,12 +68,17 @@ faults.clock = { weight = 1, begin = function(world, who, random)
   who.clock:set(hours * 3600)
 end }
 
+local function free(who)
+  return function()
+    for _, way in ipairs(who.ways) do way:free() end
+  end
+end
+
 local function on_way(title, act)
   return function(world, who, random)
-    if not who.way then return end
     world:say("%s %s", title, who.node)
-    act(who.way, random)
-    return function() who.way:free() end
+    for _, way in ipairs(who.ways) do act(way, random) end
+    return free(who)
   end
 end
 
@@ -103,12 +108,13 @@ faults.swallow = { weight = 3, on_way = true, begin = on_way("swallow one to thr
 end) }
 
 faults.trick = { weight = 3, on_way = true, begin = function(world, who, random)
-  if not who.way then return end
   local name, script = draw_trick(random)
   world:say("for %s there is a server instead that %s", who.node, name)
-  who.way.script = script
-  who.way:reset()
-  return function() who.way:free() end
+  for _, way in ipairs(who.ways) do
+    way.script = script
+    way:reset()
+  end
+  return free(who)
 end }
 
 faults.names = { weight = 2, on_way = true, begin = function(world, who, random)
@@ -116,7 +122,7 @@ faults.names = { weight = 2, on_way = true, begin = function(world, who, random)
   local manner = MANNERS[random(#MANNERS)]
   world:say("the name server of %s is %s, and its connections are reset", who.node, manner)
   who.names:be(manner)
-  who.way:reset()
+  for _, way in ipairs(who.ways) do way:reset() end
   return function() who.names:be "answers" end
 end }
 

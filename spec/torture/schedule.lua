@@ -21,7 +21,7 @@ end
 local function menu_of(store)
   local menu = {}
   for name, fault in pairs(faults) do
-    if store.port or not fault.on_way then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
+    if store.ports or not fault.on_way then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
   end
   for name, fault in pairs(store.faults) do menu[#menu + 1] = { kind = "store", name = name, weight = fault.weight } end
   table.sort(menu, function(a, b) return a.kind .. a.name < b.kind .. b.name end)
@@ -33,7 +33,7 @@ local DEAF = { "freeze", "hold_requests", "hold_answers", "refuse", "stop" }
 
 -- A store that forgets is at its worst while the leader does not hear of it: it acts on, and somebody else may ask first.
 local function with_a_deaf_leader(store, found, at, random)
-  local name = store.port and DEAF[random(#DEAF)] or "stop"
+  local name = store.ports and DEAF[random(#DEAF)] or "stop"
   found[#found + 1] = { at = at - 0.1, seconds = store.ttl * (0.6 + random()), kind = "candidate", name = name, who = 1, leader = true,
     seed = random(1000000) }
 end

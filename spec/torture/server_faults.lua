@@ -40,6 +40,27 @@ function server_faults.of_one(pick)
   }
 end
 
+--- What tells the port of each of several servers.
+-- @tparam table servers
+-- @treturn table of functions
+function server_faults.ports(servers)
+  local ports = {}
+  for i, one in ipairs(servers) do
+    ports[i] = function() return one.port end
+  end
+  return ports
+end
+
+--- Several servers in a URL.
+-- @tparam table servers
+-- @number[opt] ... of the ways to them
+-- @treturn string
+function server_faults.hosts(servers, ...)
+  local hosts, ways = {}, { ... }
+  for i, one in ipairs(servers) do hosts[i] = ("127.0.0.1:%d"):format(ways[i] or one.port) end
+  return table.concat(hosts, ",")
+end
+
 --- The wall clock of one server, or of all, is stepped by hours, forward or back.
 -- @tparam table clocks of support.wrong_clock that the servers go by
 -- @bool[opt] epochs where all was lost epochs begin by that clock, so they may go back with it, as the page says

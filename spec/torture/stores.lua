@@ -1,6 +1,7 @@
---- The stores that are tortured: how each is started, what leads to it, and what can happen to it. A store has `url(port)`;
--- `ttl`; `port()`, where a way may be put before it; `faults` (torture.server_faults); `cost`: seconds after a fault in which
--- nobody need lead: a lease that runs out, a store that is sat out, a candidate that is started again; `server:destroy()`.
+--- The stores that are tortured: how each is started, what leads to it, and what can happen to it. A store has `url(port…)`;
+-- `ttl`; `ports`, functions that tell where a way may be put before each server; `faults` (torture.server_faults); `cost`:
+-- seconds after a fault in which nobody need lead: a lease that runs out, a store that is sat out, a candidate that is started
+-- again; `server:destroy()`.
 local etcd = require "torture.stores.etcd"
 local nats = require "torture.stores.nats"
 local ours = require "torture.stores.local"

@@ -1,4 +1,4 @@
---- Three candidates for one election on a real store, each with a way of its own, and what has happened to them so far.
+--- Three candidates for one election on a real store, each with a way of its own to each server, and what has happened to them so far.
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local faults = require "torture.faults"
@@ -28,10 +28,9 @@ function World.new(store, mode)
   self.cluster = Cluster.new { url = store.url(), ttl = store.ttl, mode = mode, env = {} }
   self.began = crown.now()
   for i, node in ipairs(NODES) do
-    local who = { node = node, clock = WrongClock.new(0) }
-    if store.port then
-      who.way, who.names = Way.open(store.port), NameServer.start()
-    end
+    local who = { node = node, clock = WrongClock.new(0), ways = {} }
+    for j, port in ipairs(store.ports or {}) do who.ways[j] = Way.open(port) end
+    if store.ports then who.names = NameServer.start() end
     self.cluster.options.env[node] = who.clock:environment()
     self.candidates[i] = who
     self:start(who)
@@ -40,7 +39,9 @@ function World.new(store, mode)
 end
 
 function World:start(who)
-  local url = self.store.url(who.way and who.way.port)
+  local numbers = {}
+  for i, way in ipairs(who.ways) do numbers[i] = way.port end
+  local url = self.store.url(unpack(numbers))
   if who.names then
     who.member = self.cluster:join(who.node, NameServer.named(url), who.names:words())
   else
@@ -124,7 +125,7 @@ end
 -- @treturn table what ticks on when all candidates have ended, in words
 function World:destroy()
   for _, who in ipairs(self.candidates) do
-    if who.way then who.way:close() end
+    for _, way in ipairs(who.ways) do way:close() end
     if who.names then who.names:destroy() end
   end
   self.cluster:destroy()

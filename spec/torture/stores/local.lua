@@ -21,7 +21,7 @@ function stores.http()
     process:wait(5)
   end
   up(0)
-  local store = { ttl = TTL, cost = 4 * TTL + 2, port = function() return number end,
+  local store = { ttl = TTL, cost = 4 * TTL + 2, ports = { function() return number end },
     server = { destroy = function() process:destroy() end } }
   function store.url(of) return ("http://127.0.0.1:%d/locks"):format(of or number) end
   store.faults = server_faults.of { down = down, up = function() up(TTL) end,

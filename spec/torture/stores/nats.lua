@@ -13,7 +13,7 @@ local CHANGE_OF_LEADER = 8 -- seconds in which a stream has none, beside what ev
 function nats.single()
   local clock = WrongClock.new(0)
   local server = Nats.start { clock = clock }
-  local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
+  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server }
   function store.url(number) return ("nats://127.0.0.1:%d/SPEC?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
@@ -30,12 +30,10 @@ end
 function nats.three()
   local clocks = WrongClock.several(3)
   local servers = Nats.cluster(3, nil, clocks)
-  local hosts = {}
-  for i, one in ipairs(servers) do hosts[i] = "127.0.0.1:" .. one.port end
-  local store = { ttl = TTL, cost = COST + CHANGE_OF_LEADER, server = { destroy = function()
+  local store = { ttl = TTL, cost = COST + CHANGE_OF_LEADER, ports = server_faults.ports(servers), server = { destroy = function()
     for _, one in ipairs(servers) do one:destroy() end
   end } }
-  function store.url() return ("nats://%s/SPEC?replicas=3&amnesia_wait=0"):format(table.concat(hosts, ",")) end
+  function store.url(...) return ("nats://%s/SPEC?replicas=3&amnesia_wait=0"):format(server_faults.hosts(servers, ...)) end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
   store.faults.step = server_faults.step(clocks)
   store.faults.evict = server_faults.evict(store)

@@ -80,7 +80,7 @@ end
 local function direct(scheme)
   local hands = start()
   local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
-  function store.port() return hands.server.port end
+  store.ports = { function() return hands.server.port end }
   function store.url(number) return ("%s://crown@127.0.0.1:%d/crown"):format(scheme, number or hands.server.port) end
   store.faults = faults_of(hands)
   store.faults.evict = server_faults.evict(store)
@@ -95,7 +95,7 @@ function postgres.bouncer()
   local hands = start()
   local bouncer = Pgbouncer.start(hands.server)
   function hands.moved(server) bouncer:lead_to(server) end
-  local store = { ttl = TTL, cost = COST + 3, port = function() return bouncer.port end, server = { destroy = function()
+  local store = { ttl = TTL, cost = COST + 3, ports = { function() return bouncer.port end }, server = { destroy = function()
     bouncer:destroy()
     hands.server:destroy()
   end } }

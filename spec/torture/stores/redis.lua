@@ -32,7 +32,7 @@ end
 function redis.single()
   local clock = WrongClock.new(0)
   local server = Redis.start { env = clock:environment() }
-  local store = { ttl = TTL, cost = COST, port = function() return server.port end, server = server }
+  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server }
   function store.url(number) return ("redis://127.0.0.1:%d?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
