@@ -140,6 +140,16 @@ function Postgres:replica()
   return self_of
 end
 
+--- Confirms from now on only what its standbys have as well.
+function Postgres:waits_for_standbys()
+  self:sql "ALTER SYSTEM SET synchronous_standby_names = '*'"
+  self:sql "SELECT pg_reload_conf()"
+  eventually(function()
+    local one = self:sql("SELECT sync_state FROM pg_stat_replication")[1]
+    return one and one.sync_state == "sync"
+  end, 20)
+end
+
 --- A copy of the server's files as they are now: a backup that can be put back.
 function Postgres:backup()
   local copy = self.dir .. "/backup"

@@ -1,4 +1,5 @@
 --- Postgres: the lease and the advisory lock, a standby that is promoted, and the lease behind a connection pooler.
+local crown = require "crown"
 local Pgbouncer = require "support.pgbouncer"
 local Postgres = require "support.postgres"
 local server_faults = require "torture.server_faults"
@@ -9,6 +10,7 @@ local postgres = {}
 
 local TTL = 2
 local COST = 4 * TTL + 4
+local EVICTED = 0.5 -- seconds in which a leader goes, and the next one comes
 
 -- A server that another one may take the place of: `hands.server` is the one that counts.
 local function start()
@@ -16,7 +18,16 @@ local function start()
   return { server = Postgres.start { clock = clock }, clock = clock }
 end
 
-local function faults_of(hands)
+local function fail_over(world, hands, standby)
+  world:say "fail over to it"
+  hands.server:down "immediate"
+  standby:thaw()
+  standby:promote()
+  hands.server = standby
+  if hands.moved then hands.moved(standby) end
+end
+
+local function faults_of(hands, evict)
   local faults = server_faults.of { down = function() hands.server:down "immediate" end, up = function() hands.server:up() end,
     freeze = function() hands.server:freeze() end, thaw = function() hands.server:thaw() end }
   faults.sessions = { weight = 2, begin = function(world)
@@ -39,13 +50,17 @@ local function faults_of(hands)
     world:say "a standby falls behind"
     local standby = hands.server:replica()
     standby:freeze()
+    return function() fail_over(world, hands, standby) end
+  end }
+  -- It has all that was confirmed: perhaps a release of just now, or the grant after it.
+  faults.failover_in_step = { weight = 1, begin = function(world, random)
+    world:say "a standby is kept in step"
+    local standby = hands.server:replica()
+    hands.server:waits_for_standbys()
     return function()
-      world:say "fail over to it"
-      hands.server:down "immediate"
-      standby:thaw()
-      standby:promote()
-      hands.server = standby
-      if hands.moved then hands.moved(standby) end
+      if random(3) > 1 then evict.begin(world) end
+      crown.sleep(random() * EVICTED)
+      fail_over(world, hands, standby)
     end
   end }
   -- Files that are copied back keep their timeline: where nobody knows better, epochs are given again, as the pages say.
@@ -82,8 +97,9 @@ local function direct(scheme)
   local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
   store.ports = { function() return hands.server.port end }
   function store.url(number) return ("%s://crown@127.0.0.1:%d/crown"):format(scheme, number or hands.server.port) end
-  store.faults = faults_of(hands)
-  store.faults.evict = server_faults.evict(store)
+  local evict = server_faults.evict(store)
+  store.faults = faults_of(hands, evict)
+  store.faults.evict = evict
   return store
 end
 
@@ -100,8 +116,9 @@ function postgres.bouncer()
     hands.server:destroy()
   end } }
   function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown"):format(number or bouncer.port) end
-  store.faults = faults_of(hands)
-  store.faults.evict = server_faults.evict(store)
+  local evict = server_faults.evict(store)
+  store.faults = faults_of(hands, evict)
+  store.faults.evict = evict
   store.faults.reload = { weight = 2, begin = function(world)
     world:say "the pooler reads its configuration again"
     bouncer:lead_to(hands.server)
