@@ -140,6 +140,38 @@ describe("a link between members", function()
     assert.equal(1, told(b, "too many connections"))
   end)
 
+  for what, greeting in pairs { ["say nothing"] = "", ["greet as a member does"] = frames.encode { version = handshake.VERSION,
+    registry = "r", id = "r@a", runtime = "runtime of a", nonce = ("n"):rep(44) } } do
+    it("lets members in, however quickly strangers of their own address come anew who " .. what, function()
+      local b, stop, left, came = side "b", false, 40, 0
+      for _ = 1, left do
+        crown.spawn(function()
+          while not stop do
+            local stream = crown.tcp.connect("127.0.0.1", b.links.port)
+            if stream then
+              came = came + 1
+              stream:write(greeting)
+              stream:read("*a", 30) -- until it is sent away
+              stream:close()
+            end
+          end
+          left = left - 1
+        end)
+      end
+      eventually(function() return told(b, "too many connections") == 1 end, 20)
+      for round = 1, 2 do
+        local a, before = side "a", came
+        a.links:set_peers { ["r@b"] = b.address }
+        eventually(function() return a.ups["r@b"] end, 20)
+        a.links:send("r@b", { kind = "ask", of = round })
+        eventually(function() return #a.answers == 1 and came > before end, 20)
+        a.links:close()
+      end
+      stop = true
+      eventually(function() return left == 0 end, 20)
+    end)
+  end
+
   it("repeats nothing that a stranger says", function()
     local FOUL = "\27[2Jfoul words"
     local a, b = side "a", side "b"
