@@ -28,6 +28,7 @@ struct appender {
     struct loop_deadline gathered; /* armed for a while after each write: the next one waits */
     struct helper *helper;         /* of the write that is under way */
     bool closing;
+    bool told; /* that the disk is full, since it was last written to */
 };
 
 /* One write, handed to the thread: it outlives an appender that is closed while the disk hangs. */
@@ -40,7 +41,7 @@ struct writing {
 
 static int open_end(const char *path)
 {
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 /* Two may find the same file too long: who is given its lock as the second finds another one
@@ -73,6 +74,15 @@ static int open_with_room(const char *path, off_t most)
     return problem == 0 ? open_end(path) : -1;
 }
 
+/* A disk that was full, or a process that was killed, may have left half a line at the end. */
+static void end_line(int fd)
+{
+    char last = '\n';
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n')
+        (void)!write(fd, "\n", 1); /* if there is no room for that, there is none for more */
+}
+
 static void write_on_thread(void *work, int given_up)
 {
     struct writing *writing = work;
@@ -83,6 +93,7 @@ static void write_on_thread(void *work, int given_up)
         writing->problem = errno;
         return;
     }
+    end_line(fd);
     ssize_t written = write(fd, text->bytes, text->size);
     if (written != (ssize_t)text->size)
         writing->problem = written < 0 ? errno : ENOSPC;
@@ -103,13 +114,28 @@ static void gather(struct appender *appender)
     loop_at(appender->loop, &appender->gathered, loop_now(appender->loop) + GATHER_NS);
 }
 
+/* A place where nothing can be kept at all is what its user chose; a disk is only full for a while.
+ */
+static void tell(struct appender *appender, const struct writing *writing)
+{
+    const char *why = strerror(writing->problem);
+    bool full = writing->problem == ENOSPC || writing->problem == EDQUOT || writing->problem == EIO;
+    if (full && !appender->told)
+        log_warn("write %s: %s: lines are missing in it until there is room", writing->path, why);
+    else
+        log_debug("write %s: %s", writing->path, why);
+    appender->told = appender->told || full;
+}
+
 static void written(void *context, void *work)
 {
     struct appender *appender = context;
     const struct writing *writing = work;
     appender->helper = NULL;
     if (writing->problem != 0)
-        log_debug("write %s: %s", writing->path, strerror(writing->problem));
+        tell(appender, writing);
+    else
+        appender->told = false;
     writing_free(work);
     if (appender->waiting.size > 0 && !appender->closing && !loop_at_armed(&appender->gathered))
         gather(appender);
