@@ -19,8 +19,11 @@
 
 extern char **environ;
 
-#define HOLD_FIRST 100         /* where a child that closes 3 to 20 by habit does not find them */
-#define STACK_SIZE (64u << 10) /* execvp(3) wants room for a path and an argument list */
+#define HOLD_FIRST 100 /* where a child that closes 3 to 20 by habit does not find them */
+
+/* execvp(3) puts PATH, which has at most 128 KiB (execve(2)), on the stack, and for what has no #!
+ * line a second list of arguments. */
+#define STACK_LEAST (256u << 10)
 
 /* What the child could not do, and why. */
 enum stage {
@@ -182,20 +185,29 @@ static void describe(const struct start *start, struct crown_error *err)
                               stages[start->failed]);
 }
 
+static size_t stack_size(char *const *argv)
+{
+    size_t count = 0;
+    while (argv[count] != NULL)
+        count++;
+    return STACK_LEAST + (count * sizeof(*argv) & ~(size_t)15); /* it has to be aligned so */
+}
+
 /* As vfork(2): the child runs in this process's memory, on a stack of its own, and this process
  * waits, killable, until it has executed its program or ended. So nothing is copied. */
 static pid_t fork_on_loan(struct start *start)
 {
-    char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    size_t size = stack_size(start->spec->argv);
+    char *stack =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return -1;
     char **own = environ;
     environ = (char **)start->spec->envp; /* whose PATH counts */
-    pid_t pid = clone(become_child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
+    pid_t pid = clone(become_child, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
     int saved = errno;
     environ = own;
-    (void)munmap(stack, STACK_SIZE); /* fails for wrong arguments only */
+    (void)munmap(stack, size); /* fails for wrong arguments only */
     errno = saved;
     return pid;
 }

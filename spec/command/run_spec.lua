@@ -146,6 +146,16 @@ describe("crown-lua run", function()
     assert.equal("-n\n", finish("x", "--", "printf", "%s\\n", "-n").stdout)
   end)
 
+  it("takes as many arguments as a shell does, also for a command that the C library has to hand to sh", function()
+    local path = tempdir() .. "/count"
+    local file = assert(io.open(path, "w"))
+    file:write "echo $#\n" -- without a #! line
+    file:close()
+    local words = { "sh", "-c", [[chmod +x "$0" && exec "$@" "$0" $(seq 40000)]], path, program, "run", "--oracle", oracle, "x" }
+    local result = assert(crown.exec(words, { timeout = 60 }))
+    assert.equal("40000\n", result.stdout, result.stderr)
+  end)
+
   it("passes standard input through", function()
     local result = run({ "run", "--oracle", oracle, "x", "cat" }, { stdin = "from here\n" })
     assert.equal("from here\n", result.stdout)

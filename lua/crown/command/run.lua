@@ -120,11 +120,13 @@ end
 -- @raise a usage error
 function run.declare(options, words)
   check(options, words)
+  local command = {} -- in a loop: unpack has room for some thousand
+  for i = 2, #words do command[i - 1] = words[i] end
   return elect {
     name = words[1],
     stop_timeout = options["stop-timeout"],
     child = {
-      command = { unpack(words, 2) },
+      command = command,
       env = not settings.checking and notices_for_child() or nil,
       mode = options.signal and "signal" or "interrupt",
       fence = options.fence,
