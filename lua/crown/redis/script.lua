@@ -29,8 +29,16 @@ if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3
 end
 local doubted = math.max(0, since + longest - now, lost + floor - now)
 
+-- Nobody has more left than the whole TTL: where it seems so the clock was set back.
+local function left(lease)
+  local rest, ttl = redis.call('PTTL', lease), tonumber(redis.call('HGET', lease, 'ttl'))
+  if not ttl or rest <= ttl then return rest end
+  redis.call('PEXPIRE', lease, ttl)
+  return ttl
+end
+
 local function denied(lease, held)
-  return { 0, held[2] or '', held[3] or '0', redis.call('PTTL', lease), doubted, held[1] or '' }
+  return { 0, held[2] or '', held[3] or '0', left(lease), doubted, held[1] or '' }
 end
 
 local ops = {}
@@ -44,7 +52,7 @@ local function grant(lease, epochs, mark, token, node, claim, ttl)
   redis.call('SET', epochs, epoch)
   redis.call('SET', mark, claim, 'PX', KEPT)
   redis.call('DEL', lease)
-  redis.call('HSET', lease, 'token', token, 'node', node, 'epoch', epoch, 'claim', claim)
+  redis.call('HSET', lease, 'token', token, 'node', node, 'epoch', epoch, 'claim', claim, 'ttl', ttl)
   redis.call('PEXPIRE', lease, ttl)
   return epoch
 end
