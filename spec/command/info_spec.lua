@@ -52,7 +52,7 @@ describe("info and evict", function()
     postgres_advisory = function() return (server.url:gsub("^postgres", "postgres+advisory")) .. "?ttl=6" end,
     redis = function()
       database = database + 1 -- a new one, which is sat out for a TTL
-      return ("%s/%d?ttl=1.5&amnesia_wait=0"):format(redis.url, database)
+      return ("%s/%d?ttl=4&amnesia_wait=0"):format(redis.url, database)
     end,
     etcd = function()
       etcd:ctl("del", "", "--prefix")

@@ -129,7 +129,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("keeps a follower's place for as long as it waits", function()
-    local one, two = candidate("one", { ttl = 1 }), candidate("two", { ttl = 1 })
+    local one, two = candidate("one", { ttl = 4 }), candidate("two", { ttl = 4 })
     one:claim()
     two:claim()
     local function second()
@@ -137,7 +137,7 @@ describe("the oracle on etcd", function()
     end
     local key = second()
     -- Until a lease of the same time, which nobody keeps alive, is over.
-    local lease = assert(server:ctl("lease", "grant", "1"):match "lease (%x+) granted")
+    local lease = assert(server:ctl("lease", "grant", "4"):match "lease (%x+) granted")
     server:ctl("put", "--lease=" .. lease, "unkept-" .. serial, "here")
     eventually(function()
       assert.equal("granted", one:refresh()[1])
@@ -243,13 +243,19 @@ describe("the oracle on etcd", function()
       local led = 0
       for i = 1, 250 do
         local one = elect("e" .. i)
-        crown.spawn(function() if one:call("claim")[1] == "granted" then led = led + 1 end end)
+        crown.spawn(function()
+          eventually(function() return one:call("claim")[1] == "granted" end, 30)
+          led = led + 1
+        end)
       end
       eventually(function() return led == 250 end, 30)
       assert.equal(before + 1, (select(2, server:ctl("lease", "list"):gsub("\n%x+", ""))))
       local refreshed = 0
       for _, one in ipairs(many) do
-        crown.spawn(function() if one:call("refresh")[1] == "granted" then refreshed = refreshed + 1 end end)
+        crown.spawn(function()
+          eventually(function() return one:call("refresh")[1] == "granted" end, 30)
+          refreshed = refreshed + 1
+        end)
       end
       eventually(function() return refreshed == 250 end, 30)
     end)
@@ -369,7 +375,7 @@ describe("the oracle on etcd", function()
 
   it("asks the next endpoint in time when the first one freezes, and stays with that", function()
     local proxy = Proxy.start(server.port)
-    local one = candidate("one", { url = ("etcd://127.0.0.1:%d,%s"):format(proxy.port, server.endpoint), ttl = 10 })
+    local one = candidate("one", { url = ("etcd://127.0.0.1:%d,%s"):format(proxy.port, server.endpoint), ttl = 10, timeout = false })
     local epoch = one:claim()[4]
     proxy:freeze()
     local at = crown.now()
@@ -385,7 +391,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("counts a server that does not answer as not known, within the time-out", function()
-    candidate("one", { timeout = 0.3 }):outlasts(server)
+    candidate("one", { timeout = 1 }):outlasts(server)
   end)
 
   it("says what is wrong with an URL, and who refused", function()

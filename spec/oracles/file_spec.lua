@@ -110,7 +110,7 @@ describe("the file oracle", function()
     end)
 
     it("frees the lock when it goes on, also where nobody waits for that any more", function()
-      local one = crown.elect { name = "e", oracle = { hanging, dir = dir }, call_timeout = 0.1 }
+      local one = crown.elect { name = "e", oracle = { hanging, dir = dir }, call_timeout = 2 }
       testing.eventually(function() return one:is_leader() end)
       gate = promise()
       one:stop()

@@ -19,7 +19,7 @@ describe("a NATS server", function()
   after_each(destroy)
 
   local function ask(url)
-    return Player.new(kv, { name = "x", node = "one", url = url, ttl = 2, timeout = 1 }):claim()
+    return Player.new(kv, { name = "x", node = "one", url = url, ttl = 2 }):claim()
   end
 
   local function let_in(url) -- far enough to be told to wait for a new bucket

@@ -67,7 +67,7 @@ describe("a majority of Redis servers", function()
   local function away(server, one)
     server:freeze()
     local token = redis_lease.field(servers[1], "token")
-    local until_then = crown.now() + 1.2
+    local until_then = crown.now() + 3.2
     eventually(function()
       assert.equal("granted", one:refresh()[1])
       return crown.now() > until_then
@@ -78,7 +78,7 @@ describe("a majority of Redis servers", function()
   end
 
   it("gives the lease back to a server that was away", function()
-    local one = member("one", { ttl = 1 })
+    local one = member("one", { ttl = 3 })
     local epoch = one:claim()[4]
     local token = away(servers[3], one)
     eventually(function()
@@ -88,7 +88,7 @@ describe("a majority of Redis servers", function()
   end)
 
   it("wakes nobody when a minority is given back, the one who asked least of all", function()
-    local one, two = member("one", { ttl = 1 }), member("two", { ttl = 1 })
+    local one, two = member("one", { ttl = 3 }), member("two", { ttl = 3 })
     one:claim()
     for _, server in ipairs(two.state.leases.servers) do
       eventually(function() return server.subscriber.client.link.connection end)

@@ -92,7 +92,7 @@ describe("the lease oracle on Redis", function()
 
   it("takes no answer that came late for the next question's", function()
     local way = redis_lease.valve(server)
-    local client = assert(crown.redis.connect(way.url, { timeout = 0.3 }))
+    local client = assert(crown.redis.connect(way.url, { timeout = 2 }))
     local connection = client.client.link.connection
     way.hold = true
     assert.is_nil((client:call("ECHO", "first")))
@@ -142,7 +142,7 @@ describe("the lease oracle on Redis", function()
 
   it("credits an answer to the refresh that asked for it, not to the one after it", function()
     local way = redis_lease.valve(server)
-    local one = candidate(way.url, "one", { timeout = 1 })
+    local one = candidate(way.url, "one", { timeout = 5 })
     assert.equal("granted", one:claim()[1])
     way.hold = true
     local given_up = crown.spawn(function() one:refresh() end)
@@ -205,13 +205,13 @@ describe("the lease oracle on Redis", function()
   end)
 
   it("gives up a server that does not answer, and comes back to it", function()
-    candidate(server.url, "one", { timeout = 0.3 }):outlasts(server)
+    candidate(server.url, "one", { timeout = 1 }):outlasts(server)
   end)
 
   it("says why there is no connection, also to whoever waits for one in vain, or that there is no answer", function()
     local one = candidate("redis://127.0.0.1:1", "one", { timeout = 0.05 })
     for _ = 1, 10 do assert.matches("Connection refused", one:claim()[2]) end
-    local two = candidate(server.url, "two", { timeout = 0.3 })
+    local two = candidate(server.url, "two", { timeout = 2 })
     assert.equal("granted", two:claim()[1])
     server:freeze()
     finally(function() server:thaw() end)
@@ -304,7 +304,7 @@ describe("what comes from a Redis server", function()
       connection:read "*l"
       connection:write "HTTP/1.1 400 Bad Request\r\n\r\n"
     end))
-    local client, problem = crown.redis.connect(("redis://:secret@127.0.0.1:%d"):format(number), { timeout = 1 })
+    local client, problem = crown.redis.connect(("redis://:secret@127.0.0.1:%d"):format(number), { timeout = 20 })
     listener:close()
     assert.is_nil(client)
     assert.matches("not a reply of Redis", problem)

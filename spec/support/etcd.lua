@@ -67,7 +67,7 @@ end
 --- Waits until it answers.
 function Etcd:await()
   eventually(function()
-    local answer = crown.http.request { url = self.client .. "/health", timeout = 1, insecure = true }
+    local answer = crown.http.request { url = self.client .. "/health", timeout = 5, insecure = true }
     return answer and answer.body:find '"true"'
   end, 30)
 end

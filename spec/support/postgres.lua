@@ -49,7 +49,7 @@ function Postgres.start(options)
   local self = setmetatable({ dir = options.dir or tempdir(), port = port.free(),
     env = options.clock and options.clock:environment() }, Postgres)
   if #AS_USER > 0 then assert(crown.exec { "/bin/chown", "postgres", self.dir }) end
-  if options.clock then assert(crown.exec { "/bin/chmod", "755", (options.clock.path:gsub("/[^/]*$", "")) }) end
+  if options.clock then assert(crown.exec { "/bin/chmod", "-R", "a+rX", (options.clock.path:gsub("/[^/]*$", "")) }) end
   self.data = self.dir .. "/data"
   run(bin "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
   append(self.data .. "/postgresql.conf", ([[
@@ -105,7 +105,8 @@ function Postgres:thaw() signals.send_all(Candidate.tree(self.process.pid), "CON
 
 --- A client of the superuser's, for the spec's own statements.
 function Postgres:admin(database)
-  return assert(crown.postgres.connect(self:url_for("postgres", database) .. "?target_session_attrs=any"))
+  return assert(crown.postgres.connect(self:url_for("postgres", database) .. "?target_session_attrs=any",
+    { timeout = 60 })) -- a disk may be slow
 end
 
 --- Runs one statement as the superuser in the database crown.

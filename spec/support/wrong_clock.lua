@@ -10,7 +10,9 @@ local library = (os.getenv "CROWN_TICKER" or "build/ticker"):gsub("ticker$", "wr
 --- Makes one.
 -- @number seconds how far it is ahead
 function WrongClock.new(seconds)
-  local self = setmetatable({ path = tempdir() .. "/clock" }, WrongClock)
+  local dir = tempdir()
+  local self = setmetatable({ path = dir .. "/clock", library = dir .. "/wrong_clock.so" }, WrongClock)
+  assert(os.execute(("install -m 755 %s %s"):format(library, self.library)) == 0) -- a server may be another user's
   self:set(seconds)
   return self
 end
@@ -36,7 +38,7 @@ end
 --- What a program's environment needs to go by it.
 -- @bool[opt] in_go whether it is written in Go
 function WrongClock:environment(in_go)
-  return { LD_PRELOAD = library, WRONG_CLOCK = self.path, WRONG_CLOCK_GO = in_go and "1" or nil }
+  return { LD_PRELOAD = self.library, WRONG_CLOCK = self.path, WRONG_CLOCK_GO = in_go and "1" or nil }
 end
 
 --- Whether the last line of a log was written by this clock.
