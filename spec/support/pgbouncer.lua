@@ -32,7 +32,6 @@ pidfile =
 function Pgbouncer.start(server)
   local self = setmetatable({ port = port.free(), dir = tempdir() }, Pgbouncer)
   self:write(server)
-  assert(crown.exec { "/bin/chmod", "755", self.dir })
   self.url = ("postgres://crown@127.0.0.1:%d/crown"):format(self.port)
   self:up()
   return self
@@ -53,6 +52,7 @@ function Pgbouncer:write(server)
   local file = assert(io.open(self.dir .. "/config.ini", "w"))
   file:write(CONFIG:format(server.port, self.port)) -- auth_type = any: everybody is the user of the database's line
   file:close()
+  assert(crown.exec { "/bin/chmod", "-R", "a+rX", self.dir }) -- it reads it again as another user
 end
 
 --- Has it lead to another server from now on; its clients keep their connections.
