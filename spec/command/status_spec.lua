@@ -266,6 +266,18 @@ describe("on this host", function()
     assert.equal(2, run({ "help", "--man", "nothing" }).code)
   end)
 
+  it("the manual page of the API names every option, handler and module that an app may use", function()
+    local page = run({ "help", "--man", "crown-lua.3" }).stdout:gsub("\\%-", "-")
+    local options = require "crown.election.options"
+    for _, list in ipairs { options.election, options.child, options.restart } do
+      for name in pairs(list) do assert.is_truthy(page:find("%f[%w_]" .. name .. "%f[^%w_]"), name) end
+    end
+    for _, name in ipairs { "init(", "won(", "lost(", "leader(", "campaign(", "rights(", "warnings(", "crown.redis", "crown.postgres",
+      "crown.http", "crown.tcp", "crown.registry", "crown.testing", "crown.oracle.cas" } do
+      assert.is_truthy(page:find(name, 1, true), name)
+    end
+  end)
+
   it("manual pages are what the formatter takes without a word", function()
     for _, name in ipairs { "crown-lua.1", "crown-lua.3", "run", "log-level" } do
       local shown = assert(crown.exec { "sh", "-c", ("%s help --man %s | groff -ww -man -Tascii -P-c -P-b -P-u"):format(program, name) })

@@ -7,8 +7,8 @@ local app = {
   summary = "run an app, a Lua script that declares elections",
   usage = "crown-lua [OPTIONS] APP.lua [ARG...]",
   help = [[
-The script runs, declares elections with crown.elect, and the program goes on until the
-last of them ends. ARGs are in the table `arg` and in `...`. Modules are looked for beside
+APP.lua is a Lua script. It declares elections with crown.elect, and the program goes on until
+the last of them ends. ARGs are in the table `arg` and in `...`. Modules are looked for beside
 the app too.
 
   SIGTERM, SIGINT   end in order: children stopped, `lost` called, leases released

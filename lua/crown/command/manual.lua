@@ -77,10 +77,14 @@ local crown = require "crown"
 crown.elect(options)          declares an election; raises an error that names a wrong option
   name                        letters, digits, '.', '_', '-'
   oracle                      a URL, a module's name, a module, or { module, option = ... }
-  child, follower_child       { command = {...}, env, cwd, user, group, stdin, stdout, stderr,
+  node                        this candidate's name, where it is not the runtime's
+  child, follower_child       { command = {...} or lua = module, env, cwd, user, group, stdin, stdout, stderr,
                               stop_signal, stop_timeout, mode, fence, terminal, isolation, restart }
-  handlers                    { init, won(term), lost(reason), campaign(phase) }
-  claim_delay, retry, lease, cool_down, stop_timeout, monitor_leader   seconds and a switch
+  restart, of a child         { policy, max, within, backoff }
+  handlers                    { init(opts), won(term), lost(reason), leader(name, epoch), campaign(phase) }
+  claim_delay, splay, retry, backoff, lease, cool_down, stop_timeout, call_timeout, lost_timeout
+                              seconds; backoff: a list of them, or a name
+  monitor_leader              whether a follower claims when the leader's lease ends (true)
 
 election:status()             phase, leader, epoch, expires_in, term
 election:is_leader() :send(message) :abdicate() :stop()
@@ -90,12 +94,18 @@ crown.sleep(s) .spawn(fn, ...) .now() .on(event, fn) .log.info(text, fields) .js
 crown.tcp.connect(host, port, options) .listen(host, port, fn)
 crown.http.request { url = ..., method, headers, body, timeout }
 crown.postgres.connect(url)   :query(sql, ...), :listen(channel, fn), :close()
-crown.redis.connect(url)      :call(word, ...), :close()
-crown.exec({ argv }, options) .watch_file(path, fn) .node .token .IGNORE
+crown.redis.connect(url)      :call(word, ...), :subscribe(channel, fn), :close()
+crown.exec({ argv }, options) .watch_file(path, fn) .node .token .version .IGNORE
 
-An oracle is a module with init(opts), claim(state), refresh(state) and, if it likes, abdicate(state),
-handle_info(state, message), list(opts), evict(opts, name), timing(opts), health(opts).
-claim and refresh return: true, delay, { ttl, epoch, hold } | false, holder | nil, reason.]]
+An oracle is a module with init(opts), claim(state), refresh(state) and, if it likes,
+abdicate(state, ending), handle_info(state, message), timing(opts), warnings(state), health(opts),
+rights(opts), list(opts), evict(opts, name).
+claim and refresh return: true, delay, { ttl, epoch, hold } | false, holder | nil, reason.
+
+Modules to require by their names:
+crown.oracle.cas              an oracle of any store that writes a record only if it is unchanged
+crown.registry                members that know each other, and names that they keep
+crown.testing                 conformance of oracles, oracles played by hand, a clock that stands]]
 
 local function api_page()
   return heading("crown-lua", 3) .. [[
