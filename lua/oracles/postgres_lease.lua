@@ -57,7 +57,13 @@ local function kind_of(leases, ttl, delay, timeout)
   return leases.kinds[key]
 end
 
-function Lease.init(opts)
+-- What the user's options come to. Thousands of elections are mostly alike, and declared one after the other: those that are
+-- like the last one are not checked again.
+local latest = {}
+
+local function settled(opts)
+  local last = latest -- which another task may replace at any time
+  if last.users and store_options.same(opts, last.users) then return last end
   local checked, problem = check(opts)
   if not checked then return nil, problem end
   local ttl, delay = Lease.timing(checked)
@@ -66,14 +72,23 @@ function Lease.init(opts)
   leases, problem = Leases.at(checked.url, { ttl = ttl, timeout = timeout, emit = opts.emit,
     synchronous_commit = checked.synchronous_commit, amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty })
   if not leases then return nil, problem end
-  local name = tostring(checked.lock or opts.crown_name)
+  last = { users = store_options.users(opts), lock = checked.lock, store = "lease " .. checked.url,
+    kind = kind_of(leases, ttl, delay, timeout) }
+  latest = last
+  return last
+end
+
+function Lease.init(opts)
+  local common, problem = settled(opts)
+  if not common then return nil, problem end
+  local name = tostring(common.lock or opts.crown_name)
   local token
-  token, problem = candidate.enter("lease " .. checked.url, name, opts)
+  token, problem = candidate.enter(common.store, name, opts)
   if not token then return nil, problem end
   local self = setmetatable({ name = name, number = 0, holder = holder.of(opts.node, token), send = opts.send },
-    kind_of(leases, ttl, delay, timeout))
+    common.kind)
   self.mine = self.holder
-  leases:join(self)
+  self.leases:join(self)
   self.ends:join()
   return self
 end

@@ -19,7 +19,12 @@ describe("a candidate", function()
       return most
     end
     assert.is_true(most_apart() < 0.01)
-    for i = 1, 2000 do candidate.enter("a store", "lock " .. i, opts("e" .. i)) end
+    local tokens = {}
+    for i = 1, 2000 do
+      local token = candidate.enter("a store", "lock " .. i, opts("e" .. i))
+      assert.is_nil(tokens[token])
+      tokens[token] = true
+    end
     local most = most_apart()
     assert.is_true(most > 0.1 and most < 0.5)
   end)

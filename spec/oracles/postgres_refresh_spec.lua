@@ -4,6 +4,7 @@ local crown = require "crown"
 local Elections = require "support.elections"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
+local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
 local WrongClock = require "support.wrong_clock"
 
@@ -61,6 +62,19 @@ describe("a leader's lease on Postgres", function()
       eventually(function() return ends_at() > before end, 20)
     end
   end
+
+  it("is as its own options say, whatever those of the election before it said", function()
+    local function made(options)
+      options.name, options.url = Elections.unique(), server.url
+      return Player.new(lease, options).state
+    end
+    local first, plain, slow = made { ttl = TTL, lock = "other-" .. name }, made {}, made { refresh = 9 }
+    assert.same({ TTL, 30, 30 }, { first.ttl, plain.ttl, slow.ttl })
+    assert.same({ TTL / 3, 10, 9 }, { first.delay, plain.delay, slow.delay })
+    assert.equal("other-" .. name, first.name)
+    assert.matches("^elect%-spec", plain.name)
+    assert.are_not.equal(plain.name, slow.name)
+  end)
 
   it("is refreshed without a call of the oracle as long as nothing has changed", function()
     local election = leader()

@@ -2,8 +2,6 @@
 -- the same holder, and both would lead.
 -- @internal crown.oracle.candidate
 
-local hex = require "crown.text.hex"
-
 local candidate = {}
 
 local A_SECOND = 5000 -- elections that may come at once
@@ -12,8 +10,7 @@ local taken, count = {}, 0 -- taken[store][token][lock]: the election's name
 
 -- Of any length, and of any bytes, to few that every store takes.
 local function digest(text)
-  local crypto = require "crown.core.crypto" -- not there on a plain LuaJIT, where nobody enters
-  return hex(crypto.hmac_sha256("candidate", text):sub(1, 4))
+  return require("crown.core.crypto").digest(text) -- not there on a plain LuaJIT, where nobody enters
 end
 
 --- Enters an election as a candidate for a lock.

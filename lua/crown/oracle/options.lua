@@ -62,6 +62,20 @@ function store_options.users(opts, besides)
   return own
 end
 
+--- Whether an election's options are those of another one, as far as they are the user's.
+-- @tparam table opts as init gets them
+-- @tparam table users what store_options.users found in the other's
+-- @treturn boolean
+function store_options.same(opts, users)
+  for key, value in pairs(opts) do
+    if users[key] ~= value and not store_options.GIVEN[key] then return false end
+  end
+  for key, value in pairs(users) do
+    if opts[key] ~= value then return false end
+  end
+  return true
+end
+
 local TLS = { "ca", "cert", "key", "server_name", "insecure" }
 -- Schemes that never speak TLS, and those that do instead.
 local PLAIN = { redis = "rediss", ["redis+cluster"] = "rediss+cluster", ["redis+majority"] = "rediss+majority",
