@@ -16,6 +16,7 @@
 #include "candidate/leader.h"
 #include "candidate/oracle_call.h"
 #include "candidate/outage.h"
+#include "candidate/starts.h"
 #include "candidate/state.h"
 #include "candidate/term.h"
 #include "candidate/workload.h"
@@ -165,6 +166,7 @@ static void carry_out(struct candidate *candidate, const struct election_action 
 static void end(struct candidate *candidate)
 {
     candidate->ended = true;
+    starts_forget(candidate);
     loop_at_cancel(candidate->env->loop, &candidate->timer);
     term_forget(candidate);
     oracle_call_drop(candidate);
@@ -340,6 +342,7 @@ static bool report_dead_runtime(const struct candidate *candidate)
 
 void candidate_stop(struct candidate *candidate)
 {
+    starts_forget(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
@@ -352,8 +355,10 @@ void candidate_start(struct candidate *candidate)
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_INITIALIZED,
                    NULL, 0);
     bool owing = report_dead_runtime(candidate);
-    if (owing || !candidate->env->stopping)
-        candidate_feed_type(candidate, owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START);
+    if (owing)
+        candidate_feed_type(candidate, ELECTION_EVENT_START_OWING);
+    else if (!candidate->env->stopping)
+        starts_add(candidate->env->starts, candidate);
     if (candidate->env->stopping)
         candidate_stop(candidate);
 }
@@ -378,6 +383,7 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
     }
     if (!mailbox_put(&candidate->mailbox, L))
         return false;
+    starts_hurry(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);
     return true;
 }

@@ -13,6 +13,7 @@ struct deadmen;
 struct journal;
 struct loop;
 struct lua_vm;
+struct starts;
 struct telemetry;
 
 struct candidate_env {
@@ -23,6 +24,7 @@ struct candidate_env {
     struct journal *journal;
     struct deadmen *deadmen;
     struct candidates *candidates;
+    struct starts *starts;
     const char *node; /* this candidate's name */
     bool stopping;    /* the runtime was told to end: no election begins any more */
 

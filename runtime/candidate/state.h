@@ -56,6 +56,7 @@ struct candidate {
     struct list_node link;   /* in the table of candidates */
     struct list_node recent; /* there too, in the order of the last changes */
     uint64_t stamp;          /* of the last change */
+    struct list_node start;
     char *name;
     char *own_node;         /* NULL: the runtime's */
     char *key;              /* name and node, where it has a node of its own */
@@ -67,6 +68,7 @@ struct candidate {
     int object; /* registry reference of the Lua object */
     bool has_won, has_lost, has_campaign, has_leader;
     bool started;
+    bool waits;          /* to begin, in `start`: starts.h */
     bool finished;       /* by the core: nothing is fed any more */
     bool ended;          /* and all that it has started is gone */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have

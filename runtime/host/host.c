@@ -14,6 +14,7 @@
 #include "candidate/candidate.h"
 #include "candidate/deadmen.h"
 #include "candidate/journal.h"
+#include "candidate/starts.h"
 #include "host/announce.h"
 #include "host/script.h"
 #include "lua/vm.h"
@@ -155,8 +156,10 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
         return -1;
     env->deadmen = deadmen_new(err);
     env->candidates = candidates_new();
+    env->starts = starts_new(env);
     env->telemetry = telemetry_new(host->node, env->loop);
-    if (env->deadmen == NULL || env->candidates == NULL || env->telemetry == NULL)
+    if (env->deadmen == NULL || env->candidates == NULL || env->starts == NULL ||
+        env->telemetry == NULL)
         return -1;
     env->lua = lua_vm_new(env->loop, host->config->modules, host, err);
     if (env->lua == NULL)
@@ -185,6 +188,7 @@ static void close_host(struct host *host)
     if (env->candidates != NULL)
         candidates_each(env->candidates, close_one, NULL);
     candidates_free(env->candidates);
+    starts_free(env->starts);
     lua_vm_free(env->lua);
     telemetry_free(env->telemetry);
     deadmen_free(env->deadmen);

@@ -21,6 +21,8 @@ struct tidy {
 
 void tidy_task_began(struct lua_vm *vm);
 void tidy_task_ended(struct lua_vm *vm);
+/** @return how many there are. */
+unsigned tidy_tasks(const struct lua_vm *vm);
 /** Before the vm goes. */
 void tidy_close(struct lua_vm *vm);
 

@@ -1,0 +1,99 @@
+#include "candidate/starts.h"
+
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "candidate/env.h"
+#include "candidate/feed.h"
+#include "candidate/state.h"
+#include "loop/loop.h"
+#include "lua/tidy.h"
+
+#define MOST 512 /* in a turn: about as many claims as go into one statement */
+/* Tasks at once: with more, a store does not keep up, or does not answer at all. Then the next ones
+ * begin after a pause: those of other stores do not wait for it for ever. */
+#define CROWD 2048
+#define PAUSE_NS (50 * NS_PER_MS)
+
+struct starts {
+    struct candidate_env *env;
+    struct loop_job job;
+    struct loop_deadline pause;
+    struct list waiting;
+    unsigned begun; /* in this turn */
+};
+
+static void begin_some(struct starts *starts)
+{
+    struct list_node *node;
+    starts->begun = 0;
+    while (starts->begun < MOST && (node = list_first(&starts->waiting)) != NULL) {
+        starts->begun++;
+        starts_hurry(container_of(node, struct candidate, start));
+    }
+    if (starts->begun > 0)
+        loop_defer(starts->env->loop, &starts->job);
+}
+
+static void next_turn(struct loop_job *job)
+{
+    struct starts *starts = container_of(job, struct starts, job);
+    struct loop *loop = starts->env->loop;
+    if (list_empty(&starts->waiting) || tidy_tasks(starts->env->lua) < CROWD)
+        begin_some(starts);
+    else
+        loop_at(loop, &starts->pause, loop_now(loop) + PAUSE_NS);
+}
+
+static void paused(struct loop_deadline *pause)
+{
+    begin_some(container_of(pause, struct starts, pause));
+}
+
+struct starts *starts_new(struct candidate_env *env)
+{
+    struct starts *starts = calloc(1, sizeof(*starts));
+    if (starts == NULL)
+        return NULL;
+    starts->env = env;
+    starts->job.run = next_turn;
+    starts->pause.fire = paused;
+    list_init(&starts->waiting);
+    return starts;
+}
+
+void starts_free(struct starts *starts)
+{
+    if (starts == NULL)
+        return;
+    loop_unpost(starts->env->loop, &starts->job);
+    loop_at_cancel(starts->env->loop, &starts->pause);
+    free(starts);
+}
+
+void starts_add(struct starts *starts, struct candidate *candidate)
+{
+    candidate->waits = true;
+    list_append(&starts->waiting, &candidate->start);
+    if (starts->begun >= MOST)
+        return; /* the job is on its way, or the pause */
+    starts->begun++;
+    loop_defer(starts->env->loop, &starts->job);
+    starts_hurry(candidate);
+}
+
+void starts_hurry(struct candidate *candidate)
+{
+    if (!candidate->waits)
+        return;
+    starts_forget(candidate);
+    candidate_feed_type(candidate, ELECTION_EVENT_START);
+}
+
+void starts_forget(struct candidate *candidate)
+{
+    if (!candidate->waits)
+        return;
+    candidate->waits = false;
+    list_remove(&candidate->start);
+}
