@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/character.h"
 #include "base/redact.h"
 #include "base/sink.h"
 
@@ -59,37 +60,25 @@ static void copy_redacted(char copy[LINE_MAX_BYTES], const char *text)
     redact(copy);
 }
 
-/* @return how many bytes a control character at `text` takes, 0 when there is none: what a terminal
- * might obey, of ASCII or of the second block, U+0080 to U+009F (ECMA-48), as UTF-8. */
-static size_t control_length(const char *text)
-{
-    const unsigned char first = (unsigned char)text[0];
-    if (first < 0x20 || first == 0x7f)
-        return 1;
-    const unsigned char second = (unsigned char)text[1];
-    return first == 0xc2 && second >= 0x80 && second <= 0x9f ? 2 : 0;
-}
-
 /* Quoted as JSON wants it, which logfmt reads too. */
 static void append_quoted(struct line *line, const char *text)
 {
     append_text(line, "\"");
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        size_t control = control_length(text);
+    struct character one;
+    for (; *text != '\0'; text += one.length) {
         char escape[8];
-        if (byte == '"' || byte == '\\')
-            (void)snprintf(escape, sizeof(escape), "\\%c", byte);
-        else if (byte == '\n')
+        one = character_at(text);
+        if (one.code == '"' || one.code == '\\')
+            (void)snprintf(escape, sizeof(escape), "\\%c", *text);
+        else if (one.code == '\n')
             (void)snprintf(escape, sizeof(escape), "\\n");
-        else if (control > 0)
-            (void)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)text[control - 1]);
+        else if (!one.shown)
+            (void)snprintf(escape, sizeof(escape), "\\u%04x", one.code);
         else {
-            append(line, text, 1);
+            append(line, text, one.length);
             continue;
         }
         append_text(line, escape);
-        text += control > 1 ? control - 1 : 0;
     }
     append_text(line, "\"");
 }
@@ -98,9 +87,12 @@ static bool is_word(const char *text)
 {
     if (*text == '\0')
         return false;
-    for (; *text != '\0'; text++)
-        if (strchr(" \"=\\", *text) != NULL || control_length(text) > 0)
+    struct character one;
+    for (; *text != '\0'; text += one.length) {
+        one = character_at(text);
+        if (strchr(" \"=\\", *text) != NULL || !one.shown)
             return false;
+    }
     return true;
 }
 
@@ -161,13 +153,13 @@ static void append_time(struct line *line, bool short_form)
 static void append_below(struct line *line, const char *text)
 {
     append_text(line, "\n    ");
-    for (; *text != '\0'; text++) {
-        size_t control = control_length(text);
+    struct character one;
+    for (; *text != '\0'; text += one.length) {
+        one = character_at(text);
         if (*text == '\n')
             append_text(line, "\n    ");
         else
-            append(line, control > 0 ? " " : text, 1);
-        text += control > 1 ? control - 1 : 0;
+            append(line, one.shown ? text : " ", one.shown ? one.length : 1);
     }
 }
 
@@ -208,10 +200,11 @@ static void write_text(struct line *line, enum log_level level, const char *mess
     append_time(line, isatty(STDERR_FILENO) == 1);
     append_text(line, padded[level]);
     const char *trace = strstr(message, "\nstack traceback:\n"); /* of a task's error */
-    for (; *message != '\0' && message != trace; message++) {
-        size_t control = *message == '\t' ? 0 : control_length(message);
-        append(line, control > 0 ? " " : message, 1);
-        message += control > 1 ? control - 1 : 0;
+    struct character one;
+    for (; *message != '\0' && message != trace; message += one.length) {
+        one = character_at(message);
+        bool shown = one.shown || *message == '\t';
+        append(line, shown ? message : " ", shown ? one.length : 1);
     }
     append_fields(line, fields, count);
     if (trace != NULL)

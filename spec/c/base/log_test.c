@@ -172,6 +172,35 @@ static void nothing_that_a_terminal_obeys_is_written(void **state)
     }
 }
 
+/* Bytes that are no UTF-8: to a terminal of another encoding 0x9b is a command, and to a reader of
+ * JSON the line is none. */
+static void what_is_no_character_is_not_written(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"\xff",
+                                       "\x9b"
+                                       "31m",
+                                       "\xc3",
+                                       "\xe2\x82",
+                                       "\xc0\xaf",
+                                       "\xed\xa0\x80",
+                                       "\xf4\x90\x80\x80"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        for (int format = LOG_TEXT; format <= LOG_JSON; format++) {
+            const struct log_field fields[] = {log_string("error", none[i])};
+            log_set_format((enum log_format)format);
+            log_event(LOG_INFO, none[i], fields, 1);
+            const char *line = written();
+            for (const char *at = line; *at != '\0'; at++)
+                assert_true((unsigned char)*at < 0x80);
+            assert_non_null(strstr(line, "\\ufffd"));
+        }
+    const struct log_field fields[] = {
+        log_string("node", "\xc3\xa4-\xe2\x82\xac-\xf0\x9f\x91\x91")};
+    log_event(LOG_INFO, "line", fields, 1);
+    assert_non_null(strstr(written(), "\xc3\xa4-\xe2\x82\xac-\xf0\x9f\x91\x91"));
+}
+
 static void a_line_too_long_is_cut_and_still_ends(void **state)
 {
     (void)state;
@@ -326,6 +355,7 @@ int main(void)
         LOG_TEST(logfmt_quotes_what_is_no_word),
         LOG_TEST(json_escapes_what_json_must),
         LOG_TEST(nothing_that_a_terminal_obeys_is_written),
+        LOG_TEST(what_is_no_character_is_not_written),
         LOG_TEST(a_line_too_long_is_cut_and_still_ends),
         LOG_TEST(less_than_the_level_is_not_written),
         LOG_TEST(the_longest_prefix_sets_the_level),

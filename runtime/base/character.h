@@ -1,0 +1,21 @@
+/**
+ * Text of stores, children and peers, character by character: what of it may be shown as it is. A
+ * terminal may obey the rest, and what is not UTF-8 is no JSON.
+ */
+#ifndef CROWN_BASE_CHARACTER_H
+#define CROWN_BASE_CHARACTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct character {
+    size_t length; /* in bytes, 1 at least */
+    unsigned code; /* U+FFFD for a byte that belongs to no character */
+    bool shown;    /* neither a control character of ASCII or of the second block (ECMA-48), nor
+                      such a byte */
+};
+
+/** @param text not empty. */
+struct character character_at(const char *text);
+
+#endif
