@@ -104,6 +104,9 @@ describe("a leader whose own directory and log have a full disk", function()
         for _, term in ipairs(terms()) do found[term.name .. (term.epoch or "")] = term.began end
         return found.older1 and found.x4
       end, 20)
+      for line in io.lines(dir .. "/history") do -- the one that there was no room for is short
+        assert.is_true(pcall(crown.json.decode, line) or #line <= 20, line)
+      end
       local _, told = one:output():gsub("No space left on device", "")
       assert.equal(1, told)
       for _, candidate in ipairs { one, full } do
