@@ -65,6 +65,15 @@ describe("an option in vain is refused", function()
     end
   end)
 
+  for oracle, text in pairs {
+    ["/srv/locks"] = "(did you mean 'file:/srv/locks'?)",
+    ["db.example/app"] = "(a URL begins with its scheme, such as postgres://)",
+    ["127.0.0.1:5432"] = "(a URL begins with its scheme, such as postgres://)",
+    ["reids"] = "(did you mean 'redis'?)",
+  } do
+    it("an oracle that lacks its scheme: " .. oracle, function() refused({ "run", "--oracle", oracle, "x", "true" }, text) end)
+  end
+
   it("but not where it is right: a duration beside --ttl, which is for oracles that name none", function()
     local result = run { "check", "--ttl", "7", "--oracle", "redis://h?duration=9", "run", "x", "true" }
     assert.equal(0, result.code, result.stderr)

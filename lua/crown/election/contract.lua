@@ -14,9 +14,15 @@ oracle.IGNORE = setmetatable({}, { __tostring = function() return "crown.IGNORE"
 
 local OWN = "crown.oracles." -- and the word behind it
 
+-- What was meant, most likely: a URL whose scheme was left out, or a name of ours.
+local function meant_by(name)
+  if name:sub(1, 1) == "/" then return (" (did you mean 'file:%s'?)"):format(name) end
+  if name:find "[/:]" then return " (a URL begins with its scheme, such as postgres://)" end
+  return usage.suggest(name, url.oracles())
+end
+
 local function is_no_module(where, name)
-  usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds%s", where, name,
-    usage.suggest(name, url.oracles()))
+  usage.error("%s: oracle '%s' is neither one of crown-lua's own nor a module that require finds%s", where, name, meant_by(name))
 end
 
 local function load_module(where, name)
