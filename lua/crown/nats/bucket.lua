@@ -21,7 +21,6 @@ local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
 Bucket.MISSING = NO_STREAM
 local NO_PEERS, NO_CLUSTER = 10005, 10074 -- more replicas were asked for than the cluster has servers; than a single one keeps
 local MOST_REPLICAS = 5
-local LOOK_WINDOW = 0.002 -- seconds in which those gather who want to know whether the bucket is what it was
 -- What a consumer delivers has for a reply subject $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.SEQUENCE.TIME.PENDING, the time in
 -- nanoseconds.
 local DELIVERED = "^%$JS%.ACK%.[^.]+%.[^.]+%.%d+%.(%d+)%.%d+%.(%d+)%.(%d+)$"
@@ -67,7 +66,7 @@ function Bucket.at(url, options)
     timeout = options.timeout, options = options, followers = {}, highest = 0, trust = Trust.of("nats " .. place),
     clock = ServerClock.new() }, Bucket)
   self.fits = Shared.new(function() return self:inspect() end)
-  self.looks = Shared.new(function() return self:look() end, LOOK_WINDOW)
+  self.looks = Shared.new(function() return self:look() end) -- those who ask while one is under way share the next
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
     store = "nats", timeout = options.timeout, server = self.servers:label() }
   if options.label then known[key] = self end
