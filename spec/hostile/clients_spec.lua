@@ -91,8 +91,9 @@ describe("pauses between tries", function()
       local app = run { [client] = server }
       eventually(function() return server.count > 0 end, 10)
       crown.sleep(3)
+      local count = server.count
       app:finish()
-      assert.is_true(server.count > 2 and server.count < 16, server.count .. " connections")
+      assert.is_true(count > 2 and count < 16, count .. " connections")
       server:destroy()
     end)
   end

@@ -151,6 +151,17 @@ describe("a server that is there, and says nothing any more", function()
     end)
   end
 
+  it("is left by a client of NATS also where it talks on, and answers nothing that it is asked", function()
+    local server = Hostile.start("say INFO {}\\r\\n\nhear PING\nsay PONG\\r\\n\ndrip " .. ("+OK\\r\\n"):rep(2000))
+    local client = assert(NatsBucket.at("nats://127.0.0.1:" .. server.port, { bucket = "B", timeout = 1 }))
+    local _, _, code = client:get "key"
+    assert.equal("timeout", code)
+    eventually(function() return server.count > 1 end, 20)
+    assert.equal("no answer to a ping", shown("nats").error)
+    client:close()
+    server:destroy()
+  end)
+
   it("is left by a watch on etcd, which is opened anew while it is quiet", function()
     local well = Hostile.watch(Hostile.CREATED)
     local one, other = Hostile.start(well, well, ""), Hostile.start(well)

@@ -13,7 +13,16 @@ local PAYLOAD_MAX = 1048576 -- bytes that one read takes
 
 function Connection:give_up(reason)
   self.requests:give_up(reason)
-  if self.pong then self.pong:resolve(nil, reason, "closed") end
+  for _, pong in pairs(self.pongs) do pong:resolve(nil, reason, "closed") end
+end
+
+-- The answers to pings come in the order of the pings: one that was asked before proves nothing of what came after it.
+local function hear_pong(self)
+  if self.ponged == self.pinged then return end -- nobody asked
+  self.ponged = self.ponged + 1
+  local pong = self.pongs[self.ponged]
+  self.pongs[self.ponged] = nil
+  pong:resolve(true)
 end
 
 -- "NATS/1.0 100 Idle Heartbeat\r\nName: value\r\n…"
@@ -70,7 +79,7 @@ function Connection:read_all()
     elseif verb == "PING" then
       self:write "PONG\r\n"
     elseif verb == "PONG" then
-      if self.pong then self.pong:resolve(true) end
+      core.atomic(hear_pong, self)
     elseif verb == "-ERR" then
       local reason = line:match "'(.*)'" or line
       self.refused = reason
@@ -84,7 +93,9 @@ function Connection:read_all()
   end
 end
 
-function Connection:ping()
+local function send_ping(self, pong)
+  self.pinged = self.pinged + 1
+  self.pongs[self.pinged] = pong
   self:write "PING\r\n"
 end
 
@@ -92,11 +103,22 @@ end
 -- @number timeout seconds
 -- @treturn boolean true; or nil
 function Connection:prove(timeout)
-  self.pong = promise()
-  self:ping()
-  local fine = self.pong:wait(timeout)
-  self.pong = nil
-  return fine
+  local pong = promise()
+  core.atomic(send_ping, self, pong)
+  return pong:wait(timeout)
+end
+
+local function prove_or_close(self)
+  if not self:prove(self.timeout) then self:close "no answer to a ping" end
+  self.proving = nil
+end
+
+--- Asks whether the server still hears us, and closes the connection where it does not: what it says by itself is no answer,
+-- and neither is one that was due long ago.
+function Connection:ping()
+  if self.proving then return end
+  self.proving = true
+  core.detach(prove_or_close, self)
 end
 
 --- Publishes.
@@ -152,7 +174,10 @@ end
 function Connection:request(subject, headers, data, timeout, new)
   local message, problem, code = self.requests:ask { subject = subject, headers = headers, data = data, timeout = timeout,
     new = new }
-  if not message then return nil, self.refused or problem, code end
+  if not message then
+    if code == "timeout" then self:ping() end
+    return nil, self.refused or problem, code
+  end
   if message.headers.status == "503" then return nil, "nobody answers there: is JetStream on?", "store" end
   return message
 end
@@ -193,7 +218,7 @@ end
 function Connection.open(parsed, place, timeout, link)
   local self, problem, code = Base.dial(Connection, place.host, place.port, { timeout = timeout, link = link })
   if not self then return nil, problem, code end
-  self.subscriptions, self.serial = {}, 0
+  self.subscriptions, self.serial, self.pongs, self.pinged, self.ponged = {}, 0, {}, 0, 0
   self.requests = Requests.new(function(one) self:publish(one.subject, self.inbox .. one.id, one.headers, one.data) end)
   local fine
   fine, problem, code = greet(self, parsed, place, timeout)
