@@ -1,11 +1,13 @@
 -- Promise 1 on a real NATS server.
 local Nats = require "support.nats"
 local takeover = require "support.takeover"
+local WrongClock = require "support.wrong_clock"
 
-local server = Nats.start()
+local clock = WrongClock.new(0)
+local server = Nats.start { clock = clock }
 
 takeover("a leader by a NATS bucket", {
-  url = server.quick, port = server.port, ttl = 3,
+  url = server.quick, port = server.port, ttl = 3, clock = clock, set_back = true,
   down = function() server:down() end,
   up = function() server:up() end,
 })

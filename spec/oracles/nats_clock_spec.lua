@@ -78,6 +78,20 @@ describe("a NATS server whose clock is stepped", function()
     assert.equal("denied", one:refresh()[1])
   end)
 
+  it("keeps a value that was refreshed since it was seen last (P1)", function()
+    local one, two = member "one", member("two", "localhost")
+    one:win()
+    assert.equal("denied", two:claim()[1])
+    local standing = two.state.standing
+    two.state.heard = function() end -- nothing of what comes now
+    eventually(function()
+      assert.equal("granted", one:refresh()[1])
+      return standing:is_over(standing.revision, TTL)
+    end, 3 * TTL)
+    assert.equal("denied", two:claim()[1])
+    assert.equal("granted", one:refresh()[1])
+  end)
+
   it("is sat out no longer on account of a bucket that seems to be made in the future (R12)", function()
     local one = member "one"
     one:win()

@@ -15,7 +15,8 @@ local ALL = { "supervise", "runtime", "keeper", "warden" }
 --- Describes them.
 -- @string title
 -- @tparam table store `url`, with the port `port`; `down()` as in a crash, `up()`; `drop()` ends the candidates' sessions
--- (optional); `reset()` before each case (optional); `clock` of support.wrong_clock that the server goes by (optional); `ttl` (2)
+-- (optional); `reset()` before each case (optional); `clock` of support.wrong_clock that the server goes by (optional); `set_back`:
+-- leases also end when that was set back (optional); `ttl` (2)
 return function(title, store)
   local describe, it = busted.describe, busted.it
   local before_each, after_each = busted.before_each, busted.after_each
@@ -122,15 +123,17 @@ return function(title, store)
     end)
 
     if store.clock then
-      it("leaves no overlap when the server's clock is stepped forward while the leader is cut off", function()
-        local url = through_proxy()
-        local term = fails_over(function()
-          proxy:freeze()
-          store.clock:set(store.clock.seconds + HOUR)
-          store.drop()
-        end, url)
-        assert.equal("two", term.node)
-      end)
+      for way, hours in pairs { forward = 1, back = store.set_back and -1 or nil } do
+        it(("leaves no overlap when the server's clock is stepped %s while the leader is cut off"):format(way), function()
+          local url = through_proxy()
+          local term = fails_over(function()
+            proxy:freeze()
+            store.clock:set(store.clock.seconds + hours * HOUR)
+            if store.drop then store.drop() end
+          end, url)
+          assert.equal("two", term.node)
+        end)
+      end
     end
 
     if store.drop then
