@@ -12,9 +12,10 @@
 struct candidates {
     void *by_name; /* tsearch(3) tree */
     struct list list;
-    struct list recent; /* what changed last stands last */
-    uint64_t stamp;     /* of the last change */
-    uint64_t removed;   /* of the last removal */
+    struct list_node *next; /* in the list: whom candidates_visit_on begins with; NULL: nobody */
+    struct list recent;     /* what changed last stands last */
+    uint64_t stamp;         /* of the last change */
+    uint64_t removed;       /* of the last removal */
     unsigned count, leading;
 };
 
@@ -84,6 +85,8 @@ void candidates_remove(struct candidates *candidates, struct candidate *candidat
     } else {
         (void)tdelete(candidate, &candidates->by_name, compare); /* it is there: candidates_add */
     }
+    if (candidates->next == &candidate->link)
+        candidates->next = list_next(&candidates->list, &candidate->link);
     candidates_show(candidates, candidate, ELECTION_FINISHED);
     list_remove(&candidate->link);
     list_remove(&candidate->recent);
@@ -116,6 +119,24 @@ void candidates_each(const struct candidates *candidates,
         next = list_next(&candidates->list, node);
         visit(container_of(node, struct candidate, link), context);
     }
+}
+
+bool candidates_visit_on(struct candidates *candidates, unsigned most,
+                         void (*visit)(struct candidate *candidate, void *context), void *context)
+{
+    for (; candidates->next != NULL && most > 0; most--) {
+        struct candidate *one = container_of(candidates->next, struct candidate, link);
+        candidates->next = list_next(&candidates->list, candidates->next);
+        visit(one, context);
+    }
+    return candidates->next != NULL;
+}
+
+bool candidates_visit(struct candidates *candidates, unsigned most,
+                      void (*visit)(struct candidate *candidate, void *context), void *context)
+{
+    candidates->next = list_first(&candidates->list);
+    return candidates_visit_on(candidates, most, visit, context);
 }
 
 void candidates_while(const struct candidates *candidates,

@@ -31,6 +31,12 @@ unsigned candidates_count(const struct candidates *candidates);
  * and no other. */
 void candidates_each(const struct candidates *candidates,
                      void (*visit)(struct candidate *candidate, void *context), void *context);
+/** Calls `visit` for each of the first `most`. candidates_visit_on goes on with the next ones,
+ * whatever was added or removed meanwhile, and returns whether any are left. */
+bool candidates_visit(struct candidates *candidates, unsigned most,
+                      void (*visit)(struct candidate *candidate, void *context), void *context);
+bool candidates_visit_on(struct candidates *candidates, unsigned most,
+                         void (*visit)(struct candidate *candidate, void *context), void *context);
 /** The same, until `visit`, which removes none, returns false. */
 void candidates_while(const struct candidates *candidates,
                       bool (*visit)(struct candidate *candidate, void *context), void *context);

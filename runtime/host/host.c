@@ -54,10 +54,19 @@ static void exit_code(struct candidate_env *env, int code)
 
 /* --- the line to the supervisor */
 
+#define STOPPED_A_TURN 128 /* some 4 ms: stores answer the first ones meanwhile */
+
 static void stop_one(struct candidate *candidate, void *context)
 {
     candidate_stop(candidate);
     heartbeat_progress(context);
+}
+
+static void stop_more(struct loop_job *job)
+{
+    struct host *host = container_of(job, struct host, stopper);
+    if (candidates_visit_on(host->env.candidates, STOPPED_A_TURN, stop_one, &host->heartbeat))
+        loop_defer(host->env.loop, job);
 }
 
 static void stop(struct host *host, int signal)
@@ -69,7 +78,9 @@ static void stop(struct host *host, int signal)
     notify_send("STOPPING=1");
     host->env.stopping = true;
     lifetime_stop(&host->lifetime);
-    candidates_each(host->env.candidates, stop_one, &host->heartbeat);
+    host->stopper.run = stop_more;
+    if (candidates_visit(host->env.candidates, STOPPED_A_TURN, stop_one, &host->heartbeat))
+        loop_defer(host->env.loop, &host->stopper);
 }
 
 static void read_link(struct loop_watch *watch, unsigned events)
@@ -193,6 +204,7 @@ static void close_host(struct host *host)
     telemetry_free(env->telemetry);
     deadmen_free(env->deadmen);
     journal_close(env->journal);
+    loop_unpost(env->loop, &host->stopper);
     loop_unwatch(&host->link_watch);
     link_free(host->link);
     if (env->loop != NULL)

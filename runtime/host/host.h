@@ -32,6 +32,7 @@ struct host {
     /* host.c alone */
     struct link *link;
     struct loop_watch link_watch;
+    struct loop_job stopper; /* of many elections, some in each turn of the loop */
     unsigned restarts;
     int last_status;
     char held[WIRE_TEXT]; /* what the last runtime did when it was killed for its silence, or "" */
