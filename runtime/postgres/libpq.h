@@ -38,6 +38,7 @@
     X(PQnotifies)                                                                                  \
     X(PQntuples)                                                                                   \
     X(PQpipelineSync)                                                                              \
+    X(PQpass)                                                                                      \
     X(PQport)                                                                                      \
     X(PQresStatus)                                                                                 \
     X(PQresultErrorField)                                                                          \

@@ -2,6 +2,7 @@
 -- @internal crown.nats.connection
 
 local Base = require "crown.link.connection"
+local blotted = require "crown.text.blotted"
 local core = require "crown.core"
 local login = require "crown.nats.login"
 local promise = require "crown.core.promise"
@@ -81,7 +82,7 @@ function Connection:read_all()
     elseif verb == "PONG" then
       core.atomic(hear_pong, self)
     elseif verb == "-ERR" then
-      local reason = line:match "'(.*)'" or line
+      local reason = blotted(line:match "'(.*)'" or line, self.secrets)
       self.refused = reason
       -- Rights are refused for one subject; everything else ends the connection.
       if not reason:find "Permissions Violation" then return self:close("the server says: " .. reason) end
@@ -205,6 +206,7 @@ local function greet(self, parsed, place, timeout)
   local words
   words, problem = login.words(parsed, about)
   if not words then return nil, problem, "usage" end
+  for _, key in ipairs { "pass", "auth_token", "jwt" } do self.secrets[#self.secrets + 1] = words[key] end
   self:write("CONNECT " .. core.json.encode(words) .. "\r\n")
   return true
 end
@@ -219,6 +221,7 @@ function Connection.open(parsed, place, timeout, link)
   local self, problem, code = Base.dial(Connection, place.host, place.port, { timeout = timeout, link = link })
   if not self then return nil, problem, code end
   self.subscriptions, self.serial, self.pongs, self.pinged, self.ponged = {}, 0, {}, 0, 0
+  self.secrets = {}
   self.requests = Requests.new(function(one) self:publish(one.subject, self.inbox .. one.id, one.headers, one.data) end)
   local fine
   fine, problem, code = greet(self, parsed, place, timeout)

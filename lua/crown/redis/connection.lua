@@ -3,6 +3,7 @@
 -- @internal crown.redis.connection
 
 local Base = require "crown.link.connection"
+local blotted = require "crown.text.blotted"
 local core = require "crown.core"
 local promise = require "crown.core.promise"
 local resp = require "crown.core.resp"
@@ -26,7 +27,7 @@ local function deliver(self, kind, value)
   self.waiting[self.first] = nil
   self.first = self.first + 1
   if kind == "error" then
-    asked:resolve(nil, value, value:match "^(%u+)" or "ERR")
+    asked:resolve(nil, blotted(value, self.secrets), value:match "^(%u+)" or "ERR")
   else
     asked:resolve(value)
   end
@@ -128,7 +129,7 @@ function Connection.open(parsed, place, timeout, link)
   if place then host, port = place.host, place.port end
   local self, problem, code = Base.dial(Connection, host, port, { timeout = timeout, tls = tls_of(parsed, host), link = link })
   if not self then return nil, problem, code end
-  self.reader, self.waiting, self.first, self.last = resp.reader(), {}, 1, 0
+  self.reader, self.waiting, self.first, self.last, self.secrets = resp.reader(), {}, 1, 0, { parsed.password }
   self:start()
   local fine
   fine, problem, code = greet(self, parsed, timeout)
