@@ -1,5 +1,6 @@
 -- luajit stillness.lua DIRECTORY: prints a line for each time that this machine, or the disk of the directory, stood still for
--- longer than a test can be expected to bear. It ends when it is killed, or when who started it has ended.
+-- longer than a test can be expected to bear, and until when on CLOCK_BOOTTIME. It ends when it is killed, or when who started it
+-- has ended.
 local ffi = require "ffi"
 ffi.cdef [[
 struct stillness_time { long s; long ns; };
@@ -25,7 +26,7 @@ io.stdout:setvbuf "no"
 local last = now()
 local function look(what)
   local at = now()
-  if at - last > LEAST then print(("%s stood still for %.1f s"):format(what, at - last)) end
+  if at - last > LEAST then print(("%s stood still for %.3f s, until %.3f"):format(what, at - last, at)) end
   last = at
 end
 

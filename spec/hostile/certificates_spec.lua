@@ -6,6 +6,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local judge = require "support.judge"
 local read_file = require "crown.text.read_file"
+local Stillness = require "support.stillness"
 local tempdir = require "support.tempdir"
 local tls_stores = require "support.tls_stores"
 local write_file = require "support.write_file"
@@ -39,10 +40,10 @@ local function shell(script, ...)
 end
 
 describe("certificates that change while a program runs", function()
-  local dir, servers, app
+  local dir, servers, app, still
 
   setup(function()
-    dir, servers = authority(), {}
+    dir, servers, still = authority(), {}, Stillness.start()
     write_file(dir .. "/app.lua", APP)
     local args = { dir .. "/app.lua" }
     for name, start in pairs(tls_stores) do
@@ -54,6 +55,7 @@ describe("certificates that change while a program runs", function()
   end)
   teardown(function()
     app:destroy()
+    still:destroy()
     for _, server in pairs(servers) do server:destroy() end
   end)
 
@@ -99,7 +101,7 @@ describe("certificates that change while a program runs", function()
     since = #app:output()
     write_file(dir .. "/ca.crt", ca)
     all_are("WON", since)
-    judge.program(app:output(), dir .. "/held")
+    judge.program(app:output(), dir .. "/held", still)
   end)
 end)
 

@@ -11,7 +11,7 @@ if not Network.is_possible() then return end
 local APP = [[
 local crown = require "crown"
 io.stdout:setvbuf "line"
-crown.elect { name = "healthy", oracle = { "memory", ttl = 3 }, handlers = {
+crown.elect { name = "healthy", oracle = { "memory", ttl = 30, refresh = 1 }, handlers = {
   won = function(term)
     print "HEALTHY"
     while term:valid() do
@@ -43,7 +43,7 @@ local crown = require "crown"
 crown.elect { name = "x", oracle = "file:" .. arg[1] .. "/locks",
   child = { command = { "sh", "-c", "echo $$ >child.new; mv child.new child; exec sleep 600" } } }
 local changing
-changing = crown.elect { name = "changing", oracle = { "memory", ttl = 3 }, handlers = { won = function()
+changing = crown.elect { name = "changing", oracle = { "memory", ttl = 30, refresh = 1 }, handlers = { won = function()
   crown.sleep(0.02)
   changing:abdicate()
 end } }

@@ -10,6 +10,7 @@ local cells = require "matrix.cells"
 local clients = require "matrix.clients"
 local crown = require "crown"
 local judge = require "support.judge"
+local Stillness = require "support.stillness"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local used = require "support.used"
@@ -100,7 +101,7 @@ end
 -- @tparam table played an array of `{ step, trick }`
 -- @treturn Play
 local function play(name, played)
-  local self = setmetatable({ dir = tempdir(), client = clients[name], cells = {} }, Play)
+  local self = setmetatable({ dir = tempdir(), client = clients[name], cells = {}, still = Stillness.start() }, Play)
   self.store = self.client.start()
   local steps = steps_of(self.store)
   for _, one in ipairs(played) do
@@ -130,6 +131,7 @@ end
 function Play:destroy()
   cells.close(self.cells)
   self.control:close()
+  self.still:destroy()
   self.store.destroy()
 end
 
@@ -151,7 +153,7 @@ local function describe(name, played, part)
     it("costs nobody else a leadership or a refresh, holds the loop no more than others may, and leaves nothing behind", function()
       assert.equal(1, #ticks.lives(self.well.ticks), self.output)
       assert.is_nil(self.well.problem)
-      judge.program(self.output, self.dir .. "/victim.held")
+      judge.program(self.output, self.dir .. "/victim.held", self.still)
       assert.is_true(self.memory < MEMORY_MOST, self.memory .. " MiB")
       assert.is_true(self.sockets < SOCKETS_MOST + 2 * #self.store.ports, self.sockets .. " descriptors for each election")
     end)

@@ -6,6 +6,7 @@ local crown = require "crown"
 local judge = require "support.judge"
 local port = require "support.port"
 local Postgres = require "support.postgres"
+local Stillness = require "support.stillness"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 local Way = require "matrix.way"
@@ -27,7 +28,7 @@ end
 
 describe("the way between two members of a registry that, from a step on,", function()
   local played = chosen()
-  local server, dir, victim, rival, output
+  local server, dir, victim, rival, output, still
 
   local function start(node)
     local registries = {}
@@ -45,6 +46,7 @@ describe("the way between two members of a registry that, from a step on,", func
   local function await(words, is_so) cells.await(played, victim, 30, words, is_so) end
 
   setup(function()
+    still = Stillness.start()
     server, dir = Postgres.start { config = "max_connections = 500" }, tempdir() -- each registry has some of its own
     for _, cell in ipairs(played) do
       cell.ticks = ("%s/ticks-%s"):format(dir, cell.name)
@@ -65,6 +67,7 @@ describe("the way between two members of a registry that, from a step on,", func
 
   teardown(function()
     cells.close(played)
+    still:destroy()
     server:destroy()
   end)
 
@@ -77,5 +80,5 @@ describe("the way between two members of a registry that, from a step on,", func
     end)
   end
 
-  it("costs no other election anything", function() judge.program(output, dir .. "/victim.held") end)
+  it("costs no other election anything", function() judge.program(output, dir .. "/victim.held", still) end)
 end)

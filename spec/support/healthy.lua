@@ -10,15 +10,15 @@ local function waited()
   return tonumber((read_file "/proc/self/schedstat" or ""):match "^%d+ (%d+)" or 0) / 1e9
 end
 
---- Starts it. It prints HEALTHY or UNHEALTHY, then REFRESHED each second, or LATE: a pause of two, less what other processes
--- had the processor for, is a refresh that was missed.
+--- Starts it. It prints HEALTHY or UNHEALTHY, then REFRESHED each second, or LATE, with the pause and the instant: a pause of two
+-- seconds, less what other processes had the processor for, is a refresh that was missed, unless the machine stood still.
 return function()
   local refreshed, before
   crown.on("leadership.refreshed", function(event)
     if event.name ~= "healthy" then return end
     local now, others = crown.now(), waited()
     local pause = refreshed and now - refreshed - (others - before) or 0
-    print(pause < 2 * REFRESH and "REFRESHED" or "LATE " .. pause)
+    print(pause < 2 * REFRESH and "REFRESHED" or ("LATE %.3f s at %.3f"):format(pause, now))
     refreshed, before = now, others
   end)
   crown.elect { name = "healthy", oracle = { "memory", ttl = TTL, refresh = REFRESH }, handlers = {

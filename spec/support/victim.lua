@@ -3,6 +3,7 @@ local assert = require "luassert"
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
 local judge = require "support.judge"
+local Stillness = require "support.stillness"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
@@ -85,6 +86,7 @@ Victim.TLS_URLS = {
 function Victim.start(urls, words)
   local self = setmetatable({ dir = tempdir(), clients = #urls }, Victim)
   write_file(self.dir .. "/app.lua", APP)
+  self.still = Stillness.start()
   local args = { unpack(words or {}, 2) }
   args[#args + 1] = self.dir .. "/app.lua"
   for _, url in ipairs(urls) do args[#args + 1] = url end
@@ -111,7 +113,8 @@ function Victim:finish()
   assert.equal(1, terms, output)
   assert.is_true(refreshes(self) > so_far, "no refresh came any more\n" .. output)
   assert.is_nil(output:find("WON", 1, true), output)
-  judge.program(output, self.dir .. "/held")
+  judge.program(output, self.dir .. "/held", self.still)
+  self.still:destroy()
   local _, lines = output:gsub("oracle%.disconnected", "")
   assert.is_true(lines <= LINES_MOST * self.clients, lines .. " lines tell of lost connections")
 end

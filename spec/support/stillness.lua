@@ -1,0 +1,34 @@
+--- Tells when this machine stood still: what a program did not do then is not its fault.
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
+local tempdir = require "support.tempdir"
+
+local Stillness = {}
+Stillness.__index = Stillness
+
+--- Watches from now on.
+-- @treturn Stillness
+function Stillness.start()
+  local self = setmetatable({ dir = tempdir() }, Stillness)
+  self.process = Candidate.start { program = "/usr/bin/luajit", args = { "tools/stillness.lua", self.dir }, node = "stillness",
+    log = self.dir .. "/log" }
+  eventually(function() return io.open(self.dir .. "/stillness") end)
+  return self
+end
+
+--- For how long it stood still between two instants of crown.now().
+-- @number[opt] from since it has been watched
+-- @number[opt] to now
+-- @treturn number seconds
+function Stillness:seconds(from, to)
+  local sum = 0
+  for lasted, ended in self.process:output():gmatch "stood still for ([%d.]+) s, until ([%d.]+)" do
+    local first, last = math.max(ended - lasted, from or 0), math.min(ended, to or math.huge)
+    sum = sum + math.max(0, last - first)
+  end
+  return sum
+end
+
+function Stillness:destroy() self.process:destroy() end
+
+return Stillness
