@@ -27,6 +27,14 @@ describe("the advisory lock oracle on Postgres", function()
       WHERE locktype = 'advisory' AND granted]]
   end
 
+  -- Whether a session has a lock; others may have some for a moment.
+  local function holds(pid)
+    for _, lock in ipairs(locks()) do
+      if lock.pid == pid then return true end
+    end
+    return false
+  end
+
   it("holds the lock in its own session, and checks it there", function()
     local one = candidate "one"
     assert.equal("granted", one:claim()[1])
@@ -329,7 +337,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     local pid = locks()[1].pid
     assert.equal("denied", given:call("handle_info", "locked")[1])
     outwait_a_slice(waiting)
-    assert.equal(pid, locks()[1].pid)
+    assert.is_true(holds(pid))
   end)
 
   it("does not end the session of another program that holds the key", function()
@@ -339,7 +347,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     local one = candidate("one", { key = "4711" })
     assert.equal("denied", one:claim()[1])
     outwait_a_slice(one)
-    assert.equal(pid, locks()[1].pid)
+    assert.is_true(holds(pid))
     other:close()
   end)
 

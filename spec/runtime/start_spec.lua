@@ -69,7 +69,7 @@ describe("a start", function()
       require("crown").elect { name = "e", node = arg[2], oracle = arg[1], handlers = { won = function() os.exit(0) end } }
     ]])
     local function start(...)
-      return run({ dir .. "/app.lua", ... }, { env = { LD_LIBRARY_PATH = dir .. "/broken" } })
+      return run({ dir .. "/app.lua", ... }, { env = { LD_LIBRARY_PATH = dir .. "/broken" }, timeout = 60 })
     end
     assert.equal(0, start("file:" .. dir .. "/locks").code)
     for _, words in ipairs { { "file:" .. dir .. "/locks", "ann" }, { "redis://127.0.0.1:1" }, { "etcd://127.0.0.1:1" } } do
