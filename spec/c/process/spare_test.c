@@ -10,7 +10,7 @@ static pid_t spare;
 
 static void start_ready(void)
 {
-    stage.board->later = true;
+    stage.board->later = stage.board->ready = true;
     stage_start();
     spare = stage_pid("crown-spare");
 }
@@ -128,13 +128,13 @@ int main(int argc, char **argv)
 {
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        STAGE_TEST_READY(the_child_is_given_to_who_is_ready),
-        STAGE_TEST_READY(who_was_stopped_while_it_waited_is_awakened),
-        STAGE_TEST_READY(one_that_died_is_replaced),
-        STAGE_TEST_READY(one_whose_warden_died_ends),
-        STAGE_TEST_READY(it_ends_before_its_supervisor),
-        STAGE_TEST_READY(it_ends_with_a_supervisor_that_is_killed),
-        STAGE_TEST_READY(it_ends_with_its_runtime),
+        STAGE_TEST(the_child_is_given_to_who_is_ready),
+        STAGE_TEST(who_was_stopped_while_it_waited_is_awakened),
+        STAGE_TEST(one_that_died_is_replaced),
+        STAGE_TEST(one_whose_warden_died_ends),
+        STAGE_TEST(it_ends_before_its_supervisor),
+        STAGE_TEST(it_ends_with_a_supervisor_that_is_killed),
+        STAGE_TEST(it_ends_with_its_runtime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
