@@ -34,7 +34,7 @@ describe("the way between two members of a registry that, from a step on,", func
     local registries = {}
     for i, cell in ipairs(played) do
       local way = cell.ways[node]
-      registries[i] = { name = cell.name, url = server.url .. "?ttl=8&refresh=2&timeout=2", listen = "127.0.0.1:" .. way.target,
+      registries[i] = { name = cell.name, url = server.url .. "?ttl=20&refresh=5&timeout=4", listen = "127.0.0.1:" .. way.target,
         advertise = "127.0.0.1:" .. way.port, secret = "a secret of the specs", ticks = cell.ticks }
     end
     local path = write_file(("%s/%s.json"):format(dir, node),
