@@ -54,7 +54,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
   -- A TTL that no wait here comes near to, and one that is soon over.
   for what, case in pairs {
     ["leave at once when they end in order"] = { 600, function(one) one:signal "TERM" end },
-    ["are thrown out when they are killed"] = { 2, function(one) one:hurt("KILL", "supervise", "runtime") end },
+    ["are thrown out when they are killed"] = { 5, function(one) one:hurt("KILL", "supervise", "runtime") end },
   } do
     it(what .. ", and their leader stays", function()
       local a, b = cluster:join_all({ "a", "b" }, { ttl = case[1], refresh = 0.5 })
