@@ -17,36 +17,52 @@
 #define SETTLE_NS (5 * NS_PER_S)
 #define HANDLER_LOOK_NS (5 * NS_PER_MS)
 
-/* A mask of /proc/PID/status, such as "SigCgt:"; 0 when there is no such process. */
-static unsigned long long read_mask(pid_t pid, const char *key)
+/* An interactive bash catches what would end it before it ignores TERM and the stops, and readline
+ * catches TERM for a moment now and then: what may be one is looked at once more. */
+#define DOUBT_NS NS_PER_S
+
+#define BIT(signal) (1ULL << ((signal)-1))
+
+struct masks {
+    unsigned long long ignored, caught;
+};
+
+/* Both as they were in one moment; 0 when there is no such process. */
+static struct masks read_masks(pid_t pid)
 {
+    struct masks masks = {0, 0};
     char path[64], line[256];
-    unsigned long long mask = 0;
     (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return 0;
-    while (fgets(line, sizeof(line), file) != NULL)
-        if (strncmp(line, key, strlen(key)) == 0)
-            mask = strtoull(line + strlen(key), NULL, 16);
+        return masks;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, "SigIgn:", 7) == 0)
+            masks.ignored = strtoull(line + 7, NULL, 16);
+        else if (strncmp(line, "SigCgt:", 7) == 0)
+            masks.caught = strtoull(line + 7, NULL, 16);
+    }
     (void)fclose(file); /* read only */
-    return mask;
+    return masks;
 }
 
-static unsigned long long bit_of(int signal)
+/* Bash catches all that would end it in order to tidy up before it goes: an interactive one, and
+ * one whose script has a trap for EXIT. Whether that script has one for SIGUSR1 too does not show.
+ */
+static bool tidies_up(struct masks masks)
 {
-    return 1ULL << (signal - 1);
+    const unsigned long long all = BIT(SIGUSR1) | BIT(SIGUSR2) | BIT(SIGALRM) | BIT(SIGVTALRM) |
+                                   BIT(SIGXCPU) | BIT(SIGXFSZ) | BIT(SIGSYS);
+    return (masks.caught & all) == all;
 }
 
-/* Whether a signal would end the process. An interactive shell, which ignores TERM and the stops,
- * catches what would end it only to tidy up before it goes. */
-static bool is_deadly(pid_t pid, int signal)
+/* Whether a signal would end the process. An interactive shell ignores TERM and the stops. */
+static bool is_deadly(struct masks masks, int signal)
 {
-    const unsigned long long shell = bit_of(SIGTERM) | bit_of(SIGTSTP) | bit_of(SIGTTOU);
-    unsigned long long ignored = read_mask(pid, "SigIgn:");
-    if ((ignored & bit_of(signal)) != 0)
+    const unsigned long long shell = BIT(SIGTERM) | BIT(SIGTSTP) | BIT(SIGTTOU);
+    if ((masks.ignored & BIT(signal)) != 0)
         return false;
-    return (ignored & shell) == shell || (read_mask(pid, "SigCgt:") & bit_of(signal)) == 0;
+    return (masks.ignored & shell) == shell || (masks.caught & BIT(signal)) == 0;
 }
 
 static const char *name_of(int signal)
@@ -72,24 +88,43 @@ void signal_mode_sent(const struct workload *workload, int signal)
              (int)workload->child.pid);
 }
 
+enum when { NOW, LATER, NOT_KNOWN };
+
+static enum when when_to_send(struct workload *workload, int64_t now)
+{
+    if (workload->signal == SIGUSR1 && now < workload->settled_ns)
+        return LATER;
+    const struct masks masks = read_masks(workload->child.pid);
+    if (is_deadly(masks, workload->signal))
+        return NOT_KNOWN;
+    if (workload->signal != SIGUSR1 || !tidies_up(masks) || workload->doubted)
+        return NOW;
+    /* In signal mode it has to have a handler; else it was started because we lead. */
+    if (!workload_options(workload)->signalled)
+        return NOT_KNOWN;
+    workload->doubted = true;
+    workload->settled_ns = clock_add_ns(now, DOUBT_NS);
+    return LATER;
+}
+
 static void look(struct loop_deadline *timer)
 {
     struct workload *workload = container_of(timer, struct workload, signal_timer);
     struct loop *loop = workload->candidate->env->loop;
+    int64_t now = loop_now(loop);
     if (workload->signal == 0 || workload->exited)
         return;
-    if (workload->signal == SIGUSR1 && loop_now(loop) < workload->settled_ns) {
-        loop_at(loop, timer, workload->settled_ns);
-        return;
-    }
-    if (!is_deadly(workload->child.pid, workload->signal)) {
+    enum when when = when_to_send(workload, now);
+    if (when == NOW) {
         child_signal(&workload->child, workload->signal);
         signal_mode_sent(workload, workload->signal);
         workload->signal = 0;
-    } else if (loop_now(loop) >= workload->signal_until_ns) {
+    } else if (when == LATER) {
+        loop_at(loop, timer, workload->settled_ns);
+    } else if (now >= workload->signal_until_ns) {
         give_up(workload);
     } else {
-        loop_at(loop, timer, clock_add_ns(loop_now(loop), HANDLER_LOOK_NS));
+        loop_at(loop, timer, clock_add_ns(now, HANDLER_LOOK_NS));
     }
 }
 
@@ -99,6 +134,7 @@ void signal_mode_tell(struct workload *workload, int signal)
     if (signal == SIGUSR2)
         workload->settled_ns = clock_add_ns(now, SETTLE_NS);
     workload->signal = signal;
+    workload->doubted = false;
     workload->signal_until_ns =
         clock_add_ns(now > workload->settled_ns ? now : workload->settled_ns, HANDLER_WAIT_NS);
     workload->signal_timer.fire = look;
@@ -123,7 +159,7 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     const struct election *election = &candidate->election;
     if (!options->signalled || workload->role != ELECTION_ROLE_LEADER || election->stop)
         return false;
-    if (!options->fence && is_deadly(workload->child.pid, SIGUSR2)) {
+    if (!options->fence && is_deadly(read_masks(workload->child.pid), SIGUSR2)) {
         workload->unfenced = true;
         const struct log_field pid = log_integer("pid", workload->child.pid);
         telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_UNFENCED,

@@ -33,7 +33,8 @@ struct workload {
     int status;
 
     /* Signal mode. */
-    int signal; /* waits until the command has a handler for it; 0: none */
+    int signal;   /* waits until the command has a handler for it; 0: none */
+    bool doubted; /* it may be an interactive shell, and is looked at once more */
     int64_t signal_until_ns, settled_ns;
     struct loop_deadline signal_timer;
 };

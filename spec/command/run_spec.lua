@@ -141,6 +141,15 @@ describe("crown-lua run", function()
     end
   end)
 
+  it("kills no script whose bash catches every signal because of a trap for EXIT", function()
+    local result = finish("x", "bash", "-c", [[
+      trap 'echo tidied up' EXIT
+      until [ $SECONDS -ge 2 ]; do sleep 0.1; done
+      echo done]])
+    assert.equal("done\ntidied up\n", result.stdout)
+    assert.equal(0, result.code)
+  end)
+
   it("leaves the command's own options alone", function()
     assert.equal("--version --oracle\n", finish("x", "echo", "--version", "--oracle").stdout)
     assert.equal("-n\n", finish("x", "--", "printf", "%s\\n", "-n").stdout)

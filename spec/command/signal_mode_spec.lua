@@ -43,6 +43,13 @@ describe("crown-lua run in signal mode", function()
     assert.equal(3, one:wait(5))
   end)
 
+  it("tells a script that tidies up too, whose bash catches every signal", function()
+    local one = start("one", "--signal", "x", "bash", "-c",
+      "trap 'echo tidied up' EXIT; trap 'echo told; exit 3' USR1; while true; do sleep 0.05; done")
+    says(one, "told\ntidied up")
+    assert.equal(3, one:wait(5))
+  end)
+
   it("never kills a command that has no handler, and says so", function()
     local one = start("one", "--signal", "x", "sleep", "60")
     says(one, "has no handler for SIGUSR1", 10)
