@@ -427,7 +427,8 @@ void keeper_run(const int *fds, unsigned nfds, const struct keeper_home *home)
     run(&keeper, fine, fds, nfds);
 }
 
-/* Nobody needs it, or it would be of no use: without a warden, or under no supervisor. */
+/* Nobody needs it, or it would be of no use: without a warden, or under no supervisor.
+ * @param code 0 only where it was given no child for certain: the supervisor tells of others. */
 static void end_unused(struct keeper *keeper, int code)
 {
     end_warden(keeper);
@@ -445,12 +446,11 @@ void keeper_wait(int line, const struct keeper_home *home)
     fds_close_except(&line, 1);
     title_set("crown-spare", "");
     if (!set_up(&keeper) || start_warden(&keeper, NULL, NULL, &err) < 0)
-        _exit(0);
+        end_unused(&keeper, 1); /* a child may be on the line already */
     struct pollfd polls[] = {{.fd = line, .events = POLLIN},
                              {.fd = keeper.signals, .events = POLLIN}};
     while ((got = wire_receive(line, &message, fds, &nfds, NULL)) == 0) {
         (void)poll(polls, 2, -1); /* fails for a signal only */
-        /* Not 0: a child that was given to it in that moment has no keeper. */
         if (read_signals(&keeper))
             end_unused(&keeper, 1);
     }

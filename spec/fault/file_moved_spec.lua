@@ -36,6 +36,8 @@ local MOVES = {
     back = "mount --move top/place/locks moved" },
   ["below a directory that is moved away and back"] = { leads = "mv top away && mkdir -m 700 -p top/place/locks",
     back = "mv top other && mv away top" },
+  ["below a link that is given another target"] = { leads = "mv top other && mkdir -m 700 -p one/place/locks && ln -s one top",
+    back = "ln -sfn other top" },
 }
 
 -- What gives mounts of one's own; nil where nothing does.

@@ -5,6 +5,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/keeper.h"
+#include "process/wire.h"
 
 static pid_t spare;
 
@@ -124,6 +130,37 @@ static void it_ends_with_its_runtime(void **state)
     assert_int_equal(stage_pid("crown-keeper"), spare);
 }
 
+/* Of a user that may have no other process. */
+static void play_spare_alone(int line) __attribute__((noreturn));
+static void play_spare_alone(int line)
+{
+    pid_t warden = 0;
+    const uid_t user = 1000000 + (uid_t)getpid();
+    const struct rlimit one = {1, 1};
+    const struct keeper_home home = {.supervisor = getppid(), .warden = &warden};
+    if (setrlimit(RLIMIT_NPROC, &one) < 0 || (geteuid() == 0 && setresuid(user, user, user) < 0))
+        _exit(9);
+    keeper_wait(line, &home);
+}
+
+static void one_without_a_warden_leaves_its_child_to_the_supervisor(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    const struct wire_message start = {.type = WIRE_START_KEEPER, .id = 1};
+    assert_int_equal(wire_pair(ends, NULL), 0);
+    assert_int_equal(wire_send(ends[0], &start, &ends[1], 1, NULL), 0); /* on the line already */
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        play_spare_alone(ends[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1); /* 0 says that the child's end was told */
+}
+
 int main(int argc, char **argv)
 {
     stage_main(argc, argv);
@@ -135,6 +172,7 @@ int main(int argc, char **argv)
         STAGE_TEST(it_ends_before_its_supervisor),
         STAGE_TEST(it_ends_with_a_supervisor_that_is_killed),
         STAGE_TEST(it_ends_with_its_runtime),
+        cmocka_unit_test(one_without_a_warden_leaves_its_child_to_the_supervisor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
