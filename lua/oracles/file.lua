@@ -213,7 +213,7 @@ function File:old_leader()
     table.remove(self.old, 1):close()
   end
   self.highest = math.max(self.highest, highest)
-  local alone, certain = self.mark:take((self.lock:name()))
+  local alone, certain = self.mark:take((self.lock:name()), (self.base:gsub("//+", "/")) .. ".lock")
   if not alone then return self:leader_elsewhere() end
   self.elsewhere = nil
   if certain and self:led_under_last() then return false end

@@ -29,14 +29,14 @@ struct scope_instants {
     ((struct scope_instants){                                                                      \
         .stop_at_ns = TIME_NEVER, .kill_at_ns = TIME_NEVER, .deadline_ns = TIME_NEVER})
 
-#define SCOPE_HOLDS 2
+#define SCOPE_HOLDS 3
 
 /** Descriptors that every process of a scope keeps open, such as a lock. */
 struct scope_hold {
     int fds[SCOPE_HOLDS]; /* -1: none */
 };
 
-#define SCOPE_NO_HOLD ((struct scope_hold){.fds = {-1, -1}})
+#define SCOPE_NO_HOLD ((struct scope_hold){.fds = {-1, -1, -1}})
 
 /** What a kind of member does when its scope wants something of it. */
 struct scope_kind {

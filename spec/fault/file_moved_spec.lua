@@ -76,10 +76,19 @@ describe("a directory of the file oracle", function()
     assert.equal(1, result.code, result.stderr)
   end)
 
-  it("has no second leader while what a killed runtime has started runs on in the other place", function()
-    if not apart() then return pending "no mounts of one's own can be made here" end
-    local move = MOVES["below a directory that is moved away and back"]
-    local result = play(move, HURT, "child=$$")
+  for _, what in ipairs { "below a directory that is moved away and back", "below a link that is given another target" } do
+    it(what .. " has no second leader while what a killed runtime has started runs on in the other place", function()
+      if not apart() then return pending "no mounts of one's own can be made here" end
+      local result = play(MOVES[what], HURT, "child=$$")
+      assert.equal(1, result.code, result.stderr)
+    end)
+  end
+
+  -- There the lock alone decides, which is the last that the tree was given.
+  it("below a link has no second leader in another network namespace while what a killed runtime has started runs on", function()
+    if not apart() then return pending "no namespaces of one's own can be made here" end
+    local elsewhere = HURT:gsub('run "%$@"', function() return ELSEWHERE end)
+    local result = play({ leads = "mv top other && ln -s other top", back = "true" }, elsewhere, "child=$$")
     assert.equal(1, result.code, result.stderr)
   end)
 

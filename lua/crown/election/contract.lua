@@ -164,7 +164,7 @@ local function granted(fn, delay, grant)
     return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
   local hold = type(grant.hold) == "table" and grant.hold or { grant.hold }
-  return "granted", delay, grant.ttl, grant.epoch, hold[1], hold[2], grant.refresher
+  return "granted", delay, grant.ttl, grant.epoch, hold[1], hold[2], hold[3], grant.refresher
 end
 
 local function denied(fn, holder)

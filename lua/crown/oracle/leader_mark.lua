@@ -1,5 +1,6 @@
 --- The mark of who leads by a path. It does not stand in the file system: the lock's directory may be moved, or something
 -- mounted over it or taken away, without the leader's hearing of it. Whoever comes then has another lock, and sees the mark.
+-- A link on the way to it may get another target, too. So the path with its links has a mark of its own.
 -- It reaches as far as the network namespace, and is only ever a reason not to lead: what decides is the lock.
 -- @internal crown.oracle.leader_mark
 
@@ -14,7 +15,7 @@ local PATIENCE = 0.5 -- seconds in which a leader that ends may let go of its lo
 
 --- @tparam function emit tells an event
 function LeaderMark.new(emit)
-  return setmetatable({ emit = emit }, LeaderMark)
+  return setmetatable({ emit = emit, marks = {} }, LeaderMark)
 end
 
 -- A runtime is ended by its supervisor.
@@ -27,8 +28,8 @@ end
 function LeaderMark:tell(node)
   local pid = supervisor_of(self.rival:pid())
   self.emit("oracle.file.elsewhere", { pid = pid, error = ("%s leads by another lock file that was %s before: its directory "
-    .. "was moved, or something was mounted over it or taken away. Nobody leads here before that one has ended%s"):format(
-    node or "somebody", self.path, pid and (": kill " .. pid) or "") })
+    .. "was moved, or a link above it changed, or something mounted over it or taken away. Nobody leads here before that one has "
+    .. "ended%s"):format(node or "somebody", self.path, pid and (": kill " .. pid) or "") })
 end
 
 local function tell_of_doubt(self, problem)
@@ -39,22 +40,32 @@ local function tell_of_doubt(self, problem)
     .. "processes alone" })
 end
 
-local function stands(self, path)
-  if self.path == path and self.rival and self.rival:stands() then return true end
+local function put_up(self, path)
+  local own, rival, problem = mark.take(path, path:match "^(.*)/")
+  table.insert(self.marks, own or nil)
+  self.path, self.rival = path, rival
+  return problem
+end
+
+local function stands(self, paths)
+  if self.rival and (self.path == paths[1] or self.path == paths[2]) and self.rival:stands() then return true end
   self:release()
   local problem
-  self.path = path
-  self.mark, self.rival, problem = mark.take(path, path:match "^(.*)/")
-  if not self.rival then tell_of_doubt(self, problem) end
-  return self.rival ~= nil, problem
+  for _, path in ipairs(paths) do
+    problem = put_up(self, path) or problem
+    if self.rival then return true end
+  end
+  tell_of_doubt(self, problem)
+  return false, problem
 end
 
 --- Puts up a mark for a lock that is ours, unless somebody else has one.
 -- @string path of the lock, without links
+-- @string named the same as it was given, with its links
 -- @treturn boolean whether nobody else is known to lead by it
 -- @treturn boolean whether that can be believed
-function LeaderMark:take(path)
-  local there_is, problem = stands(self, path)
+function LeaderMark:take(path, named)
+  local there_is, problem = stands(self, { path, named ~= path and named or nil })
   if not there_is then
     self.since = nil
     return true, problem == nil
@@ -72,14 +83,17 @@ function LeaderMark:is_lasting() return self:is_beside() and core.now() - self.s
 
 --- For everybody who has it open: all of them are gone, or are none of a leader's any more.
 function LeaderMark:release()
-  if self.mark then self.mark:release() end
-  self.mark = nil
+  for _, one in ipairs(self.marks) do one:release() end
+  self.marks = {}
 end
 
---- What the leader's tree keeps open. The mark goes first: whoever is waked by the lock finds none.
+--- What the leader's tree keeps open. The marks go first: whoever is waked by the lock finds none.
 -- @tparam number descriptor of the lock
 function LeaderMark:hold(descriptor)
-  return { self.mark and self.mark:descriptor() or descriptor, self.mark and descriptor or nil }
+  local all = {}
+  for _, one in ipairs(self.marks) do all[#all + 1] = one:descriptor() end
+  all[#all + 1] = descriptor
+  return all
 end
 
 return LeaderMark
