@@ -34,8 +34,8 @@ end
 -- @treturn string words, or nil
 function options.node_problem(name)
   if #name < 1 or #name > 255 then return "a name has 1 to 255 bytes" end
-  if name ~= printable(name) then return "a name has no control characters" end
   if not is_utf8(name) then return "a name is UTF-8" end
+  if name ~= printable(name) then return "a name has no control characters" end
 end
 
 local function check_signal(signal)
