@@ -144,6 +144,7 @@ struct child_options *child_options_read(lua_State *L, int index)
     free(isolation);
     options->terminal = read_flag(L, index, "terminal");
     options->escalate = read_flag(L, index, "escalate");
+    options->told = read_flag(L, index, "told");
     options->signalled = read_flag(L, index, "signalled");
     options->fence = read_flag(L, index, "fence");
     options->decides = read_flag(L, index, "decides");

@@ -99,9 +99,6 @@ static enum when when_to_send(struct workload *workload, int64_t now)
         return NOT_KNOWN;
     if (workload->signal != SIGUSR1 || !tidies_up(masks) || workload->doubted)
         return NOW;
-    /* In signal mode it has to have a handler; else it was started because we lead. */
-    if (!workload_options(workload)->signalled)
-        return NOT_KNOWN;
     workload->doubted = true;
     workload->settled_ns = clock_add_ns(now, DOUBT_NS);
     return LATER;

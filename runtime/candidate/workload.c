@@ -127,12 +127,12 @@ static void workload_gone(struct workload *workload, const struct wire_message *
         candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
-/* Whether it is told by SIGUSR1 that it leads: in signal mode, and where it is interrupted at the
- * term's end, so that a script written for the one runs under the other. */
+/* Whether it is told by SIGUSR1 that it leads. Only who asks for it is: many programs take that
+ * signal for something else, and Node.js opens a port for its debugger. */
 static bool is_told(const struct workload *workload)
 {
     const struct child_options *options = workload_options(workload);
-    return workload->role == ELECTION_ROLE_LEADER && (options->signalled || options->escalate);
+    return workload->role == ELECTION_ROLE_LEADER && (options->signalled || options->told);
 }
 
 static void workload_event(struct child *child, const struct wire_message *message)

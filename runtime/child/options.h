@@ -33,6 +33,7 @@ struct child_options {
     enum child_isolation isolation;
     bool terminal;
     bool escalate;
+    bool told;        /* SIGUSR1 says that it leads, as in signal mode */
     bool signalled;   /* signal mode: it lives from term to term */
     bool fence;       /* in signal mode: killed at the deadline all the same */
     bool decides;     /* its exit code is the program's */

@@ -79,7 +79,8 @@ crown.elect(options)          declares an election; raises an error that names a
   oracle                      a URL, a module's name, a module, or { module, option = ... }
   node                        this candidate's name, where it is not the runtime's
   child, follower_child       { command = {...} or lua = module, env, cwd, user, group, stdin, stdout, stderr,
-                              stop_signal, stop_timeout, mode, fence, terminal, isolation, restart }
+                              stop_signal, stop_timeout, mode, told, fence, terminal, isolation,
+                              restart }
   restart, of a child         { policy, max, within, backoff }
   handlers                    { init(opts), won(term), lost(reason), leader(name, epoch), campaign(phase) }
   claim_delay, splay, retry, backoff, lease, cool_down, stop_timeout, call_timeout, lost_timeout

@@ -17,7 +17,7 @@ local run = {
   command_at = 2,
   log_level = "warn",
   options = {
-    { name = "terminate", help = "end the command when leadership is lost (the default)" },
+    { name = "terminate", help = "as by default, and send SIGUSR1 at the win to a command with a handler for it" },
     { name = "signal", help = "only tell the command when leadership is lost: it lives on" },
     { name = "fence", help = "with --signal: KILL at the deadline unless it has exited or leads again" },
     { name = "follower", value = "COMMAND", help = "what sh(1) runs while somebody else leads; not with --signal" },
@@ -33,8 +33,8 @@ local run = {
   },
   help = [[
 COMMAND starts when NAME is won. When NAME is lost, COMMAND gets INT, a second later TERM, and its
-whole tree is killed before anybody else can lead; crown-lua then campaigns again. A COMMAND that
-has a handler for SIGUSR1 gets that signal when it leads.
+whole tree is killed before anybody else can lead; crown-lua then campaigns again. With --terminate
+a COMMAND that has a handler for SIGUSR1 gets that signal when it leads.
 
 With --signal COMMAND lives on when NAME is lost. It gets SIGUSR2 then, and SIGUSR1 at each win, as
 soon as it has handlers for them. It must stop its work at SIGUSR2 by itself, or two of them work
@@ -129,6 +129,7 @@ function run.declare(options, words)
       command = command,
       env = not settings.checking and notices_for_child() or nil,
       mode = options.signal and "signal" or "interrupt",
+      told = options.terminate,
       fence = options.fence,
       terminal = true,
       isolation = options.isolation,

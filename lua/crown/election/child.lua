@@ -87,6 +87,7 @@ function child.check(where, given)
     isolation = checked.isolation,
     terminal = checked.terminal,
     escalate = checked.mode == "interrupt",
+    told = checked.told,
     signalled = checked.mode == "signal",
     fence = checked.fence,
   }

@@ -96,6 +96,7 @@ options.child = {
   stop_timeout = { type = "number", above = 0, most = 86400 },
   isolation = { type = "string", values = { "tree", "pidns" }, default = "tree" },
   mode = { type = "string", values = { "stop", "interrupt", "signal" }, default = "stop" },
+  told = { type = "boolean", default = false },
   fence = { type = "boolean", default = false },
   terminal = { type = "boolean", default = false },
   restart = { type = "table" },
