@@ -4,6 +4,7 @@ local ffi = require "ffi"
 local lockfile = require "crown.core.lockfile"
 local mark = require "crown.core.mark"
 local oracle = require "crown.oracles.file"
+local read_file = require "crown.text.read_file"
 local Stranger = require "support.stranger"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
@@ -11,6 +12,7 @@ local testing = require "crown.testing"
 ffi.cdef "int dup(int fd); int close(int fd);"
 
 local NOBODY = 65534
+local supervisor = tonumber(read_file("/proc/self/status"):match "PPid:%s*(%d+)")
 
 describe("the mark of a leader on the file oracle", function()
   local dir, events, stranger
@@ -116,6 +118,32 @@ describe("the mark of a leader on the file oracle", function()
     second:release()
     third:release()
     assert.is_false(rival:stands())
+  end)
+
+  -- Whom the event names where the process with the number that the mark was made by is this one.
+  local function named(pid)
+    local take = mark.take
+    local rival = { pid = function() return pid end, stands = function() return true end }
+    mark.take = function() return false, rival end
+    local one = candidate "one"
+    testing.eventually(function() return not one:claim() and events["oracle.file.elsewhere"] end)
+    mark.take = take
+    return events["oracle.file.elsewhere"]
+  end
+
+  it("names nobody to kill who got the number of a runtime that is dead", function()
+    local other = named(supervisor)
+    assert.is_nil(other.pid)
+    assert.matches("has ended, and all that it started$", other.error)
+  end)
+
+  it("names nobody to kill for a runtime that is dead and was not reaped", function()
+    local pid = ffi.C.fork()
+    if pid == 0 then ffi.C._exit(0) end
+    testing.eventually(function() return read_file(("/proc/%d/status"):format(pid)):find "State:%s*Z" end)
+    local other = named(pid)
+    ffi.C.waitpid(pid, nil, 0)
+    assert.is_nil(other.pid)
   end)
 
   it("is another one for another lock", function()

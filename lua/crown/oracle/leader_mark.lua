@@ -18,9 +18,12 @@ function LeaderMark.new(emit)
   return setmetatable({ emit = emit, marks = {} }, LeaderMark)
 end
 
--- A runtime is ended by its supervisor.
+-- A runtime is ended by its supervisor. One that is dead has none, and its number may be another's, while what it has started
+-- keeps the mark.
 local function supervisor_of(pid)
-  return tonumber((read_file(("/proc/%d/status"):format(pid)) or ""):match "PPid:%s*(%d+)")
+  local status = read_file(("/proc/%d/status"):format(pid)) or ""
+  if not status:find "^Name:%s*crown%-runtime\n" or status:find "\nState:%s*Z" then return end
+  return tonumber(status:match "\nPPid:%s*(%d+)")
 end
 
 --- Tells whom nobody leads beside.
@@ -29,7 +32,7 @@ function LeaderMark:tell(node)
   local pid = supervisor_of(self.rival:pid())
   self.emit("oracle.file.elsewhere", { pid = pid, error = ("%s leads by another lock file that was %s before: its directory "
     .. "was moved, or a link above it changed, or something mounted over it or taken away. Nobody leads here before that one has "
-    .. "ended%s"):format(node or "somebody", self.path, pid and (": kill " .. pid) or "") })
+    .. "ended%s"):format(node or "somebody", self.path, pid and (": kill " .. pid) or ", and all that it started") })
 end
 
 local function tell_of_doubt(self, problem)
