@@ -64,8 +64,6 @@ end
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument, epoch)
   local module, state = self.common.module, self.state
-  local left = kind == "claim" and self.pace and self.pace:left()
-  if left then return "denied", nil, nil, nil, false, left end
   if kind == "claim" then return self:bound(kind, oracle.verdict("claim", module.claim(state))) end
   if kind == "refresh" then return self:bound(kind, oracle.verdict("refresh", module.refresh(state))) end
   if kind == "info" then
@@ -255,6 +253,7 @@ local function elect(given)
   end
   settings.ttl_of[checked.name] = ttl
   self.pace = Pace.new(where, checked, pace) -- a fifth field, of those that ask for it
+  if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart() end
   self.state = oracle.init(where, word, module, opts)
   declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end

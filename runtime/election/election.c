@@ -279,7 +279,8 @@ static void settle(struct step *step)
 
 static int64_t next_following(const struct election *election)
 {
-    int64_t next = election->messages > 0 ? election->claim_not_before_ns : election->next_claim_ns;
+    int64_t next =
+        following_hears(election) ? election->claim_not_before_ns : election->next_claim_ns;
     return later(next, election->claim_not_before_ns);
 }
 

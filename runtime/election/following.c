@@ -13,6 +13,12 @@ static int64_t jittered(struct election *election, int64_t ns)
         ns, (int64_t)random_below(&election->random, (uint64_t)(ns / RETRY_JITTER_PART) + 1));
 }
 
+/* A message may claim: before the first claim is due it waits. */
+bool following_hears(const struct election *election)
+{
+    return election->messages > 0 && election->phase == ELECTION_FOLLOWING;
+}
+
 void following_start(struct step *step)
 {
     struct election *election = step->election;
@@ -179,7 +185,7 @@ void following_settle(struct step *step)
         if (election->phase == ELECTION_INIT)
             step_phase(step, ELECTION_FOLLOWING);
         call_start(step, ELECTION_CALL_CLAIM, until_ns);
-    } else if (election->messages > 0) {
+    } else if (following_hears(election)) {
         election->messages--;
         call_start(step, ELECTION_CALL_INFO, until_ns);
     }

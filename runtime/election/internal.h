@@ -80,6 +80,7 @@ void following_granted(struct step *step, enum election_call kind);
 void following_denied(struct step *step);
 void following_unknown(struct step *step);
 void following_settle(struct step *step);
+bool following_hears(const struct election *election);
 
 static inline int64_t earlier(int64_t a, int64_t b)
 {

@@ -93,8 +93,8 @@ void stepping_owed(struct step *step)
     step_phase(step, ELECTION_STEPPING);
     election->reason = election->last_reason = ELECTION_REASON_RUNTIME_DIED;
     election->reclaim_ns = clock_add_ns(step->now, election->claim_delay_ns);
+    lease_sit_out(step, election->reclaim_ns);
     election->term_gone = true;
-    call_cancel(step); /* of a message that came before the start */
     run_lost(step);
 }
 

@@ -1,7 +1,6 @@
 --- How often a candidate that follows asks again: the election's options `splay` and `backoff`, on every oracle.
 -- @internal crown.election.pace
 
-local core = require "crown.core"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -54,14 +53,10 @@ function Pace.new(where, checked, given)
   return setmetatable({ delays = type(backoff) == "string" and BACKOFFS[backoff] or backoff, splay = splay, tries = 0 }, Pace)
 end
 
---- Seconds until the first claim: it is put off, since a claim that slept would be given up.
--- @treturn number or nil
-function Pace:left()
-  if self.splay == 0 then return nil end
-  self.first_at = self.first_at or core.now() + math.random() * self.splay
-  local left = self.first_at - core.now()
-  if left > 0 then return left end
-  self.splay = 0
+--- How much longer than the others this candidate waits for its first claim.
+-- @treturn number seconds
+function Pace:apart()
+  return math.random() * self.splay
 end
 
 --- Seconds after which a candidate that was denied asks again, where the user chose; no later than at the lease's end.

@@ -34,6 +34,36 @@ static void a_claim_waits_for_the_lease_to_end_and_a_little_more(void **state)
                     3 * NS_PER_S + 6 * NS_PER_MS);
 }
 
+static void a_message_hastens_no_first_claim(void **state)
+{
+    (void)state;
+    story.with.claim_delay_ns = 5 * NS_PER_S;
+    story_begin();
+    story_feed_type(ELECTION_EVENT_MESSAGE);
+    assert_null(story_find(ELECTION_ACTION_CALL_INFO));
+    assert_int_equal(story.election.armed_ns - story.now, 5 * NS_PER_S);
+    story_wait();
+    assert_non_null(story_find(ELECTION_ACTION_CALL_CLAIM));
+    story_deny(STORY_TTL, 1);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_INFO)); /* it is kept until then */
+}
+
+static void a_message_hastens_no_claim_after_an_owed_lost(void **state)
+{
+    (void)state;
+    struct crown_error err;
+    story.with.claim_delay_ns = 5 * NS_PER_S;
+    story.now = 100 * NS_PER_S;
+    assert_int_equal(election_init(&story.election, &story.with, &err), 0);
+    story_feed_type(ELECTION_EVENT_START_OWING);
+    story_feed_type(ELECTION_EVENT_LOST_DONE);
+    story_feed_type(ELECTION_EVENT_MESSAGE);
+    assert_null(story_find(ELECTION_ACTION_CALL_INFO));
+    story_wait();
+    assert_non_null(story_find(ELECTION_ACTION_CALL_CLAIM));
+    assert_int_equal(story.now, 105 * NS_PER_S);
+}
+
 static void the_store_may_say_when_to_ask_again(void **state)
 {
     (void)state;
@@ -187,6 +217,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY_TEST(a_claim_waits_for_the_lease_to_end_and_a_little_more),
+        STORY_TEST(a_message_hastens_no_first_claim),
+        STORY_TEST(a_message_hastens_no_claim_after_an_owed_lost),
         STORY_TEST(the_store_may_say_when_to_ask_again),
         STORY_TEST(claims_that_end_unknown_come_ever_later_up_to_a_bound),
         STORY_TEST(a_claim_that_was_answered_too_late_is_no_term),
