@@ -11,7 +11,7 @@
 #define SPEC_MAX (2u << 20) /* as much as execve(2) takes by default: ARG_MAX */
 #define SPEC_MAGIC 0x63726f77u
 #define GROUPS_MAX 1024u
-#define STRINGS_MAX 65536u
+#define STRINGS_MAX (SPEC_MAX / 8) /* more than execve(2) takes: it counts a pointer for each */
 
 /* The fixed part; the strings follow: argv, envp, cwd, label, each NUL-terminated, then the groups.
  */
@@ -110,8 +110,10 @@ int child_spec_write(const struct child_spec *spec, struct crown_error *err)
     uint32_t argc, envc;
     size_t text_size = text_length(spec, &argc, &envc);
     size_t size = sizeof(struct block) + text_size + spec->group_count * sizeof(gid_t);
-    if (size > SPEC_MAX || spec->group_count > GROUPS_MAX || argc > STRINGS_MAX ||
-        envc > STRINGS_MAX)
+    if (argc > STRINGS_MAX || envc > STRINGS_MAX)
+        return error_set(err, ERROR_USAGE, "run %s: %u words and %u variables, at most %u fit",
+                         spec->argv[0], argc, envc, STRINGS_MAX);
+    if (size > SPEC_MAX || spec->group_count > GROUPS_MAX)
         return error_set(err, ERROR_USAGE,
                          "run %s: arguments and environment take %zu bytes, at most %u fit",
                          spec->argv[0], size, SPEC_MAX);

@@ -164,9 +164,9 @@ describe("crown-lua run", function()
     local file = assert(io.open(path, "w"))
     file:write "echo $#\n" -- without a #! line
     file:close()
-    local words = { "sh", "-c", [[chmod +x "$0" && exec "$@" "$0" $(seq 40000)]], path, program, "run", "--oracle", oracle, "x" }
+    local words = { "sh", "-c", [[chmod +x "$0" && exec "$@" "$0" $(seq 100000)]], path, program, "run", "--oracle", oracle, "x" }
     local result = assert(crown.exec(words, { timeout = 60 }))
-    assert.equal("40000\n", result.stdout, result.stderr)
+    assert.equal("100000\n", result.stdout, result.stderr)
   end)
 
   it("passes standard input through", function()

@@ -142,6 +142,23 @@ static void too_much_text_is_refused_with_its_size(void **state)
     free(text);
 }
 
+static void too_many_words_are_refused_with_their_number(void **state)
+{
+    (void)state;
+    enum { MANY = 300000 };
+    char word[] = "";
+    char **many = calloc(MANY + 1, sizeof(*many));
+    assert_non_null(many);
+    for (int i = 0; i < MANY; i++)
+        many[i] = word;
+    struct child_spec spec = full_spec();
+    struct crown_error err;
+    spec.argv = many;
+    assert_int_equal(child_spec_write(&spec, &err), -1);
+    assert_non_null(strstr(err.message, "300000 words"));
+    free((void *)many);
+}
+
 static int memfd_of(const char *bytes, size_t size)
 {
     int fd = memfd_create("block", MFD_CLOEXEC);
@@ -221,6 +238,7 @@ int main(void)
         cmocka_unit_test(what_may_be_left_out_stays_out),
         cmocka_unit_test(the_block_is_sealed),
         cmocka_unit_test(too_much_text_is_refused_with_its_size),
+        cmocka_unit_test(too_many_words_are_refused_with_their_number),
         cmocka_unit_test(a_block_of_any_other_length_is_refused),
         cmocka_unit_test(a_damaged_block_is_refused_or_read_within_its_bounds),
     };
