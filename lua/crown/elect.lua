@@ -28,7 +28,7 @@ local declared = {}
 local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits for a lease to end: seconds, and TTLs of its own
 
 -- What an election has in common with those that were declared like it is one table for all of them: `module`,
--- `handlers`, `most_wait`. Ten thousand are mostly alike, and are declared one after the other.
+-- `handlers`, `most_wait`, `verdict`. Ten thousand are mostly alike, and are declared one after the other.
 local latest = {}
 
 local function common(module, prepared, ttl)
@@ -37,7 +37,7 @@ local function common(module, prepared, ttl)
   local known = last.handlers
   local same = known and known.functions == prepared.functions and not known.has_state and not prepared.has_state
   if same and last.module == module and last.most_wait == most_wait then return last end
-  last = { module = module, handlers = prepared, most_wait = most_wait }
+  last = { module = module, handlers = prepared, most_wait = most_wait, verdict = oracle.verdicts_of(module) }
   latest = last
   return last
 end
@@ -63,12 +63,12 @@ end
 --- Everything that happens in tasks of this election, called by the C side: an oracle call's results come back as a
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument, epoch)
-  local module, state = self.common.module, self.state
-  if kind == "claim" then return self:bound(kind, oracle.verdict("claim", module.claim(state))) end
-  if kind == "refresh" then return self:bound(kind, oracle.verdict("refresh", module.refresh(state))) end
+  local module, verdict, state = self.common.module, self.common.verdict, self.state
+  if kind == "claim" then return self:bound(kind, verdict("claim", module.claim(state))) end
+  if kind == "refresh" then return self:bound(kind, verdict("refresh", module.refresh(state))) end
   if kind == "info" then
     if not module.handle_info then return "nothing" end
-    return self:bound("handle_info", oracle.verdict("handle_info", module.handle_info(state, argument)))
+    return self:bound("handle_info", verdict("handle_info", module.handle_info(state, argument)))
   end
   if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
   if kind == "won" then

@@ -122,6 +122,29 @@ describe("a leader's lease on Postgres", function()
     eventually(function() return election:is_leader() end, 20)
   end)
 
+  it("is refreshed and given back by an oracle of the user's own that stands before it", function()
+    local asked, given, fit = 0, 0, true
+    local own = setmetatable({
+      refresh = function(state)
+        asked = asked + 1
+        if not fit then return false, { evicted = true } end
+        return refresh(state)
+      end,
+      abdicate = function(state)
+        given = given + 1
+        return abdicate(state)
+      end,
+    }, { __index = lease })
+    local election = mine:elect { name = name, oracle = { own, url = server.url, ttl = TTL } }
+    eventually(function() return election:is_leader() end, 20)
+    refreshed(2)
+    assert.is_true(asked > 0)
+    fit = false
+    eventually(function() return lost end, 20)
+    assert.equal("evicted", lost.reason)
+    eventually(function() return given > 0 end, 20)
+  end)
+
   it("is led on while the server gives no answer, which is told, and refreshed when it does again", function()
     local election = leader()
     refreshed(1)

@@ -197,4 +197,24 @@ function oracle.verdict(fn, verdict, second, third)
   return "unknown", tostring(second or "no reason given")
 end
 
+local function without_refresher(word, delay, ttl, epoch, first, second, third)
+  return word, delay, ttl, epoch, first, second, third
+end
+
+local function verdict_of_another(fn, ...)
+  return without_refresher(oracle.verdict(fn, ...))
+end
+
+--- What makes a module's results into verdicts. A refresher (runtime/candidate/refresher.h) stands for the refresh of the
+-- oracle that made it. An oracle of the user's own that hands on what one of ours has granted has a refresh of its own, which
+-- may know better: it is asked.
+-- @tparam table module of oracle.find
+-- @treturn function as oracle.verdict
+function oracle.verdicts_of(module)
+  for _, word in ipairs(url.oracles()) do
+    if package.loaded[OWN .. word] == module then return oracle.verdict end
+  end
+  return verdict_of_another
+end
+
 return oracle
