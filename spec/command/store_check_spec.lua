@@ -1,7 +1,10 @@
 -- crown-lua check --store: asks real stores for settings and rights, and claims nothing.
 local crown = require "crown"
 local Etcd = require "support.etcd"
+local etcd = require "crown.oracles.etcd"
+local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
+local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
 local Redis = require "support.redis"
 local run = require "support.run"
@@ -169,6 +172,13 @@ describe("crown-lua check --store", function()
       end
       assert.truthy(check("fit:x@", "").stdout:find("fit may not read crown.age", 1, true))
       assert.matches("authentication failed", check("fit:wrong@").stdout)
+    end)
+
+    it("is not needed to learn from a candidate which key it may not use", function()
+      local one = Player.new(etcd, { name = "x", url = ("etcd://fit:x@%s"):format(server.endpoint) })
+      local verdict
+      eventually(function() verdict = one:claim() return verdict[1] == "unknown" and verdict[2]:find "denied" end)
+      assert.equal("etcd: etcdserver: permission denied: fit needs a right to read and write crown.age", verdict[2])
     end)
 
     it("writes nothing", function()

@@ -17,6 +17,7 @@ local Memory = {}
 Memory.__index = Memory
 
 local FOREVER = 1000000000 -- seconds
+local DENIED = "permission denied"
 local LOST = "etcd lost its memory while it was looked at"
 local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease anew it adds a second or more
 
@@ -52,11 +53,21 @@ local function read(kv)
   return tonumber(longest) or 0, tonumber(floor) or 0
 end
 
+-- A question about the key. What etcd says of a right does not say which one.
+local function ask(self, path, body)
+  local answer, problem, code = self.client:ask(path, body)
+  if not answer and code == "store" and problem:find(DENIED, 1, true) then
+    problem = ("%s: %s needs a right to read and write %s"):format(problem, self.client.parsed.user or "this user",
+      base64.decode(self.key))
+  end
+  return answer, problem, code
+end
+
 -- Only what nobody has made, or changed, meanwhile is written. @return whether it was; or nil, message, code: also where the key
 -- has gone
 local function swap(self, comparison, put)
   comparison.key, comparison.result, put.key = self.key, "EQUAL", self.key
-  local answer, problem, code = self.client:ask("/v3/kv/txn", { compare = { comparison }, success = { { request_put = put } },
+  local answer, problem, code = ask(self, "/v3/kv/txn", { compare = { comparison }, success = { { request_put = put } },
     failure = { { request_range = { key = self.key } } } })
   if not answer then return nil, problem, code end
   if not answer.succeeded and not answer.responses[1].response_range.kvs then return nil, LOST, "store" end
@@ -105,7 +116,7 @@ end
 
 -- @return the key, or false; and the header of the answer; or nil, message, code
 local function look_up(self)
-  local answer, problem, code = self.client:ask("/v3/kv/range", { key = self.key })
+  local answer, problem, code = ask(self, "/v3/kv/range", { key = self.key })
   if not answer then return nil, problem, code end
   return answer.kvs and answer.kvs[1] or false, answer.header
 end
