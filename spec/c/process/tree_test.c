@@ -139,6 +139,18 @@ static void a_killed_keeper_takes_a_stopped_warden_s_tree_along(void **state)
     stage_until_gone();
 }
 
+static void a_killed_keeper_and_its_killed_warden_leave_the_tree_to_the_supervisor(void **state)
+{
+    (void)state;
+    daemons_start();
+    pid_t warden = stage_pid("crown-warden"), keeper = stage_pid("crown-keeper");
+    stage_kill(keeper, SIGSTOP);
+    stage_kill(warden, SIGKILL);
+    stage_kill(keeper, SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    assert_true(stage_gone()); /* it is not said before */
+}
+
 static void a_killed_warden_takes_its_tree_along_and_the_keeper_says_so(void **state)
 {
     (void)state;
@@ -295,6 +307,8 @@ int main(int argc, char **argv)
         STAGE_TEST_READY(a_killed_keeper_takes_its_tree_along_and_the_supervisor_says_so),
         STAGE_TEST(a_killed_keeper_takes_a_stopped_warden_s_tree_along),
         STAGE_TEST_READY(a_killed_keeper_takes_a_stopped_warden_s_tree_along),
+        STAGE_TEST(a_killed_keeper_and_its_killed_warden_leave_the_tree_to_the_supervisor),
+        STAGE_TEST_READY(a_killed_keeper_and_its_killed_warden_leave_the_tree_to_the_supervisor),
         STAGE_TEST(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),
         STAGE_TEST_READY(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),
         STAGE_TEST(a_killed_supervisor_takes_everything_along),
