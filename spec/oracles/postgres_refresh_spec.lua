@@ -42,8 +42,8 @@ describe("a leader's lease on Postgres", function()
     lease.refresh, lease.abdicate = refresh, abdicate
   end)
 
-  local function leader()
-    local election = mine:elect { name = name, oracle = { "postgres_lease", url = server.url, ttl = TTL } }
+  local function leader(ttl)
+    local election = mine:elect { name = name, oracle = { "postgres_lease", url = server.url, ttl = ttl or TTL } }
     eventually(function() return election:is_leader() end, 20)
     return election
   end
@@ -146,7 +146,7 @@ describe("a leader's lease on Postgres", function()
   end)
 
   it("is led on while the server gives no answer, which is told, and refreshed when it does again", function()
-    local election = leader()
+    local election = leader(4 * TTL) -- long enough for a freeze that one refresh notices, and for a busy machine
     refreshed(1)
     server:freeze()
     eventually(function() return #failures > 0 end, 20)
