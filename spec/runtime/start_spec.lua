@@ -72,7 +72,7 @@ describe("a start", function()
       return run({ dir .. "/app.lua", ... }, { env = { LD_LIBRARY_PATH = dir .. "/broken" }, timeout = 60 })
     end
     assert.equal(0, start("file:" .. dir .. "/locks").code)
-    for _, words in ipairs { { "file:" .. dir .. "/locks", "ann" }, { "redis://127.0.0.1:1" }, { "etcd://127.0.0.1:1" } } do
+    for _, words in ipairs { { "file:" .. dir .. "/locks", "ann" }, { "etcd://127.0.0.1:1" } } do
       local result = start(unpack(words))
       assert.equal(2, result.code)
       assert.matches("^crown%-lua: tls: .*libssl.so.3: .*: install libssl3\n", result.stderr)
