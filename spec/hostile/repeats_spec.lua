@@ -67,4 +67,8 @@ describe("a server that repeats what it was told", function()
   it("shows no password where it has it as it is", function()
     assert.equal("a *** and ***", require "crown.text.blotted"("a " .. PASSWORD .. " and PLANTED-pass\\\"word", { PASSWORD }))
   end)
+
+  it("shows no password however often it repeats it", function()
+    assert.equal(("***"):rep(100000), require "crown.text.blotted"(("pass"):rep(100000), { "pass" }))
+  end)
 end)
