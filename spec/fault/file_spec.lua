@@ -199,20 +199,24 @@ describe("a leader on the file oracle", function()
     end)
   end
 
-  it("has its mark and its lock open in each of its processes", function()
-    cluster = Cluster.new { oracle = "file" }
-    local leader = cluster:join "one"
-    ticks.await(cluster.ticks, 0, 10)
-    local marks = {}
-    for inode in (read_file "/proc/net/unix"):gmatch " (%d+) @crown%-lua/%x+/%d\n" do marks[inode] = true end
-    for _, kind in ipairs { "supervise", "runtime", "keeper", "warden", "child" } do
-      local open = crown.exec({ "ls", "-l", ("/proc/%d/fd"):format(leader:pids(kind)[1]) }).stdout
-      local marked = false
-      for inode in open:gmatch "socket:%[(%d+)%]" do marked = marked or marks[inode] ~= nil end
-      assert.is_true(marked, kind)
-      assert.is_true(open:find(cluster.dir .. "/locks/spec.lock", 1, true) ~= nil, kind)
-    end
-  end)
+  -- Below a link it has a mark for each of the two paths, and the lock is the third that its tree is given.
+  for below, number in pairs { [""] = 1, ["/link"] = 2 } do
+    it(("has %d of its marks and its lock open in each of its processes"):format(number), function()
+      cluster = Cluster.new { oracle = "file" }
+      crown.exec { "ln", "-s", ".", cluster.dir .. "/link" }
+      local leader = cluster:join("one", cluster.dir .. below .. "/locks")
+      ticks.await(cluster.ticks, 0, 10)
+      local marks = {}
+      for inode in (read_file "/proc/net/unix"):gmatch " (%d+) @crown%-lua/%x+/%d\n" do marks[inode] = true end
+      for _, kind in ipairs { "supervise", "runtime", "keeper", "warden", "child" } do
+        local open = crown.exec({ "ls", "-l", ("/proc/%d/fd"):format(leader:pids(kind)[1]) }).stdout
+        local marked = {}
+        for inode in open:gmatch "socket:%[(%d+)%]" do marked[#marked + 1] = marks[inode] end
+        assert.is_true(#marked >= number, kind)
+        assert.is_true(open:find(cluster.dir .. "/locks/spec.lock", 1, true) ~= nil, kind)
+      end
+    end)
+  end
 
   it("is not ended by SIGHUP", function()
     cluster = Cluster.new { oracle = "file" }
