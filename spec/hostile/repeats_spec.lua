@@ -27,6 +27,12 @@ local function postgres(bytes)
   return "E\0\0\0" .. string.char(#text + 4) .. text
 end
 
+-- It takes no login, and no question.
+local function etcd(bytes)
+  local body = crown.json.encode { error = "cannot parse " .. bytes:gsub("%c", " "), code = 3 }
+  return ("HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body)
+end
+
 describe("a server that repeats what it was told", function()
   local function check(url, words)
     local dir = tempdir()
@@ -56,6 +62,7 @@ describe("a server that repeats what it was told", function()
     ["NATS, by a token"] = { url = "nats://%s@127.0.0.1:%d/B", greet = INFO, words = "Unknown",
       answer = function(bytes) return "-ERR 'Unknown " .. printed(bytes) .. "'\r\n" end },
     Postgres = { url = "postgres://u:%s@127.0.0.1:%d/d?sslmode=disable", words = "no login by", answer = postgres },
+    etcd = { url = "etcd://u:%s@127.0.0.1:%d", words = "cannot parse", answer = etcd },
   } do
     it("shows no password of ours: " .. what, function()
       local listener = echoing(case.greet, case.answer)

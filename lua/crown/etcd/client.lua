@@ -3,6 +3,7 @@
 -- @internal crown.etcd.client
 
 local Asked = require "crown.link.asked"
+local blotted = require "crown.text.blotted"
 local core = require "crown.core"
 local http = require "crown.http"
 local Login = require "crown.etcd.login"
@@ -46,12 +47,13 @@ local function options_of(self, endpoint, path, body, pass)
     most = MOST }
 end
 
-local function read(answer)
+-- @string[opt] secret that was in the question: the answer may repeat it
+local function read(answer, secret)
   local fine, found = pcall(core.json.decode, answer.body:match "^[^\n]*")
   if not fine or type(found) ~= "table" then return nil, ("etcd answered %d, and no JSON"):format(answer.status), "protocol" end
   if answer.status == 200 and not found.error then return found.result or found end
   local problem = type(found.error) == "table" and found.error.message or found.message or found.error
-  return nil, "etcd: " .. tostring(problem), answer.status >= BROKEN and "unavailable" or "store"
+  return nil, "etcd: " .. blotted(tostring(problem), { secret }), answer.status >= BROKEN and "unavailable" or "store"
 end
 
 -- A server that acknowledges nothing is not one that computes.
@@ -61,7 +63,7 @@ local function log_in(self, endpoint, timeout)
   options.timeout, options.silence = timeout, self.timeout
   local answer, problem, code = http.request(options)
   if not answer then return nil, problem, code end
-  return read(answer)
+  return read(answer, self.parsed.password)
 end
 
 --- Makes a client; nothing is asked yet.
