@@ -3,21 +3,15 @@
 # So long each; or so many inputs, however long that takes: FUZZ_INPUTS=1000000.
 FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?=
-# Inputs of one process: what a child's description leaves mapped bounds how many it may read.
-FUZZ_PART_election = $(FUZZ_INPUTS)
-FUZZ_PART_child_spec := 50000
+FUZZ_MOST = $(or $(FUZZ_INPUTS),$(FUZZ_SECONDS)s)
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
-# $(1): a target, $(2): the folders of runtime/ that it is linked with
+# $(1): a target, $(2): the folders of runtime/ that it is linked with, $(3): how many inputs one process may read, where that is bounded
 define fuzz
 @mkdir -p $(BUILD)/fuzz
 @clang $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(FUZZ_FLAGS) -o $(BUILD)/fuzz/$(1) spec/fuzz/$(1)_fuzz.c \
   $(foreach f,$(2),$(wildcard runtime/$(f)/*.c)) -lbsd
-@cd $(BUILD)/fuzz && rm -rf $(1).corpus && mkdir $(1).corpus && : >$(1).log && \
-  for part in $$(seq $(if $(FUZZ_INPUTS),$$(($(FUZZ_INPUTS) / $(FUZZ_PART_$(1)))),1)); do \
-    ASAN_OPTIONS=detect_leaks=0 ./$(1) -seed=$$(($(FUZZ_SEED) + part - 1)) $(if $(FUZZ_INPUTS),,-max_total_time=$(FUZZ_SECONDS)) \
-      $(if $(FUZZ_PART_$(1)),-runs=$(FUZZ_PART_$(1))) -print_final_stats=1 $(1).corpus >>$(1).log 2>&1 || { tail -40 $(1).log; exit 1; }; done
-@awk '/number_of_executed_units/ { sum += $$2 } END { printf "%-12s %d inputs, nothing found\n", "$(1)", sum }' $(BUILD)/fuzz/$(1).log
+@tools/fuzz-core.sh $(abspath $(BUILD)/fuzz/$(1)) $(FUZZ_MOST) $(FUZZ_SEED) $(3)
 endef
 
 # What servers say to our clients, members and strangers to a member, and guests to the HTTP endpoint: on the program itself, by a seed.
@@ -27,9 +21,9 @@ FUZZ_SEED ?= 1
 fuzz-wire: packages-check ## feed the clients what servers may say, changed at random, under ASan (FUZZ_SECONDS= or FUZZ_INPUTS= each, FUZZ_SEED=)
 	@$(MAKE) --no-print-directory BUILD=build-asan PROGRAM=build-asan/crown-lua CFLAGS='$(SANITIZE)' all >/dev/null
 	@for target in $(WIRE_TARGETS); do \
-	  PROGRAM=build-asan/crown-lua ASAN_OPTIONS=detect_leaks=0 tools/fuzz-unit.sh $$target $(or $(FUZZ_INPUTS),$(FUZZ_SECONDS)s) $(FUZZ_SEED) || exit 1; done
+	  PROGRAM=build-asan/crown-lua ASAN_OPTIONS=detect_leaks=0 tools/fuzz-unit.sh $$target $(FUZZ_MOST) $(FUZZ_SEED) || exit 1; done
 
 .PHONY: fuzz
 fuzz: packages-check fuzz-wire ## feed the core and a child's description nonsense, for FUZZ_SECONDS= or FUZZ_INPUTS= each (clang's libFuzzer)
 	$(call fuzz,election,base election)
-	$(call fuzz,child_spec,base process)
+	$(call fuzz,child_spec,base process,50000) # what a description leaves mapped bounds them
