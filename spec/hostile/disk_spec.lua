@@ -11,6 +11,9 @@ if not Network.is_possible() then return end
 local APP = [[
 local crown = require "crown"
 io.stdout:setvbuf "line"
+crown.on("leadership.refreshed", function(event)
+  if event.name == "healthy" then print "REFRESHED" end
+end)
 crown.elect { name = "healthy", oracle = { "memory", ttl = 30, refresh = 1 }, handlers = {
   won = function(term)
     print "HEALTHY"
@@ -72,19 +75,20 @@ eventually() {
 }
 ]]
 
--- `ticks N` waits until the app has lived through N ticks more.
-local TICKS = EVENTUALLY .. [[
-ticked() { [ "$(grep -c TICK out)" -ge $1 ]; }
-ticks() { eventually ticked $(($(grep -c TICK out) + $1)); }
+-- `says WORD N` waits until the app has said a word N times more.
+local SAYS = EVENTUALLY .. [[
+said() { [ "$(grep -c $1 out)" -ge $2 ]; }
+says() { eventually said $1 $(($(grep -c $1 out) + $2)) || echo "no more $1"; }
 ]]
 
-local START = MOUNT .. TICKS .. [[
+local START = MOUNT .. SAYS .. [[
 CROWN_DIRECTORY=$1 "$2" app.lua >out 2>mnt/log &
-ticks 3
+says TICK 3
 fsfreeze -f mnt
-ticks 25
+says TICK 25
+says REFRESHED 3
 fsfreeze -u mnt
-ticks 5
+says TICK 5
 kill $!
 wait $!
 cp mnt/log log
@@ -153,7 +157,7 @@ end)
 ]]
 
 -- Thirteen seconds: followers look every five, whether or not they have heard of anything, and calls are given up after ten.
-local LOCKS = MOUNT .. TICKS .. [[
+local LOCKS = MOUNT .. SAYS .. [[
 export CROWN_DIRECTORY=$1
 "$2" --node other --log-level info run --oracle "file:$1/mnt/locks" followed sleep 600 2>other &
 other=$!
@@ -161,13 +165,14 @@ eventually grep -q leadership.claimed other || echo "the other one does not lead
 "$2" --node one app.lua "$1" >out 2>log &
 one=$!
 eventually grep -q "WON led" out || echo "this one does not lead"
-ticks 3
+says TICK 3
 fsfreeze -f mnt
-ticks 3
+says TICK 3
 : >begin
 "$2" abdicate led >abdicated 2>&1
 kill -KILL $other
-ticks 65
+says TICK 65
+says REFRESHED 3
 grep -q "WON followed" out && echo "it leads though its epoch cannot be written"
 fsfreeze -u mnt
 for name in led followed new; do
@@ -207,8 +212,9 @@ describe("a disk that hangs", function()
   end
 
   it("under the log costs lines, and no leadership", function()
-    local dir = play(APP, START)
+    local dir, result = play(APP, START)
     local said, log = read_file(dir .. "/out"), read_file(dir .. "/log")
+    assert.equal("", result.stdout)
     assert.equal(1, select(2, said:gsub("HEALTHY", "")) - select(2, said:gsub("UNHEALTHY", "")), said)
     assert.is_nil(log:find("silent for", 1, true), log)
     local lost = tonumber(log:match "log%.dropped lines=(%d+)")
