@@ -395,7 +395,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("counts a server that does not answer as not known, within the time-out", function()
-    candidate("one", { timeout = 1 }):outlasts(server)
+    candidate("one", { ttl = 20, timeout = 1 }):outlasts(server) -- the TTL would make it 5 s
   end)
 
   it("says what is wrong with an URL, and who refused", function()

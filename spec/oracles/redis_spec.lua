@@ -205,7 +205,7 @@ describe("the lease oracle on Redis", function()
   end)
 
   it("gives up a server that does not answer, and comes back to it", function()
-    candidate(server.url, "one", { timeout = 1 }):outlasts(server)
+    candidate(server.url, "one", { timeout = 1 }):outlasts(server) -- the TTL would make it 5 s
   end)
 
   it("says why there is no connection, also to whoever waits for one in vain, or that there is no answer", function()

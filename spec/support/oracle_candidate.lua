@@ -3,6 +3,7 @@ local assert = require "luassert"
 local core = require "crown.core"
 local eventually = require("crown.testing").eventually
 local oracle = require "crown.election.contract"
+local Stillness = require "support.stillness"
 
 local Player = {}
 Player.__index = Player
@@ -10,6 +11,7 @@ Player.__index = Player
 -- Seconds that a server has for an answer, so that a machine that stands still for a moment is no answer of the store's. A test
 -- of a server that does not answer gives its own.
 local PATIENCE = 20
+local OVER_MOST = 2 -- seconds that a candidate may wait beyond its time-out, less what the machine stood still
 
 local serial = 0
 
@@ -27,7 +29,7 @@ function Player.new(module, options)
   opts.timeout = opts.timeout or nil
   opts.send = function(message) self.messages[#self.messages + 1] = message return true end
   opts.emit = function(event, fields) self.events[#self.events + 1] = { event = event, fields = fields } end
-  self.state = assert(module.init(opts))
+  self.state, self.timeout = assert(module.init(opts)), opts.timeout
   return self
 end
 
@@ -63,15 +65,18 @@ function Player:emitted(name)
   end
 end
 
---- Leads while its server does not answer for a moment: not known is no loss, and has its time-out.
+--- Leads while its server does not answer for a moment: not known is no loss, and has its time-out, which it was given.
 -- @tparam table server with `freeze` and `thaw`
 function Player:outlasts(server)
-  local epoch = self:win()[4]
+  local epoch, still = self:win()[4], Stillness.start()
   server:freeze()
   local at = core.now()
   assert.equal("unknown", self:refresh()[1])
-  assert.is_true(core.now() - at < PATIENCE / 2)
+  local took = core.now() - at
   server:thaw()
+  assert.is_true(took > self.timeout - 0.01, took)
+  eventually(function() return took - still:seconds(at) < self.timeout + OVER_MOST end)
+  still:destroy()
   eventually(function()
     local verdict = self:refresh()
     return verdict[1] == "granted" and verdict[4] == epoch
