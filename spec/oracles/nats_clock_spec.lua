@@ -26,6 +26,14 @@ describe("a NATS server whose clock is stepped", function()
       timeout = 1, amnesia_wait = 0 })
   end
 
+  -- Of two, the first leads; the other one has a connection of its own where it names another host. @return both, and the epoch
+  local function leader_and_follower(host)
+    local one, two = member "one", member("two", host)
+    local epoch = one:win()[4]
+    assert.equal("denied", two:claim()[1])
+    return one, two, epoch
+  end
+
   -- The server looks at the ages of its messages when the first of them would be due; the leader has refreshed until then.
   local function lets_the_key_go(leader, wire)
     local at = crown.now()
@@ -40,9 +48,7 @@ describe("a NATS server whose clock is stepped", function()
   end
 
   it("gives no lease away before its time to a follower that heard of it last (R14)", function()
-    local one, two = member "one", member "two"
-    one:win()
-    assert.equal("denied", two:claim()[1])
+    local one, two = leader_and_follower()
     local refreshed = lets_the_key_go(one, Wire.open(server.port))
     local verdict = two:claim()
     assert.equal("denied", verdict[1])
@@ -52,9 +58,7 @@ describe("a NATS server whose clock is stepped", function()
   end)
 
   it("is sat out by a follower that had no way to it when the lease was refreshed last (R14)", function()
-    local one, two = member "one", member("two", "localhost")
-    one:win()
-    assert.equal("denied", two:claim()[1])
+    local one, two = leader_and_follower "localhost"
     local bucket = two.state.bucket
     two.state.heard = function() end -- nothing of what comes now
     local refreshed = lets_the_key_go(one, Wire.open(server.port))
@@ -67,9 +71,7 @@ describe("a NATS server whose clock is stepped", function()
   end)
 
   it("is led anew when nobody has refreshed for one TTL, also where its clock was set back (R7)", function()
-    local one, two = member "one", member "two"
-    local epoch = one:win()[4]
-    assert.equal("denied", two:claim()[1])
+    local one, two, epoch = leader_and_follower()
     clock:set(-HOUR)
     local verdict, at = nil, crown.now()
     eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 3 * TTL)
@@ -79,9 +81,7 @@ describe("a NATS server whose clock is stepped", function()
   end)
 
   it("keeps a value that was refreshed since it was seen last (P1)", function()
-    local one, two = member "one", member("two", "localhost")
-    one:win()
-    assert.equal("denied", two:claim()[1])
+    local one, two = leader_and_follower "localhost"
     local standing = two.state.standing
     two.state.heard = function() end -- nothing of what comes now
     eventually(function()
