@@ -27,7 +27,7 @@ local function fail_over(world, hands, standby)
   if hands.moved then hands.moved(standby) end
 end
 
-local function faults_of(hands, evict)
+local function faults_of(hands, store)
   local faults = server_faults.of { down = function() hands.server:down "immediate" end, up = function() hands.server:up() end,
     freeze = function() hands.server:freeze() end, thaw = function() hands.server:thaw() end }
   faults.sessions = { weight = 2, begin = function(world)
@@ -45,6 +45,7 @@ local function faults_of(hands, evict)
     return function() signals.send_all(stopped, "CONT") end
   end }
   faults.step = server_faults.step { hands.clock }
+  faults.evict = server_faults.evict(store)
   -- It lacks what was written while it was cut off.
   faults.failover = { weight = 1, begin = function(world)
     world:say "a standby falls behind"
@@ -58,7 +59,7 @@ local function faults_of(hands, evict)
     local standby = hands.server:replica()
     hands.server:waits_for_standbys()
     return function()
-      if random(3) > 1 then evict.begin(world) end
+      if random(3) > 1 then faults.evict.begin(world) end
       crown.sleep(random() * EVICTED)
       fail_over(world, hands, standby)
     end
@@ -97,9 +98,7 @@ local function direct(scheme)
   local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
   store.ports = { function() return hands.server.port end }
   function store.url(number) return ("%s://crown@127.0.0.1:%d/crown"):format(scheme, number or hands.server.port) end
-  local evict = server_faults.evict(store)
-  store.faults = faults_of(hands, evict)
-  store.faults.evict = evict
+  store.faults = faults_of(hands, store)
   return store
 end
 
@@ -116,9 +115,7 @@ function postgres.bouncer()
     hands.server:destroy()
   end } }
   function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown"):format(number or bouncer.port) end
-  local evict = server_faults.evict(store)
-  store.faults = faults_of(hands, evict)
-  store.faults.evict = evict
+  store.faults = faults_of(hands, store)
   store.faults.reload = { weight = 2, begin = function(world)
     world:say "the pooler reads its configuration again"
     bouncer:lead_to(hands.server)
