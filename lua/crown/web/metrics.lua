@@ -37,7 +37,8 @@ local FAMILIES = {
 local UNTRIED = { ["not asked yet"] = true, asked = true }
 
 local CONNECTIONS = {
-  { "crown_store_up", "gauge", "1 while this connection to a store has proved good; none before its first answer", function(one)
+  { "crown_store_up", "gauge", "1 while this connection to a store has proved good; none for a server over HTTP that has neither "
+    .. "answered nor failed", function(one)
     if UNTRIED[one.state] then return nil end
     return one.state == "proven" and 1 or 0
   end },
