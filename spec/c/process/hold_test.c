@@ -89,6 +89,40 @@ static void whoever_is_killed_it_is_held_until_the_namespace_is_gone(void **stat
     kill_each_set(state, CHILD_ISOLATION_PIDNS);
 }
 
+static pid_t victim;
+
+static bool is_dead(void)
+{
+    char state = stage_state(victim);
+    return state == '\0' || state == 'Z';
+}
+
+static void kill_for_sure(pid_t pid)
+{
+    stage_kill(pid, SIGKILL);
+    victim = pid;
+    stage_until(is_dead); /* so its descriptors are closed */
+}
+
+/* Nobody else has it then, and it is too late to take it up. */
+static void a_stopped_supervisor_holds_it_when_keeper_and_warden_are_dead(void **state)
+{
+    (void)state;
+    start_holding("crowd", CHILD_ISOLATION_TREE);
+    stage_until_ticking(1);
+    pid_t runtime = stage_pid("crown-runtime"), keeper = stage_pid("crown-keeper");
+    pid_t warden = stage_pid("crown-warden");
+    stage_kill(stage.supervisor, SIGSTOP);
+    stage_hold(warden); /* it is not to end the tree */
+    kill_for_sure(keeper);
+    kill_for_sure(warden);
+    kill_for_sure(runtime);
+    assert_false(stage_gone());
+    assert_false(lock_free());
+    stage_kill(stage.supervisor, SIGCONT);
+    assert_free_when_gone();
+}
+
 #define INSTANTS 15
 #define BETWEEN_NS (40 * NS_PER_US)
 
@@ -131,6 +165,8 @@ int main(int argc, char **argv)
         STAGE_TEST_READY(whoever_is_killed_it_is_held_until_the_tree_is_gone),
         STAGE_TEST(whoever_is_killed_it_is_held_until_the_namespace_is_gone),
         STAGE_TEST_READY(whoever_is_killed_it_is_held_until_the_namespace_is_gone),
+        STAGE_TEST(a_stopped_supervisor_holds_it_when_keeper_and_warden_are_dead),
+        STAGE_TEST_READY(a_stopped_supervisor_holds_it_when_keeper_and_warden_are_dead),
         STAGE_TEST(a_keeper_that_dies_as_it_ends_a_tree_leaves_the_rest_to_the_warden),
         STAGE_TEST_READY(a_keeper_that_dies_as_it_ends_a_tree_leaves_the_rest_to_the_warden),
         STAGE_TEST(a_keeper_that_dies_as_it_ends_a_namespace_leaves_the_rest_to_the_warden),
