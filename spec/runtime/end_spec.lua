@@ -45,7 +45,7 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1] }
     local one = start("one", [[
 local crown = require "crown"
 crown.on("leadership.lost", function()
-  crown.elect { name = "late", oracle = "file:" .. arg[1] }
+  crown.elect { name = "late", oracle = "file:" .. arg[1], handlers = { campaign = function() crown.log.info "campaigns" end } }
   crown.log.info "declared"
 end)
 crown.elect { name = "slow", oracle = "file:" .. arg[1], stop_timeout = 30,
@@ -59,6 +59,7 @@ crown.sleep(1000)
     assert.equal(0, one:wait(60))
     assert.matches("declared", one:output())
     assert.matches("tidied", one:output())
+    assert.is_nil(one:output():find "campaigns")
     assert.is_nil(one:output():find "leadership%.claimed name=late")
     assert.is_nil(one:output():find "silent")
   end)
