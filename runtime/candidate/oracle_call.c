@@ -43,17 +43,6 @@ static uint64_t epoch_at(lua_State *L, int index)
     return epoch >= 1 && epoch < 9007199254740992.0 ? (uint64_t)epoch : 0;
 }
 
-static struct refresher *refresher_at(lua_State *L, int index)
-{
-    bool same = lua_isuserdata(L, index) && lua_getmetatable(L, index);
-    if (!same)
-        return NULL;
-    luaL_getmetatable(L, REFRESHER_TYPE);
-    same = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    return same ? lua_touserdata(L, index) : NULL;
-}
-
 static int hold_at(lua_State *L, int index)
 {
     return lua_type(L, index) == LUA_TNUMBER ? (int)lua_tonumber(L, index) : -1;
@@ -69,7 +58,7 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.epoch = epoch_at(L, first + 3);
     candidate->hold = (struct scope_hold){
         .fds = {hold_at(L, first + 4), hold_at(L, first + 5), hold_at(L, first + 6)}};
-    candidate->refresher = refresher_at(L, first + 7);
+    candidate->refresher = luaL_testudata(L, first + 7, REFRESHER_TYPE);
     leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
 

@@ -34,7 +34,7 @@ struct refresher {
     void (*forget)(struct op *op);
 };
 
-/** What Lua sees of one: a pointer to it in a userdata of this type, which is never collected. */
+/** What Lua sees of one: a userdata of this type that begins with it, and is never collected. */
 #define REFRESHER_TYPE "crown.refresher"
 
 #endif
