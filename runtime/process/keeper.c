@@ -388,9 +388,8 @@ static void keep(struct keeper *keeper)
     }
 }
 
-static void run(struct keeper *keeper, bool fine, const int *fds, unsigned nfds)
-    __attribute__((noreturn));
-static void run(struct keeper *keeper, bool fine, const int *fds, unsigned nfds)
+static void run(struct keeper *keeper, const int *fds, unsigned nfds) __attribute__((noreturn));
+static void run(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
     keeper->runtime = fds[0];
@@ -399,8 +398,6 @@ static void run(struct keeper *keeper, bool fine, const int *fds, unsigned nfds)
     title_set("crown-keeper", keeper->spec.label);
     if (!keeper->spec.terminal)
         (void)setsid(); /* cannot fail: a fresh child leads no group */
-    if (!fine)
-        fail_start(keeper, "the keeper could not be set up");
     keeper->stop_at_ns = keeper->spec.stop_at_ns;
     keeper->kill_at_ns = keeper->spec.kill_at_ns;
     keeper->deadline_ns = keeper->spec.deadline_ns;
@@ -423,8 +420,10 @@ void keeper_run(const int *fds, unsigned nfds, const struct keeper_home *home)
 {
     struct keeper keeper = keeper_at(home);
     fds_close_except(fds, nfds);
-    bool fine = set_up(&keeper);
-    run(&keeper, fine, fds, nfds);
+    keeper.runtime = fds[0];
+    if (!set_up(&keeper))
+        fail_start(&keeper, "the keeper could not be set up");
+    run(&keeper, fds, nfds);
 }
 
 /* Nobody needs it, or it would be of no use: without a warden, or under no supervisor.
@@ -459,5 +458,5 @@ void keeper_wait(int line, const struct keeper_home *home)
     if (nfds == 0) /* there was no room for them */
         end_unused(&keeper, 1);
     (void)close(line);
-    run(&keeper, true, fds, nfds);
+    run(&keeper, fds, nfds);
 }
