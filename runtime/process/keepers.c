@@ -109,18 +109,16 @@ static void take(struct keepers *keepers, unsigned at)
 
 bool keepers_ended(struct keepers *keepers, pid_t pid, int status)
 {
-    for (unsigned i = 0; i < keepers->used; i++) {
-        if (keepers->entries[i].pid != pid)
-            continue;
-        keepers->count--;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-            take(keepers, i); /* it said GONE itself */
-            return false;
-        }
-        keepers->entries[i].pid = 0;
-        return true;
+    struct keeper_entry *entry = find(keepers, pid);
+    if (entry == NULL)
+        return false;
+    keepers->count--;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        take(keepers, (unsigned)(entry - keepers->entries)); /* it said GONE itself */
+        return false;
     }
-    return false;
+    entry->pid = 0;
+    return true;
 }
 
 static bool is_owed(const struct keeper_entry *entry, bool gone)
