@@ -383,7 +383,6 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
     }
     if (!mailbox_put(&candidate->mailbox, L))
         return false;
-    starts_hurry(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);
     return true;
 }

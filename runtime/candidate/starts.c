@@ -28,8 +28,10 @@ static void begin_some(struct starts *starts)
     struct list_node *node;
     starts->begun = 0;
     while (starts->begun < MOST && (node = list_first(&starts->waiting)) != NULL) {
+        struct candidate *candidate = container_of(node, struct candidate, start);
         starts->begun++;
-        starts_hurry(container_of(node, struct candidate, start));
+        starts_forget(candidate);
+        candidate_feed_type(candidate, ELECTION_EVENT_START);
     }
     if (starts->begun > 0)
         loop_defer(starts->env->loop, &starts->job);
@@ -73,20 +75,13 @@ void starts_free(struct starts *starts)
 
 void starts_add(struct starts *starts, struct candidate *candidate)
 {
-    candidate->waits = true;
-    list_append(&starts->waiting, &candidate->start);
-    if (starts->begun >= MOST)
-        return; /* the job is on its way, or the pause */
+    if (starts->begun >= MOST) { /* the job is on its way, or the pause */
+        candidate->waits = true;
+        list_append(&starts->waiting, &candidate->start);
+        return;
+    }
     starts->begun++;
     loop_defer(starts->env->loop, &starts->job);
-    starts_hurry(candidate);
-}
-
-void starts_hurry(struct candidate *candidate)
-{
-    if (!candidate->waits)
-        return;
-    starts_forget(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_START);
 }
 

@@ -16,8 +16,6 @@ void starts_free(struct starts *starts);
 
 /** Has an election begin: START is fed to it, now or in one of the next turns. */
 void starts_add(struct starts *starts, struct candidate *candidate);
-/** Has it begin now, where it waits: something else is about to happen to it. */
-void starts_hurry(struct candidate *candidate);
 /** It is not to begin any more. */
 void starts_forget(struct candidate *candidate);
 
