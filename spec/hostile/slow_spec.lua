@@ -47,3 +47,23 @@ describe("an election on a server on which a login takes longer than a question 
     end)
   end
 end)
+
+describe("a client of Postgres whose server never answers a login", function()
+  it("waits longer with each try, as it pauses longer before it", function()
+    local TIMEOUT, LONG = 0.1, 0.35 -- seconds; the sixth pause is 0.4 at least
+    local tries, long = 0, 0
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(peer)
+      local came = crown.now()
+      peer:read("*a", 3600)
+      peer:close()
+      tries, long = tries + 1, long + (crown.now() - came >= LONG and 1 or 0)
+    end))
+    local client = assert(crown.postgres.new(("postgres://crown@127.0.0.1:%d/crown?sslmode=disable"):format(listener:port()),
+      { timeout = TIMEOUT }))
+    client:listen("channel", print)
+    eventually(function() return long == 3 or tries == 10 end, 60)
+    client:close()
+    listener:close()
+    assert.equal(3, long)
+  end)
+end)

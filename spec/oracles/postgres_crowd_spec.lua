@@ -5,6 +5,7 @@ local eventually = require("crown.testing").eventually
 local Postgres = require "support.postgres"
 
 local MANY, FEW = 600, 20
+local TTL = 3600 -- seconds: who hears nothing looks after a tenth of it, which is longer than any wait here
 local KINDS = { "freed AS", "won AS" } -- of statements: what only a release has, and only a claim
 
 describe("many leases on one Postgres", function()
@@ -16,7 +17,7 @@ describe("many leases on one Postgres", function()
   local function candidates(node)
     local all = {}
     for i = 1, MANY do
-      all[i] = crown.elect { name = "crowd-" .. i, node = node, oracle = { "postgres_lease", url = server.url, ttl = 60 } }
+      all[i] = crown.elect { name = "crowd-" .. i, node = node, oracle = { "postgres_lease", url = server.url, ttl = TTL } }
     end
     return all
   end

@@ -4,6 +4,7 @@ local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
 local Links = require "support.registry_links"
+local Strangers = require "crown.registry.strangers"
 
 describe("a link between members", function()
   local opened = Links.new()
@@ -217,5 +218,16 @@ describe("a link between members", function()
     end
     eventually(function() return told(b, "not JSON") == 1 and told(b, "another registry") == 1 end, 20)
     assert.equal(2, #b.events)
+  end)
+end)
+
+describe("strangers of one address", function()
+  it("make way for the next one when they have had a moment to prove who they are", function()
+    local strangers, closed = Strangers.new(function() end), 0
+    local stream = { peer = function() return "10.0.0.1:1" end, close = function() closed = closed + 1 end }
+    for _ = 1, 32 do assert.is_table(strangers:enter(stream)) end
+    crown.sleep(0.3)
+    assert.is_table(strangers:enter(stream))
+    assert.same({ 32, 1 }, { strangers.count, closed })
   end)
 end)

@@ -229,6 +229,24 @@ describe("crown.postgres", function()
     listener:close()
   end)
 
+  it("hands over all notifications that come together, in their order", function()
+    local heard, expected, listening = {}, {}, false
+    for i = 1, 100 do expected[i] = tostring(i) end
+    local listener = assert(crown.postgres.connect(server.url))
+    finally(function() listener:close() end)
+    listener:listen("together", function(payload)
+      listening = true
+      if payload ~= "0" then heard[#heard + 1] = payload end
+    end)
+    eventually(function()
+      client:query "SELECT pg_notify('together', '0')"
+      return listening
+    end)
+    client:query "SELECT pg_notify('together', n::text) FROM generate_series(1, 100) AS n"
+    eventually(function() return #heard >= 100 end)
+    assert.same(expected, heard)
+  end)
+
   it("finds the primary among several servers", function()
     local replica = server:replica()
     local url = ("postgres://crown@127.0.0.1:%d,127.0.0.1:%d/crown"):format(replica.port, server.port)
