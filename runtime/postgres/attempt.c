@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "net/received.h"
+#include "postgres/blotted.h"
 
 #define OPTIONS_MAX 16
 #define SERVER_SIZE 300
-#define PASSWORD_LEAST 4  /* bytes; less stands in many words by chance */
 #define LOGIN_MOST_MIB 1u /* that a server may say until the connection is open */
 
 struct attempt {
@@ -67,22 +67,20 @@ static bool says_too_much(struct attempt *attempt, uint64_t *received)
     return true;
 }
 
-/* What is there instead of a server may repeat what it was told. */
-static void blot(char *message, const char *password)
-{
-    size_t length = password != NULL ? strlen(password) : 0;
-    if (length < PASSWORD_LEAST)
-        return;
-    for (char *at = message; (at = strstr(at, password)) != NULL; at += 3) {
-        memcpy(at, "***", 3);
-        memmove(at + 3, at + length, strlen(at + length) + 1);
-    }
-}
-
 static void close_attempt(struct attempt *attempt)
 {
     libpq.PQfinish(attempt->conn);
     attempt->conn = NULL;
+}
+
+static void fail(struct attempt *attempt)
+{
+    char *message = postgres_blotted(attempt->conn, libpq.PQerrorMessage(attempt->conn));
+    bool refused = message != NULL && strstr(message, "Connection refused") != NULL;
+    (void)postgres_error(message != NULL ? message : "postgres: out of memory",
+                         refused ? ERROR_REFUSED : ERROR_STORE, &attempt->error);
+    free(message);
+    close_attempt(attempt);
 }
 
 static void connect_on_thread(void *work, int given_up)
@@ -111,11 +109,7 @@ static void connect_on_thread(void *work, int given_up)
     }
     if (status == PGRES_POLLING_OK && libpq.PQsetnonblocking(attempt->conn, 1) == 0)
         return;
-    const char *message = libpq.PQerrorMessage(attempt->conn);
-    bool refused = strstr(message, "Connection refused") != NULL;
-    (void)postgres_error(message, refused ? ERROR_REFUSED : ERROR_STORE, &attempt->error);
-    blot(attempt->error.message, libpq.PQpass(attempt->conn));
-    close_attempt(attempt);
+    fail(attempt);
 }
 
 static void finished(void *context, void *work)

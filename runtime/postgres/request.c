@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "postgres/blotted.h"
 #include "postgres/session.h"
 
 static void cancel(struct op *op)
@@ -57,4 +58,24 @@ void postgres_request_fail(struct postgres_request *request, const struct crown_
     request->slot = NULL;
     request->error = *err;
     op_complete(&request->op);
+}
+
+static char *field(const PGconn *conn, const PGresult *result, int code)
+{
+    return postgres_blotted(conn, libpq.PQresultErrorField(result, code));
+}
+
+void postgres_request_refused(struct postgres_request *request, const PGconn *conn,
+                              const PGresult *result)
+{
+    const char *state = libpq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    char *primary = field(conn, result, PG_DIAG_MESSAGE_PRIMARY);
+    char *detail = field(conn, result, PG_DIAG_MESSAGE_DETAIL);
+    (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
+                    detail != NULL ? " (" : "", detail != NULL ? detail : "",
+                    detail != NULL ? ")" : "");
+    free(primary);
+    free(detail);
+    if (state != NULL)
+        (void)memcpy(request->sqlstate, state, strnlen(state, sizeof(request->sqlstate) - 1));
 }

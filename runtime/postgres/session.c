@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "net/portion.h"
 #include "net/received.h"
+#include "postgres/blotted.h"
 #include "postgres/result.h"
 #include "postgres/target.h"
 
@@ -87,9 +88,10 @@ static void break_off(struct postgres_session *session, const struct crown_error
 static void break_off_libpq(struct postgres_session *session)
 {
     struct crown_error err;
-    const char *message = libpq.PQerrorMessage(session->conn);
-    (void)postgres_error(message[0] != '\0' ? message : "the connection was closed", ERROR_CLOSED,
-                         &err);
+    char *message = postgres_blotted(session->conn, libpq.PQerrorMessage(session->conn));
+    bool has_words = message != NULL && message[0] != '\0';
+    (void)postgres_error(has_words ? message : "the connection was closed", ERROR_CLOSED, &err);
+    free(message);
     break_off(session, &err);
 }
 
@@ -100,18 +102,6 @@ static void tell_closed(struct loop_job *job)
 }
 
 /* --- answers */
-
-static void take_error(struct postgres_request *request, const PGresult *result)
-{
-    const char *state = libpq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char *primary = libpq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    const char *detail = libpq.PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
-    (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
-                    detail != NULL ? " (" : "", detail != NULL ? detail : "",
-                    detail != NULL ? ")" : "");
-    if (state != NULL)
-        (void)memcpy(request->sqlstate, state, strnlen(state, sizeof(request->sqlstate) - 1));
-}
 
 /* A part of an answer: a row, the end of the rows, or why there is none. @return 0, or -1 with
  * `err`: what comes is too much. */
@@ -130,7 +120,7 @@ static int take_part(struct postgres_slot *slot, const PGresult *part, struct cr
     if (status == PGRES_SINGLE_TUPLE || status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return postgres_result_add(&request->result, part, err);
     if (status == PGRES_FATAL_ERROR)
-        take_error(request, part);
+        postgres_request_refused(request, slot->session->conn, part);
     else
         (void)error_set(&request->error, ERROR_STORE, "%s is not possible here",
                         libpq.PQresStatus(status));

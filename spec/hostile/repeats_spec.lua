@@ -8,6 +8,7 @@ local tempdir = require "support.tempdir"
 
 local PASSWORD = 'PLANTED-pass"word'
 local IN_URL = "PLANTED-pass%22word"
+local POSTGRES = "postgres://u:%s@127.0.0.1:%d/d?sslmode=disable"
 local INFO = 'INFO {"server_id":"x","version":"2.10.0","proto":1,"headers":true,"jetstream":true}\r\n'
 
 local function printed(bytes) return (bytes:gsub("[%c']", " ")) end
@@ -20,11 +21,41 @@ local function echoing(greet, answer)
   end))
 end
 
--- It asks for the password in the clear, and refuses it.
+local function message(kind, body) return ("%s\0\0%s%s%s"):format(kind, string.char(math.floor((#body + 4) / 256)),
+  string.char((#body + 4) % 256), body) end
+
+local ASK = message("R", "\0\0\0\3") -- for the password in the clear
+
+local function refusal(words, bytes)
+  return message("E", "SFATAL\0C28000\0M" .. words .. bytes:gsub("%c", "") .. "\0\0")
+end
+
 local function postgres(bytes)
-  if bytes:find("user", 1, true) then return "R\0\0\0\8\0\0\0\3" end
-  local text = "SFATAL\0C28000\0Mno login by " .. bytes:gsub("%c", "") .. "\0\0"
-  return "E\0\0\0" .. string.char(#text + 4) .. text
+  if bytes:find("user", 1, true) then return ASK end
+  return refusal("no login by ", bytes)
+end
+
+-- As long as what is shown of it: that ends in the middle of the password.
+local function postgres_at_length(bytes)
+  if bytes:find("user", 1, true) then return ASK end
+  return refusal(("no login by "):rep(14) .. ("x"):rep(13), bytes)
+end
+
+-- It lets everybody in, and answers each question with an error.
+local function postgres_later()
+  local told
+  local function parameter(name, value) return message("S", name .. "\0" .. value .. "\0") end
+  local ready = message("Z", "I")
+  return function(bytes)
+    if bytes:find("user", 1, true) then return ASK end
+    if bytes:find "^p" then
+      told = bytes
+      return message("R", "\0\0\0\0") .. parameter("server_version", "16.0") .. parameter("in_hot_standby", "off")
+        .. parameter("default_transaction_read_only", "off") .. ready
+    end
+    local _, questions = bytes:gsub("S%z%z%z\4", "")
+    return (refusal("nothing for ", told) .. ready):rep(questions)
+  end
 end
 
 -- It takes no login, and no question.
@@ -46,7 +77,7 @@ describe("a server that repeats what it was told", function()
       said = said .. result.stdout .. result.stderr
     end
     one:destroy()
-    assert.truthy(said:find("***", 1, true))
+    assert.truthy(said:find("***", 1, true), said)
     assert.is_nil(said:find("PLANTED", 1, true), said)
   end
 
@@ -61,7 +92,9 @@ describe("a server that repeats what it was told", function()
       answer = function(bytes) return "-ERR 'Unknown " .. printed(bytes) .. "'\r\n" end },
     ["NATS, by a token"] = { url = "nats://%s@127.0.0.1:%d/B", greet = INFO, words = "Unknown",
       answer = function(bytes) return "-ERR 'Unknown " .. printed(bytes) .. "'\r\n" end },
-    Postgres = { url = "postgres://u:%s@127.0.0.1:%d/d?sslmode=disable", words = "no login by", answer = postgres },
+    Postgres = { url = POSTGRES, words = "no login by", answer = postgres },
+    ["Postgres, where the message is cut"] = { url = POSTGRES, words = "no login by", answer = postgres_at_length },
+    ["Postgres, after the login"] = { url = POSTGRES, words = "nothing for", answer = postgres_later() },
     etcd = { url = "etcd://u:%s@127.0.0.1:%d", words = "cannot parse", answer = etcd },
   } do
     it("shows no password of ours: " .. what, function()
