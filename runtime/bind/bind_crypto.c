@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "bind/bind.h"
 #include "net/ed25519.h"
 #include "net/hmac.h"
@@ -49,14 +50,12 @@ static int crypto_sign(lua_State *L)
     return 1;
 }
 
-/* FNV-1a, folded to half its length. */
+/* Folded to half its length. */
 static int crypto_digest(lua_State *L)
 {
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
-    uint64_t value = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < size; i++)
-        value = (value ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+    uint64_t value = hash_bytes(bytes, size);
     char digits[9];
     (void)snprintf(digits, sizeof(digits), "%08x", (unsigned)((value ^ value >> 32) & 0xffffffff));
     lua_pushlstring(L, digits, sizeof(digits) - 1);
