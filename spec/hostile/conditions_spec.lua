@@ -9,6 +9,7 @@ local Links = require "crown.registry.links"
 local NatsBucket = require "crown.nats.bucket"
 local EtcdWatch = require "crown.etcd.watch"
 local RedisClient = require "crown.redis.client"
+local RedisConnection = require "crown.redis.connection"
 local Subscriber = require "crown.redis.subscriber"
 
 local function shown(store, server)
@@ -150,6 +151,16 @@ describe("a server that is there, and says nothing any more", function()
       server:destroy()
     end)
   end
+
+  it("is left no later where the login was given more time than a question", function()
+    local server = Hostile.start ""
+    local link = { timeout = 0.25, on_opening = function() end, logging_in = function() end }
+    local connection = assert(RedisConnection.open({}, { host = "127.0.0.1", port = server.port }, 5, link))
+    local began = crown.now()
+    eventually(function() return connection.closed end, 20)
+    assert.is_true(crown.now() - began < 8) -- by the login's time it would be fifteen seconds
+    server:destroy()
+  end)
 
   it("is left by a client of NATS also where it talks on, and answers nothing that it is asked", function()
     local server = Hostile.start("say INFO {}\\r\\n\nhear PING\nsay PONG\\r\\n\ndrip " .. ("+OK\\r\\n"):rep(2000))

@@ -32,8 +32,8 @@ end
 -- @string host
 -- @number port
 -- @tparam table options `timeout` seconds for each step; `silence` seconds after which the kernel takes a peer that acknowledges
--- nothing for gone (as many); `tls`; `link`, which is told how far it is: see
--- crown.link.reconnecting
+-- nothing for gone (as many); `tls`; `link` (crown.link.reconnecting), which is told how far it is: by its timeout signs of life
+-- are judged, also where this try may take longer
 -- @treturn Connection or nil, message, code
 function Connection.dial(class, host, port, options)
   local link = options.link
@@ -43,7 +43,7 @@ function Connection.dial(class, host, port, options)
   if not stream then return nil, problem, code end
   if link then link:logging_in() end
   stream:set_timeout(options.timeout)
-  local self = setmetatable({ stream = stream, timeout = options.timeout, over = promise() }, class)
+  local self = setmetatable({ stream = stream, timeout = link and link.timeout or options.timeout, over = promise() }, class)
   self.outbox = Outbox.new(stream, function(...) self:failed(...) end)
   return self
 end
