@@ -152,6 +152,12 @@ local function show(value)
   return type(value) == "number" and value % 1 == 0 and epochs.text(value) or tostring(value)
 end
 
+-- Makes no table: thousands of refreshes a second come by.
+local function held(hold)
+  if type(hold) == "table" then return hold[1], hold[2], hold[3] end
+  return hold, nil, nil
+end
+
 local function granted(fn, delay, grant)
   if type(delay) ~= "number" or delay ~= delay or delay <= 0 then
     return breach(fn, ("true and a refresh delay of %s, not a number of seconds"):format(tostring(delay)))
@@ -163,8 +169,8 @@ local function granted(fn, delay, grant)
   if grant.epoch ~= nil and not epochs.is(grant.epoch) then
     return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
-  local hold = type(grant.hold) == "table" and grant.hold or { grant.hold }
-  return "granted", delay, grant.ttl, grant.epoch, hold[1], hold[2], hold[3], grant.refresher
+  local first, second, third = held(grant.hold)
+  return "granted", delay, grant.ttl, grant.epoch, first, second, third, grant.refresher
 end
 
 local function denied(fn, holder)
