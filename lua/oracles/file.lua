@@ -192,14 +192,9 @@ function File:led_under_last()
   return type(kept.since) == "number" and type(kept.above) == "string" and self.lock:stayed(self.dir, kept.since, kept.above)
 end
 
--- Whoever has the mark leads under a file that is not in its place any more. Who ends lets go of lock and mark at once.
-function File:leader_elsewhere()
-  if self.mark:is_lasting() and not self.elsewhere then
-    local text = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
-    self.elsewhere = decode(text or "")
-    self.mark:tell(self.elsewhere.node)
-  end
-  return self.elsewhere or decode ""
+-- @return what a file holds that was led under before and is held still, false or nil; and what else old_lock.holder says
+function File:older_holder()
+  return old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
 end
 
 -- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and
@@ -214,10 +209,9 @@ function File:old_leader()
   end
   self.highest = math.max(self.highest, highest)
   local alone, certain = self.mark:take((self.lock:name()), (self.base:gsub("//+", "/")) .. ".lock")
-  if not alone then return self:leader_elsewhere() end
-  self.elsewhere = nil
+  if not alone then return self.mark:leader(function() return decode(self:older_holder() or "") end) or decode "" end
   if certain and self:led_under_last() then return false end
-  local text, free = old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
+  local text, free = self:older_holder()
   if text == nil then return nil, free end
   if text then return decode(text) end
   for _, one in ipairs(free) do self.highest = math.max(self.highest, decode(one).epoch) end

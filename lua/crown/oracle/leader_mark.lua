@@ -26,9 +26,8 @@ local function supervisor_of(pid)
   return tonumber(status:match "\nPPid:%s*(%d+)")
 end
 
---- Tells whom nobody leads beside.
--- @string[opt] node
-function LeaderMark:tell(node)
+-- Tells whom nobody leads beside.
+local function tell(self, node)
   local pid = supervisor_of(self.rival:pid())
   self.emit("oracle.file.elsewhere", { pid = pid, error = ("%s leads by another lock file that was %s before: its directory "
     .. "was moved, or a link above it changed, or something mounted over it or taken away. Nobody leads here before that one has "
@@ -70,7 +69,7 @@ end
 function LeaderMark:take(path, named)
   local there_is, problem = stands(self, { path, named ~= path and named or nil })
   if not there_is then
-    self.since = nil
+    self.since, self.found = nil, nil
     return true, problem == nil
   end
   self:release() -- of two that came at once, both give way
@@ -81,8 +80,19 @@ end
 --- Whether somebody else's was there when one was asked for last.
 function LeaderMark:is_beside() return self.since ~= nil end
 
---- Whether it is no leader that is just ending.
-function LeaderMark:is_lasting() return self:is_beside() and core.now() - self.since > PATIENCE end
+--- Whoever has that one leads under a file that is not in its place any more. It is looked for and told of once, and not while it
+-- may be just ending: who ends lets go of lock and mark at once.
+-- @tparam function look_for returns the leader's state
+-- @treturn table that state; nil as long as it is not known
+function LeaderMark:leader(look_for)
+  local found, since = self.found, self.since
+  if not found and since and core.now() - since > PATIENCE then
+    found = look_for()
+    self.found = found
+    tell(self, found.node)
+  end
+  return found
+end
 
 --- For everybody who has it open: all of them are gone, or are none of a leader's any more.
 function LeaderMark:release()
