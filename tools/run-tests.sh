@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs every test, with a line of progress for each part, tells the slowest, and ends with the totals alone on a line.
-# What a part that fails said is shown whole. SEEDS, REGISTRY_SEEDS: of the simulations, the same each time; NEW_SEEDS more
-# that nobody has tried yet, told by their numbers. FUZZ_SECONDS: of nonsense for each client, by the same new number, or by
-# seed 1 where no new seeds are wanted.
+# What a part that fails said is shown whole, and in short at the end. SEEDS, REGISTRY_SEEDS: of the simulations, the same each
+# time; NEW_SEEDS more that nobody has tried yet, told by their numbers. FUZZ_SECONDS: of nonsense for each client, by the same
+# new number, or by seed 1 where no new seeds are wanted.
 set -u
 FUZZ_SECONDS=${FUZZ_SECONDS:-10}
 cd "$(dirname "$0")/.." || exit 2
@@ -41,4 +41,8 @@ echo "turns of a loop longer than 20 ms: ${held:-0}, with their stacks in build/
 echo "the slowest:"
 sed -nE 's/^\[ +OK \] (.*) \(([0-9]+)(\.[0-9]*)? ms\)$/\2 \1/p' build/test/*_spec.lua.out | sort -rn | head -10 |
     awk '{ ms = $1; $1 = ""; printf "  %5.1f s %s\n", ms / 1000, $0 }'
+if [ -e build/test/failures ]; then # what failed again: of a long run often the end is all that is at hand
+    echo "what failed:"
+    cat build/test/failures
+fi
 awk '{ good += $1; bad += $2 } END { printf "%d passed, %d failed\n", good, bad; exit bad != 0 }' build/test/totals

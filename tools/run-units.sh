@@ -1,7 +1,7 @@
 #!/bin/bash
 # run-units.sh NAME UNIT...: runs tests side by side, prints one line for all of them and whatever failed, and adds to the
-# totals in build/test. A unit is a program of build/spec/c, a spec file, simulate:SEEDS[:FIRST], registry:SEEDS[:FIRST],
-# torture:STORE:FAULTS:SEED or fuzz:TARGET:MOST:SEED.
+# totals in build/test, and what failed in short to build/test/failures. A unit is a program of build/spec/c, a spec file,
+# simulate:SEEDS[:FIRST], registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED or fuzz:TARGET:MOST:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -68,6 +68,14 @@ passes_alone() {
     return 1
 }
 
+# Adds to the file of failures what a unit that failed said of it, short enough for the end of a long run.
+tell_at_the_end() {
+    {
+        echo "  $1:"
+        grep -vE '^\[ RUN  |^\[  *OK \]|^\[-|^[0-9TZ:.-]+ (info|debug|warn) |^[[:space:]]*$' "$2" | head -n 12 | cut -c -300 | sed 's/^/    /'
+    } >>"$LOGS/failures"
+}
+
 # Prints what a unit said but for what went well.
 said() { grep -v '^\[ RUN  \|^\[  *OK \]' "$1" | sed 's/^/    /'; }
 
@@ -97,6 +105,7 @@ for unit in ${broken[@]+"${broken[@]}"}; do
         echo "    $unit, tried again, alone:"
         sed 's/^/    /' "$log.still"
     fi
+    tell_at_the_end "$unit" "$log.out"
     said "$log.out"
 done
 for unit in ${unsteady[@]+"${unsteady[@]}"}; do

@@ -49,6 +49,7 @@ describe("a spec file that fails beside others", function()
     assert.equal(1, result.code)
     if not result.stdout:find "stood still" then assert.equal(2, tries) end
     assert.matches("it failed at try 1.*tried again, alone:.*it failed at try " .. tries, result.stdout)
+    assert.matches("a_spec.lua:\n.*it failed at try " .. tries, read_file(dir .. "/test/failures"))
     assert.equal("0 1\n", read_file(dir .. "/test/totals"))
   end)
 
