@@ -87,7 +87,7 @@ function Redis.init(opts)
   local token
   token, problem = candidate.enter(store_of(checked), name, opts)
   if not token then return nil, problem end
-  local self = setmetatable({ leases = leases, name = name, number = 0, ttl = ttl,
+  local self = setmetatable({ leases = leases, name = name, number = 0, heard = 0, ttl = ttl,
     delay = delay, timeout = timeout, token = token, mine = token, node = opts.node, send = opts.send,
     milliseconds = ("%.0f"):format(ttl * 1000) }, Redis)
   leases:join(self)
@@ -96,8 +96,11 @@ end
 
 function Redis:ask(op)
   local item = { name = self.name, token = self.token, node = self.node, claim = ("%.0f"):format(self.number),
-    ttl = self.milliseconds }
-  return self.leases[op](self.leases, item, self.timeout)
+    ttl = self.milliseconds, heard = ("%.0f"):format(self.heard) }
+  local epoch, second, code = self.leases[op](self.leases, item, self.timeout)
+  local heard = epoch or type(second) == "table" and second.held
+  if type(heard) == "number" then self.heard = math.max(self.heard, heard) end
+  return epoch, second, code
 end
 
 --- Leases on the server.

@@ -30,6 +30,26 @@ describe("a Redis server that may have forgotten", function()
     assert.is_true(verdict[4] > epoch)
   end)
 
+  it("counts epochs on from the last one heard of, where its clock was set back before it forgot all", function()
+    local clock = WrongClock.new(3600)
+    server = trusted(start { env = clock:environment() })
+    local one, two = candidate(server.url, "one", { ttl = 1 }), candidate(server.url, "two", { ttl = 1 })
+    local epoch = one:claim()[4]
+    assert.equal(epoch, two:claim()[4])
+    server:down()
+    clock:set(0)
+    server:up()
+    for winner, other in pairs { [two] = one, [one] = two } do -- as a follower heard of it, and as the leader itself
+      local verdict
+      eventually(function() verdict = winner:claim() return verdict[1] == "granted" end)
+      assert.is_true(verdict[4] > epoch)
+      epoch = verdict[4]
+      assert.equal(epoch, other:claim()[4])
+      winner:abdicate()
+      server:call "FLUSHALL"
+    end
+  end)
+
   it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R12)", function()
     server = start()
     local at = crown.now()

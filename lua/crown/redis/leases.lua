@@ -141,7 +141,8 @@ local function words_of(self, op, items)
   for i = 1, #items do
     local item = items[i]
     words[at + 1], words[at + 2], words[at + 3], words[at + 4] = item.token, item.node, item.claim, item.ttl
-    at = at + 4
+    words[at + 5] = item.heard or "0"
+    at = at + 5
   end
   return words
 end
@@ -252,8 +253,8 @@ end
 
 --- Asks for one operation on one lease, together with what else is asked now.
 -- @string op "claim", "restore", "refresh", "release", "undo" or "raise"
--- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text; made for this one call, since its answer
--- may come when nobody waits for it any more
+-- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text, and `heard`, the last epoch that the asker
+-- has heard of (0); made for this one call, since its answer may come when nobody waits for it any more
 -- @number timeout seconds
 -- @number window seconds to wait for company
 -- @treturn table what the script answers; or nil, message, code

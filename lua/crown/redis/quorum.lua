@@ -32,7 +32,8 @@ function Quorum:join(lease)
 end
 
 local function copy(item)
-  return { name = item.name, token = item.token, node = item.node, claim = item.claim, ttl = item.ttl }
+  return { name = item.name, token = item.token, node = item.node, claim = item.claim, ttl = item.ttl,
+    heard = item.heard }
 end
 
 -- Asks all servers at once. @return their answers, nil where there was none, and the last failure

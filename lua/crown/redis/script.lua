@@ -6,8 +6,8 @@
 -- memory may have forgotten leases: it is doubted since it was first seen, and none is given out there before the longest
 -- TTL that anybody knows of has passed since, whoever asks. Where nothing is known at all it was lost, or never was: then
 -- what the asker allows for unknown leases has to pass too. The same doubt is noted when somebody finds that the server's
--- clock, by which leases end, was stepped forward: `doubt`. Epochs are at least the server's time in milliseconds, so that
--- they rise even where all was lost.
+-- clock, by which leases end, was stepped forward: `doubt`. Epochs are at least the server's time in milliseconds, and above
+-- the last one that the asker has heard of, so that they rise even where all was lost.
 -- @internal crown.redis.script
 
 return [[
@@ -20,7 +20,7 @@ local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost
 local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local since, longest = tonumber(store[2]) or now, math.max(tonumber(store[3]) or 0, tonumber(ARGV[2]))
 local lost, floor, is_empty = tonumber(store[4]) or 0, tonumber(ARGV[4]), not store[1] and not store[3]
-for i = 1, count do longest = math.max(longest, tonumber(ARGV[4 * i + 4])) end
+for i = 1, count do longest = math.max(longest, tonumber(ARGV[5 * i + 3])) end
 if store[1] ~= identity or since > now or op == 'doubt' then since = now end
 if is_empty or lost > now then lost = now end
 if is_empty and floor < 0 then since, lost = 0, 0 end
@@ -47,8 +47,8 @@ local KEPT = 3600000 -- milliseconds
 
 local function last_claim(mark) return tonumber(redis.call('GET', mark) or -1) end
 
-local function grant(lease, epochs, mark, token, node, claim, ttl)
-  local epoch = whole(math.max((tonumber(redis.call('GET', epochs)) or 0) + 1, now))
+local function grant(lease, epochs, mark, token, node, claim, ttl, heard)
+  local epoch = whole(math.max((tonumber(redis.call('GET', epochs)) or 0) + 1, tonumber(heard) + 1, now))
   redis.call('SET', epochs, epoch)
   redis.call('SET', mark, claim, 'PX', KEPT)
   redis.call('DEL', lease)
@@ -58,19 +58,19 @@ local function grant(lease, epochs, mark, token, node, claim, ttl)
 end
 
 -- While the store is doubted, one's own lease is no excuse: it may be an old one, which another has had since.
-function ops.claim(lease, epochs, mark, token, node, claim, ttl)
+function ops.claim(lease, epochs, mark, token, node, claim, ttl, heard)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch')
   if doubted > 0 or held[1] and held[1] ~= token then return denied(lease, held) end
   if last_claim(mark) >= tonumber(claim) then return denied(lease, held) end
-  return grant(lease, epochs, mark, token, node, claim, ttl)
+  return grant(lease, epochs, mark, token, node, claim, ttl, heard)
 end
 
 -- The lease of a leader whom most servers know, to one that was away: under the number of its claim, unless that is over.
-function ops.restore(lease, epochs, mark, token, node, claim, ttl)
+function ops.restore(lease, epochs, mark, token, node, claim, ttl, heard)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim')
   local free = not held[1] or held[1] == token and tonumber(held[4]) < tonumber(claim)
   if doubted > 0 or not free or last_claim(mark) > tonumber(claim) then return denied(lease, held) end
-  return grant(lease, epochs, mark, token, node, claim, ttl)
+  return grant(lease, epochs, mark, token, node, claim, ttl, heard)
 end
 
 function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
@@ -113,10 +113,11 @@ function ops.doubt() return '0' end
 
 local answers = {}
 for i = 1, count do
-  local at = 4 * i + 1
+  local at = 5 * i
   local lease, token = KEYS[i + 1], ARGV[at]
   local base = string.sub(lease, 1, -#':lease' - 1)
-  answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+  answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3],
+    ARGV[at + 4])
 end
 answers[count + 1], answers[count + 2] = longest, whole(now)
 return answers
