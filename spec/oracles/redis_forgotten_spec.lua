@@ -39,8 +39,8 @@ describe("a Redis server that may have forgotten", function()
     server:down()
     clock:set(0)
     server:up()
-    for winner, other in pairs { [two] = one, [one] = two } do -- as a follower heard of it, and as the leader itself
-      local verdict
+    for _, pair in ipairs { { two, one }, { one, two } } do -- as a follower heard of it, and as the leader itself
+      local winner, other, verdict = pair[1], pair[2], nil
       eventually(function() verdict = winner:claim() return verdict[1] == "granted" end)
       assert.is_true(verdict[4] > epoch)
       epoch = verdict[4]
