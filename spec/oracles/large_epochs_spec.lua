@@ -76,6 +76,7 @@ describe("the largest epoch", function()
 
     setup(function() server = Postgres.start() end)
     teardown(function() server:destroy() end)
+    before_each(function() server:empty() end) -- what is listed first is what the test has made
 
     local kinds = { { "postgres", "crown_lease_v1", "expires_at" }, { "postgres+advisory", "crown_advisory_v1", "acting_until" } }
     for _, kind in ipairs(kinds) do

@@ -86,11 +86,12 @@ describe("a leader's lease on Postgres", function()
 
   it("is given back, and free at once, without a call of the oracle", function()
     local election = leader()
+    local epoch = election:status().epoch
     mine:stop()
     assert.equal(0, calls)
     assert.is_false(election.state.leading)
     local row = server:sql("SELECT expires_at <= clock_timestamp() AS free, epoch FROM crown_lease_v1 WHERE lock_name = $1", name)[1]
-    assert.same({ true, 1 }, { row.free, row.epoch })
+    assert.same({ true, epoch }, { row.free, row.epoch })
   end)
 
   it("is given back when only its row says that the leader is to go", function()

@@ -1,6 +1,7 @@
 local core = require "crown.core"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local promise = require "crown.core.promise"
 
 describe("a task", function()
   it("sleeps without holding up another", function()
@@ -156,19 +157,28 @@ describe("a task that never waits", function()
     assert.equal(0, halves_seen(function(state) core.atomic(change, state) end))
   end)
 
-  it("leaves nothing behind that waits for the collector, where thousands ended together", function()
-    local pause = collectgarbage("setpause", 100000)
-    collectgarbage() -- from here on it would wait for a thousand times as much
-    local left = setmetatable({}, { __mode = "k" })
-    for _ = 1, 2000 do
+  -- Has thousands end in one turn of the loop; each has held so many bytes.
+  local function end_together(bytes)
+    local gates, ended, left = {}, 0, setmetatable({}, { __mode = "k" })
+    for i = 1, 2000 do
       crown.spawn(function()
-        local own = {}
-        left[own] = true
-        crown.sleep(0.05)
-        own.used = true
+        local own, gate = { ("%5d"):format(i):rep(bytes / 5) }, promise()
+        left[own], gates[#gates + 1] = true, gate
+        gate:wait(math.huge)
+        own.used, ended = true, ended + 1
       end)
     end
-    eventually(function() return next(left) end)
+    eventually(function() return #gates == 2000 end)
+    for _, gate in ipairs(gates) do gate:resolve(true) end
+    eventually(function() return ended == 2000 end)
+    return left
+  end
+
+  it("leaves nothing behind that waits for the collector, where thousands ended together", function()
+    local pause = collectgarbage("setpause", 100000)
+    end_together(5) -- then it is known how large the heap is, whatever ran before in this process
+    collectgarbage() -- from here on it would wait for a thousand times as much
+    local left = end_together(20000)
     eventually(function() return next(left) == nil end)
     collectgarbage("setpause", pause)
     collectgarbage()
