@@ -16,11 +16,11 @@ $(BUILD)/ticker $(BUILD)/deny_calls: $(BUILD)/%: $(BUILD)/spec/support/%.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
 
 # They are loaded into programs that are not sanitized.
-$(BUILD)/wrong_clock.so $(BUILD)/network_disk.so: $(BUILD)/%.so: spec/support/%.c
+$(BUILD)/wrong_clock.so $(BUILD)/network_disk.so $(BUILD)/redirect.so: $(BUILD)/%.so: spec/support/%.c
 	@echo "  LD    $@"; mkdir -p $(@D) && $(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
 
 # What the specs start besides the program.
-HELPERS := $(BUILD)/ticker $(BUILD)/deny_calls $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so build/rows.so
+HELPERS := $(BUILD)/ticker $(BUILD)/deny_calls $(BUILD)/wrong_clock.so $(BUILD)/network_disk.so $(BUILD)/redirect.so build/rows.so
 .PHONY: test-helpers
 test-helpers: $(HELPERS)
 

@@ -11,6 +11,7 @@ Etcd.__index = Etcd
 local function new(authority, more, clock)
   local self = setmetatable({ dir = tempdir(), port = port.free(), peer = "http://127.0.0.1:" .. port.free(), authority = authority,
     more = more or {}, clock = clock }, Etcd)
+  self.data = self.dir .. "/data"
   self.endpoint = "127.0.0.1:" .. self.port
   self.client = (authority and "https://" or "http://") .. self.endpoint
   self.url = (authority and "etcds://" or "etcd://") .. self.endpoint
@@ -51,7 +52,7 @@ end
 function Etcd:launch()
   local client, peer = self.client, self.peer
   local args = {
-    "--data-dir", self.dir .. "/data", "--listen-client-urls", client, "--advertise-client-urls", client,
+    "--data-dir", self.data, "--listen-client-urls", client, "--advertise-client-urls", client,
     "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", self.members,
     "--log-level", "error", "--unsafe-no-fsync" }
   if self.authority then
@@ -95,13 +96,13 @@ end
 
 --- Throws the data away.
 function Etcd:wipe()
-  assert(os.execute("rm -rf " .. self.dir .. "/data") == 0)
+  assert(os.execute("rm -rf " .. self.data) == 0)
 end
 
 --- Makes its data anew of a snapshot that etcdctl has saved.
 -- @string file
 function Etcd:restore(file)
-  self:ctl("snapshot", "restore", file, "--data-dir", self.dir .. "/data", "--initial-cluster", self.members,
+  self:ctl("snapshot", "restore", file, "--data-dir", self.data, "--initial-cluster", self.members,
     "--initial-advertise-peer-urls", self.peer)
 end
 

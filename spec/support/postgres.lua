@@ -41,6 +41,10 @@ local function append(path, text)
   file:close()
 end
 
+local function open_to_all(clock)
+  if clock then assert(crown.exec { "/bin/chmod", "-R", "a+rX", (clock.path:gsub("/[^/]*$", "")) }) end
+end
+
 --- Starts a server with a database and a user named crown, who owns it.
 -- @tparam[opt] table options `config`: lines for postgresql.conf; `hba`: for pg_hba.conf, instead of trust; `dir`: an
 -- empty directory for it; `clock` of support.wrong_clock that it goes by
@@ -49,7 +53,7 @@ function Postgres.start(options)
   local self = setmetatable({ dir = options.dir or tempdir(), port = port.free(),
     env = options.clock and options.clock:environment() }, Postgres)
   if #AS_USER > 0 then assert(crown.exec { "/bin/chown", "postgres", self.dir }) end
-  if options.clock then assert(crown.exec { "/bin/chmod", "-R", "a+rX", (options.clock.path:gsub("/[^/]*$", "")) }) end
+  open_to_all(options.clock)
   self.data = self.dir .. "/data"
   run(bin "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
   append(self.data .. "/postgresql.conf", ([[
@@ -128,8 +132,10 @@ function Postgres:empty()
 end
 
 --- A streaming replica of this server.
-function Postgres:replica()
-  local self_of = setmetatable({ dir = tempdir(), port = port.free(), env = self.env }, Postgres)
+-- @tparam[opt] table clock of support.wrong_clock that it goes by; else this server's
+function Postgres:replica(clock)
+  local self_of = setmetatable({ dir = tempdir(), port = port.free(), env = clock and clock:environment() or self.env }, Postgres)
+  open_to_all(clock)
   if #AS_USER > 0 then assert(crown.exec { "/bin/chown", "postgres", self_of.dir }) end
   self_of.data = self_of.dir .. "/data"
   run(bin "pg_basebackup", "-h", "127.0.0.1", "-p", tostring(self.port), "-U", "postgres", "-D", self_of.data, "-R", "-X",

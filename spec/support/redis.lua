@@ -14,6 +14,7 @@ Redis.__index = Redis
 function Redis.start(options)
   options = options or {}
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options }, Redis)
+  self.data = self.dir .. "/appendonlydir"
   self.url = ("%s://127.0.0.1:%d%s"):format(options.scheme or "redis", self.port, options.query or "")
   self.quick = ("%s%samnesia_wait=0"):format(self.url, options.query and "&" or "?") -- nobody has a longer lease than its own
   self:up()
@@ -44,6 +45,11 @@ function Redis:down()
   self.client = nil
   self.process:hurt_self "KILL"
   self.process:wait(5)
+end
+
+--- Throws the data away, where it keeps any.
+function Redis:wipe()
+  assert(os.execute("rm -rf " .. self.data) == 0)
 end
 
 --- Stops the process, or lets it go on.

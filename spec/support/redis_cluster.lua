@@ -79,6 +79,32 @@ function RedisCluster:keeper(key)
   end
 end
 
+--- Begins to move a key's slot to another primary; whoever asks meanwhile is sent from one to the other.
+-- @string key
+-- @treturn Redis who keeps it
+-- @treturn Redis who is to keep it
+-- @treturn function ends it
+function RedisCluster:move(key)
+  local from = self:keeper(key)
+  local slot, to = from:call("CLUSTER", "KEYSLOT", key), nil
+  for _, range in ipairs(from:call("CLUSTER", "SLOTS")) do
+    local one = self:by_port(range[3][2])
+    if one ~= from then to = one end
+  end
+  local function set(server, ...) assert(server:call("CLUSTER", "SETSLOT", tostring(slot), ...)) end
+  local from_id, to_id = from:call("CLUSTER", "MYID"), to:call("CLUSTER", "MYID")
+  set(to, "IMPORTING", from_id)
+  set(from, "MIGRATING", to_id)
+  return from, to, function()
+    local keys = from:call("CLUSTER", "GETKEYSINSLOT", tostring(slot), "100")
+    if #keys > 0 then
+      assert(from:call("MIGRATE", "127.0.0.1", tostring(to.port), "", "0", "2000", "REPLACE", "KEYS", unpack(keys)))
+    end
+    set(to, "NODE", to_id)
+    set(from, "NODE", to_id)
+  end
+end
+
 --- Waits until somebody else keeps a key.
 -- @string key
 -- @tparam Redis before who kept it

@@ -107,6 +107,10 @@ faults.swallow = { weight = 3, on_way = true, begin = on_way("swallow one to thr
   way.swallow.back = random(3)
 end) }
 
+faults.swallow_requests = { weight = 2, on_way = true, begin = on_way("swallow one to three questions of", function(way, random)
+  way.swallow.there = random(3)
+end) }
+
 faults.trick = { weight = 3, on_way = true, begin = function(world, who, random)
   local name, script = draw_trick(random)
   world:say("for %s there is a server instead that %s", who.node, name)

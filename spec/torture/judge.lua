@@ -1,5 +1,6 @@
 --- What the children's own ticks say: two at once, shared epochs, epochs that went back, and times without a leader that no
--- fault explains.
+-- fault explains. And what the candidates' logs say of epochs.
+local heard = require "torture.heard"
 local ticks = require "support.ticks"
 
 local judge = {}
@@ -15,26 +16,38 @@ local function uncovered(from, to, intervals)
   return rest + math.max(0, to - at)
 end
 
-local function wrong_of(path, anew)
-  local found = {}
-  for _, text in ipairs(ticks.faults(path)) do
-    if not (anew and (text:find "epoch went back" or text:find "share an epoch")) then found[#found + 1] = text end
+--- Whether what is wrong is about epochs.
+-- @string text
+function judge.is_of_epochs(text) return text:find "epoch went back" or text:find "share an epoch" end
+
+-- Where epochs may begin anew, those of two candidates are not compared: the later one need not have heard of the earlier's.
+local function wrong_of(run)
+  local found, epochs = {}, 0
+  for _, text in ipairs(ticks.faults(run.ticks)) do
+    if not (run.anew and judge.is_of_epochs(text)) then found[#found + 1] = text end
   end
-  return found
+  for _, log in ipairs(run.heeded and run.logs or {}) do
+    for _, text in ipairs(heard.went_back(log)) do found[#found + 1] = text end
+  end
+  for _, text in ipairs(found) do
+    if judge.is_of_epochs(text) then epochs = epochs + 1 end
+  end
+  return found, epochs
 end
 
 --- Judges a run.
--- @string path of the ticks
--- @tparam table intervals `{ from =, to = }` in which nobody need lead: a fault and what it may cost afterwards
--- @number ended when the run ended
--- @bool anew the store was made anew, and its epochs with it, as its page says
--- @treturn table `{ wrong = { text… }, terms =, overlap = ms, gap = seconds, unexplained = seconds }`
-function judge.run(path, intervals, ended, anew)
-  local result = { wrong = wrong_of(path, anew), terms = #ticks.terms(path), overlap = ticks.overlap(path) * 1000, gap = 0,
-    unexplained = 0 }
+-- @tparam table run `ticks`: their path; `intervals`: `{ from =, to = }` in which nobody need lead: a fault and what it may cost
+-- afterwards; `ended`: when the run ended; `anew`: the store was made anew, and its epochs with it, as its page says; `heeded`:
+-- nobody may win under an epoch below one that it has heard of, also then; `logs` of the candidates
+-- @treturn table `{ wrong = { text… }, terms =, overlap = ms, epochs = shared or gone back, gap = seconds, unexplained = seconds }`
+function judge.run(run)
+  local wrong, epochs = wrong_of(run)
+  local result = { wrong = wrong, terms = #ticks.terms(run.ticks), overlap = ticks.overlap(run.ticks) * 1000, epochs = epochs,
+    gap = 0, unexplained = 0 }
+  local intervals, ended = run.intervals, run.ended
   table.sort(intervals, function(a, b) return a.from < b.from end)
   local last
-  for _, life in ipairs(ticks.lives(path)) do
+  for _, life in ipairs(ticks.lives(run.ticks)) do
     if last and life.first > last then
       result.gap = math.max(result.gap, life.first - last)
       result.unexplained = math.max(result.unexplained, uncovered(last, life.first, intervals))

@@ -21,7 +21,7 @@ local function play(name, draw, mode)
   local list = draw(store)
   local world = World.new(store, mode)
   local fine, result = pcall(world.play, world, list)
-  if not fine then result = { wrong = { tostring(result) }, terms = 0, overlap = 0, gap = 0, unexplained = 0 } end
+  if not fine then result = { wrong = { tostring(result) }, terms = 0, overlap = 0, epochs = 0, gap = 0, unexplained = 0 } end
   for _, text in ipairs(world:destroy()) do table.insert(result.wrong, text) end
   if result.unexplained > UNEXPLAINED_MOST then
     table.insert(result.wrong, ("nobody led for %.1f s that no fault explains"):format(result.unexplained))
@@ -43,14 +43,14 @@ local function report(name, seed, mode, list, result)
 end
 
 local function torture(name, count, first_seed)
-  local sum = { faults = 0, terms = 0, overlap = 0, gap = 0, unexplained = 0, runs = 0, wrong = 0 }
+  local sum = { faults = 0, terms = 0, overlap = 0, epochs = 0, gap = 0, unexplained = 0, runs = 0, wrong = 0 }
   local seed = first_seed
   while sum.faults < count do
     local size = math.min(A_RUN, count - sum.faults)
     local mode = MODES[seed % #MODES + 1]
     local result, list = play(name, function(store) return schedule.draw(store, seed, size, World.CANDIDATES) end, mode)
     sum.faults, sum.runs, sum.terms = sum.faults + #list, sum.runs + 1, sum.terms + result.terms
-    sum.overlap = sum.overlap + result.overlap
+    sum.overlap, sum.epochs = sum.overlap + result.overlap, sum.epochs + result.epochs
     sum.gap, sum.unexplained = math.max(sum.gap, result.gap), math.max(sum.unexplained, result.unexplained)
     if #result.wrong > 0 then
       sum.wrong = sum.wrong + 1
@@ -79,7 +79,8 @@ local function work()
     local sum = names[mine] == "registry" and torture_names(count, seed) or torture(names[mine], count, seed)
     good, wrong = good + sum.runs - sum.wrong, wrong + sum.wrong
     rows[mine] = { names[mine], ("%d"):format(sum.faults), ("%d"):format(sum.terms), ("%.1f ms"):format(sum.overlap),
-      ("%.1f s"):format(sum.gap), ("%.1f s"):format(sum.unexplained), ("%d of %d"):format(sum.runs - sum.wrong, sum.runs) }
+      ("%d"):format(sum.epochs), ("%.1f s"):format(sum.gap), sum.unexplained and ("%.1f s"):format(sum.unexplained) or "not judged",
+      ("%d of %d"):format(sum.runs - sum.wrong, sum.runs) }
   end
   running = running - 1
 end
@@ -89,6 +90,7 @@ for _ = 1, math.min(side_by_side, #names) do
 end
 while running > 0 do crown.sleep(0.1) end
 print()
-io.write(tables.text({ "store", "faults", "terms", "two at once", "longest gap", "unexplained", "runs that were fine" }, rows))
+io.write(tables.text({ "store", "faults", "terms", "two at once", "epochs shared or back", "longest gap", "unexplained",
+  "runs that were fine" }, rows))
 print(("%d passed, %d failed"):format(good, wrong))
 os.exit(wrong == 0 and 0 or 1)

@@ -3,6 +3,8 @@
 local crown = require "crown"
 local draw_trick = require "torture.trick"
 
+local HOUR = 3600
+
 local faults = {}
 
 function faults.runtime_killed(_, who) who.member.candidate:hurt("KILL", "runtime") end
@@ -43,6 +45,16 @@ function faults.is_slow(_, who)
   who.others.delay.there = 0.4
   return function() who.others:free() end
 end
+
+local function swallows(which, direction)
+  return function(self, who)
+    who[which].swallow[direction] = self.random(3)
+    return function() who[which]:free() end
+  end
+end
+
+faults.store_is_not_asked = swallows("store", "there")
+faults.store_is_not_heard = swallows("store", "back")
 
 local function cuts(which)
   return function(_, who)
@@ -90,6 +102,26 @@ function faults.store_crashes(self)
     self.server:up()
     self.down = nil
   end
+end
+
+function faults.store_freezes(self)
+  if self.down then return end
+  self.down = true
+  self.server:freeze()
+  return function()
+    self.server:thaw()
+    self.down = nil
+  end
+end
+
+-- Forward: one that is set back makes the leases of dead members last that much longer, as the page says.
+function faults.store_is_ahead(self)
+  self.clock:set(self.clock.seconds + self.random(12) * HOUR)
+end
+
+function faults.store_ends_sessions(self)
+  if self.down then return end
+  self.server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
 end
 
 function faults.store_late_for_all(self)

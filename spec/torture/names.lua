@@ -4,6 +4,7 @@
 -- again, with what all nodes know. In the end the children's ticks are compared with each other.
 local crown = require "crown"
 local faults = require "torture.name_faults"
+local judge = require "torture.judge"
 local Ledger = require "torture.name_ledger"
 local LogReader = require "support.log_reader"
 local new_random = require "torture.random"
@@ -12,6 +13,7 @@ local Postgres = require "support.postgres"
 local Registry = require "support.registry"
 local ticks = require "support.ticks"
 local Way = require "torture.way"
+local WrongClock = require "support.wrong_clock"
 
 local NODES = { "ann", "ben", "cat" }
 local NAMES, CLIENTS = 12, 4 -- a client has its names for itself at its node
@@ -33,8 +35,10 @@ function World:join(who)
 end
 
 local function new_world(seed)
-  local self = setmetatable({ random = new_random(seed), strict = seed % 3 ~= 0, server = Postgres.start(), members = {}, said = {},
-    nodes = {}, wrong = {}, busy = 0, asking = 0, quiet = true, began = crown.now(), serial = 0 }, World)
+  local clock = WrongClock.new(0)
+  local self = setmetatable({ random = new_random(seed), strict = seed % 3 ~= 0, server = Postgres.start { clock = clock },
+    clock = clock, members = {}, said = {}, nodes = {}, wrong = {},
+    busy = 0, asking = 0, quiet = true, began = crown.now(), serial = 0 }, World)
   self.cluster = Registry.new { url = self.server.url, name = "torture" }
   for i, node in ipairs(NODES) do
     local who = { node = node, port = port.free(), log = LogReader.new() }
@@ -220,6 +224,14 @@ local function finish(self)
   self.server:destroy()
 end
 
+-- What the children's ticks say, added to what they said before.
+local function add_ticks(self, sum)
+  local path = self.cluster.ticks
+  sum.terms, sum.overlap = sum.terms + #ticks.lives(path), sum.overlap + ticks.overlap(path) * 1000
+  for _, text in ipairs(ticks.faults(path)) do sum.epochs = sum.epochs + (judge.is_of_epochs(text) and 1 or 0) end
+  for _, gap in ipairs(ticks.gaps(path)) do sum.gap = math.max(sum.gap, gap.seconds) end
+end
+
 local function report(self, seed, count)
   print(("\nregistry, seed %d:"):format(seed))
   for _, text in ipairs(self.wrong) do print("  " .. text) end
@@ -232,22 +244,22 @@ end
 --- Runs until there were so many faults.
 -- @number count faults
 -- @number seed of the first run
--- @treturn table `faults`, `terms`, `overlap`, `gap`, `unexplained`, `runs`, `wrong`, as a store's torture has them
+-- @treturn table `faults`, `terms`, `overlap`, `epochs`, `gap`, `runs`, `wrong`, as a store's torture has them
 return function(count, seed)
-  local sum = { faults = 0, terms = 0, overlap = 0, gap = 0, unexplained = 0, runs = 0, wrong = 0 }
+  local sum = { faults = 0, terms = 0, overlap = 0, epochs = 0, gap = 0, runs = 0, wrong = 0 }
   while sum.faults < count do
     local size = math.min(A_RUN, count - sum.faults)
     local world = new_world(seed)
     local fine, problem = pcall(play, world, size)
     if not fine then blame(world, { tostring(problem) }) end
-    local terms = #ticks.lives(world.cluster.ticks)
     finish(world)
+    add_ticks(world, sum)
     local wrong = #world.wrong > 0
     if wrong then report(world, seed, size) end
-    print(("registry   seed %-8d %3d faults %3d terms  %d writes  %d fresh reads  %s"):format(seed, size, terms, world.ledger.told,
-      world.ledger.reads, wrong and "WRONG" or "fine"))
+    print(("registry   seed %-8d %3d faults %3d terms  %d writes  %d fresh reads  %s"):format(seed, size,
+      #ticks.lives(world.cluster.ticks), world.ledger.told, world.ledger.reads, wrong and "WRONG" or "fine"))
     io.flush()
-    sum.faults, sum.runs, sum.terms, sum.wrong = sum.faults + size, sum.runs + 1, sum.terms + terms, sum.wrong + (wrong and 1 or 0)
+    sum.faults, sum.runs, sum.wrong = sum.faults + size, sum.runs + 1, sum.wrong + (wrong and 1 or 0)
     seed = seed + 1
   end
   return sum

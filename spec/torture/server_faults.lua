@@ -65,7 +65,7 @@ end
 -- @tparam table clocks of support.wrong_clock that the servers go by
 -- @bool[opt] epochs where all was lost epochs begin by that clock, so they may go back with it, as the page says
 function server_faults.step(clocks, epochs)
-  return { weight = 2, begin = function(world, random)
+  return { weight = 2, beside = true, begin = function(world, random)
     local hours, one = random(12) * (random(2) == 1 and 1 or -1), random(#clocks + 1)
     world.anew = world.anew or epochs and hours < 0
     world:say("the clock of %s is stepped by %+d h", clocks[one] and "server " .. one or "the store", hours)
@@ -78,9 +78,61 @@ end
 --- Whoever leads is asked to go.
 -- @tparam table store with `url()`
 function server_faults.evict(store)
-  return { weight = 2, begin = function(world)
+  return { weight = 2, beside = true, begin = function(world)
     world:say "evict"
     world:command { "evict", "--force", "--wait", "1", "--oracle", store.url(), "spec" }
+  end }
+end
+
+--- All servers crash at once and come back with what they have, as when the power fails.
+-- @tparam table servers with `down` and `up`, or `launch` and `await` where one alone does not answer
+-- @treturn table
+function server_faults.outage(servers)
+  return { weight = 1, begin = function(world)
+    world:say "all servers of the store crash"
+    for _, one in ipairs(servers) do one:down() end
+    return function()
+      for _, one in ipairs(servers) do (one.launch or one.up)(one) end
+      for _, one in ipairs(servers) do
+        if one.await then one:await() end
+      end
+    end
+  end }
+end
+
+--- All servers but one freeze: what is left is no majority.
+-- @tparam table servers with `freeze` and `thaw`
+-- @treturn table
+function server_faults.minority(servers)
+  return { weight = 1, begin = function(world, random)
+    local left = random(#servers)
+    world:say("all servers of the store freeze but that of port %d", servers[left].port)
+    local function all(act)
+      for i, one in ipairs(servers) do
+        if i ~= left then one[act](one) end
+      end
+    end
+    all "freeze"
+    return function() all "thaw" end
+  end }
+end
+
+--- The store comes back with files of before, also with the epochs of before: its page says so.
+-- @tparam table server with `down`, `up`, and `data`, the path of its files
+-- @treturn table
+function server_faults.older_data(server)
+  return { weight = 1, begin = function(world)
+    world:say "the store comes back with older data"
+    world.anew = true
+    local copy = server.data .. ".copy"
+    server:down()
+    assert(os.execute(("rm -rf %s; cp -a %s %s"):format(copy, server.data, copy)) == 0)
+    server:up()
+    return function()
+      server:down()
+      assert(os.execute(("rm -rf %s; mv %s %s"):format(server.data, copy, server.data)) == 0)
+      server:up()
+    end
   end }
 end
 

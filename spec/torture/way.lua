@@ -44,6 +44,7 @@ local function new_pair(self, near, far)
 end
 
 local function accept(self, near)
+  self.used = true
   if self.refusing then return near:close() end
   if self.script then
     local pair = new_pair(self, near)
@@ -63,7 +64,7 @@ local function accept(self, near)
   pump(self, pair, near, far, "there")
 end
 
---- Opens a way.
+--- Opens a way; `used` tells whether anybody has come by it.
 -- @tparam function target the store's port, asked for at each connection: a store may fail over
 function Way.open(target)
   local self = setmetatable({ target = target, port = port.free(), pairs = {} }, Way)

@@ -5,6 +5,7 @@ local faults = require "torture.faults"
 local judge = require "torture.judge"
 local new_random = require "torture.random"
 local NameServer = require "support.own_name_server"
+local redirect = require "support.redirect"
 local signals = require "support.signals"
 local ticks = require "support.ticks"
 local Way = require "torture.way"
@@ -20,6 +21,13 @@ local SETTLED = 20    -- ticks of the last leader, before the run is judged
 --- How many candidates there are.
 World.CANDIDATES = #NODES
 
+-- From each server's port to that of the way to it.
+local function ports_of(who, store)
+  local ports = {}
+  for i, way in ipairs(who.ways) do ports[i] = { store.ports[i](), way.port } end
+  return ports
+end
+
 --- Makes one; the candidates are started.
 -- @tparam table store of torture.stores
 -- @string mode of the children: support/ticker.c
@@ -31,7 +39,8 @@ function World.new(store, mode)
     local who = { node = node, clock = WrongClock.new(0), ways = {} }
     for j, port in ipairs(store.ports or {}) do who.ways[j] = Way.open(port) end
     if store.ports then who.names = NameServer.start() end
-    self.cluster.options.env[node] = who.clock:environment()
+    local environment = who.clock:environment()
+    self.cluster.options.env[node] = store.announced and redirect(ports_of(who, store), environment) or environment
     self.candidates[i] = who
     self:start(who)
   end
@@ -41,7 +50,7 @@ end
 function World:start(who)
   local numbers = {}
   for i, way in ipairs(who.ways) do numbers[i] = way.port end
-  local url = self.store.url(unpack(numbers))
+  local url = self.store.announced and self.store.url() or self.store.url(unpack(numbers))
   if who.names then
     who.member = self.cluster:join(who.node, NameServer.named(url), who.names:words())
   else
@@ -81,8 +90,9 @@ local function suffer(self, fault)
   local who = fault.kind == "candidate" and (fault.leader and leader_of(self) or self.candidates[fault.who]) or nil
   local from, random = crown.now(), new_random(fault.seed)
   local target = fault.kind == "store" and self.store or who
-  if target.suffers then return end -- one at a time for each
-  target.suffers = true
+  if target.suffers and not kind.beside then return end -- one at a time for each
+  local alone = not kind.beside -- what is over at once may come upon another fault
+  if alone then target.suffers = true end
   local fine, ends = pcall(fault.kind == "store" and kind.begin or function(...) return kind.begin(...) end, self, who or random,
     random)
   if not fine then self:say("%s failed: %s", fault.name, tostring(ends)) end
@@ -92,8 +102,16 @@ local function suffer(self, fault)
     if not ended then self:say("%s could not be ended: %s", fault.name, tostring(problem)) end
     self:say("%s is over", fault.name)
   end
-  target.suffers = nil
+  if alone then target.suffers = nil end
   self.intervals[#self.intervals + 1] = { from = from, to = crown.now() + self.store.cost }
+end
+
+local function has_come_by_a_way(self)
+  for _, who in ipairs(self.candidates) do
+    for _, way in ipairs(who.ways) do
+      if way.used then return true end
+    end
+  end
 end
 
 --- Plays a schedule, waits until somebody leads again, and judges.
@@ -101,6 +119,7 @@ end
 -- @treturn table as judge.run gives it, with `said`
 function World:play(list)
   ticks.await(self.cluster.ticks, 0, FIRST_TICK)
+  assert(not self.store.ports or has_come_by_a_way(self), "whoever leads has come by no way of the torture's")
   local start = crown.now()
   for _, fault in ipairs(list) do
     self.busy = self.busy + 1
@@ -118,7 +137,10 @@ function World:play(list)
     local last = lives[#lives]
     local settled = last and last.last > over and last.last > crown.now() - 0.5 and last.count >= SETTLED
   until settled or crown.now() > over + 2 * self.store.cost + 10
-  return judge.run(self.cluster.ticks, self.intervals, crown.now(), self.anew)
+  local logs = {}
+  for i, who in ipairs(self.candidates) do logs[i] = who.member:output() end
+  return judge.run { ticks = self.cluster.ticks, intervals = self.intervals, ended = crown.now(), anew = self.anew, logs = logs,
+    heeded = self.store.heeds or not self.anew }
 end
 
 --- Ends everything.

@@ -23,6 +23,12 @@ function etcd.single()
     world:say "a user is added"
     server:ctl("--user", LOGIN, "user", "add", ("user%.0f:x"):format(os.clock() * 1e6))
   end }
+  store.faults.older_data = server_faults.older_data(server)
+  store.faults.compact = { weight = 1, begin = function(world)
+    world:say "the store forgets what was before"
+    local now = server:ctl("--user", LOGIN, "get", "x", "--write-out", "fields"):match '"Revision" : (%d+)'
+    server:ctl("--user", LOGIN, "compaction", now)
+  end }
   store.faults.step = server_faults.step { clock }
   store.faults.evict = server_faults.evict(store)
   return store
@@ -36,6 +42,13 @@ function etcd.three()
   end } }
   function store.url(...) return ("etcd://%s?amnesia_wait=0"):format(server_faults.hosts(servers, ...)) end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
+  store.faults.outage, store.faults.minority = server_faults.outage(servers), server_faults.minority(servers)
+  store.faults.leader = { weight = 1, begin = function(world, random)
+    local member = random(#servers)
+    world:say("server %d is to lead the others", member)
+    local id = servers[1]:ctl("member", "list"):match(("(%%x+), %%a+, e%d,"):format(member))
+    for _, one in ipairs(servers) do pcall(one.ctl, one, "move-leader", id) end -- only the one that leads can
+  end }
   store.faults.step = server_faults.step(clocks)
   store.faults.evict = server_faults.evict(store)
   return store

@@ -40,6 +40,17 @@ function stores.file()
       os.remove(dir .. "/" .. what)
     end }
   end
+  store.faults.remove_all = { weight = 1, begin = function(world)
+    world:say "remove all files"
+    world.anew = true -- where nobody holds the lock nothing knows the epoch any more, as the page says
+    assert(os.execute(("rm -rf %s/*"):format(dir)) == 0)
+  end }
+  store.faults.older_record = { weight = 1, begin = function(world)
+    world:say "the record is put back as it was"
+    local record, copy = dir .. "/spec.json", dir .. "/../record"
+    assert(os.execute(("cp -p %s %s"):format(record, copy)) == 0)
+    return function() assert(os.rename(copy, record)) end
+  end }
   store.faults.evict = server_faults.evict(store)
   return store
 end

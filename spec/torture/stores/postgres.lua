@@ -10,20 +10,29 @@ local postgres = {}
 
 local TTL = 2
 local COST = 4 * TTL + 4
+local HOUR = 3600
 local EVICTED = 0.5 -- seconds in which a leader goes, and the next one comes
 
 -- A server that another one may take the place of: `hands.server` is the one that counts.
 local function start()
   local clock = WrongClock.new(0)
-  return { server = Postgres.start { clock = clock }, clock = clock }
+  return { server = Postgres.start { clock = clock }, clocks = { clock } }
 end
 
-local function fail_over(world, hands, standby)
+-- Its host's clock may be hours from the first one's.
+local function new_standby(world, hands, random)
+  local hours = (random(3) - 2) * random(12)
+  local clock = WrongClock.new(hands.clocks[1].seconds + hours * HOUR)
+  if hours ~= 0 then world:say("its clock is %+d h from the other's", hours) end
+  return hands.server:replica(clock), clock
+end
+
+local function fail_over(world, hands, standby, clock)
   world:say "fail over to it"
   hands.server:down "immediate"
   standby:thaw()
   standby:promote()
-  hands.server = standby
+  hands.server, hands.clocks[1] = standby, clock
   if hands.moved then hands.moved(standby) end
 end
 
@@ -44,24 +53,24 @@ local function faults_of(hands, store)
     signals.send_all(stopped, "STOP")
     return function() signals.send_all(stopped, "CONT") end
   end }
-  faults.step = server_faults.step { hands.clock }
+  faults.step = server_faults.step(hands.clocks)
   faults.evict = server_faults.evict(store)
   -- It lacks what was written while it was cut off.
-  faults.failover = { weight = 1, begin = function(world)
+  faults.failover = { weight = 1, begin = function(world, random)
     world:say "a standby falls behind"
-    local standby = hands.server:replica()
+    local standby, clock = new_standby(world, hands, random)
     standby:freeze()
-    return function() fail_over(world, hands, standby) end
+    return function() fail_over(world, hands, standby, clock) end
   end }
   -- It has all that was confirmed: perhaps a release of just now, or the grant after it.
   faults.failover_in_step = { weight = 1, begin = function(world, random)
     world:say "a standby is kept in step"
-    local standby = hands.server:replica()
+    local standby, clock = new_standby(world, hands, random)
     hands.server:waits_for_standbys()
     return function()
       if random(3) > 1 then faults.evict.begin(world) end
       crown.sleep(random() * EVICTED)
-      fail_over(world, hands, standby)
+      fail_over(world, hands, standby, clock)
     end
   end }
   -- Files that are copied back keep their timeline: where nobody knows better, epochs are given again, as the pages say.
@@ -84,6 +93,11 @@ local function faults_of(hands, store)
       pcall(hands.server.sql, hands.server, "DELETE FROM " .. name)
     end
   end }
+  faults.drop = { weight = 1, begin = function(world)
+    world:say "the tables are dropped"
+    world.anew = world.anew or hands.clocks[1].seconds < 0 -- where all is lost epochs begin by that clock
+    hands.server:sql "DROP TABLE IF EXISTS crown_lease_v1, crown_advisory_v1, crown_store_v1"
+  end }
   faults.users = { weight = 1, begin = function(world)
     world:say "the user may not log in"
     hands.server:sql "ALTER ROLE crown NOLOGIN"
@@ -97,7 +111,7 @@ local function direct(scheme)
   local hands = start()
   local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
   store.ports = { function() return hands.server.port end }
-  function store.url(number) return ("%s://crown@127.0.0.1:%d/crown"):format(scheme, number or hands.server.port) end
+  function store.url(number) return ("%s://crown@127.0.0.1:%d/crown?amnesia_wait=0"):format(scheme, number or hands.server.port) end
   store.faults = faults_of(hands, store)
   return store
 end
@@ -114,7 +128,7 @@ function postgres.bouncer()
     bouncer:destroy()
     hands.server:destroy()
   end } }
-  function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown"):format(number or bouncer.port) end
+  function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown?amnesia_wait=0"):format(number or bouncer.port) end
   store.faults = faults_of(hands, store)
   store.faults.reload = { weight = 2, begin = function(world)
     world:say "the pooler reads its configuration again"

@@ -31,11 +31,12 @@ end
 
 function redis.single()
   local clock = WrongClock.new(0)
-  local server = Redis.start { env = clock:environment() }
-  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server }
+  local server = Redis.start { config = "appendonly yes\n", env = clock:environment() }
+  local store = { ttl = TTL, cost = COST, heeds = true, ports = { function() return server.port end }, server = server }
   function store.url(number) return ("redis://127.0.0.1:%d?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
+  store.faults.wipe, store.faults.older_data = server_faults.wipe(server), server_faults.older_data(server)
   store.faults.flush = flush(function() return server end)
   store.faults.users = users(server)
   store.faults.step = server_faults.step({ clock }, true)
@@ -73,11 +74,14 @@ function redis.sentinel()
   end
   local all = { unpack(servers) }
   for _, one in ipairs(sentinels) do all[#all + 1] = one end
-  local store = { ttl = TTL, cost = COST + DEMOTION, server = { destroy = function()
-    for _, one in ipairs(all) do one:destroy() end
-  end } }
+  local store = { ttl = TTL, cost = COST + DEMOTION, heeds = true, ports = server_faults.ports(all), announced = true,
+    server = { destroy = function()
+      for _, one in ipairs(all) do one:destroy() end
+    end } }
   function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine?amnesia_wait=0" end
   store.faults = server_faults.of_one(primary)
+  store.faults.any_restart = server_faults.of_one(function(random) return servers[random(#servers)] end).restart
+  store.faults.outage = server_faults.outage(all)
   store.faults.flush = flush(primary)
   store.faults.step = server_faults.step(clocks, true)
   store.faults.failover = { weight = 2, begin = function(world)
@@ -97,10 +101,17 @@ end
 function redis.cluster()
   local cluster = RedisCluster.start()
   local function keeper() return (cluster:keeper(KEY)) end
-  local store = { ttl = TTL, cost = COST + FAILOVER, server = cluster }
+  local store = { ttl = TTL, cost = COST + FAILOVER, heeds = true, ports = server_faults.ports(cluster.servers), announced = true,
+    server = cluster }
   function store.url() return cluster:seeds() .. "?amnesia_wait=0" end
   store.faults = server_faults.of_one(keeper)
   store.faults.any_restart = server_faults.of_one(function(random) return cluster.servers[random(#cluster.servers)] end).restart
+  store.faults.outage = server_faults.outage(cluster.servers)
+  store.faults.move = { weight = 2, begin = function(world)
+    local from, to, finish = cluster:move(KEY)
+    world:say("port %d begins to hand one slot over to %d", from.port, to.port)
+    return finish
+  end }
   store.faults.flush = flush(keeper)
   store.faults.step = server_faults.step(cluster.clocks, true)
   store.faults.failover = { weight = 2, begin = function(world)
