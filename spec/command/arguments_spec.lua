@@ -67,8 +67,13 @@ describe("the command line", function()
   end)
 
   it("says that there is no runtime whose level it could change", function()
-    local result = run({ "log-level", "info" }, { env = { CROWN_DIRECTORY = tempdir() } })
-    assert.same({ 1, "no runtime of yours runs here\n" }, { result.code, result.stdout })
+    local dir = tempdir()
+    for _, words in ipairs { { "log-level", "info" }, { "status" }, { "status", "--stores" } } do
+      local result = run(words, { env = { CROWN_DIRECTORY = dir } })
+      assert.same({ 1, ("no runtime of yours runs here: none has a socket in %s\n"
+        .. "Ask as the user who runs crown-lua, with the same CROWN_DIRECTORY, or as root for the units of the service manager.\n")
+        :format(dir) }, { result.code, result.stdout })
+    end
   end)
 
   it("lets the environment speak to all verbs", function()

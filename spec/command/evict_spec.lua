@@ -18,4 +18,12 @@ return { init = function() end, claim = function() end, refresh = function() end
     local result = run({ "evict", "--oracle", "late_store", "--force", "e" }, { env = { LUA_PATH = dir .. "/?.lua;;" } })
     assert.equal("evicted one from 'e' (epoch 7)\n'e' is led by two now (epoch 8)\n", result.stdout, result.stderr)
   end)
+
+  -- Whoever is on call has a shell without the service's environment.
+  it("says which store it has asked where none was named", function()
+    local dir = tempdir()
+    local result = run({ "evict", "--force", "e" }, { env = { CROWN_DIRECTORY = dir, CROWN_ORACLE = "" } })
+    assert.same({ 1, ("crown-lua: evict: nobody leads 'e' in file:%s; --oracle URL or CROWN_ORACLE names another store\n"):format(dir) },
+      { result.code, result.stderr })
+  end)
 end)

@@ -150,7 +150,8 @@ describe("crown-lua file", function()
 
   for title, case in pairs {
     ["a directory"] = { function() return dir end, "is a directory" },
-    ["a file in a directory that is missing"] = { function() return dir .. "/no/file" end, "No such file or directory" },
+    ["a file in a directory that is missing"] = { function() return dir .. "/no/file" end,
+      "there is no directory %S+/no: make it first\n" },
     ["a file of somebody else's"] = { function() write_file(dir .. "/notes", "notes") return dir .. "/notes" end,
       "not written by crown%-lua" },
   } do

@@ -114,7 +114,7 @@ describe("info and evict", function()
         leads(lead(url, "there"))
         local result = run { "evict", "--oracle", url, "--force", "not-there" }
         assert.equal(1, result.code)
-        assert.matches("nobody leads 'not%-there'", result.stderr)
+        assert.equal(("crown-lua: evict: nobody leads 'not-there' in %s\n"):format(require("crown.core").redact(url)), result.stderr)
       end)
     end)
   end

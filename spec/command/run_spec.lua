@@ -284,6 +284,23 @@ describe("crown-lua run", function()
       assert.equal("", finish("--quiet", "x", "true").stderr)
       assert.equal("", finish("--once", "x", "true").stderr)
     end)
+
+    it("nothing where somebody else leads, with --once and --quiet: cron mails every word", function()
+      local one = start("one", "x", "sleep", "60")
+      eventually(function() return #one:pids "child" == 1 end)
+      for _, words in ipairs { { "--once" }, { "--wait", "0.3" } } do
+        local result = finish("--quiet", words[1], words[2] or "x", words[2] and "x" or "true", words[2] and "true" or nil)
+        assert.same({ 1, "" }, { result.code, result.stderr })
+      end
+    end)
+
+    it("that only this host takes part where no store was named", function()
+      local env = { CROWN_DIRECTORY = tempdir(), CROWN_ORACLE = "" }
+      local result = run({ "run", "x", "true" }, { env = env })
+      assert.matches("^crown%-lua: no store is named by %-%-oracle or CROWN_ORACLE: 'x' is elected on this host alone\n", result.stderr)
+      assert.is_nil(finish("x", "true").stderr:find("no store", 1, true))
+      assert.equal("", run({ "run", "--quiet", "x", "true" }, { env = env }).stderr)
+    end)
   end)
 
   describe("whose standard error is full", function()

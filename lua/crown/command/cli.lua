@@ -1,5 +1,6 @@
---- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help = }`; one without
--- `value` is a switch. `number` is true or a rule of bounds (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
+--- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help =, default = }`; one without
+-- `value` is a switch. `default` says in words what holds without the option. `number` is true or a rule of bounds
+-- (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
 -- @internal crown.command.cli
 
 local schema = require "crown.check.schema"
@@ -14,6 +15,13 @@ local function by_name(...)
     for _, option in ipairs(list) do known[option.name] = option end
   end
   return known
+end
+
+--- What an option is for, and what holds without it.
+-- @tparam table option
+-- @treturn string
+function cli.explain(option)
+  return option.help .. (option.default and (" (default: %s)"):format(option.default) or "")
 end
 
 --- Reads what stands for an option, or for a word that is like one.

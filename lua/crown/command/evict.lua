@@ -16,7 +16,7 @@ local evict = {
   options = {
     { name = "force", help = "do not ask" },
     { name = "wait", value = "SECONDS", number = { least = 0, most = 86400 },
-      help = "how long to wait for the leader to go, and for the next (10)" },
+      help = "how long to wait for the leader to go, and for the next", default = "10" },
   },
   help = [[
 The leader stops its child, calls `lost` and releases, in this order; then somebody, perhaps
@@ -59,12 +59,12 @@ function evict.run(opts, words)
   local name = words[1]
   if not name then usage.error("evict: name an election: %s", evict.usage) end
   if name == "" or name ~= printable(name) then usage.error("evict: '%s' is no election's name", printable(name)) end
-  local ask, oracle_options, _, module = store.find("evict", "evict")
+  local ask, oracle_options, word, module = store.find("evict", "evict")
   if not opts.force and not agreed(name) then return 1 end
   oracle_options.wait = opts.wait
   local evicted, problem, code = ask(oracle_options, name)
   if code == "no_leader" then
-    output.say("evict", problem)
+    output.say("evict", ("%s in %s"):format(problem, store.named(oracle_options, word)))
     return 1
   end
   if not evicted then return store.unreachable("evict", problem, code) end

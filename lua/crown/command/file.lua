@@ -18,7 +18,7 @@ local file = {
   options = {
     { name = "check", help = "exit code 0 when FILE is there and has not expired, else 1; needs no store" },
     { name = "max-age", value = "SECONDS", number = { least = 0, most = 31536000 },
-      help = "for a FILE that names no expiry (60)" },
+      help = "for a FILE that names no expiry", default = "60" },
   },
   help = [[
 While NAME is led here, FILE holds {"timestamp", "count", "election", "node", "epoch", "expires_at"}
@@ -49,6 +49,8 @@ end
 
 -- What lies at FILE from before is taken away, but nothing of somebody else's.
 local function clear(path)
+  local above = path:match "^(.*)/[^/]*$"
+  if above and above ~= "" and not files.kind(above) then usage.error("file: there is no directory %s: make it first", above) end
   local kind, problem = files.kind(path)
   if problem then usage.error("file: %s", problem) end
   if kind == "directory" then usage.error("file: %s is a directory", path) end

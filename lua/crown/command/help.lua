@@ -1,6 +1,7 @@
 --- Help that teaches: what there is, and what to try first.
 -- @internal crown.command.help
 
+local cli = require "crown.command.cli"
 local output = require "crown.command.output"
 local usage = require "crown.check.usage"
 
@@ -33,7 +34,7 @@ local function print_options(list)
   for _, option in ipairs(list) do
     local left = "--" .. option.name .. (option.value and (" " .. option.value) or "")
     local env = option.env and (" [env " .. option.env .. "]") or ""
-    output.line(("  %-22s %s%s"):format(left, option.help, env))
+    output.line(("  %-22s %s%s"):format(left, cli.explain(option), env))
   end
 end
 
@@ -74,6 +75,8 @@ function help.run(options, words, bare)
         output.line "\nOptions:"
         print_options(module.options)
       end
+      output.line "\nCommon options:"
+      print_options(command.common_of(name))
       return 0
     end
   end

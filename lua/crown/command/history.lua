@@ -15,7 +15,8 @@ local history = {
   usage = "crown-lua history [NAME] [--last COUNT] [--json]",
   most_words = 1,
   options = {
-    { name = "last", value = "COUNT", number = { integer = true, least = 1, most = 1e6 }, help = "so many terms (20)" },
+    { name = "last", value = "COUNT", number = { integer = true, least = 1, most = 1e6 },
+      help = "so many terms", default = "20" },
     { name = "json", help = "for programs" },
   },
   help = [[

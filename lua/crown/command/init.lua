@@ -25,20 +25,20 @@ local STORES = { app = true, run = true, file = true, check = true, info = true,
 --- Options that every verb takes, or those that `of` names.
 command.common = {
   { name = "oracle", value = "URL", env = "CROWN_ORACLE", of = STORES,
-    help = "the store that decides who leads; without it, locks in a directory of yours on this host" },
-  { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, help = "this candidate's name; the host's by default" },
+    help = "the store that decides who leads", default = "locks in a directory of yours, for this host alone" },
+  { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, help = "this candidate's name", default = "the host's" },
   { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 }, of = CANDIDATES,
-    help = "how long a lease lasts, where the oracle's URL or options do not say it" },
+    help = "how long a lease lasts, where the oracle's URL or options do not say it", default = "the oracle's" },
   { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
-    help = "debug, info, warn or error" },
+    help = "debug, info, warn or error", default = "info; of run, warn" },
   { name = "log-format", value = "FORMAT", env = "CROWN_LOG_FORMAT", values = { "text", "logfmt", "json" },
-    help = "text, logfmt or json" },
+    help = "text, logfmt or json", default = "text" },
   { name = "log-filter", value = "LIST", env = "CROWN_LOG_FILTER",
-    help = "levels by the beginning of a message: leadership=debug,child=error" },
+    help = "levels by the beginning of a message: leadership=debug,child=error", default = "none" },
   { name = "heartbeat", value = "SECONDS", number = { least = 0.5, most = 3600 }, env = "CROWN_HEARTBEAT", of = CANDIDATES,
-    help = "restart a runtime that is silent for so long (2)" },
+    help = "restart a runtime that is silent for so long", default = "2" },
   { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP", of = CANDIDATES,
-    help = "serve metrics, health and a status page; loopback unless ADDR says otherwise" },
+    help = "serve metrics, health and a status page; loopback unless ADDR says otherwise", default = "nothing is served" },
   { name = "help", help = "show this help" },
   { name = "version", help = "show the version" },
   { name = "verbose", help = "with --version: also how it was built, and with which libraries" },
@@ -82,7 +82,7 @@ function command.apply(options)
     core.node(options.node)
   end
   if options.heartbeat then core.heartbeat(options.heartbeat) end
-  settings.oracle = options.oracle or settings.oracle
+  settings.oracle, settings.named = options.oracle or settings.oracle, settings.named or options.oracle ~= nil
   settings.ttl = options.ttl or settings.ttl
 end
 

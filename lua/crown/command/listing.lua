@@ -14,7 +14,8 @@ local FIELDS = { name = "name", phase = "phase", leader = "leader", epoch = "epo
 -- @param ... what it can be sorted by
 -- @treturn table the option
 function listing.option(...)
-  return { name = "sort", value = "COLUMN", values = { ... }, help = ("by %s"):format(table.concat({ ... }, ", ")) }
+  return { name = "sort", value = "COLUMN", values = { ... }, help = ("by %s"):format(table.concat({ ... }, ", ")),
+    default = (...) }
 end
 
 --- The elections whose names a regular expression finds.

@@ -5,6 +5,7 @@ local cli = require "crown.command.cli"
 local control = require "crown.control"
 local output = require "crown.command.output"
 local usage = require "crown.check.usage"
+local words_for = require "crown.command.words"
 
 local log_level = {
   summary = "change the log level of your runtimes on this host",
@@ -23,7 +24,7 @@ function log_level.run(_, words)
     if runtime.set then changed = changed + 1 end
   end
   if changed == 0 then
-    output.line "no runtime of yours runs here"
+    output.write(words_for.no_runtime())
     return 1
   end
   local one = changed == 1

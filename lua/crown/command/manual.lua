@@ -1,6 +1,7 @@
 --- Manual pages, made of the same texts that help shows.
 -- @internal crown.command.manual
 
+local cli = require "crown.command.cli"
 local core = require "crown.core"
 
 local manual = {}
@@ -18,7 +19,7 @@ local function options_of(list)
   local lines = { ".SH OPTIONS" }
   for _, option in ipairs(list) do
     lines[#lines + 1] = (".TP\n.B %s%s\n%s%s"):format(escape("--" .. option.name),
-      option.value and (" \\fI" .. option.value .. "\\fR") or "", escape(option.help),
+      option.value and (" \\fI" .. option.value .. "\\fR") or "", escape(cli.explain(option)),
       option.env and (" (environment: " .. option.env .. ")") or "")
   end
   return table.concat(lines, "\n") .. "\n"

@@ -5,6 +5,7 @@ local console = require "crown.core.console"
 local core = require "crown.core"
 local events = require "crown.election.events"
 local printable = require "crown.text.printable"
+local settings = require "crown.election.settings"
 local words = require "crown.command.words"
 
 local PATIENCE = 1 -- seconds in which an oracle may still come to know who leads
@@ -21,6 +22,7 @@ end
 -- @tparam Election election
 local function progress(election)
   local name, shown, asked = election.name, false, false
+  if not settings.named then say("no store is named by --oracle or CROWN_ORACLE: '%s' is elected on this host alone", name) end
   events.listen({ "leadership.changed" }, function(event)
     if election:is_leader() or event.phase == "leading" then return end
     local ends = election:status().expires_in

@@ -20,16 +20,19 @@ local run = {
     { name = "terminate", help = "as by default, and send SIGUSR1 at the win to a command with a handler for it" },
     { name = "signal", help = "only tell the command when leadership is lost: it lives on" },
     { name = "fence", help = "with --signal: KILL at the deadline unless it has exited or leads again" },
-    { name = "follower", value = "COMMAND", help = "what sh(1) runs while somebody else leads; not with --signal" },
+    { name = "follower", value = "COMMAND", help = "what sh(1) runs while somebody else leads; not with --signal",
+      default = "nothing" },
     { name = "restart", value = "POLICY", values = { "permanent", "transient", "temporary" },
-      help = "keep campaigning when the command ends: permanent, transient or temporary" },
+      help = "keep campaigning when the command ends: permanent, transient or temporary", default = "end with the command" },
     { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
-      help = "from the first stop signal to KILL" },
+      help = "from the first stop signal to KILL", default = "a quarter of the TTL, at most 5" },
     { name = "once", help = "give up with exit code 1 when somebody else leads" },
     { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
-      help = "give up when it has not led after so long; with --once too, which then tries for so long first" },
-    { name = "quiet", help = "do not say who leads" },
-    { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace" },
+      help = "give up when it has not led after so long; with --once, try for so long first",
+      default = "campaign until told to end" },
+    { name = "quiet", help = "do not say who leads, nor that somebody else does" },
+    { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
+      default = "tree" },
   },
   help = [[
 COMMAND starts when NAME is won. When NAME is lost, COMMAND gets INT, a second later TERM, and its
@@ -84,20 +87,20 @@ local function forget_when_it_ends()
 end
 
 local function give_up(election, code, text)
-  output.say("run", text)
+  if text then output.say("run", text) end
   core.exit_code(code)
   election:stop()
 end
 
 -- An answer that somebody else leads, or none at all, ends it, at once or when the time is up. Who has led is past that.
-local function give_up_when_not_leader(election, seconds)
+local function give_up_when_not_leader(election, seconds, quiet)
   local name, problem, led = election.name, nil, false
   events.listen({ "leadership.claimed" }, function() led = true end)
   local function judge()
     if led or election:is_leader() then return end
     local leader = election:status().leader
     if problem and not leader then return give_up(election, UNREACHABLE, problem) end
-    give_up(election, NOT_LEADER, ("'%s' is led by %s"):format(name, leader or "nobody yet"))
+    give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
   events.on("oracle.error", function(event)
     problem = event.error
@@ -143,7 +146,7 @@ end
 function run.run(options, words)
   local election = run.declare(options, words)
   forget_when_it_ends()
-  if options.once or options.wait then give_up_when_not_leader(election, options.wait) end
+  if options.once or options.wait then give_up_when_not_leader(election, options.wait, options.quiet) end
   if not options.quiet and not options.once then progress(election) end
 end
 

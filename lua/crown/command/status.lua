@@ -134,7 +134,7 @@ function status.run(options, words)
     local runtimes = control.ask_all { ask = options.stores and "stores" or "status" }
     count = #runtimes
     if options.json then return for_programs(runtimes, list, words[1], options.sort) end
-    if count == 0 then return "no runtime of yours runs here\n" end
+    if count == 0 then return words_for.no_runtime() end
     return (options.stores and stores.text or for_people)(runtimes, words[1], options.sort)
   end
   if options.watch then return watch(make) end

@@ -2,6 +2,7 @@
 -- @internal crown.command.store
 
 local core = require "crown.core"
+local directory = require "crown.control.directory"
 local oracle = require "crown.election.contract"
 local output = require "crown.command.output"
 local settings = require "crown.election.settings"
@@ -40,6 +41,15 @@ function store.find(verb, fn)
   local module, options, word = store.open(verb)
   if not module[fn] then usage.error("%s: the oracle '%s' cannot %s: it has no function '%s'", verb, word, NEEDS[fn], fn) end
   return module[fn], options, word, module
+end
+
+--- Names the store that was asked, without its secrets.
+-- @tparam table options the oracle's
+-- @string word the oracle's
+-- @treturn string
+function store.named(options, word)
+  if settings.named then return core.redact(options.url or word) end
+  return ("file:%s; --oracle URL or CROWN_ORACLE names another store"):format(directory())
 end
 
 --- Says on stderr why the store did not answer.

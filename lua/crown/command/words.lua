@@ -1,6 +1,7 @@
---- Figures in words, for people.
+--- Figures, and what several verbs say, in words for people.
 -- @internal crown.command.words
 
+local directory = require "crown.control.directory"
 local epochs = require "crown.check.epoch"
 
 local words = {}
@@ -21,6 +22,14 @@ end
 -- @treturn string
 function words.epoch(epoch)
   return epoch and epoch ~= 0 and epochs.text(epoch) or "-"
+end
+
+--- What there is to say where no runtime answers.
+-- @treturn string two lines
+function words.no_runtime()
+  return ("no runtime of yours runs here: none has a socket in %s\n"
+    .. "Ask as the user who runs crown-lua, with the same CROWN_DIRECTORY, or as root for the units of the service manager.\n")
+    :format(directory())
 end
 
 return words

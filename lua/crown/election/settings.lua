@@ -2,9 +2,11 @@
 -- @internal crown.election.settings
 
 local given = os.getenv "CROWN_ORACLE"
+given = given ~= "" and given or nil
 
 local settings = {
-  oracle = given and given ~= "" and given or "file:", -- of elections that name none
+  oracle = given or "file:", -- of elections that name none
+  named = given ~= nil,      -- whether somebody has named it
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
   ttl_of = {},      -- by election, where its oracle's options tell it
