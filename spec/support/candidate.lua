@@ -192,8 +192,9 @@ function Candidate:wait(seconds)
 end
 
 --- Ends it for good, whatever state it is in.
+-- @treturn bool whether it had to be killed: then its keepers end what it has started, in their time
 function Candidate:destroy()
-  if self.code then return end
+  if self.code then return false end
   for _, kind in ipairs { "runtime", "keeper", "warden", "child" } do
     signals.send_all(self:pids(kind), "CONT")
   end
@@ -204,6 +205,7 @@ function Candidate:destroy()
     signals.send(self.pid, "KILL")
     self:wait(5)
   end
+  return not fine
 end
 
 --- What it has written so far.

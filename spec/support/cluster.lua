@@ -87,15 +87,18 @@ function Cluster:succeed(epoch, seconds)
   return ticks.succeed(self.ticks, epoch, seconds)
 end
 
+--- Ends it.
+-- @treturn bool whether one of its members had to be killed
 function Cluster:destroy()
-  for _, member in ipairs(self.members) do member:destroy() end
+  local killed = false
+  for _, member in ipairs(self.members) do killed = member:destroy() or killed end
   if self.server then self.server:destroy() end
+  return killed
 end
 
 --- Ends it, and raises when two led at once at any time, or when anything ticks on.
 function Cluster:finish()
-  self:destroy()
-  ticks.finish(self.ticks)
+  ticks.finish(self.ticks, self:destroy())
 end
 
 return Cluster

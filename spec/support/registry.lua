@@ -94,15 +94,18 @@ function Registry.await(_, members, seconds)
   return node, epoch
 end
 
+--- Ends it.
+-- @treturn bool whether one of its members had to be killed
 function Registry:destroy()
   for _, member in ipairs(self.members) do member:close() end
-  for _, member in ipairs(self.members) do member.candidate:destroy() end
+  local killed = false
+  for _, member in ipairs(self.members) do killed = member.candidate:destroy() or killed end
+  return killed
 end
 
 --- Ends it, and raises when two led at once at any time, or when anything ticks on.
 function Registry:finish()
-  self:destroy()
-  ticks.finish(self.ticks)
+  ticks.finish(self.ticks, self:destroy())
 end
 
 local function port_of(member)

@@ -28,9 +28,10 @@ return function(title, store)
       cluster = Cluster.new { url = store.url, ttl = store.ttl or 2 }
     end)
     after_each(function()
-      cluster:finish()
+      local fine, problem = pcall(cluster.finish, cluster)
       if proxy then proxy:destroy() end
       proxy = nil
+      assert(fine, problem)
     end)
 
     local function fails_over(hurt, leaders_url)

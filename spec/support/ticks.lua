@@ -196,7 +196,9 @@ function ticks.alive(path)
 end
 
 --- The last look, when all candidates have ended: raises what is wrong, or what ticks on, which is killed then.
-function ticks.finish(path)
+-- @bool[opt] killed one had to be killed: then keepers have their time before anything counts as ticking on
+function ticks.finish(path, killed)
+  if killed then pcall(eventually, function() return #ticks.alive(path) == 0 end) end
   local alive = ticks.alive(path)
   signals.send_all(alive, "KILL")
   if #alive > 0 then error(("%d processes tick on when all candidates have ended"):format(#alive), 2) end
