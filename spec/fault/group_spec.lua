@@ -56,7 +56,8 @@ describe("a process group", function()
   end
 
   it("that timeout(1) ends does so in order", function()
-    start_worker { "/usr/bin/timeout", "1", program }
+    start_worker { "/usr/bin/timeout", "1000", program }
+    one:hurt_self "ALRM" -- as its own timer does: time is up now
     assert.equal(124, one:wait(20))
     eventually(function() return said() == "start\nINT\nTERM\n" end, 10)
   end)

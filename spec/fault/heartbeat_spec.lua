@@ -36,7 +36,7 @@ function ways.awakened() crown.watch_file(quiet .. "/wake", function()
   text:find(("a?"):rep(40) .. text)
 end) end
 function ways.hang() crown.spawn(function()
-  crown.sleep(0.3)
+  while not io.open(dir .. "/go") do crown.sleep(0.01) end
   if io.open(dir .. "/hung") then return end
   say "hung"
   local text = ("a"):rep(40)
@@ -96,6 +96,7 @@ describe("a runtime", function()
 
   it("that hangs in C is replaced, and both the log and an event say what held it", function()
     local first = start "hang"
+    write(dir .. "/go", "")
     eventually(function() return one:output():find "runtime%.restarted" end, 30)
     assert.not_same({ first }, one:pids "runtime")
     assert.matches("the runtime was silent for 1 s: killed it %(find .*app%.lua:%d+", one:output())
