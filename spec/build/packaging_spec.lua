@@ -43,6 +43,13 @@ describe("what is packaged", function()
     assert.equal(0, result.code, result.stdout)
   end)
 
+  it("every alert has a row that says what to do first, and no row is of none", function()
+    local alerts, rows = {}, {}
+    for name in read_file("tools/monitoring/alerts.yml"):gmatch "%- alert: (%w+)" do alerts[name] = true end
+    for name in read_file("docs/troubleshooting.md"):gmatch "\n| `(Crown%w+)` |" do rows[name] = true end
+    assert.same(alerts, rows)
+  end)
+
   it("alerts and dashboard ask for metrics that there are", function()
     local known = {}
     for name in read_file("lua/crown/web/metrics.lua"):gmatch '"(crown_[%w_]+)"' do known[name] = true end
