@@ -3,7 +3,8 @@
  * (true or a table), silence: seconds that a peer which acknowledges nothing goes unnoticed (10),
  * on_opening(opening): called before the wait; opening:step() tells how far it is.
  * listen(host, port, fn [, options]) -> listener, or nil, message, code; options: tls; background
- * (the program may end meanwhile); fn(connection) runs in a task each. */
+ * (the program may end meanwhile); fn(connection) runs in a task each. listener:port(), :close(),
+ * :pause(seconds): who connects meanwhile waits in the kernel. */
 #include <lauxlib.h>
 
 #include "bind/bind.h"

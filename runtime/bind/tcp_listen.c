@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 
+#include "base/clock.h"
 #include "base/container.h"
 #include "bind/bind.h"
 #include "bind/fields.h"
@@ -111,6 +112,16 @@ static int listener_port_of(lua_State *L)
     return 1;
 }
 
+/* listener:pause(seconds): who connects meanwhile waits in the kernel. */
+static int listener_pause_of(lua_State *L)
+{
+    struct tcp_listener *listener = luaL_checkudata(L, 1, LISTENER_TYPE);
+    int64_t ns = clock_ns_from_seconds(luaL_checknumber(L, 2));
+    if (listener->listener != NULL)
+        listener_pause(listener->listener, ns);
+    return 0;
+}
+
 static int listener_close_of(lua_State *L)
 {
     listener_release(luaL_checkudata(L, 1, LISTENER_TYPE));
@@ -119,6 +130,7 @@ static int listener_close_of(lua_State *L)
 
 static const luaL_Reg listener_methods[] = {
     {"port", listener_port_of},
+    {"pause", listener_pause_of},
     {"close", listener_close_of},
     {NULL, NULL},
 };

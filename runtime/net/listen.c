@@ -31,9 +31,8 @@ static void listener_ready(struct loop_watch *watch, unsigned events)
     if (fd >= 0) {
         listener->accepted(listener->context, fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        /* It stays readable: to look again at once would spin. */
-        loop_unwatch(watch);
-        loop_at(listener->loop, &listener->pause, clock_add_ns(loop_now(listener->loop), PAUSE_NS));
+        listener_pause(listener,
+                       PAUSE_NS); /* it stays readable: to look again at once would spin */
     }
 }
 
@@ -89,6 +88,12 @@ struct listener *listener_open(struct loop *loop, const char *host, unsigned por
 unsigned listener_port(const struct listener *listener)
 {
     return listener->port;
+}
+
+void listener_pause(struct listener *listener, int64_t ns)
+{
+    loop_unwatch(&listener->watch);
+    loop_at(listener->loop, &listener->pause, clock_add_ns(loop_now(listener->loop), ns));
 }
 
 void listener_close(struct listener *listener)

@@ -21,6 +21,8 @@ struct listener *listener_open(struct loop *loop, const char *host, unsigned por
                                listener_accepted *accepted, void *context, struct crown_error *err);
 /** @return the port, also where any was asked for; 0 for a UNIX socket. */
 unsigned listener_port(const struct listener *listener);
+/** Takes nobody in for a while: who connects meanwhile waits in the kernel. */
+void listener_pause(struct listener *listener, int64_t ns);
 void listener_close(struct listener *listener);
 
 #endif

@@ -112,7 +112,7 @@ describe("a link between members", function()
     local b = side "b"
     local streams = idlers(b, 40)
     eventually(function() return b.links.strangers.count == 32 end, 20)
-    assert.is_true(is_cut(streams[40]))
+    assert.is_true(is_cut(streams[1]))
     assert.equal(1, told(b, "too many connections"))
     for _, stream in ipairs(streams) do stream:close() end
     eventually(function() return b.links.strangers.count == 0 end, 20)
@@ -142,7 +142,8 @@ describe("a link between members", function()
   end)
 
   for what, greeting in pairs { ["say nothing"] = "", ["greet as a member does"] = frames.encode { version = handshake.VERSION,
-    registry = "r", id = "r@a", runtime = "runtime of a", nonce = ("n"):rep(44) } } do
+    registry = "r", id = "r@a", runtime = "runtime of a", nonce = ("n"):rep(44),
+    ticket = ("t"):rep(44) } } do
     it("lets members in, however quickly strangers of their own address come anew who " .. what, function()
       local b, stop, left, came = side "b", false, 40, 0
       for _ = 1, left do
@@ -172,6 +173,76 @@ describe("a link between members", function()
       eventually(function() return left == 0 end, 20)
     end)
   end
+
+  it("lets members in at their first dial, however quickly strangers of their own address come anew", function()
+    local b, stop, left = side "b", false, 40
+    for _ = 1, left do
+      crown.spawn(function()
+        while not stop do
+          local stream = crown.tcp.connect("127.0.0.1", b.links.port)
+          if stream then
+            stream:read("*a", 30) -- until it is sent away
+            stream:close()
+          end
+        end
+        left = left - 1
+      end)
+    end
+    eventually(function() return told(b, "too many connections") == 1 end, 20)
+    local let_in = 0
+    for _ = 1, 10 do
+      local stream = connect(b)
+      if handshake.dial(stream, who "a", "r@b", 20) then let_in = let_in + 1 end
+      stream:close()
+    end
+    assert.equal(10, let_in)
+    stop = true
+    eventually(function() return left == 0 end, 20)
+  end)
+
+  -- The first words of a member.
+  local function recorded()
+    local words
+    handshake.dial({ write = function(_, bytes)
+      words = bytes
+      return nil, "nobody is there"
+    end }, who "a", "r@b", 1)
+    return words
+  end
+
+  it("keeps the place of somebody who began as a member does, however many strangers of his address come after him", function()
+    local b = side "b"
+    local stream = connect(b)
+    stream:write(recorded())
+    assert.is_string(frames.read(stream, 1024, 20, 20).proof)
+    local forger = connect(b)
+    forger:write(frames.encode { version = handshake.VERSION, registry = "r", id = "r@a", runtime = "runtime of a",
+      nonce = ("n"):rep(44), ticket = ("t"):rep(44) })
+    assert.is_string(frames.read(forger, 1024, 20, 20).proof)
+    assert.same({ 1, 1 }, { b.links.knowing.count, b.links.strangers.count })
+    local streams = idlers(b, 40)
+    eventually(function() return told(b, "too many connections") == 1 end, 20)
+    assert.is_true(is_cut(streams[1]))
+    stream:write(frames.encode { proof = "none" })
+    assert.matches("secret is another", frames.read(stream, 1024, 20, 20).error)
+    for _, one in ipairs(streams) do one:close() end
+    forger:close()
+  end)
+
+  it("has room for so many who repeat what a member was heard to begin with, and for that member", function()
+    local b = side "b"
+    local streams, words = {}, recorded()
+    for i = 1, 40 do
+      streams[i] = connect(b)
+      streams[i]:write(words)
+    end
+    eventually(function() return told(b, "too many connections") == 1 end, 20)
+    local member = connect(b)
+    assert.is_true(handshake.dial(member, who "a", "r@b", 20))
+    assert.is_true(b.links.knowing.count <= 32)
+    for _, one in ipairs(streams) do one:close() end
+    member:close()
+  end)
 
   it("repeats nothing that a stranger says", function()
     local FOUL = "\27[2Jfoul words"
@@ -225,9 +296,15 @@ describe("strangers of one address", function()
   it("make way for the next one when they have had a moment to prove who they are", function()
     local strangers, closed = Strangers.new(function() end), 0
     local stream = { peer = function() return "10.0.0.1:1" end, close = function() closed = closed + 1 end }
-    for _ = 1, 32 do assert.is_table(strangers:enter(stream)) end
-    crown.sleep(0.3)
-    assert.is_table(strangers:enter(stream))
+    local pause
+    for i = 1, 32 do
+      assert.equal(0, pause or 0, i)
+      pause = select(2, strangers:enter(stream))
+    end
+    assert.is_true(pause <= 0.05)
+    crown.sleep(0.06)
+    local _, next_pause = strangers:enter(stream)
+    assert.equal(0, next_pause) -- the others have been there as long
     assert.same({ 32, 1 }, { strangers.count, closed })
   end)
 end)

@@ -1,7 +1,8 @@
 --- How two members find out that they share a secret, before either reads anything further: each answers the other's fresh
 -- challenge with an HMAC-SHA-256 (RFC 2104) over both challenges, both ids, the dialler's runtime and its own role. What was
 -- recorded answers no later challenge, and what one side says cannot be turned against it. The secret itself never goes over the
--- line.
+-- line. Who dials says with his first words already something that only the secret makes, a ticket: where strangers crowd, it
+-- tells him apart. It proves nothing: it may have been recorded.
 -- @internal crown.registry.handshake
 
 local base64 = require "crown.text.base64"
@@ -37,6 +38,11 @@ local function proof(secret, role, talk)
   return base64.encode(crypto.hmac_sha256(secret, table.concat(parts)))
 end
 
+local function ticket(secret, talk, acceptor)
+  return proof(secret, "ticket", { registry = talk.registry, dialer = talk.dialer, runtime = talk.runtime, acceptor = acceptor,
+    theirs = talk.theirs, ours = "" })
+end
+
 local function read(stream, timeout)
   return frames.read(stream, FRAME_MOST, timeout, timeout)
 end
@@ -61,7 +67,7 @@ end
 function handshake.dial(stream, who, expected, timeout)
   local talk = { registry = who.registry, dialer = who.id, runtime = who.runtime, theirs = nonce() }
   local sent, problem, code = stream:write(frames.encode { version = handshake.VERSION, registry = who.registry, id = who.id,
-    runtime = who.runtime, nonce = talk.theirs })
+    runtime = who.runtime, nonce = talk.theirs, ticket = ticket(who.secret, talk, expected) })
   if not sent then return nil, problem, code end
   local answer
   answer, problem, code = read(stream, timeout)
@@ -93,14 +99,18 @@ end
 -- @tparam table who `registry`, `id`, `secret`
 -- @number timeout seconds for each step
 -- @tparam function refused `refused(id, runtime)`: why somebody who knows the secret is not let in all the same, or nil
+-- @tparam[opt] function has_ticket `has_ticket(id)`: called as soon as the other has shown a ticket
 -- @treturn string the other's id; or nil, message, code: "denied", "nonsense", or that of the connection
-function handshake.accept(stream, who, timeout, refused)
+function handshake.accept(stream, who, timeout, refused, has_ticket)
   local hello, problem, code = read(stream, timeout)
   if not hello then return nil, problem, code end
   local wrong = hello_problem(hello, who)
   if wrong then return refuse(stream, wrong) end
   local talk = { registry = who.registry, dialer = hello.id, runtime = hello.runtime, acceptor = who.id,
     theirs = hello.nonce, ours = nonce() }
+  if has_ticket and is_text(hello.ticket) and crypto.equal(hello.ticket, ticket(who.secret, talk, who.id)) then
+    has_ticket(hello.id)
+  end
   local sent
   sent, problem, code = stream:write(frames.encode { id = who.id, nonce = talk.ours,
     proof = proof(who.secret, "acceptor", talk) })

@@ -143,13 +143,20 @@ local function refused(self, id, runtime)
   if self.incoming[id] and known and known ~= runtime then return elector.TAKEN end
 end
 
+-- Whoever shows at once that he knows the secret has a place apart from the strangers: they may come more quickly than he can
+-- prove it. Somebody may have recorded that, so there are so many places for each id, too, and the rest is still to be proved.
 local function admit(self, stream)
-  local stranger = self.strangers:enter(stream)
-  if not stranger then return nil end
+  local stranger, pause = self.strangers:enter(stream)
+  if pause > 0 then self.listener:pause(pause) end
+  local knowing
   stream:set_timeout(handshake.TIMEOUT)
   local fine, id, problem, code = pcall(handshake.accept, stream, self.who, handshake.TIMEOUT,
-    function(...) return refused(self, ...) end)
+    function(...) return refused(self, ...) end, function(claimed)
+      self.strangers:leave(stranger)
+      knowing = self.knowing:enter(stream, claimed)
+    end)
   self.strangers:leave(stranger)
+  if knowing then self.knowing:leave(knowing) end
   if not fine then error(id, 0) end
   if id then return id end
   if code == "denied" or code == "nonsense" then self.strangers:tell(stranger.address, problem) end
@@ -183,7 +190,8 @@ end
 -- @treturn Links or nil, message, code
 function Links.open(options)
   local self = setmetatable({ peers = {}, up_links = {}, incoming = {}, told = {}, strangers = Strangers.new(options.emit),
-    patience = PATIENCE, waiting_most = WAITING_MOST, encoded = setmetatable({}, { __mode = "k" }) }, Links)
+    knowing = Strangers.new(options.emit), patience = PATIENCE, waiting_most = WAITING_MOST,
+    encoded = setmetatable({}, { __mode = "k" }) }, Links)
   for key, value in pairs(options) do self[key] = value end
   local listener, problem, code = tcp.listen(options.host, options.port, function(stream) accept(self, stream) end,
     { background = true, tls = options.tls })

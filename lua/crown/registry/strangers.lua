@@ -1,5 +1,6 @@
 --- Connections that have proved nothing yet: so many at once, and half as many of one address, so that one host that opens
--- connections and says nothing does not keep members out. Where there is no room, whoever has been silent longest makes way.
+-- connections and says nothing does not keep members out. Where there is no room, whoever has been here longest makes way, and
+-- has had a moment before: the others wait in the kernel for so long, in the order in which they came.
 -- What goes wrong with strangers is told at most once a minute, for each address and reason.
 -- @internal crown.registry.strangers
 
@@ -10,7 +11,7 @@ Strangers.__index = Strangers
 
 local MOST = 64
 local MOST_OF_ONE = 32    -- address
-local GRACE = 0.25        -- seconds in which nobody has to make way: members need a few milliseconds
+local MOMENT = 0.05       -- seconds in which nobody has to make way: members need a few milliseconds
 local QUIET = 60          -- seconds between two words about the same
 local TOLD_MOST = 256     -- words that are remembered; from then on all is told as of one address
 local ANYBODY = "many addresses"
@@ -68,27 +69,32 @@ local function leave(self, one, place)
   if self.of[one.address] == 0 then self.of[one.address] = nil end
 end
 
-local function make_room(self, address)
-  local crowd = (self.of[address] or 0) >= MOST_OF_ONE and address or self.count >= MOST and most_of(self)
-  if not crowd then return true end
+-- The address of which somebody has to make way for the next one of an address; nil where there is room.
+local function crowd_at(self, address)
+  return (self.of[address] or 0) >= MOST_OF_ONE and address or self.count >= MOST and most_of(self) or nil
+end
+
+local function make_room(self, crowd)
   self:tell(crowd, CROWDED)
   local one, place = oldest(self, crowd)
-  if core.now() - one.since < GRACE then return false end
   leave(self, one, place)
   one.stream:close()
-  return true
 end
 
 --- Takes a connection in.
 -- @param stream of crown.core.tcp
--- @treturn table for `leave`, with its `address`; nil where there is no room
-function Strangers:enter(stream)
-  local address = (stream:peer() or "?"):gsub(":%d+$", "")
-  if not make_room(self, address) then return nil end
+-- @string[opt] address its own, without a port; or whatever else so many may have in common
+-- @treturn table for `leave`, with its `address`
+-- @treturn number seconds until the next one may be taken in
+function Strangers:enter(stream, address)
+  address = address or (stream:peer() or "?"):gsub(":%d+$", "")
+  local crowd = crowd_at(self, address)
+  if crowd then make_room(self, crowd) end
   local one = { address = address, stream = stream, since = core.now() }
   self.line[#self.line + 1] = one
   self.count, self.of[address] = self.count + 1, (self.of[address] or 0) + 1
-  return one
+  crowd = crowd_at(self, address)
+  return one, crowd and math.max(0, oldest(self, crowd).since + MOMENT - one.since) or 0
 end
 
 --- Somebody is a stranger no more, or is gone.
