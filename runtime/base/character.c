@@ -1,6 +1,5 @@
 #include "base/character.h"
 
-#define REPLACEMENT 0xfffd
 #define LAST_CODE 0x10ffff
 
 static bool goes_on(unsigned char byte)
@@ -26,7 +25,7 @@ static bool is_character(unsigned code, size_t length)
 struct character character_at(const char *text)
 {
     static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    const struct character none = {.length = 1, .code = REPLACEMENT, .shown = false};
+    const struct character none = {.length = 1, .code = CHARACTER_NONE, .shown = false};
     const unsigned char *bytes = (const unsigned char *)text;
     size_t length = length_by(bytes[0]);
     if (length == 0)

@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define CHARACTER_NONE 0xfffd /* also a character of its own, of three bytes */
+
 struct character {
     size_t length; /* in bytes, 1 at least */
-    unsigned code; /* U+FFFD for a byte that belongs to no character */
+    unsigned code; /* CHARACTER_NONE for a byte that belongs to no character */
     bool shown;    /* neither a control character of ASCII or of the second block (ECMA-48), nor
                       such a byte */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/character.h"
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
@@ -191,6 +192,28 @@ static int core_redact(lua_State *L)
     return 1;
 }
 
+/* utf8(text) -> the text with U+FFFD for each byte that belongs to no character. */
+static int core_utf8(lua_State *L)
+{
+    size_t length;
+    const char *text = luaL_checklstring(L, 1, &length);
+    const char *end = text + length, *kept = text;
+    luaL_Buffer buffer;
+    luaL_buffinit(L, &buffer);
+    while (text < end) {
+        struct character one = character_at(text);
+        if (one.code == CHARACTER_NONE && one.length == 1) {
+            luaL_addlstring(&buffer, kept, (size_t)(text - kept));
+            luaL_addstring(&buffer, "\xef\xbf\xbd");
+            kept = text + 1;
+        }
+        text += one.length;
+    }
+    luaL_addlstring(&buffer, kept, (size_t)(end - kept));
+    luaL_pushresult(&buffer);
+    return 1;
+}
+
 /* exit(code): ends the runtime in order, without waiting for anything. */
 static int core_exit(lua_State *L)
 {
@@ -283,6 +306,7 @@ static const luaL_Reg functions[] = {
     {"log_enabled", core_log_enabled},
     {"log_setup", core_log_setup},
     {"redact", core_redact},
+    {"utf8", core_utf8},
     {"exit", core_exit},
     {"exit_code", core_exit_code},
     {"load_script", core_load_script},

@@ -69,12 +69,20 @@ function json.ordered(value)
   return write(value, {})
 end
 
+--- Encodes for others than this runtime: a store may hold what is no UTF-8, and so no JSON. Each such byte becomes U+FFFD.
+-- @param value what lua-cjson takes
+-- @param ... the keys whose values are lists
+-- @treturn string
+function json.valid(value, ...)
+  return core.utf8(json.encode(value, ...))
+end
+
 --- The same, as a line for programs.
 -- @param value what lua-cjson takes
 -- @param ... the keys whose values are lists
 -- @treturn string
 function json.line(value, ...)
-  return json.encode(value, ...) .. "\n"
+  return json.valid(value, ...) .. "\n"
 end
 
 return json

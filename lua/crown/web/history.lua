@@ -62,7 +62,7 @@ end
 --- The same as JSON.
 -- @treturn string
 function history.json()
-  text = text or (#kept > 0 and json.encode(kept) or "[]")
+  text = text or (#kept > 0 and json.valid(kept) or "[]")
   return text
 end
 

@@ -61,14 +61,14 @@ end
 
 local function as_json(list, at, delta)
   local seen = seen_at_a_glance()
-  local head = json.encode({ node = core.node(), version = core.version, pid = core.pid, total = elections.count(), stamp = at,
+  local head = json.valid({ node = core.node(), version = core.version, pid = core.pid, total = elections.count(), stamp = at,
     delta = delta, led = seen.led, alarms = seen.alarms }, "alarms")
   return 200, JSON, ('%s,"elections":[%s],"changes":%s}\n'):format(head:sub(1, -2), list, history.json())
 end
 
 -- A list without its brackets; cjson writes an empty one as an object.
 local function items(list)
-  return json.encode(list):sub(2, -2)
+  return json.valid(list):sub(2, -2)
 end
 
 local function whole(most)
