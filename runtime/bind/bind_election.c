@@ -254,6 +254,19 @@ static int election_want(lua_State *L)
     return 1;
 }
 
+/* election.keep_history(path, most): changes of leadership are appended to a file, which becomes
+ * PATH.1 when it is longer than `most` bytes. */
+static int election_keep_history(lua_State *L)
+{
+    struct candidate_env *env = &check_host(L)->env;
+    const char *path = luaL_checkstring(L, 1);
+    struct appender *appender = appender_new(env->loop, path, (off_t)luaL_checknumber(L, 2));
+    if (appender == NULL)
+        return luaL_error(L, "append to %s: out of memory", path);
+    telemetry_keep_history(env->telemetry, appender);
+    return 0;
+}
+
 /* election.events() -> the names of all events. */
 static int election_events(lua_State *L)
 {
@@ -301,6 +314,7 @@ static const luaL_Reg functions[] = {
     {"want", election_want},
     {"emit", election_emit},
     {"explain", election_explain},
+    {"keep_history", election_keep_history},
     {"events", election_events},
     {"all", status_all},
     {"find", status_find},

@@ -9,11 +9,7 @@
 
 #include "base/durable.h"
 #include "bind/bind.h"
-#include "host/host.h"
 #include "host/leader_file.h"
-#include "loop/appender.h"
-
-#define APPENDER_TYPE "crown.appender"
 
 /* replace(path, text) -> true, or nil, message: atomically, and durably, by a temporary file beside
  * it. */
@@ -26,38 +22,6 @@ static int files_replace(lua_State *L)
     if (durable_replace(path, text, size, &err) < 0)
         return push_error(L, &err);
     lua_pushboolean(L, 1);
-    return 1;
-}
-
-static int appender_add_text(lua_State *L)
-{
-    struct appender *const *appender = luaL_checkudata(L, 1, APPENDER_TYPE);
-    size_t size;
-    const char *text = luaL_checklstring(L, 2, &size);
-    appender_add(*appender, text, size);
-    return 0;
-}
-
-static int appender_collect(lua_State *L)
-{
-    struct appender **appender = luaL_checkudata(L, 1, APPENDER_TYPE);
-    appender_close(*appender);
-    *appender = NULL;
-    return 0;
-}
-
-/* appender(path, most) -> what appends to a file without holding the loop: appender:add(text). A
- * file longer than `most` bytes becomes PATH.1 first. Writes what it has when Lua lets go of it. */
-static int files_appender(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    off_t most = (off_t)luaL_checknumber(L, 2);
-    struct appender **appender = lua_newuserdata(L, sizeof(struct appender *));
-    *appender = appender_new(check_host(L)->env.loop, path, most);
-    if (*appender == NULL)
-        return luaL_error(L, "append to %s: out of memory", path);
-    luaL_getmetatable(L, APPENDER_TYPE);
-    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -112,7 +76,6 @@ static int files_fresh(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"replace", files_replace},
-    {"appender", files_appender},
     {"list", files_list},
     {"kind", files_kind},
     {"fresh", files_fresh},
@@ -120,11 +83,8 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg appender_methods[] = {{"add", appender_add_text}, {NULL, NULL}};
-
 int bind_open_files(lua_State *L)
 {
-    bind_make_type(L, APPENDER_TYPE, appender_methods, appender_collect);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

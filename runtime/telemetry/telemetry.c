@@ -9,6 +9,7 @@
 #include "lua/error_text.h"
 #include "lua/vm.h"
 #include "telemetry/gather.h"
+#include "telemetry/history.h"
 
 #define COMMON_FIELDS 7
 #define MAX_FIELDS 16
@@ -29,6 +30,7 @@ struct telemetry {
     uint64_t counts[TELEMETRY_EVENT_COUNT];
     struct latency latency;
     struct gather gather;
+    struct appender *history; /* or NULL */
 };
 
 struct telemetry *telemetry_new(const char *node, struct loop *loop)
@@ -44,8 +46,10 @@ struct telemetry *telemetry_new(const char *node, struct loop *loop)
 
 void telemetry_free(struct telemetry *telemetry)
 {
-    if (telemetry != NULL)
-        gather_finish(&telemetry->gather);
+    if (telemetry == NULL)
+        return;
+    gather_finish(&telemetry->gather);
+    appender_close(telemetry->history);
     free(telemetry);
 }
 
@@ -115,6 +119,12 @@ static void tell_sink(struct telemetry *telemetry, const char *event,
     }
 }
 
+static bool is_kept(const struct telemetry *telemetry, enum telemetry_event event)
+{
+    return telemetry->history != NULL &&
+           (event == TELEMETRY_LEADERSHIP_CHANGED || event == TELEMETRY_LEADERSHIP_LOST);
+}
+
 void telemetry_emit(struct telemetry *telemetry, const struct telemetry_source *source,
                     enum telemetry_event event, const struct log_field *fields, unsigned count)
 {
@@ -127,13 +137,16 @@ void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
 {
     telemetry->counts[event]++;
     bool wanted = telemetry->wanted[event] && telemetry->sink != LUA_NOREF;
-    if (!wanted && !log_enabled(level, events[event].name))
+    bool kept = is_kept(telemetry, event);
+    if (!wanted && !kept && !log_enabled(level, events[event].name))
         return;
     struct log_field all[COMMON_FIELDS + MAX_FIELDS];
     unsigned total = common_fields(telemetry, source, all);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
     gather_line(&telemetry->gather, level, events[event].name, all, total);
+    if (kept)
+        history_note(telemetry->history, events[event].name, wall_clock(), all, total);
     if (wanted)
         tell_sink(telemetry, events[event].name, all, total);
 }
@@ -202,6 +215,12 @@ bool telemetry_want(struct telemetry *telemetry, const char *name)
     else
         return false;
     return true;
+}
+
+void telemetry_keep_history(struct telemetry *telemetry, struct appender *appender)
+{
+    appender_close(telemetry->history);
+    telemetry->history = appender;
 }
 
 uint64_t telemetry_count(const struct telemetry *telemetry, enum telemetry_event event)

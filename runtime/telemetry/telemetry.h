@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "loop/appender.h"
 #include "loop/loop.h"
 #include "telemetry/latency.h"
 
@@ -87,6 +88,8 @@ bool telemetry_emit_named(struct telemetry *telemetry, const struct telemetry_so
 void telemetry_set_sink(struct telemetry *telemetry, lua_State *L);
 /** Somebody subscribes ("*": to all). @return false when there is no such event. */
 bool telemetry_want(struct telemetry *telemetry, const char *name);
+/** Changes of leadership go to a file, too: history.h. @param appender taken over. */
+void telemetry_keep_history(struct telemetry *telemetry, struct appender *appender);
 /** How long calls of oracles took, of the whole runtime. */
 struct latency *telemetry_latency(struct telemetry *telemetry);
 /** @return how often an event was told since the start. */

@@ -4,9 +4,7 @@
 
 local core = require "crown.core"
 local directory = require "crown.control.directory"
-local events = require "crown.election.events"
-local files = require "crown.core.files"
-local json = require "crown.text.json"
+local elections = require "crown.core.election"
 
 local history = {}
 
@@ -14,18 +12,13 @@ local NAME = "/history"
 local MOST = 1e6 -- bytes; what is older is kept once
 local NO_SUCH_FILE = 2 -- ENOENT
 
-local appender
+local started
 
-local function note(event)
-  appender:add(json.line { event = event.event, time = event.time, name = event.name, node = event.node,
-    leader = event.leader, epoch = event.lost_epoch or event.epoch, reason = event.reason })
-end
-
---- Begins to keep changes; once.
+--- Begins to keep changes; once. C writes the lines (runtime/telemetry/history.h).
 function history.start()
-  if appender then return end
-  appender = files.appender(directory() .. NAME, MOST)
-  events.listen({ "leadership.changed", "leadership.lost" }, note)
+  if started then return end
+  started = true
+  elections.keep_history(directory() .. NAME, MOST)
 end
 
 --- What was kept, the oldest first.
