@@ -19,6 +19,8 @@ struct tidy {
     int left_kb;          /* the Lua heap after the last time, or what it has shrunk to since */
 };
 
+/** Once the Lua state is there. */
+void tidy_open(struct lua_vm *vm);
 void tidy_task_began(struct lua_vm *vm);
 void tidy_task_ended(struct lua_vm *vm);
 /** @return how many there are. */

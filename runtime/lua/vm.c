@@ -46,9 +46,6 @@ static int open_world(lua_State *L)
     /* The compiler off: a hook can then stop any Lua loop, and code that waits for stores gains
      * nothing by it. After opening the libraries, since that of `jit` turns it on. */
     (void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
-    /* The heap a fifth above what lives, not twice as much: ten thousand elections are small, and
-     * so is what they throw away (make bench ROWS=10,000). */
-    (void)lua_gc(L, LUA_GCSETPAUSE, 120);
     (void)lua_gc(L, LUA_GCSETSTEPMUL, 400);
     modules_open(L, &embedded_sample);
     preload(L, modules);
@@ -87,6 +84,7 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
     lua_pushlightuserdata(vm->L, vm);
     lua_rawset(vm->L, LUA_REGISTRYINDEX);
     task_open(vm);
+    tidy_open(vm);
     if (lua_cpcall(vm->L, open_world, (void *)modules) != 0 || guard_open(vm, err) < 0) {
         if (err->code == ERROR_NONE)
             (void)error_set(err, ERROR_SYSTEM, "open the Lua world: %s", lua_tostring(vm->L, -1));

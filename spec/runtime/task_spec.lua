@@ -239,6 +239,33 @@ describe("a task that never waits", function()
     end)
   end)
 
+  it("lets the heap grow by more between two walks while thousands of tasks run, where the user has not said by how much", function()
+    local function pause_now()
+      local pause = collectgarbage("setpause", 150)
+      collectgarbage("setpause", pause)
+      return pause
+    end
+    local function in_burst()
+      local running, pause = 1100, nil
+      for _ = 1, running do
+        crown.spawn(function()
+          crown.sleep(0.01)
+          running, pause = running - 1, pause or pause_now()
+        end)
+      end
+      eventually(function() return running == 0 end)
+      return pause
+    end
+    local before = pause_now()
+    assert.is_true(in_burst() > before)
+    eventually(function() return pause_now() == before end)
+    collectgarbage("setpause", 130)
+    assert.equal(130, in_burst())
+    crown.sleep(0)
+    assert.equal(130, pause_now())
+    collectgarbage("setpause", before)
+  end)
+
   it("gets what an atomic function returns, and its errors", function()
     assert.same({ 3, 4 }, { core.atomic(function(a, b) return a + 1, b + 1 end, 2, 3) })
     assert.has_error(function() core.atomic(error, "no") end, "no")
