@@ -98,8 +98,8 @@ static void finish(struct keeper *keeper)
 {
     if (keeper->spec.terminal)
         give_back_terminal();
-    if (keeper->started && !keeper->exited)
-        keeper->status = SIGKILL;
+    if (!keeper->exited)
+        keeper->status = SIGKILL; /* also where it was not started yet */
     rounds_kill_all(last_to_die(keeper), report_unkillable, keeper);
     const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
     /* What could not be said, the supervisor says: KEEPER_FAILED. */
@@ -194,15 +194,22 @@ static void act_on_time(struct keeper *keeper)
     arm(keeper);
 }
 
+/* Not while it starts the child, when it reads nothing: a start that hangs would fill its line. */
+static void tell_warden_of_deadline(const struct keeper *keeper)
+{
+    const struct wire_message message = {.type = WIRE_SET_DEADLINE};
+    (void)wire_send(keeper->line, &message, NULL, 0, NULL); /* a dead warden: SIGCHLD says so */
+}
+
 static void set_deadline(struct keeper *keeper, const struct wire_message *message)
 {
     keeper->stop_at_ns = message->stop_at_ns;
     keeper->kill_at_ns = message->kill_at_ns;
     keeper->deadline_ns = message->deadline_ns;
     deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
-    const struct wire_message copy = {.type = WIRE_SET_DEADLINE,
-                                      .deadline_ns = warden_deadman_ns(keeper)};
-    (void)wire_send(keeper->line, &copy, NULL, 0, NULL); /* a dead warden: SIGCHLD says so */
+    keeper->home->warden->deadline_ns = warden_deadman_ns(keeper);
+    if (keeper->started)
+        tell_warden_of_deadline(keeper);
 }
 
 static void read_runtime(struct keeper *keeper)
@@ -246,6 +253,7 @@ static void read_warden(struct keeper *keeper)
     while (wire_receive(keeper->line, &message, NULL, NULL, NULL) > 0) {
         if (message.type == WIRE_STARTED) {
             keeper->started = true;
+            tell_warden_of_deadline(keeper); /* it may have changed as the child started */
             message.pid = host_pid(keeper, message.pid);
         }
         if (message.type == WIRE_EXITED) {
@@ -262,7 +270,7 @@ static void forget_dead_warden(const struct keeper *keeper)
     siginfo_t info = {.si_pid = 0};
     if (waitid(P_PID, (id_t)keeper->warden, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == keeper->warden)
-        *keeper->home->warden = 0;
+        keeper->home->warden->pid = 0;
 }
 
 /* @return whether the warden is dead. */
@@ -287,7 +295,7 @@ static void end_warden(struct keeper *keeper)
     if (keeper->warden <= 0)
         return;
     (void)kill(keeper->warden, SIGKILL); /* not reaped yet: it is itself */
-    *keeper->home->warden = 0;
+    keeper->home->warden->pid = 0;
     (void)waitpid(keeper->warden, NULL, 0);
     (void)close(keeper->line);
     keeper->warden = 0;
@@ -340,7 +348,7 @@ static int hand_over(struct keeper *keeper, const int *fds, unsigned nfds, struc
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
-    keeper->spec.deadline_ns = warden_deadman_ns(keeper);
+    keeper->home->warden->deadline_ns = warden_deadman_ns(keeper);
     /* Before there is a child, whose warden may start it while this process is held up. */
     deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
     if (hand_over(keeper, fds, nfds, &err) < 0)
@@ -437,10 +445,8 @@ static void end_unused(struct keeper *keeper, int code)
 void keeper_wait(int line, const struct keeper_home *home)
 {
     struct keeper keeper = keeper_at(home);
-    struct wire_message message;
     int fds[WIRE_MAX_FDS];
     unsigned nfds = 0;
-    int got;
     struct crown_error err;
     fds_close_except(&line, 1);
     title_set("crown-spare", "");

@@ -7,10 +7,12 @@
 
 #include <sys/types.h>
 
+#include "process/warden.h"
+
 /** Where a keeper was forked. */
 struct keeper_home {
-    pid_t supervisor; /* when it dies, the tree dies */
-    pid_t *warden;    /* where the supervisor finds the warden, as warden_start says */
+    pid_t supervisor;           /* when it dies, the tree dies */
+    struct warden_note *warden; /* where the supervisor finds the warden, as warden_start says */
 };
 
 /**

@@ -25,7 +25,7 @@ static void *map(size_t size, int sharing)
 int keepers_init(struct keepers *keepers)
 {
     void *entries = map(KEEPERS_ROOM * sizeof(struct keeper_entry), MAP_PRIVATE);
-    void *wardens = map(KEEPERS_ROOM * sizeof(pid_t), MAP_SHARED);
+    void *wardens = map(KEEPERS_ROOM * sizeof(struct warden_note), MAP_SHARED);
     if (entries == MAP_FAILED || wardens == MAP_FAILED)
         return -1;
     *keepers = (struct keepers){.entries = entries, .wardens = wardens};
@@ -52,7 +52,7 @@ static struct keeper_entry *next_entry(struct keepers *keepers)
     return entry;
 }
 
-pid_t *keepers_next_warden(struct keepers *keepers)
+struct warden_note *keepers_next_warden(struct keepers *keepers)
 {
     return &keepers->wardens[next_entry(keepers)->place];
 }
@@ -102,7 +102,7 @@ static void take(struct keepers *keepers, unsigned at)
     unsigned place = entry->place;
     for (unsigned i = 0; i < entry->hold_count; i++)
         (void)close(entry->holds[i]); /* nothing of the tree is left: its lock may be free */
-    keepers->wardens[place] = 0;
+    keepers->wardens[place].pid = 0;
     *entry = keepers->entries[--keepers->used];
     keepers->entries[keepers->used].place = place;
 }
@@ -171,7 +171,7 @@ bool keepers_has(const struct keepers *keepers, pid_t pid)
 bool keepers_has_warden(const struct keepers *keepers, pid_t pid)
 {
     for (unsigned i = 0; i < keepers->most; i++)
-        if (keepers->wardens[i] == pid)
+        if (keepers->wardens[i].pid == pid)
             return true;
     return false;
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/warden.h"
+
 #define KEEPERS_MAX 65536u              /* that live */
 #define KEEPERS_ROOM (2u * KEEPERS_MAX) /* with those that failed, and nobody has been told */
 
@@ -21,9 +23,9 @@ struct keeper_entry;
 struct keepers {
     struct keeper_entry *entries; /* the first `used` are in use, in no order */
     unsigned used;
-    unsigned most;  /* so many have been used at a time */
-    unsigned count; /* how many live; the others have failed */
-    pid_t *wardens; /* the pid of each entry's warden; 0: none. Shared with the keepers */
+    unsigned most;               /* so many have been used at a time */
+    unsigned count;              /* how many live; the others have failed */
+    struct warden_note *wardens; /* one for each entry. Shared with the keepers */
 };
 
 /** @return 0, or -1 with errno. */
@@ -34,7 +36,7 @@ bool keepers_room(const struct keepers *keepers);
 bool keepers_full(const struct keepers *keepers);
 /** Call keepers_room first. @return where the keeper that is added next notes its warden, as
  * warden_start says. */
-pid_t *keepers_next_warden(struct keepers *keepers);
+struct warden_note *keepers_next_warden(struct keepers *keepers);
 /** One that has no child yet. Call keepers_room first. */
 void keepers_add(struct keepers *keepers, pid_t pid);
 /**

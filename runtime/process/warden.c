@@ -30,6 +30,7 @@ struct warden {
     int signals;
     struct deadman *deadman; /* NULL in a namespace: the kernel drops a SIGKILL of its first
                                 process's own */
+    const struct warden_note *note;
     pid_t keeper_pid;
     pid_t child;
     bool namespaced;
@@ -97,19 +98,38 @@ static void read_signals(const struct warden *warden)
     }
 }
 
+static void set_timer(const struct warden *warden)
+{
+    if (warden->deadman != NULL)
+        deadman_set(warden->deadman, warden->note->deadline_ns);
+}
+
 static void read_keeper(const struct warden *warden)
 {
     struct wire_message message;
     int got;
     while ((got = wire_receive(warden->keeper, &message, NULL, NULL, NULL)) > 0) {
-        if (message.type == WIRE_SET_DEADLINE && warden->deadman != NULL)
-            deadman_set(warden->deadman, message.deadline_ns);
+        if (message.type == WIRE_SET_DEADLINE)
+            set_timer(warden);
         if (message.type != WIRE_SIGNAL)
             continue;
         /* Fails only for a child that just ended, which SIGCHLD is about to say. */
         (void)kill(message.status != 0 ? -warden->child : warden->child, message.signal);
     }
     if (got < 0)
+        end_tree(warden);
+}
+
+/* There is a tree now, which has to end with the keeper and before its deadline. The timer comes
+ * first: there is always something that ends this process in time. In a namespace without a lock
+ * SIGKILL stays: the kernel kills the rest. It is what the keeper's timer comes to there. */
+static void outlive_keeper(const struct warden *warden)
+{
+    set_timer(warden);
+    if (warden->namespaced && !warden->holds)
+        return;
+    if (prctl(PR_SET_PDEATHSIG, SIGNAL_END) < 0 ||
+        (!warden->namespaced && getppid() != warden->keeper_pid))
         end_tree(warden);
 }
 
@@ -120,7 +140,9 @@ static void start_child(struct warden *warden, const struct child_spec *spec, co
     int error = 0;
     warden->child = spawn_child(spec, fds, &error, &err);
     message.pid = warden->child;
-    if (warden->child < 0) {
+    if (warden->child > 0) {
+        outlive_keeper(warden);
+    } else {
         message.type = WIRE_START_FAILED;
         message.error = error;
         (void)snprintf(message.text, sizeof(message.text), "%s", err.message);
@@ -165,7 +187,9 @@ static void close_streams(const struct child_spec *spec, const int *fds)
         (void)close(fds[i]);
 }
 
-/* Whatever comes of the keeper, the child does not outlive it, nor its deadline. */
+/* Whatever comes of the keeper, the child does not outlive it. Until there is one, SIGKILL will do,
+ * and has to: while a start hangs in the kernel (a network disk that does not answer), this process
+ * acts on no other signal. */
 static void bind_to_keeper(struct warden *warden)
 {
     struct crown_error err = {0};
@@ -176,10 +200,7 @@ static void bind_to_keeper(struct warden *warden)
         (void)error_set(&err, ERROR_SYSTEM, "run a child: no descriptors or timers left");
         fail_start(warden, &err);
     }
-    /* In a namespace without a lock SIGKILL will do: the kernel kills the rest. It is what the
-     * keeper's timer comes to there. */
-    int end = warden->namespaced && !warden->holds ? SIGKILL : SIGNAL_END;
-    if (prctl(PR_SET_PDEATHSIG, end) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
         (!warden->namespaced && getppid() != warden->keeper_pid))
         _exit(0);
 }
@@ -203,7 +224,6 @@ static void await_child(struct warden *warden, struct child_spec *spec, int *fds
     if (child_spec_read(fds[0], spec, &err) < 0)
         fail_start(warden, &err);
     (void)close(fds[0]);
-    spec->deadline_ns = message.deadline_ns;
     warden->holds = spec->hold_count > 0;
     warden->terminal = spec->terminal;
     if (!spec->terminal)
@@ -227,19 +247,18 @@ static void run_child(struct warden *warden, const struct child_spec *spec, cons
     __attribute__((noreturn));
 static void run_child(struct warden *warden, const struct child_spec *spec, const int *fds)
 {
-    if (warden->deadman != NULL)
-        deadman_set(warden->deadman, spec->deadline_ns);
     title_set("crown-warden", spec->label);
     start_child(warden, spec, fds);
     close_streams(spec, fds);
     watch(warden);
 }
 
-static void warden_run(const struct child_spec *spec, const int *fds, int line, pid_t keeper,
-                       uid_t uid, gid_t gid)
+static void warden_run(const struct child_spec *spec, const int *fds, int line,
+                       const struct warden_note *note, pid_t keeper, uid_t uid, gid_t gid)
 {
     close_others(spec, fds, line);
     struct warden warden = {.keeper = line,
+                            .note = note,
                             .keeper_pid = keeper,
                             .holds = spec->hold_count > 0,
                             .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS,
@@ -252,9 +271,9 @@ static void warden_run(const struct child_spec *spec, const int *fds, int line, 
     run_child(&warden, spec, fds);
 }
 
-static void warden_wait(int line, pid_t keeper)
+static void warden_wait(int line, const struct warden_note *note, pid_t keeper)
 {
-    struct warden warden = {.keeper = line, .keeper_pid = keeper};
+    struct warden warden = {.keeper = line, .note = note, .keeper_pid = keeper};
     struct child_spec spec;
     int fds[WIRE_MAX_FDS];
     close_others(NULL, NULL, line);
@@ -279,8 +298,8 @@ static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown
     return pid;
 }
 
-pid_t warden_start(const struct child_spec *spec, const int *fds, pid_t *note, int *keeper_end,
-                   struct crown_error *err)
+pid_t warden_start(const struct child_spec *spec, const int *fds, struct warden_note *note,
+                   int *keeper_end, struct crown_error *err)
 {
     int ends[2];
     pid_t keeper = getpid();
@@ -288,12 +307,12 @@ pid_t warden_start(const struct child_spec *spec, const int *fds, pid_t *note, i
     gid_t gid = getegid();
     if (wire_pair(ends, err) < 0)
         return -1;
-    pid_t pid = fork_noted(spec, note, err);
+    pid_t pid = fork_noted(spec, &note->pid, err);
     if (pid == 0) {
         (void)close(ends[0]);
         if (spec == NULL)
-            warden_wait(ends[1], keeper);
-        warden_run(spec, fds, ends[1], keeper, uid, gid);
+            warden_wait(ends[1], note, keeper);
+        warden_run(spec, fds, ends[1], note, keeper, uid, gid);
     }
     (void)close(ends[1]);
     if (pid < 0)

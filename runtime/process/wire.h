@@ -31,11 +31,12 @@
     X(STOP, "stop")            /* signal: shut down in order */                                    \
     X(KEEPER_FAILED, "failed") /* id: its tree is gone; or error: it could not be forked */        \
     /* runtime -> keeper */                                                                        \
-    X(SET_DEADLINE, "deadline") /* stop_at, kill_at, deadline; TIME_NEVER: none */                 \
+    X(SET_DEADLINE, "deadline") /* stop_at, kill_at, deadline; TIME_NEVER: none. To a warden: it   \
+                                   is in the note that it shares */                                \
     X(STOP_CHILD, "stop_child") /* kill_at: stop signal now */                                     \
     X(SIGNAL, "signal")         /* signal: to the child alone */                                   \
     /* keeper -> warden */                                                                         \
-    X(START_CHILD, "start_child") /* deadline; fds: spec, then what the spec names */              \
+    X(START_CHILD, "start_child") /* fds: spec, then what the spec names */                        \
     /* keeper -> runtime */                                                                        \
     X(STARTED, "started")           /* pid */                                                      \
     X(START_FAILED, "start_failed") /* error, text: what could not be done */                      \

@@ -116,11 +116,11 @@ static void a_lock_is_held_until_the_tree_is_gone(void **state)
     assert_false(is_open(100) || is_open(101));
 }
 
-static pid_t *add_with_warden(pid_t keeper, pid_t warden)
+static struct warden_note *add_with_warden(pid_t keeper, pid_t warden)
 {
-    pid_t *note = keepers_next_warden(&keepers);
-    assert_int_equal(*note, 0); /* whoever was there before */
-    *note = warden;
+    struct warden_note *note = keepers_next_warden(&keepers);
+    assert_int_equal(note->pid, 0); /* whoever was there before */
+    note->pid = warden;
     add(keeper, (uint64_t)keeper, NULL, 0);
     return note;
 }
@@ -128,7 +128,7 @@ static pid_t *add_with_warden(pid_t keeper, pid_t warden)
 static void a_warden_is_known_for_as_long_as_its_keeper(void **state)
 {
     (void)state;
-    pid_t *notes[4];
+    struct warden_note *notes[4];
     for (pid_t i = 0; i < 4; i++)
         notes[i] = add_with_warden(101 + i, 201 + i);
     assert_false(keepers_ended(&keepers, 102, 0));
@@ -139,8 +139,8 @@ static void a_warden_is_known_for_as_long_as_its_keeper(void **state)
     assert_true(keepers_ended(&keepers, 104, SIGKILL));
     for (pid_t i = 0; i < 3; i++)
         (void)add_with_warden(111 + i, 211 + i);
-    assert_int_equal(*notes[2], 203);
-    assert_int_equal(*notes[3], 204);
+    assert_int_equal(notes[2]->pid, 203);
+    assert_int_equal(notes[3]->pid, 204);
     tell_of(true, 8);
     assert_false(keepers_has_warden(&keepers, 204));
     assert_true(keepers_has_warden(&keepers, 203));

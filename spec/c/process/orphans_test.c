@@ -48,7 +48,7 @@ static int reap_all(void **state)
 static void add_dead_keeper_of(pid_t warden)
 {
     const pid_t keeper = 1; /* nobody's who could be an orphan */
-    *keepers_next_warden(&keepers) = warden;
+    keepers_next_warden(&keepers)->pid = warden;
     keepers_add(&keepers, keeper);
     assert_true(keepers_ended(&keepers, keeper, SIGKILL));
 }

@@ -21,22 +21,9 @@ static void start_ready(void)
     spare = stage_pid("crown-spare");
 }
 
-static pid_t child_of(pid_t parent)
-{
-    char path[64];
-    int pid = 0;
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
-    FILE *file = fopen(path, "re");
-    if (file != NULL && fscanf(file, "%d", &pid) != 1)
-        pid = 0;
-    if (file != NULL)
-        (void)fclose(file);
-    return pid;
-}
-
 static bool has_warden(void)
 {
-    return child_of(spare) != 0;
+    return stage_child_of(spare) != 0;
 }
 
 static bool is_gone(void)
@@ -55,7 +42,7 @@ static void the_child_is_given_to_who_is_ready(void **state)
     (void)state;
     start_ready();
     stage_until(has_warden);
-    pid_t warden = child_of(spare);
+    pid_t warden = stage_child_of(spare);
     start_child();
     assert_int_equal(stage_pid("crown-keeper"), spare);
     assert_int_equal(stage_pid("crown-warden"), warden);
@@ -66,7 +53,7 @@ static void who_was_stopped_while_it_waited_is_awakened(void **state)
     (void)state;
     start_ready();
     stage_until(has_warden);
-    stage_kill(child_of(spare), SIGSTOP);
+    stage_kill(stage_child_of(spare), SIGSTOP);
     stage_kill(spare, SIGSTOP);
     start_child();
     assert_int_equal(stage_pid("crown-keeper"), spare);
@@ -87,7 +74,7 @@ static void one_whose_warden_died_ends(void **state)
     (void)state;
     start_ready();
     stage_until(has_warden);
-    stage_kill(child_of(spare), SIGKILL);
+    stage_kill(stage_child_of(spare), SIGKILL);
     stage_until(is_gone);
     start_child();
     assert_int_not_equal(stage_pid("crown-keeper"), spare);
@@ -98,7 +85,7 @@ static void it_ends_before_its_supervisor(void **state)
     (void)state;
     start_ready();
     stage_until(has_warden);
-    pid_t warden = child_of(spare);
+    pid_t warden = stage_child_of(spare);
     stage_kill(stage.supervisor, SIGTERM);
     stage_wait_supervisor();
     assert_int_equal(stage_state(spare), '\0');
@@ -134,7 +121,7 @@ static void it_ends_with_its_runtime(void **state)
 static void play_spare_alone(int line) __attribute__((noreturn));
 static void play_spare_alone(int line)
 {
-    pid_t warden = 0;
+    struct warden_note warden = {0};
     const uid_t user = 1000000 + (uid_t)getpid();
     const struct rlimit one = {1, 1};
     const struct keeper_home home = {.supervisor = getppid(), .warden = &warden};

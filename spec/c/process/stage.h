@@ -185,6 +185,8 @@ void stage_stop_in(int64_t ns);
 pid_t stage_pid(const char *name);
 /** The same without waiting. @return 0 when there is none. */
 pid_t stage_find(const char *name);
+/** @return a child of this process; 0 when it has none. */
+pid_t stage_child_of(pid_t parent);
 
 void stage_kill(pid_t pid, int signal);
 /** Holds a process as a debugger does: SIGCONT does not let it go on, only its end comes through.

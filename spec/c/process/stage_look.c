@@ -64,3 +64,12 @@ pid_t stage_find(const char *name)
 {
     return find_below(getpid(), name);
 }
+
+pid_t stage_child_of(pid_t parent)
+{
+    char path[64];
+    char text[32];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    read_text(path, text, sizeof(text));
+    return (pid_t)strtol(text, NULL, 10);
+}
