@@ -331,18 +331,19 @@ static int start_warden(struct keeper *keeper, const struct child_spec *spec, co
     return 0;
 }
 
-/* To a warden that is ready, or to one that is forked for it.
+/* To a warden that is ready, or to one that is forked for it, also where the ready one has died.
  * @param fds the spec, then what it names. */
 static int hand_over(struct keeper *keeper, const int *fds, unsigned nfds, struct crown_error *err)
 {
-    const struct wire_message message = {.type = WIRE_START_CHILD,
-                                         .deadline_ns = keeper->spec.deadline_ns};
+    const struct wire_message message = {.type = WIRE_START_CHILD};
     if (keeper->spec.isolation != CHILD_ISOLATION_TREE)
         end_warden(keeper);
-    if (keeper->warden <= 0)
-        return start_warden(keeper, &keeper->spec, fds + 1, err);
-    (void)kill(keeper->warden, SIGCONT); /* somebody may have stopped it while it waited */
-    return wire_send(keeper->line, &message, fds, nfds, err);
+    if (keeper->warden > 0 && wire_send(keeper->line, &message, fds, nfds, err) == 0) {
+        (void)kill(keeper->warden, SIGCONT); /* somebody may have stopped it while it waited */
+        return 0;
+    }
+    end_warden(keeper);
+    return start_warden(keeper, &keeper->spec, fds + 1, err);
 }
 
 static void start(struct keeper *keeper, const int *fds, unsigned nfds)
@@ -442,6 +443,25 @@ static void end_unused(struct keeper *keeper, int code)
     _exit(code);
 }
 
+/* Where its warden dies, it is given no child any more; it starts one that came before.
+ * @return as wire_receive, but never 0. */
+static int await_child(struct keeper *keeper, int line, int *fds, unsigned *nfds)
+{
+    struct wire_message message;
+    struct pollfd polls[] = {{.fd = line, .events = POLLIN},
+                             {.fd = keeper->signals, .events = POLLIN}};
+    int got;
+    while ((got = wire_receive(line, &message, fds, nfds, NULL)) == 0) {
+        (void)poll(polls, 2, -1); /* fails for a signal only */
+        if (!read_signals(keeper))
+            continue;
+        (void)close(keeper->line);
+        keeper->warden = 0;
+        (void)shutdown(line, SHUT_RD); /* the supervisor then forks another keeper */
+    }
+    return got;
+}
+
 void keeper_wait(int line, const struct keeper_home *home)
 {
     struct keeper keeper = keeper_at(home);
@@ -452,14 +472,7 @@ void keeper_wait(int line, const struct keeper_home *home)
     title_set("crown-spare", "");
     if (!set_up(&keeper) || start_warden(&keeper, NULL, NULL, &err) < 0)
         end_unused(&keeper, 1); /* a child may be on the line already */
-    struct pollfd polls[] = {{.fd = line, .events = POLLIN},
-                             {.fd = keeper.signals, .events = POLLIN}};
-    while ((got = wire_receive(line, &message, fds, &nfds, NULL)) == 0) {
-        (void)poll(polls, 2, -1); /* fails for a signal only */
-        if (read_signals(&keeper))
-            end_unused(&keeper, 1);
-    }
-    if (got < 0)
+    if (await_child(&keeper, line, fds, &nfds) < 0)
         end_unused(&keeper, 0);
     if (nfds == 0) /* there was no room for them */
         end_unused(&keeper, 1);

@@ -148,6 +148,71 @@ static void one_without_a_warden_leaves_its_child_to_the_supervisor(void **state
     assert_int_equal(WEXITSTATUS(status), 1); /* 0 says that the child's end was told */
 }
 
+static pid_t warden;
+
+static bool warden_is_dead(void)
+{
+    return stage_state(warden) == 'Z';
+}
+
+static pid_t start_spare(int line, const int *others)
+{
+    struct warden_note note = {0};
+    const struct keeper_home home = {.supervisor = getpid(), .warden = &note};
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    (void)close(others[0]);
+    (void)close(others[1]);
+    keeper_wait(line, &home);
+}
+
+static void hand_over_true(int line, int runtime)
+{
+    char *const argv[] = {"/bin/true", NULL};
+    char *const envp[] = {NULL};
+    struct child_spec spec = stage.board->spec;
+    const struct wire_message start = {.type = WIRE_START_KEEPER, .id = 1};
+    spec.argv = argv;
+    spec.envp = envp;
+    spec.label = "test";
+    int fds[] = {runtime, child_spec_write(&spec, NULL)};
+    assert_true(fds[1] >= 0);
+    assert_int_equal(wire_send(line, &start, fds, 2, NULL), 0);
+    assert_int_equal(close(fds[1]), 0);
+}
+
+static int heard_from;
+static struct wire_message heard;
+
+static bool hears(void)
+{
+    return wire_receive(heard_from, &heard, NULL, NULL, NULL) > 0;
+}
+
+/* Both find it at once: the child, and that its warden is dead. */
+static void one_whose_warden_died_as_its_child_came_has_another_one(void **state)
+{
+    (void)state;
+    int line[2], runtime[2];
+    assert_int_equal(wire_pair(line, NULL) | wire_pair(runtime, NULL), 0);
+    spare = start_spare(line[1], (const int[]){line[0], runtime[0]});
+    stage_until(has_warden);
+    warden = stage_child_of(spare);
+    stage_hold(spare);
+    stage_kill(warden, SIGKILL);
+    stage_until(warden_is_dead);
+    hand_over_true(line[0], runtime[1]);
+    stage_let_go(spare);
+    heard_from = runtime[0];
+    stage_until(hears);
+    assert_int_equal(heard.type, WIRE_STARTED);
+    stage_until(is_gone);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(close(line[i]) | close(runtime[i]), 0);
+}
+
 int main(int argc, char **argv)
 {
     stage_main(argc, argv);
@@ -159,6 +224,7 @@ int main(int argc, char **argv)
         STAGE_TEST(it_ends_before_its_supervisor),
         STAGE_TEST(it_ends_with_a_supervisor_that_is_killed),
         STAGE_TEST(it_ends_with_its_runtime),
+        STAGE_TEST(one_whose_warden_died_as_its_child_came_has_another_one),
         cmocka_unit_test(one_without_a_warden_leaves_its_child_to_the_supervisor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -346,6 +346,11 @@ void stage_hold(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, __WALL), pid);
 }
 
+void stage_let_go(pid_t pid)
+{
+    assert_int_equal(ptrace(PTRACE_DETACH, pid, NULL, 0), 0);
+}
+
 void stage_sleep_before(void)
 {
     int status = 0;

@@ -192,6 +192,8 @@ void stage_kill(pid_t pid, int signal);
 /** Holds a process as a debugger does: SIGCONT does not let it go on, only its end comes through.
  */
 void stage_hold(pid_t pid);
+/** One that is held goes on. */
+void stage_let_go(pid_t pid);
 
 /** @return as ps(1) shows it: R, S, D, T, t, Z; NUL when it is gone. */
 char stage_state(pid_t pid);
