@@ -9,11 +9,13 @@
 #include "net/resolve.h"
 #include "postgres/attempt.h"
 #include "postgres/target.h"
+#include "postgres/turns.h"
 
 struct postgres_connect {
     struct loop *loop;
     char *url;
-    int64_t until_ns, silence_ns;
+    struct postgres_turn turn;
+    int64_t timeout_ns, until_ns, silence_ns;
     postgres_connected *done;
     void *context;
     struct postgres_targets targets;
@@ -41,6 +43,7 @@ static void drop_attempt(struct postgres_connect *c)
 static void free_all(struct postgres_connect *c)
 {
     drop_attempt(c);
+    postgres_turn_leave(&c->turn);
     postgres_targets_free(&c->targets);
     free(c->url);
     free(c);
@@ -216,6 +219,19 @@ static int start_reading(struct postgres_connect *c, struct crown_error *err)
     return 0;
 }
 
+static int start(struct postgres_connect *c, struct crown_error *err)
+{
+    c->until_ns = clock_add_ns(loop_now(c->loop), c->timeout_ns);
+    return start_reading(c, err);
+}
+
+static void start_in_turn(struct postgres_turn *turn)
+{
+    struct postgres_connect *c = container_of(turn, struct postgres_connect, turn);
+    if (start(c, &c->error) < 0)
+        finish(c, NULL);
+}
+
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
                                           int64_t silence_ns, postgres_connected *done,
                                           void *context, struct crown_error *err)
@@ -227,12 +243,14 @@ struct postgres_connect *postgres_connect(struct loop *loop, const char *url, in
         return NULL;
     }
     c->loop = loop;
-    c->until_ns = clock_add_ns(loop_now(loop), timeout_ns);
+    c->timeout_ns = timeout_ns;
     c->silence_ns = silence_ns;
     c->done = done;
     c->context = context;
     c->deadline.fire = overdue;
-    if (start_reading(c, err) < 0) {
+    c->turn.begin = start_in_turn;
+    int turn = postgres_turn_take(&c->turn, loop, c->url, silence_ns, err);
+    if (turn < 0 || (turn > 0 && start(c, err) < 0)) {
         free_all(c);
         return NULL;
     }

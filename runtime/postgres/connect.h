@@ -20,7 +20,8 @@ struct postgres_connect;
 typedef void postgres_connected(void *context, PGconn *conn, const struct crown_error *err);
 
 /**
- * @param timeout_ns of the whole; what is left of it is shared among the addresses left to try.
+ * @param timeout_ns of the whole, from when it has its turn (turns.h); what is left of it is shared
+ * among the addresses left to try.
  * @param silence_ns how long a peer that acknowledges nothing goes unnoticed later on.
  * @return the attempt, valid until `done` was called; NULL with `err`.
  */

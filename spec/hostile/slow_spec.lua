@@ -67,3 +67,40 @@ describe("a client of Postgres whose server never answers a login", function()
     assert.equal(3, long)
   end)
 end)
+
+describe("a server of Postgres that takes one login after another, those that were given up as well,", function()
+  local LOGIN, TIMEOUT, COUNT = 0.02, 2, 400 -- seconds of each, and of a client; all at once would take four times as long
+  local WELL = "R\0\0\0\8\0\0\0\0Z\0\0\0\5I"
+  local ANSWER = "E\0\0\0\29SERROR\0CXX000\0Mwell met\0\0Z\0\0\0\5I"
+
+  -- What a server says whose next turn is free at some instant.
+  local function serve(peer, free_at)
+    crown.sleep(free_at - crown.now())
+    local length = peer:read(4)
+    if not length or not peer:read(length:byte(4) - 4) or not peer:write(WELL) then return end
+    while peer:read "*s" and peer:write(ANSWER) do end
+  end
+
+  it("lets in a runtime with many connections, which has only some of them log in at a time", function()
+    local free_at, let_in = 0, 0
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(peer)
+      peer:set_timeout(3600)
+      free_at = math.max(free_at, crown.now()) + LOGIN
+      serve(peer, free_at)
+      peer:close()
+    end))
+    local clients = {}
+    for i = 1, COUNT do
+      clients[i] = assert(crown.postgres.new(("postgres://crown@127.0.0.1:%d/crown?sslmode=disable&target_session_attrs=any")
+        :format(listener:port()), { timeout = TIMEOUT }))
+      crown.spawn(function()
+        eventually(function() return select(2, clients[i]:query "SELECT 1"):find "well met" end, 20)
+        let_in = let_in + 1
+      end)
+    end
+    local fine, problem = pcall(eventually, function() return let_in == COUNT end, 20)
+    for _, one in ipairs(clients) do one:close() end
+    listener:close()
+    assert(fine, ("%s: %d of %d are in"):format(problem, let_in, COUNT))
+  end)
+end)
