@@ -26,8 +26,8 @@ local as_root = is_root and describe or pending
 as_root("the authorities that HTTP and TLS believe", function()
   local dir, system
 
-  -- A directory of certificates as the system has it: by their hashes, and all in one file.
-  setup(function()
+  -- A directory of certificates as the system has it: by their hashes, and all in one file. Each test's own, since one spoils it.
+  before_each(function()
     dir, system = authority(), tempdir()
     local made = crown.exec({ "sh", "-c", ("cp %s/ca.crt %s/ca-certificates.crt && cp %s/ca.crt %s/ca.pem && openssl rehash %s")
       :format(dir, system, dir, system, system) }, { timeout = 60 })
