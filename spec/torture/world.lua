@@ -17,6 +17,7 @@ World.__index = World
 local NODES = { "ann", "ben", "cat" }
 local FIRST_TICK = 40 -- seconds until somebody leads on a fresh store
 local SETTLED = 20    -- ticks of the last leader, before the run is judged
+local LOOK = 0.5      -- seconds between two looks whether the store takes writes
 
 --- How many candidates there are.
 World.CANDIDATES = #NODES
@@ -114,12 +115,29 @@ local function has_come_by_a_way(self)
   end
 end
 
+-- While the store itself says that it takes no writes, or does not answer, nobody need lead, whatever keeps it from that.
+local function watch_store(self)
+  while not self.over do
+    local from = crown.now()
+    local fine, serves = pcall(self.store.serves)
+    if fine and serves then
+      self.served = true
+    else
+      if self.served then self:say "the store takes no writes" end
+      self.served = false
+      self.intervals[#self.intervals + 1] = { from = from - LOOK, to = crown.now() + self.store.cost }
+    end
+    crown.sleep(LOOK)
+  end
+end
+
 --- Plays a schedule, waits until somebody leads again, and judges.
 -- @tparam table list of torture.schedule
 -- @treturn table as judge.run gives it, with `said`
 function World:play(list)
   ticks.await(self.cluster.ticks, 0, FIRST_TICK)
   assert(not self.store.ports or has_come_by_a_way(self), "whoever leads has come by no way of the torture's")
+  if self.store.serves then crown.spawn(watch_store, self) end
   local start = crown.now()
   for _, fault in ipairs(list) do
     self.busy = self.busy + 1
@@ -137,6 +155,7 @@ function World:play(list)
     local last = lives[#lives]
     local settled = last and last.last > over and last.last > crown.now() - 0.5 and last.count >= SETTLED
   until settled or crown.now() > over + 2 * self.store.cost + 10
+  self.over = true
   local logs = {}
   for i, who in ipairs(self.candidates) do logs[i] = who.member:output() end
   return judge.run { ticks = self.cluster.ticks, intervals = self.intervals, ended = crown.now(), anew = self.anew, logs = logs,

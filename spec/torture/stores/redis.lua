@@ -79,6 +79,9 @@ function redis.sentinel()
       for _, one in ipairs(all) do one:destroy() end
     end } }
   function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine?amnesia_wait=0" end
+  -- A replica whose clock was set back does not notice for as long that its connection is no more; a Sentinel whose clock jumped
+  -- fails nobody over for 30 s.
+  function store.serves() return primary():call("INFO", "replication"):find "min_slaves_good_slaves:[1-9]" end
   store.faults = server_faults.of_one(primary)
   store.faults.any_restart = server_faults.of_one(function(random) return servers[random(#servers)] end).restart
   store.faults.outage = server_faults.outage(all)
@@ -104,6 +107,8 @@ function redis.cluster()
   local store = { ttl = TTL, cost = COST + FAILOVER, heeds = true, ports = server_faults.ports(cluster.servers), announced = true,
     server = cluster }
   function store.url() return cluster:seeds() .. "?amnesia_wait=0" end
+  -- A node that becomes a primary and whose clock was set back says for as long that the cluster is down.
+  function store.serves() return keeper():call("CLUSTER", "INFO"):find "cluster_state:ok" end
   store.faults = server_faults.of_one(keeper)
   store.faults.any_restart = server_faults.of_one(function(random) return cluster.servers[random(#cluster.servers)] end).restart
   store.faults.outage = server_faults.outage(cluster.servers)
