@@ -55,12 +55,15 @@ local NOW = "extract(epoch FROM clock_timestamp())::float8 AS now"
 
 -- Until when a leader acts is a time on the server's clock: what goes by it tells the clock, too.
 local LOOK = MARK .. [[
-SELECT ]] .. NOW .. [[, r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
+SELECT ]] .. NOW .. [[, (SELECT longest_ttl FROM crown_store_v1 WHERE part = 'advisory') AS longest,
+  r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
   coalesce(extract(epoch FROM r.acting_until - clock_timestamp()), 0)::float8 AS left,
   r.killed = ]] .. KILLED .. [[ AS nobody_killed,
   r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
   EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there, HELD_BY AS held
 FROM (SELECT) AS one LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1]]
+
+local SHORTEN = MARK .. tables.shorten(tables.parts.advisory, "advisory", "acting_until")
 
 local WIN = MARK .. [[
 INSERT INTO crown_advisory_v1 AS r
@@ -190,8 +193,16 @@ local function ask(self, sql, generation, ...)
   return fine and rows[1], problem, code
 end
 
+-- A leader that would act for longer than anybody can has said so by a clock that was set back since.
 local function look(self, generation)
-  return ask(self, self.sql.look, generation)
+  local row, problem, code = ask(self, self.sql.look, generation)
+  local most = row and math.max(row.longest or 0, self.amnesia_wait)
+  if not row or row.left <= most then return row, problem, code end
+  local done
+  done, problem, code = self.bare:query(SHORTEN, self.timeout, generation, self.name, self.amnesia_wait)
+  if not done then return nil, problem, code end
+  row.left = most
+  return row
 end
 
 --- Tries to take the lock.

@@ -43,7 +43,7 @@ mine AS MATERIALIZED (
 -- could take the place of this one, behind a pooler. Nor by one whose epochs were higher before: an older state that was put
 -- back may have written more since than it had lost.
 local CLAIM = CLAIM_INPUT .. ([[
-store AS MATERIALIZED (SELECT trusted_at, epoch_floor, WRITTEN AS written, SAME AS same
+store AS MATERIALIZED (SELECT trusted_at, epoch_floor, longest_ttl, WRITTEN AS written, SAME AS same
   FROM crown_store_v1 WHERE part = 'lease'),
 asked AS MATERIALIZED (
   SELECT i.*, store.*, same AND i.known <= written
@@ -62,7 +62,8 @@ won AS (
 )
 SELECT i.n, i.believed, i.written, won.epoch, l.holder, l.epoch AS held,
   extract(epoch FROM l.expires_at - clock_timestamp())::float8,
-  extract(epoch FROM i.trusted_at - clock_timestamp())::float8, extract(epoch FROM clock_timestamp())::float8
+  extract(epoch FROM i.trusted_at - clock_timestamp())::float8, extract(epoch FROM clock_timestamp())::float8,
+  i.longest_ttl
 FROM asked i LEFT JOIN won ON won.lock_name = i.name
   LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]])
   :gsub("SAME", (tables.is_same("identity", tables.identity(tables.parts.lease))))
@@ -78,6 +79,9 @@ SELECT i.n, kept.epoch, kept.evicted, l.holder, l.epoch AS held,
   extract(epoch FROM clock_timestamp())::float8
 FROM input i LEFT JOIN kept ON kept.n = i.n
   LEFT JOIN LATERAL (SELECT * FROM crown_lease_v1 WHERE kept.n IS NULL AND lock_name = i.name) l ON TRUE]]
+
+-- Crown's own rows are left as they are: how long their leases are nobody knows.
+local SHORTEN = tables.shorten(tables.parts.lease, "lease", "expires_at", " AND holder LIKE '%#%'")
 
 -- Under a number above the claim's: neither the claim nor a refresh of it that comes late finds it again.
 local RELEASE = INPUT .. MINE:format "l.claim <= i.claim" .. [[
@@ -194,6 +198,23 @@ local function doubt_clock(self, timeout)
   return distrust, problem, code
 end
 
+-- What lasts longer than anything can was written by a clock that was set back since.
+-- @return seconds until the lease ends, or nil where there is none; until the store is believed. Or nil, nil, message, code
+local function shortened(self, lease, left, distrust, most)
+  local problem, code
+  if distrust > most then
+    distrust, problem, code = self.doubted:ask(lease.timeout)
+    if not distrust then return nil, nil, problem, code end
+  end
+  if left and left > most then
+    local done
+    done, problem, code = self.client:query(SHORTEN, lease.name, self.amnesia_wait)
+    if not done then return nil, nil, problem, code end
+    left = most
+  end
+  return left, distrust
+end
+
 --- Claims a lease.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
@@ -202,7 +223,7 @@ function Leases:claim(lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
   local sent = core.now()
-  local found, same, written, epoch, holder, held, left, distrust, server = self.claims:call(CLAIM_WINDOW, lease.timeout,
+  local found, same, written, epoch, holder, held, left, distrust, server, longest = self.claims:call(CLAIM_WINDOW, lease.timeout,
     lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0)
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
@@ -219,6 +240,10 @@ function Leases:claim(lease, claim)
     if not distrust then return nil, problem, code end
   else
     remember(self, tonumber(written))
+    if not epoch then
+      left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait))
+      if not distrust then return nil, problem, code end
+    end
   end
   lease.seen = math.max(lease.seen or 0, epochs.counted(epoch or held))
   if not epoch and epochs.counted(held) == epochs.MOST and left <= 0 then return nil, epochs.none_above(held), "store" end

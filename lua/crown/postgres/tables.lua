@@ -100,6 +100,9 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $make$]]
 
+-- No doubt lasts longer: where it seems so the server's clock was set back.
+local DOUBTED_MOST = "clock_timestamp() + make_interval(secs => greatest(longest_ttl, $3::float8, $6::float8))"
+
 -- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
 -- epoch that it knows to have been given, $6 seconds to wait at least where nobody knows how long leases were. In one
 -- statement, so that a pooler cannot put another server between the look and what is written.
@@ -108,20 +111,20 @@ local TRUST = ([[
 WITH here AS MATERIALIZED (SELECT %s || '@' || DATABASE AS place, %s AS named, WRITTEN AS written),
 changed AS (
 UPDATE crown_store_v1 SET
-  trusted_at = CASE WHEN LOST
+  trusted_at = least(MOST, CASE WHEN LOST
     THEN greatest(trusted_at, clock_timestamp() + make_interval(secs =>
       greatest(longest_ttl, $3::float8, CASE WHEN longest_ttl = 0 THEN $6::float8 END)))
-    ELSE trusted_at + make_interval(secs => greatest(0, $3::float8 - longest_ttl)) END,
+    ELSE trusted_at + make_interval(secs => greatest(0, $3::float8 - longest_ttl)) END),
   epoch_floor = CASE WHEN LOST
     THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
       (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
   identity = CASE WHEN LOST THEN here.named ELSE identity END
-FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8)
+FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8 OR trusted_at > MOST)
 RETURNING trusted_at)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
   here.place, here.written
-FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("DATABASE", DATABASE)
+FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("DATABASE", DATABASE)
   :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
 
 -- Catalogs and locks take their time where a whole runtime begins at once.
@@ -162,6 +165,22 @@ function tables.trust(client, name, party, generation)
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
   memory.place, memory.written = rows[1].place, tonumber(rows[1].written)
   return math.max(0, rows[1].left)
+end
+
+--- The statement that shortens what a row says of the future to what it can mean: nobody has promised more than the longest TTL.
+-- Where it seems so the server's clock was set back, or a standby whose clock is behind has taken its place. $1 name, $2 the
+-- `amnesia_wait`, which no TTL is above: the store may have forgotten which TTL was the longest.
+-- @tparam table part of crown.postgres.parts
+-- @string name of it
+-- @string column the time in question
+-- @string[opt] condition which rows it is about
+-- @treturn string
+function tables.shorten(part, name, column, condition)
+  return (([[
+UPDATE TABLE SET COLUMN = clock_timestamp() + make_interval(secs => s.most)
+FROM (SELECT greatest(longest_ttl, $2::float8) AS most FROM crown_store_v1 WHERE part = 'PART') s
+WHERE lock_name = $1 AND COLUMN > clock_timestamp() + make_interval(secs => s.most)]] .. (condition or ""))
+    :gsub("TABLE", part.table):gsub("COLUMN", column):gsub("PART", name))
 end
 
 --- Sees to it that the tables are there and can be relied on; once for each connection.
