@@ -94,12 +94,16 @@ function Redis.init(opts)
   return self
 end
 
-function Redis:ask(op)
-  local item = { name = self.name, token = self.token, node = self.node, claim = ("%.0f"):format(self.number),
+local function item_of(self)
+  return { name = self.name, token = self.token, node = self.node, claim = ("%.0f"):format(self.number),
     ttl = self.milliseconds, heard = ("%.0f"):format(self.heard) }
-  local epoch, second, code = self.leases[op](self.leases, item, self.timeout)
+end
+
+function Redis:ask(op)
+  local epoch, second, code = self.leases[op](self.leases, item_of(self), self.timeout)
   local heard = epoch or type(second) == "table" and second.held
   if type(heard) == "number" then self.heard = math.max(self.heard, heard) end
+  if op == "claim" then self.refresher = self.leases:refresher(self, item_of) end
   return epoch, second, code
 end
 

@@ -13,6 +13,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.election", bind_open_election},
     {"crown.core.exec", bind_open_exec},
     {"crown.core.files", bind_open_files},
+    {"crown.core.gather", bind_open_gather},
     {"crown.core.http", bind_open_http},
     {"crown.core.http_request", bind_open_http_request},
     {"crown.core.lockfile", bind_open_lockfile},

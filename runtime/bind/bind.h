@@ -38,6 +38,7 @@ int bind_open_disk(lua_State *L);
 int bind_open_election(lua_State *L);
 int bind_open_exec(lua_State *L);
 int bind_open_files(lua_State *L);
+int bind_open_gather(lua_State *L);
 int bind_open_http(lua_State *L);
 int bind_open_http_request(lua_State *L);
 int bind_open_lockfile(lua_State *L);

@@ -6,6 +6,7 @@
 local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
+local gathered = require "crown.oracle.gathered"
 local promise = require "crown.core.promise"
 local script = require "crown.redis.script"
 local ServerClock = require "crown.oracle.server_clock"
@@ -86,7 +87,8 @@ function Leases.at(url, options)
   local self = setmetatable({ url = url, prefix = options.prefix, store = Leases.store(options.prefix),
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
-    trust_empty = options.trust_empty, seen = {}, longest = 0, followers = {}, batches = {} }, Leases)
+    trust_empty = options.trust_empty, seen = {}, longest = 0, followers = {}, batches = {},
+    refreshers = {} }, Leases)
   local problem
   self.home, problem = Client.new(url, options_of(self))
   if not self.home then return nil, problem end
@@ -203,11 +205,12 @@ local function ask_server(self, client, op, items)
     fine, problem, code = take_back(self, client, op, items)
   end
   if fine and op ~= "release" then fine, problem, code = replicated(self, client) end
-  return fine and answers or nil, problem, code
+  if not fine then return nil, problem, code end
+  self.longest = math.max(self.longest, answers[#items + 1])
+  return answers
 end
 
-local function settle(self, items, answers, problem, code)
-  if answers then self.longest = math.max(self.longest, answers[#items + 1]) end
+local function settle(items, answers, problem, code)
   for i, item in ipairs(items) do
     if answers then
       item.answer:resolve(answers[i])
@@ -219,7 +222,7 @@ end
 
 local function run_in_cluster(self, op, item)
   local items = { item }
-  settle(self, items, in_cluster(self):run(Leases.keys(self.prefix, item.name), function(client)
+  settle(items, in_cluster(self):run(Leases.keys(self.prefix, item.name), function(client)
     return ask_server(self, client, op, items)
   end))
 end
@@ -229,9 +232,9 @@ local function run_batch(self, op, items)
   if self.in_cluster then
     for _, item in ipairs(items) do core.detach(run_in_cluster, self, op, item) end
   elseif ready then
-    settle(self, items, ask_server(self, self.home, op, items))
+    settle(items, ask_server(self, self.home, op, items))
   else
-    settle(self, items, nil, problem, code)
+    settle(items, nil, problem, code)
   end
 end
 
@@ -251,6 +254,10 @@ local function join_batch(self, op, item, window)
   if #batch == MOST then self.batches[op] = nil end
 end
 
+local function late(self, timeout)
+  return self.home:trouble() or ("no answer within %.3g s"):format(timeout)
+end
+
 --- Asks for one operation on one lease, together with what else is asked now.
 -- @string op "claim", "restore", "refresh", "release", "undo" or "raise"
 -- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text, and `heard`, the last epoch that the asker
@@ -266,7 +273,7 @@ function Leases:ask(op, item, timeout, window)
     core.atomic(join_batch, self, op, item, window)
   end
   local answer, problem, code = item.answer:wait(timeout)
-  if code == "timeout" then problem = self.home:trouble() or ("no answer within %.3g s"):format(timeout) end
+  if code == "timeout" then problem = late(self, timeout) end
   return answer, problem, code
 end
 
@@ -292,14 +299,62 @@ function Leases:claim(item, timeout)
   return ask_for(self, "claim", item, timeout)
 end
 
+local function refresh_window(ttl) return math.min(REFRESH_WINDOW, ttl / 100) end
+
 --- Refreshes a lease that a claim has won.
 -- @return as claim; with the epoch, whether the leader was evicted
 function Leases:refresh(item, timeout)
-  local answer, problem, code = self:ask("refresh", item, timeout, math.min(REFRESH_WINDOW, tonumber(item.ttl) / 1e5))
+  local answer, problem, code = self:ask("refresh", item, timeout, refresh_window(tonumber(item.ttl) / 1000))
   if not answer then return nil, problem, code end
   if type(answer) == "string" then return tonumber(answer) end
   if answer[1] == 1 then return tonumber(answer[2]), true end
   return false, denial(answer)
+end
+
+local function items_of(states, item_of)
+  local items = {}
+  for i = 1, #states do items[i] = item_of(states[i]) end
+  return items
+end
+
+local function epochs_of(answers, count)
+  local epochs = {}
+  for i = 1, count do epochs[i] = type(answers[i]) == "string" and tonumber(answers[i]) end
+  return epochs
+end
+
+local function refresh_all(self, items)
+  local ready, problem = self.home:ready()
+  if not ready then return nil, problem end
+  if self.in_cluster then return {} end -- it has become one: the elections ask for themselves
+  local answers
+  answers, problem = ask_server(self, self.home, "refresh", items)
+  if not answers then return nil, problem end
+  return epochs_of(answers, #items)
+end
+
+local function release_all(self, items)
+  for _, item in ipairs(items) do item.answer = promise() end
+  run_batch(self, "release", items)
+  for _, item in ipairs(items) do item.answer:wait(self.timeout) end
+  return {}
+end
+
+--- What refreshes leases without a task for each, as long as nothing has changed, and gives them back. In a cluster, where a
+-- call may name one election only, there is none.
+-- @tparam table state of the election's oracle: `ttl`, `delay`, `timeout` in seconds; those that are alike share one
+-- @func item_of makes what `ask` takes of a state
+-- @treturn userdata for a grant, or nil
+function Leases:refresher(state, item_of)
+  if self.in_cluster then return nil end
+  local ttl, delay, timeout = state.ttl, state.delay, state.timeout
+  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
+  self.refreshers[key] = self.refreshers[key] or gathered { ttl = ttl, delay = delay, timeout = timeout,
+    window = refresh_window(ttl), most = MOST,
+    refresh = function(states) return refresh_all(self, items_of(states, item_of)) end,
+    release = function(states) return release_all(self, items_of(states, item_of)) end,
+    late = function() return late(self, timeout) end }
+  return self.refreshers[key]
 end
 
 --- Gives a lease that most servers know back to one that has lost it.

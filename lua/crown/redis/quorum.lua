@@ -143,6 +143,10 @@ function Quorum:refresh(item, timeout)
   return verdict(self, granted, epoch, evicted, denials, failure)
 end
 
+--- Each lease is refreshed by itself: it is repaired by what the servers said of it.
+-- @treturn nil
+function Quorum.refresher() return nil end
+
 --- Releases it on all servers.
 function Quorum:release(item, timeout)
   ask_all(self, "release", item, timeout)
