@@ -35,7 +35,6 @@ longest_first() {
     awk 'FILENAME == ARGV[1] { known[$1] = $2; next } { print ($1 in known ? known[$1] : 0), $0 }' "$times" - |
         while read -r known unit; do
             [[ $known != 0 || $unit != torture:* ]] || known=60000 # milliseconds
-            [[ $known != 0 || $unit != fuzz:* ]] || known=10000
             [ "$known" != 0 ] || known=$(stat -c %s "$unit" 2>/dev/null || echo 1)
             echo "$known $unit"
         done | sort -rn | cut -d' ' -f2-

@@ -169,7 +169,7 @@ function targets.http(random)
     local connection = assert(crown.tcp.connect("127.0.0.1", port))
     connection:write(input(samples, random))
     connection:shutdown()
-    connection:read("*a", 0.5)
+    connection:read("*a", 0.05)
     connection:close()
   end
 end
