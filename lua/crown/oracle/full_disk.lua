@@ -1,0 +1,24 @@
+--- What to do about a disk that takes nothing, for whoever reads the error.
+-- @internal crown.oracle.full_disk
+
+-- What helps, by what the system says.
+local ADVICE = {
+  ["No space left on device"] = "make room on that file system (df -h and df -i show what is full)",
+  ["Disk quota exceeded"] = "make room in this user's quota on that file system (quota -s shows it)",
+  ["Read-only file system"] = "mount that file system for writing (findmnt shows how it is mounted)",
+}
+
+--- Adds what to do next, and what happens meanwhile.
+-- @string dir where the locks are
+-- @string[opt] problem of a change in it
+-- @treturn string the same, with advice where there is some; or nil
+local function full_disk(dir, problem)
+  for words, advice in pairs(ADVICE) do
+    if problem and problem:find(words, 1, true) then
+      return ("%s: %s; until then nobody begins to lead in %s, and who leads leads on"):format(problem, advice, dir)
+    end
+  end
+  return problem
+end
+
+return full_disk
