@@ -83,7 +83,7 @@ end
 
 local function pair(suite)
   serial = serial + 1
-  local election = ("conformance-%d-%d"):format(os.time(), serial)
+  local election = ("conformance-%s-%d"):format(core.token, serial)
   return new_candidate(suite, election, "one"), new_candidate(suite, election, "two"), election
 end
 
