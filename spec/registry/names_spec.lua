@@ -6,6 +6,9 @@ local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
 local Registry = require "support.registry"
 
+-- Where nothing is to run out: a busy machine stands still for longer than what the other tests wait for.
+local CALM = { ttl = 20, snapshot_timeout = 5, replicate_timeout = 5 }
+
 describe("names in a registry", function()
   local cluster, name, server
   Registry.around(function(...) cluster, name, server = ... end)
@@ -25,7 +28,7 @@ describe("names in a registry", function()
   end
 
   it("are registered once, and known to every member", function()
-    local a, b, c = cluster:join_all { "a", "b", "c" }
+    local a, b, c = cluster:join_all({ "a", "b", "c" }, CALM)
     assert.is_true(a:ask("register", { name = "one", value = { port = 1 } }))
     local fine, other = b:ask("register", { name = "one", value = 2 })
     assert.is_false(fine)
@@ -36,14 +39,14 @@ describe("names in a registry", function()
   end)
 
   it("are written to the leader as well as through a follower", function()
-    local leader, follower = leader_of { cluster:join_all { "a", "b" } }
+    local leader, follower = leader_of { cluster:join_all({ "a", "b" }, CALM) }
     assert.is_true(leader:ask("register", { name = "one", value = 1 }))
     assert.is_true(follower:ask("register", { name = "two", value = 2 }))
     assert.equal(follower.node, owner_of(leader, "two"))
   end)
 
   it("can be registered again by their owner, with another value, and by nobody else unregistered", function()
-    local a, b = cluster:join_all { "a", "b" }
+    local a, b = cluster:join_all({ "a", "b" }, CALM)
     assert.is_true(a:ask("register", { name = "one", value = 1 }))
     assert.is_true(a:ask("register", { name = "one", value = 2 }))
     eventually(function() return b:ask("whereis", { name = "one" }) == 2 end)
@@ -80,7 +83,7 @@ describe("names in a registry", function()
   end)
 
   it("can be asked for by what they begin with", function()
-    local a, b = cluster:join_all { "a", "b" }
+    local a, b = cluster:join_all({ "a", "b" }, CALM)
     for _, one in ipairs { "mail/1", "mail/2", "mai", "web" } do assert.is_true(a:ask("register", { name = one, value = one })) end
     for _, member in ipairs { a, b } do
       eventually(function()
@@ -161,7 +164,7 @@ describe("names in a registry", function()
   end)
 
   it("refuse what is no name and no value", function()
-    local a = cluster:join "a"
+    local a = cluster:join("a", CALM)
     cluster:await { a }
     local node = require "crown.registry"
     assert.has_error(function() node.open(7) end)
@@ -221,7 +224,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
   end)
 
   it("are not to be had by a stranger", function()
-    local a = cluster:join "a"
+    local a = cluster:join("a", CALM)
     cluster:await { a }
     local stream = assert(crown.tcp.connect("127.0.0.1", tonumber(a:ask("members")[1].address:match ":(%d+)$")))
     stream:write(frames.encode { version = handshake.VERSION, registry = name, id = name .. "@x", runtime = "x",
