@@ -117,9 +117,13 @@ end
 --- Lets nobody in any more who does not log in.
 -- @string login of root: "root:PASSWORD"
 function Etcd:secure(login)
-  self:ctl("user", "add", login)
-  self:ctl("user", "grant-role", "root", "root")
-  self:ctl("auth", "enable")
+  local changes = { { "user", "add", login }, { "user", "grant-role", "root", "root" }, { "auth", "enable" } }
+  for _, change in ipairs(changes) do -- again, where etcd gave up on a busy host: it may have been made all the same
+    eventually(function()
+      local fine, problem = pcall(self.ctl, self, unpack(change))
+      return fine or problem:find("already exists", 1, true) or error(problem, 0)
+    end, 20)
+  end
 end
 
 function Etcd:freeze() self.process:freeze() end
