@@ -15,8 +15,12 @@ local elections = require "crown.core.election"
 for i = 1, MANY do
   crown.elect { name = "e" .. i, oracle = { "nats_kv", url = arg[1], ttl = 60, trust_empty = true } }
 end
+local function led() -- now: one that was lost on a busy host was claimed twice
+  local counts = elections.counts()
+  return counts["leadership.claimed"] - counts["leadership.lost"]
+end
 crown.spawn(function()
-  repeat crown.sleep(0.05) until elections.counts()["leadership.claimed"] == MANY
+  repeat crown.sleep(0.05) until led() == MANY
   local file = assert(io.open(arg[2], "w"))
   file:write "all"
   file:close()
