@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,12 @@ int error_set_errno(struct crown_error *err, int saved_errno, const char *format
     (void)snprintf(err->message + length, sizeof(err->message) - length, ": %s",
                    strerror(saved_errno));
     return -1;
+}
+
+const char *error_of_start(int saved_errno)
+{
+    return saved_errno == EAGAIN ? "no more processes are allowed (ulimit -u, TasksMax, pids.max)"
+                                 : strerror(saved_errno);
 }
 
 const char *error_code_name(enum error_code code)

@@ -40,6 +40,10 @@ int error_set(struct crown_error *err, enum error_code code, const char *format,
 int error_set_errno(struct crown_error *err, int saved_errno, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** @return what to say of a process or thread that could not be started, by its errno: EAGAIN alone
+ * does not tell anybody that a limit was reached. */
+const char *error_of_start(int saved_errno);
+
 /** @return the word users and Lua see: "timeout", "closed", "dns", … */
 const char *error_code_name(enum error_code code);
 

@@ -168,7 +168,8 @@ struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, c
     int problem = start_thread(helper);
     if (problem == 0)
         return helper;
-    (void)error_set_errno(err, problem, "%s: start a thread", kind->name);
+    (void)error_set(err, ERROR_SYSTEM, "%s: start a thread: %s", kind->name,
+                    error_of_start(problem));
     loop_unwatch(&helper->watch);
     (void)close(ends[0]);
     (void)close(ends[1]);

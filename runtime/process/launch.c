@@ -53,7 +53,7 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
     (void)close(ends[1]);
     if (pid < 0) {
         (void)close(ends[0]);
-        return error_set_errno(err, saved, "start the runtime: fork");
+        return error_set(err, ERROR_SYSTEM, "start the runtime: fork: %s", error_of_start(saved));
     }
     *line = ends[0];
     return pid;

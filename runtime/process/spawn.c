@@ -219,7 +219,8 @@ pid_t spawn_child(const struct child_spec *spec, const int *fds, int *error,
     pid_t pid = fork_on_loan(&start);
     if (pid < 0) {
         *error = errno;
-        return error_set_errno(err, errno, "run %s: fork", spec->argv[0]);
+        return error_set(err, ERROR_SYSTEM, "run %s: fork: %s", spec->argv[0],
+                         error_of_start(*error));
     }
     if (start.failed == STAGE_NONE)
         return pid;

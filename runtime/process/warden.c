@@ -294,7 +294,8 @@ static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown
         (void)error_set_errno(err, errno,
                               "isolation 'pidns' is not to be had here: make a PID namespace");
     else if (pid < 0)
-        (void)error_set_errno(err, errno, "run a child: fork its warden");
+        (void)error_set(err, ERROR_SYSTEM, "run a child: fork its warden: %s",
+                        error_of_start(errno));
     return pid;
 }
 

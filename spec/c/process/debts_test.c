@@ -38,8 +38,8 @@ static void every_keeper_that_could_not_be_forked_is_told_of(void **state)
     assert_true(stage.board->unstarted > STAGE_MANY - PROCESSES);
     const struct wire_message *failed = stage_message(WIRE_KEEPER_FAILED);
     assert_int_equal(failed->error, EAGAIN);
-    assert_string_equal(failed->text,
-                        "run the child: fork a keeper: Resource temporarily unavailable");
+    assert_string_equal(failed->text, "run the child: fork a keeper: no more processes are allowed "
+                                      "(ulimit -u, TasksMax, pids.max)");
 }
 
 static bool supervisor_waits(void)
