@@ -81,15 +81,18 @@ end
 function Registry.await(_, members, seconds)
   local node, epoch
   eventually(function()
-    node, epoch = members[1]:ask("leader")
-    if not node then return false end
-    for _, member in ipairs(members) do
+    node, epoch = members[1]:ask "leader"
+    local agree, views = node ~= nil, {}
+    for i, member in ipairs(members) do
       local leader, its = member:ask "leader"
       local known = member:ask "members" or {}
-      if leader ~= node or its ~= epoch or #known ~= #members then return false end
+      agree = agree and leader == node and its == epoch and #known == #members
+      views[i] = ("%s: %s leads in epoch %s, %d members"):format(member.node, tostring(leader), tostring(its), #known)
     end
-    local probe = members[1]:ask("register", { name = "probe-" .. epoch, value = epoch, timeout = 1 })
-    return probe ~= nil
+    if not agree then error("they do not agree: " .. table.concat(views, "; "), 0) end
+    local probe, why = members[1]:ask("register", { name = "probe-" .. epoch, value = epoch, timeout = 1 })
+    if probe == nil then error(("they agree, but %s cannot register: %s"):format(members[1].node, tostring(why)), 0) end
+    return true
   end, seconds or 15)
   return node, epoch
 end

@@ -19,6 +19,7 @@ local NODES = { "ann", "ben", "cat" }
 local NAMES, CLIENTS = 12, 4 -- a client has its names for itself at its node
 local PAUSE = 0.06           -- seconds between what a client asks, at most
 local SETTLE = 60            -- seconds until all has to be well again
+local PATIENCE = tonumber(os.getenv "CROWN_TEST_PATIENCE") or 1 -- times that, on a machine that has more to do
 local AGAIN = 5              -- seconds until it is looked whether somebody has to be started again
 local CALM = 2.2             -- seconds in which nothing is broken, and reads have to be fresh
 local A_RUN = 25             -- faults
@@ -174,10 +175,10 @@ local function settle(self)
   while self.busy > 0 do crown.sleep(0.05) end
   self.quiet = true
   while self.asking > 0 do crown.sleep(0.01) end
-  local until_at = crown.now() + SETTLE
+  local until_at = crown.now() + SETTLE * PATIENCE
   local fine, problem
   repeat fine, problem = pcall(self.cluster.await, self.cluster, revive(self), AGAIN) until fine or crown.now() > until_at
-  if not fine then return blame(self, { "they do not agree who leads: " .. tostring(problem) }) end
+  if not fine then return blame(self, { ("not well after %g s: %s"):format(SETTLE * PATIENCE, problem) }) end
   local wrong = look(self)
   while #wrong > 0 and crown.now() < until_at do
     crown.sleep(0.2)
