@@ -109,8 +109,10 @@ describe("a link between members", function()
   end
 
   it("has room for so many strangers of one address, and says once that there are more", function()
-    local b = side "b"
+    local b, from = side "b", crown.now()
     local streams = idlers(b, 40)
+    eventually(function() return told(b, "too many connections") == 1 end, 20)
+    assert.is_true(crown.now() - from >= 0.05) -- the first one has had a moment
     eventually(function() return b.links.strangers.count == 32 end, 20)
     assert.is_true(is_cut(streams[1]))
     assert.equal(1, told(b, "too many connections"))
