@@ -1,0 +1,102 @@
+--- What `crown-lua info`, `check` and `evict` ask of a bucket.
+-- @internal crown.nats.admin
+
+local Bucket = require "crown.nats.bucket"
+local eviction = require "crown.oracle.eviction"
+local health = require "crown.nats.health"
+local rights = require "crown.nats.rights"
+local settings = require "crown.nats.settings"
+
+local admin = {}
+
+--- A leader's epoch: it is the revision of the win, which the value can bear only from its next write on.
+-- @tparam table value of Bucket:get
+-- @treturn number
+function admin.epoch_of(value)
+  local epoch = tonumber(value.headers["crown-epoch"])
+  return epoch and epoch > 0 and epoch or value.revision
+end
+
+local function with_bucket(opts, fn)
+  local checked = settings.check(opts)
+  local bucket, problem = Bucket.at(checked.url, { bucket = checked.bucket, timeout = checked.timeout or 5 })
+  if not bucket then return nil, problem, "usage" end
+  local result, code
+  result, problem, code = fn(bucket, checked)
+  bucket:close()
+  return result, problem, code
+end
+
+--- Elections in the bucket.
+-- @tparam table opts `url`, `bucket`
+-- @treturn table an array of `{ name, node, epoch, expires_in, revision, written }`, or nil and a message
+function admin.list(opts)
+  return with_bucket(opts, function(bucket)
+    local info, problem, code = bucket:info()
+    if code == Bucket.MISSING then return {} end
+    if not info then return nil, problem end
+    local values
+    values, problem = bucket:values()
+    if not values then return nil, problem end
+    local found = {}
+    for name, last in pairs(values) do
+      if not last.gone then
+        local age = info.now and last.written_at and info.now - last.written_at
+        found[#found + 1] = { name = name, node = last.data, epoch = admin.epoch_of(last),
+          expires_in = age and math.max(0, info.ttl - math.max(0, age)), revision = last.revision, written = last.written }
+      end
+    end
+    table.sort(found, function(a, b) return a.name < b.name end)
+    return found
+  end)
+end
+
+--- What the bucket is, for `info`.
+-- @tparam table opts `url`, `bucket`
+-- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
+function admin.health(opts)
+  return with_bucket(opts, function(bucket)
+    local info, problem, code = bucket:info()
+    if code == Bucket.MISSING then
+      return { warnings = {}, facts = { { "Bucket", bucket.name .. ", which the first candidate makes" } } }
+    end
+    if not info then return nil, problem end
+    local _, unfit = settings.check_bucket(bucket.name, info)
+    return health.of(bucket.name, info, unfit)
+  end)
+end
+
+--- What a candidate may not do, for `check --store`, and why no election can be held in the bucket.
+-- @tparam table opts `url`, `bucket`, `lock`, `crown_name`
+-- @treturn table an array of texts, or nil and a message
+function admin.rights(opts)
+  return with_bucket(opts, function(bucket, checked)
+    return rights.lacks(bucket, tostring(checked.lock or opts.crown_name), settings.check_bucket)
+  end)
+end
+
+--- Asks the leader to step down, and waits until it has. A leader of Choria's hears no such wish: delete its key instead.
+-- @tparam table opts `url`, `bucket`; `wait` seconds (10)
+-- @string name of the election
+-- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
+function admin.evict(opts, name)
+  return with_bucket(opts, function(bucket)
+    local last, problem = bucket:get(name)
+    if last == nil then return nil, problem end
+    if not last or last.gone then return eviction.nobody(name) end
+    local token, epoch = last.headers["crown-token"], admin.epoch_of(last)
+    if not token then
+      return nil, ("'%s' is led by %s of Choria's: choria election evict %s"):format(name, last.data, name)
+    end
+    bucket:ask_to_go(name, epoch)
+    local gone
+    gone, problem = eviction.await(name, opts.wait, function()
+      local now = bucket:get(name)
+      return now == false or now ~= nil and (now.gone or admin.epoch_of(now) ~= epoch)
+    end)
+    if not gone then return nil, problem end
+    return { node = last.data, epoch = epoch }
+  end)
+end
+
+return admin

@@ -1,0 +1,78 @@
+--- What an election in a NATS bucket is told by its options, and what a bucket has to be for it.
+-- @internal crown.nats.settings
+
+local store_options = require "crown.oracle.options"
+local usage = require "crown.check.usage"
+
+local settings = {}
+
+--- Seconds between two campaigns, as a part of the bucket's TTL: Choria's come so often, whatever ours do.
+settings.INTERVAL = 0.75
+
+--- Choria's own bucket.
+settings.CHORIAS = "CHORIA_LEADER_ELECTION"
+local CHORIAS_TTL, DEFAULT_TTL = 60, 10
+local LEAST_TTL, MOST_TTL = 1, 3600
+
+local RULES = {
+  url = { type = "string", default = "nats://127.0.0.1:4222" },
+  bucket = { type = "string", match = "^[%w_-]+$", match_words = "letters, digits, '_' and '-'" },
+  ttl = { type = "number", least = LEAST_TTL, most = MOST_TTL },
+  refresh = { type = "number", above = 0, most = MOST_TTL },
+  timeout = { type = "number", above = 0, most = 3600 },
+  lock = { type = { "string", "number" } },
+  cool_down = { type = "number", least = 0, most = 3600 },
+  replicas = { type = "number", integer = true, least = 1, most = 5 },
+  storage = { type = "string", values = { "file", "memory" }, default = "file" },
+  amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = store_options.trust_empty(false),
+}
+-- What the client reads from the URL.
+local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecure = true, nkey = true, credentials = true }
+
+local function bucket_of(opts)
+  return opts.bucket or opts.url and opts.url:match "^%l+://[^/]*/([^?]+)" or settings.CHORIAS
+end
+
+--- TTL and campaign interval: three quarters of the TTL, as Choria has it.
+-- @tparam table opts `ttl`, `refresh`, `bucket`, `url`
+-- @treturn number seconds
+-- @treturn number seconds
+function settings.timing(opts)
+  local ttl = tonumber(opts.ttl) or (bucket_of(opts) == settings.CHORIAS and CHORIAS_TTL or DEFAULT_TTL)
+  return ttl, tonumber(opts.refresh) or ttl * settings.INTERVAL
+end
+
+--- Checks an election's options.
+-- @tparam table opts
+-- @treturn table those that count, with what the URL says; `bucket` is always there
+-- @raise a usage error
+function settings.check(opts)
+  local checked = store_options.check("nats_kv", opts, RULES, CLIENTS)
+  local in_url = bucket_of { url = checked.url }
+  if checked.bucket and in_url ~= settings.CHORIAS and in_url ~= checked.bucket then
+    usage.error("oracle 'nats_kv': the bucket %s of the URL has no effect beside bucket = %s: give one of them", in_url,
+      checked.bucket)
+  end
+  checked.bucket = bucket_of(checked)
+  local rule = RULES.bucket
+  if not checked.bucket:match(rule.match) then
+    usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
+  end
+  if checked.bucket ~= settings.CHORIAS then checked.replicas = checked.replicas or 1 end
+  return checked
+end
+
+--- What a bucket must be for elections.
+-- @string name of the bucket
+-- @tparam table info of Bucket:info
+-- @treturn boolean true; or nil and a message
+function settings.check_bucket(name, info)
+  if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(name) end
+  if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
+    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(name, info.ttl, LEAST_TTL, MOST_TTL)
+  end
+  return true
+end
+
+return settings
