@@ -242,6 +242,29 @@ describe("the oracle on a NATS bucket", function()
     assert.equal("granted", candidate("two"):claim()[1])
   end)
 
+  -- As one that is between the two writes of its win then, or whose connection is being made anew.
+  it("asks a leader to go again, who did not hear of it the first time", function()
+    local one, missed = candidate "one", 0
+    one:win()
+    local heard = one.state.heard
+    one.state.heard = function(state, what, ...)
+      if what == "evict" and missed == 0 then
+        missed = 1
+        return
+      end
+      heard(state, what, ...)
+    end
+    crown.spawn(function()
+      eventually(function()
+        one:refresh()
+        return one:message() == "evict"
+      end, 20)
+      one:abdicate()
+    end)
+    local result = run { "evict", "--oracle", server.url .. "/ELECTIONS", "--force", "--wait", "5", "e-" .. serial }
+    assert.same({ 1, 0 }, { missed, result.code }, result.stderr)
+  end)
+
   it("evicts, lists and describes the bucket, from the command line", function()
     local one = candidate "one"
     local epoch = one:claim()[4]

@@ -2,12 +2,16 @@
 -- @internal crown.nats.admin
 
 local Bucket = require "crown.nats.bucket"
+local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local health = require "crown.nats.health"
 local rights = require "crown.nats.rights"
 local settings = require "crown.nats.settings"
 
 local admin = {}
+
+local AGAIN = 0.5 -- seconds until a leader is asked again to go: it does not hear of it between the two writes of its win, nor
+                  -- while its connection is made anew
 
 --- A leader's epoch: it is the revision of the win, which the value can bear only from its next write on.
 -- @tparam table value of Bucket:get
@@ -88,9 +92,15 @@ function admin.evict(opts, name)
     if not token then
       return nil, ("'%s' is led by %s of Choria's: choria election evict %s"):format(name, last.data, name)
     end
-    bucket:ask_to_go(name, epoch)
+    local asked
+    local function ask()
+      bucket:ask_to_go(name, epoch)
+      asked = core.now()
+    end
+    ask()
     local gone
     gone, problem = eviction.await(name, opts.wait, function()
+      if core.now() - asked >= AGAIN then ask() end
       local now = bucket:get(name)
       return now == false or now ~= nil and (now.gone or admin.epoch_of(now) ~= epoch)
     end)
