@@ -70,6 +70,8 @@ function evict.run(opts, words)
   if not evicted then return store.unreachable("evict", problem, code) end
   output.line(("evicted %s from '%s' (epoch %s)"):format(printable(evicted.node or "the leader"), name,
     epochs.text(evicted.epoch or 0)))
+  local code_so_far, unread = output.finish(0) -- before the wait for the next one: that may be long
+  if unread then return code_so_far end
   if module.list then say_who_leads(module.list, oracle_options, name, epochs.counted(evicted.epoch), opts.wait or WAIT) end
   return 0
 end

@@ -52,13 +52,20 @@ function store.named(options, word)
   return ("file:%s; --oracle URL or CROWN_ORACLE names another store"):format(directory())
 end
 
+--- Why a store did not answer, as a person reads it: of a time-out a client may say just that.
+-- @param reason the oracle's
+-- @treturn string
+function store.reason(reason)
+  return reason == "timeout" and "the store gave no answer in time" or tostring(reason or "no answer")
+end
+
 --- Says on stderr why the store did not answer.
 -- @string verb for the message
 -- @string reason the oracle's
 -- @string[opt] code the oracle's: "usage" where the URL is wrong, so that nobody was asked
 -- @treturn number the exit code
 function store.unreachable(verb, reason, code)
-  output.say(verb, reason)
+  output.say(verb, store.reason(reason))
   return code == "usage" and store.MISUSED or store.UNREACHABLE
 end
 

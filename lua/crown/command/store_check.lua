@@ -3,13 +3,14 @@
 
 local core = require "crown.core"
 local printable = require "crown.text.printable"
+local store = require "crown.command.store"
 
 local store_check = {}
 
 local function ask(oracle, fn, opts)
   if not oracle[fn] then return {} end
   local answer, problem = oracle[fn](opts)
-  if answer == nil then return nil, tostring(problem or "no answer") end
+  if answer == nil then return nil, store.reason(problem) end
   return answer
 end
 
