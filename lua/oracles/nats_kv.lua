@@ -51,9 +51,13 @@ function Nats:heard(what, revision, headers)
   if what == "put" then
     if is_ours(self, headers) then return end
     self.standing:saw(revision)
+    self.mark = nil
     if self.leading and revision and revision > self.revision then self.send "check" end
   elseif what == "gone" or what == "missed" then
-    if what == "gone" then self.standing:ended() end
+    if what == "gone" then
+      self.standing:ended()
+      self.mark = { revision = revision, connection = self.bucket.link.connection }
+    end
     self.send(self.leading and "check" or "freed")
   elseif what == "evict" and (self.leading or self.cooling) and revision == self.epoch then
     self.send "evict"
@@ -85,9 +89,25 @@ local function denied(self, last)
     expires_in = math.max(SOON, left(self)) }
 end
 
+-- The revision of the mark that the key was deleted, which the watch told of. It counts only where one server keeps the bucket,
+-- and that one has not been started since: else it may be that of a value by now, or on the replica that decides.
+local function take_mark(self)
+  local mark = self.mark
+  self.mark = nil
+  return mark and self.bucket.known.replicas == 1 and mark.connection == self.bucket.link.connection and mark.revision
+end
+
+-- Begins a claim by a write.
+local function begin(self, revision)
+  return self.bucket:put(self.key, self.node, headers_of(self), revision, true)
+end
+
 -- Creates the key, or writes over the mark that it was deleted, or over what is over.
 local function create(self)
-  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), 0)
+  local mark = take_mark(self)
+  local revision, problem, code = false, nil, nil
+  if mark then revision, problem, code = begin(self, mark) end
+  if revision == false then revision, problem, code = begin(self, 0) end
   if revision ~= false then return revision, problem, code end
   local last
   last, problem, code = self.bucket:get(self.key)
@@ -156,28 +176,34 @@ function Nats:claim()
   return self:announce()
 end
 
+-- Writes over one's own value.
+local function rewrite(self)
+  local sent = core.now()
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  if revision then self.revision, self.sent = revision, sent end
+  return revision, problem, code
+end
+
 -- A cluster may let two that come at once write over one revision (seen with NATS 2.9). So a win is one only when it has been
 -- written over at its own revision. This value also bears the epoch, which the first could not know.
 function Nats:announce()
-  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  local revision, problem, code = rewrite(self)
   if revision == nil then return nil, problem, code end
   if revision == false then
     self.leading, self.epoch = false, nil
     return false
   end
-  self.revision = revision
   return grant(self, lease.first_delay(self.delay))
 end
 
 -- A campaigner of Choria's that was leader may act for one more interval of its own: the key is kept, and nobody leads yet.
 function Nats:cool()
-  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  local revision, problem, code = rewrite(self)
   if revision == nil then return nil, problem, code end
   if revision == false then
     self.cooling = nil
     return denied(self)
   end
-  self.revision = revision
   local rest = self.cooling - core.now()
   if rest > 0 then return false, { node = self.node, retry_in = math.min(rest, self.delay) } end
   self.cooling, self.leading = nil, true
@@ -193,12 +219,9 @@ end
 
 function Nats:refresh()
   if not self.epoch then return false end
-  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  local revision, problem, code = rewrite(self)
   if revision == nil then return nil, problem, code end
-  if revision then
-    self.revision = revision
-    return grant(self, self.delay)
-  end
+  if revision then return grant(self, self.delay) end
   local last
   last, problem, code = self.bucket:get(self.key)
   if last == nil then return nil, problem, code end
@@ -210,8 +233,16 @@ function Nats:refresh()
   return lost(self, last)
 end
 
+-- The revision of one's own value, where it is sure whose that is: for a TTL nobody else leads, also in a bucket made anew.
+local function own_revision(self)
+  local sure = (self.leading or self.cooling) and self.sent and core.now() - self.sent < self.ttl
+  return sure and self.revision
+end
+
 function Nats:abdicate()
+  local own = own_revision(self)
   self.leading, self.epoch, self.cooling = false, nil, nil
+  if own and self.bucket:delete(self.key, own) then return end
   local last = self.bucket:get(self.key)
   if last and not last.gone and is_ours(self, last.headers) then self.bucket:delete(self.key, last.revision) end
 end

@@ -143,6 +143,57 @@ describe("the oracle on a NATS bucket", function()
     assert.is_true(two:call("handle_info", "freed")[4] > epoch)
   end)
 
+  -- Questions for the value of the election's key, while fn runs.
+  local function looks_at_the_key(fn)
+    local looks = 0
+    local listener = assert(Connection.open({}, { host = "127.0.0.1", port = server.port }, 5))
+    listener:subscribe("$JS.API.STREAM.MSG.GET.KV_ELECTIONS", function(message)
+      if message.data:find('"$KV.ELECTIONS.e-' .. serial .. '"', 1, true) then looks = looks + 1 end
+    end)
+    assert(listener:prove(5))
+    fn()
+    assert(listener:prove(5))
+    listener:close()
+    return looks
+  end
+
+  -- One leads, another one follows and has heard of it.
+  local function leader_and_follower()
+    local one, two = candidate "one", candidate "two"
+    one:win()
+    assert.equal("denied", two:claim()[1])
+    caught_up(two)
+    while two:message() do end
+    return one, two
+  end
+
+  it("hands over without a look at the key, which both know", function()
+    local one, two = leader_and_follower()
+    assert.equal(0, looks_at_the_key(function()
+      one:abdicate()
+      eventually(function() return two:message() == "freed" end)
+      assert.equal("granted", two:call("handle_info", "freed")[1])
+    end))
+  end)
+
+  it("writes over no value by a mark that it has heard of: not where somebody was sooner, nor on another connection", function()
+    local one, two = leader_and_follower()
+    one:abdicate()
+    eventually(function() return two:message() == "freed" end)
+    two.state.heard = function() end -- nothing of what comes now
+    local epoch = candidate("three"):win()[4]
+    assert.equal("denied", two:claim()[1])
+    local last = two.state.bucket:get("e-" .. serial)
+    assert.same({ "three", epoch }, { last.data, tonumber(last.headers["crown-epoch"]) })
+    two.state.heard = nil
+    assert.equal(1, looks_at_the_key(function()
+      players[3]:abdicate()
+      eventually(function() return two:message() == "freed" end)
+      two.state.mark.connection = {}
+      assert.equal("granted", two:call("handle_info", "freed")[1])
+    end))
+  end)
+
   it("contends with Choria's campaigners, and neither leads while the other does", function()
     local one = candidate "one"
     local key = "e-" .. serial

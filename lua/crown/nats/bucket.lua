@@ -249,13 +249,14 @@ end
 -- @string data
 -- @tparam table headers
 -- @number revision of the value that is there now; 0: there is none
+-- @bool[opt] new where nothing is begun by it yet: see Connection:request
 -- @treturn number the new revision; false when another one is there; or nil, message, code
-function Bucket:put(key, data, headers, revision)
+function Bucket:put(key, data, headers, revision, new)
   local connection, problem, code = self.link:ready()
   if not connection then return nil, problem, code end
   headers["Nats-Expected-Last-Subject-Sequence"] = ("%d"):format(revision)
   local message
-  message, problem, code = connection:request("$KV." .. self.name .. "." .. key, headers, data, self.timeout, revision == 0)
+  message, problem, code = connection:request("$KV." .. self.name .. "." .. key, headers, data, self.timeout, new)
   if not message then return nil, problem, code end
   local fine, answer = pcall(core.json.decode, message.data)
   if not fine or type(answer) ~= "table" then return nil, "what came is no answer of JetStream", "protocol" end
