@@ -50,7 +50,7 @@ end
 function Nats:heard(what, revision, headers)
   if what == "put" then
     if is_ours(self, headers) then return end
-    self.standing:saw(revision)
+    self.standing:saw(revision, headers["crown-token"])
     self.mark = nil
     if self.leading and revision and revision > self.revision then self.send "check" end
   elseif what == "gone" or what == "missed" then
@@ -81,7 +81,7 @@ end
 
 local function denied(self, last)
   if last and not last.gone and not is_ours(self, last.headers) then
-    self.standing:saw(last.revision)
+    self.standing:saw(last.revision, last.headers["crown-token"])
   elseif not self.standing.at then
     self.standing:saw(nil)
   end
@@ -134,6 +134,8 @@ local function await_end(self)
   if last == nil then return nil, problem, code end
   if last and (last.gone or is_ours(self, last.headers)) then
     self.standing:ended()
+    local rest = left(self) -- of whom it has followed
+    if rest > 0 then return false, { expires_in = rest } end
     return true
   end
   local doubted = false

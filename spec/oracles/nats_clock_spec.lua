@@ -57,6 +57,19 @@ describe("a NATS server whose clock is stepped", function()
     assert.is_true(crown.now() - refreshed > TTL)
   end)
 
+  it("frees no follower of what it knows when somebody who knows nothing wins meanwhile and releases (R14)", function()
+    local one, two = leader_and_follower()
+    local refreshed = lets_the_key_go(one, Wire.open(server.port))
+    local three = member("three", "localhost")
+    three:win()
+    three:abdicate()
+    eventually(function() return two:message() == "freed" end, TTL)
+    local verdict = two:call("handle_info", "freed")
+    assert.same({ "denied", true }, { verdict[1], crown.now() < refreshed + TTL })
+    eventually(function() return two:claim()[1] == "granted" end, 2 * TTL)
+    assert.is_true(crown.now() - refreshed > TTL)
+  end)
+
   it("is sat out by a follower that had no way to it when the lease was refreshed last (R14)", function()
     local one, two = leader_and_follower "localhost"
     local bucket = two.state.bucket

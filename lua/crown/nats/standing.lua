@@ -17,21 +17,25 @@ end
 
 --- Notes a value that stands there: it was written before it was seen.
 -- @number[opt] revision nil where it is not known
-function Standing:saw(revision)
+-- @string[opt] by who wrote it. Where another one's was seen before, and no end of that, its writer may act on it still: a server
+-- whose clock was stepped lets a third one win that knows nothing of it
+function Standing:saw(revision, by)
   if self.at and self.revision == revision then return end
-  self.revision, self.at = revision, core.now()
+  if self.at and self.by ~= by then self.before = self.at end
+  self.revision, self.by, self.at = revision, by, core.now()
 end
 
---- Notes that its leader has given it up.
+--- Notes that its leader has given it up. Who was there before has not.
 function Standing:ended()
-  self.revision, self.at = nil, nil
+  self.revision, self.by, self.at = nil, nil, nil
 end
 
---- Seconds until nobody acts on it any more; 0 where nothing was seen.
+--- Seconds until nobody acts on it any more, nor on the one before; 0 where nothing was seen.
 -- @number ttl in seconds
 -- @treturn number
 function Standing:left(ttl)
-  return self.at and math.max(0, self.at + ttl - core.now()) or 0
+  local since = self.at or self.before
+  return since and math.max(0, since + ttl - core.now()) or 0
 end
 
 --- Whether a value is the one that was seen, and nobody can act on it any more, also where clocks drift apart.
