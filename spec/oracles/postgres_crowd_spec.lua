@@ -61,4 +61,34 @@ describe("many leases on one Postgres", function()
       assert.is_true(found > 0 and found <= FEW, ("%s: %d statements"):format(kind, found))
     end
   end)
+
+  it("are not compared one by one with each other, also where the server does not know how many come", function()
+    local explaining = Postgres.start { config = [[
+shared_preload_libraries = 'auto_explain'
+auto_explain.log_min_duration = 0
+auto_explain.log_analyze = on
+auto_explain.log_timing = off
+plan_cache_mode = force_generic_plan]] }
+    local first = crown.elect { name = "compared", oracle = { "postgres_lease", url = explaining.url, ttl = 6 } }
+    eventually(function() return first:is_leader() end, 30)
+    assert(explaining:sql([[INSERT INTO crown_lease_v1 (lock_name, holder, expires_at)
+      SELECT 'other-' || n, '', now() FROM generate_series(1, 5000) AS n]])) -- a table that is no trifle
+    assert(explaining:sql "ANALYZE crown_lease_v1")
+    local all = { [MANY + 1] = first }
+    for i = 1, MANY do
+      all[i] = crown.elect { name = "compared-" .. i, oracle = { "postgres_lease", url = explaining.url, ttl = 6 } }
+    end
+    eventually(function() return led(all) end, 30)
+    local plans
+    eventually(function() -- some of them refreshed
+      plans = explaining.process:output()
+      return plans:find "Query Text: .-kept AS.-CTE kept"
+    end, 30)
+    for _, one in ipairs(all) do one:stop() end
+    eventually(function() return all[MANY].handle:finished() end, 30)
+    explaining:destroy()
+    local compared = 0
+    for removed in plans:gmatch "Rows Removed by Join Filter: (%d+)" do compared = math.max(compared, tonumber(removed)) end
+    assert.is_true(plans:find "CTE won" and compared <= MANY, compared .. " pairs in one statement")
+  end)
 end)

@@ -42,13 +42,17 @@ mine AS MATERIALIZED (
 -- Granted only by the memory that the store was last believed in: between a look of its own and the claim another server
 -- could take the place of this one, behind a pooler. Nor by one whose epochs were higher before: an older state that was put
 -- back may have written more since than it had lost.
+--
+-- What is the same for all rows is asked for once, behind the changes. A join of two lists is a full one, though the second has
+-- nothing that the first lacks: Postgres does not know how many rows come, may take them for ten, and then compares each with
+-- each, 262,144 times. It cannot do a full join so.
 local CLAIM = CLAIM_INPUT .. ([[
 store AS MATERIALIZED (SELECT trusted_at, epoch_floor, longest_ttl, WRITTEN AS written, SAME AS same
   FROM crown_store_v1 WHERE part = 'lease'),
 asked AS MATERIALIZED (
-  SELECT i.*, store.*, same AND i.known <= written
-    AND i.seen <= greatest(epoch_floor, (SELECT epoch FROM crown_lease_v1 WHERE lock_name = i.name)) AS believed
-  FROM input i CROSS JOIN store),
+  SELECT i.*, store.*, l.*, same AND i.known <= written AND i.seen <= greatest(epoch_floor, l.held) AS believed
+  FROM input i CROSS JOIN store LEFT JOIN LATERAL (
+    SELECT holder AS holds, epoch AS held, expires_at FROM crown_lease_v1 WHERE lock_name = i.name LIMIT 1) l ON TRUE),
 won AS (
   INSERT INTO crown_lease_v1 AS l (lock_name, holder, expires_at, claim, epoch)
   SELECT i.name, i.holder, clock_timestamp() + make_interval(secs => i.ttl), i.claim, i.epoch_floor + 1
@@ -59,13 +63,14 @@ won AS (
   WHERE l.epoch < MOST AND CASE WHEN l.holder = excluded.holder THEN l.claim < excluded.claim
     ELSE l.expires_at <= clock_timestamp() END
   RETURNING l.lock_name, l.epoch
-)
-SELECT i.n, i.believed, i.written, won.epoch, l.holder, l.epoch AS held,
-  extract(epoch FROM l.expires_at - clock_timestamp())::float8,
-  extract(epoch FROM i.trusted_at - clock_timestamp())::float8, extract(epoch FROM clock_timestamp())::float8,
-  i.longest_ttl
-FROM asked i LEFT JOIN won ON won.lock_name = i.name
-  LEFT JOIN crown_lease_v1 l ON l.lock_name = i.name]])
+),
+after AS MATERIALIZED (
+  SELECT extract(epoch FROM trusted_at - clock_timestamp())::float8 AS distrust,
+    extract(epoch FROM clock_timestamp())::float8 AS server
+  FROM store, (SELECT count(*) FROM won) AS done)
+SELECT i.n, i.believed, i.written, won.epoch, i.holds, i.held,
+  extract(epoch FROM i.expires_at - clock_timestamp())::float8, after.distrust, after.server, i.longest_ttl
+FROM asked i FULL JOIN won ON won.lock_name = i.name CROSS JOIN after]])
   :gsub("SAME", (tables.is_same("identity", tables.identity(tables.parts.lease))))
   :gsub("WRITTEN", tables.WRITTEN):gsub("MOST", ("%.0f"):format(epochs.MOST))
 
@@ -73,11 +78,13 @@ local REFRESH = INPUT .. MINE:format "l.claim = i.claim" .. [[
 kept AS (
   UPDATE crown_lease_v1 l SET expires_at = clock_timestamp() + make_interval(secs => mine.ttl)
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
-)
+),
+after AS MATERIALIZED (
+  SELECT ]] .. tables.WRITTEN .. [[ AS written, extract(epoch FROM clock_timestamp())::float8 AS server
+  FROM (SELECT count(*) FROM kept) AS done)
 SELECT i.n, kept.epoch, kept.evicted, l.holder, l.epoch AS held,
-  extract(epoch FROM l.expires_at - clock_timestamp())::float8, ]] .. tables.WRITTEN .. [[,
-  extract(epoch FROM clock_timestamp())::float8
-FROM input i LEFT JOIN kept ON kept.n = i.n
+  extract(epoch FROM l.expires_at - clock_timestamp())::float8, after.written, after.server
+FROM input i FULL JOIN kept ON kept.n = i.n CROSS JOIN after
   LEFT JOIN LATERAL (SELECT * FROM crown_lease_v1 WHERE kept.n IS NULL AND lock_name = i.name) l ON TRUE]]
 
 -- Crown's own rows are left as they are: how long their leases are nobody knows.
