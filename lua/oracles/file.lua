@@ -5,6 +5,7 @@
 
 local core = require "crown.core"
 local disk = require "crown.core.disk"
+local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
 local full_disk = require "crown.oracle.full_disk"
@@ -165,9 +166,12 @@ function File:open()
   return true
 end
 
+-- What the records say. Older ones may be put in their place: the last epoch that was heard of is not given out again.
 function File:state()
   local copy, kept = decode(read_file(self.base .. ".json")), decode(self.lock:read())
-  return copy.epoch >= kept.epoch and copy or kept
+  local state = copy.epoch >= kept.epoch and copy or kept
+  self.highest = math.max(self.highest, epochs.counted(state.epoch))
+  return state
 end
 
 -- The epoch is on the disk, twice, before anybody leads under it. The copy is first: a full disk refuses that, and a change
@@ -275,7 +279,7 @@ function File:win()
     self:let_go()
     return nil, problem
   end
-  self.epoch = epoch
+  self.epoch, self.highest = epoch, epoch
   return true, math.huge, { epoch = epoch, hold = self.mark:hold(self.lock:descriptor()) }
 end
 

@@ -5,6 +5,7 @@ local lockfile = require "crown.core.lockfile"
 local mark = require "crown.core.mark"
 local oracle = require "crown.oracles.file"
 local promise = require "crown.core.promise"
+local read_file = require "crown.text.read_file"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
@@ -45,6 +46,21 @@ describe("the file oracle", function()
     write_file(dir .. "/e.json", "{ half")
     local _, _, grant = one:claim()
     assert.equal(2, grant.epoch)
+  end)
+
+  it("goes on above the last epoch that it has heard of, where older records were put back", function()
+    local one, two = candidate(dir, "one", messages), candidate(dir, "two", {})
+    one:claim()
+    local older = read_file(dir .. "/e.json")
+    local last = 1
+    for _, winner in ipairs { two, one, one } do -- as a follower heard of it, as that of before, and as the leader itself
+      for _, other in ipairs { one, two } do other:abdicate() end
+      for _, file in ipairs { "/e.lock", "/e.json" } do write_file(dir .. file, older) end
+      local granted, _, grant = winner:claim()
+      assert.same({ true, last + 1 }, { granted, grant.epoch })
+      last = grant.epoch
+      if winner == two then one:claim() else two:claim() end
+    end
   end)
 
   it("says who leads, and under which epoch", function()
