@@ -59,6 +59,30 @@ describe("the advisory lock oracle on Postgres", function()
     assert.is_number(session:win(generation))
   end)
 
+  -- An older state that was put back may have written more log since than it had lost.
+  it("does not believe a store whose epochs went back, and goes on above the last that it has heard of (R12)", function()
+    local one, two = candidate "one", candidate "two"
+    local AHEAD = 5000000000000 -- of the server's time in milliseconds, as where its clock was set back
+    one:win()
+    server:sql("UPDATE crown_advisory_v1 SET epoch = $1::int8 WHERE lock_name = $2", ("%d"):format(AHEAD), name)
+    one:abdicate()
+    local heard = one:win()[4]
+    for i, winner in ipairs { one, two } do -- as the leader itself, and as a follower heard of it
+      assert.equal(heard, two:claim()[4])
+      one:abdicate()
+      eventually(function() return two.state.session.locked end)
+      two:abdicate()
+      server:sql("UPDATE crown_advisory_v1 SET epoch = $1::int8 WHERE lock_name = $2", ("%d"):format(i == 1 and AHEAD or 1), name)
+      server:sql "UPDATE crown_store_v1 SET epoch_floor = 0 WHERE part = 'advisory'"
+      local verdict = winner:claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(verdict[2] > 1)
+      verdict = winner:win()
+      assert.is_true(verdict[4] > heard)
+      heard = verdict[4]
+    end
+  end)
+
   it("takes back only the promise of the term that it releases", function()
     local one = candidate("one", { ttl = 30 })
     local epoch = one:claim()[4]

@@ -55,13 +55,13 @@ local NOW = "extract(epoch FROM clock_timestamp())::float8 AS now"
 
 -- Until when a leader acts is a time on the server's clock: what goes by it tells the clock, too.
 local LOOK = MARK .. [[
-SELECT ]] .. NOW .. [[, (SELECT longest_ttl FROM crown_store_v1 WHERE part = 'advisory') AS longest,
-  r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
+SELECT ]] .. NOW .. [[, s.longest_ttl AS longest, s.epoch_floor, r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
   coalesce(extract(epoch FROM r.acting_until - clock_timestamp()), 0)::float8 AS left,
   r.killed = ]] .. KILLED .. [[ AS nobody_killed,
   r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
   EXISTS (SELECT FROM pg_stat_activity WHERE pid = r.pid) AS there, HELD_BY AS held
-FROM (SELECT) AS one LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1]]
+FROM (SELECT) AS one LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1
+  LEFT JOIN crown_store_v1 s ON s.part = 'advisory']]
 
 local SHORTEN = MARK .. tables.shorten(tables.parts.advisory, "advisory", "acting_until")
 
@@ -171,15 +171,20 @@ function Session:distrust()
   return left and left > 0 and left or nil
 end
 
--- A clock that was stepped forward is written down as a doubt: last leaders may act for longer than their rows say.
--- @return true; or nil, message, code
-local function watch_clock(self, generation, sent, now)
-  if not tables.is_stepped(self, sent, now) then return true end
+-- Writes down that the store is not to be relied on. @return true; or nil, message, code
+local function doubt(self, generation)
   local left, problem, code = tables.trust(self.bare, "advisory", self, generation)
   if not left then return nil, problem, code end
   self.clock:settle()
   self.trusted_at = core.now() + left
   return true
+end
+
+-- A clock that was stepped forward is written down as a doubt: last leaders may act for longer than their rows say.
+-- @return true; or nil, message, code
+local function watch_clock(self, generation, sent, now)
+  if not tables.is_stepped(self, sent, now) then return true end
+  return doubt(self, generation)
 end
 
 -- Runs a statement that tells the server's clock. @return its row, nothing where it has none; or nil, message, code
@@ -194,14 +199,24 @@ local function ask(self, sql, generation, ...)
 end
 
 -- A leader that would act for longer than anybody can has said so by a clock that was set back since.
-local function look(self, generation)
-  local row, problem, code = ask(self, self.sql.look, generation)
-  local most = row and math.max(row.longest or 0, self.amnesia_wait)
-  if not row or row.left <= most then return row, problem, code end
-  local done
-  done, problem, code = self.bare:query(SHORTEN, self.timeout, generation, self.name, self.amnesia_wait)
+-- @return true; or nil, message, code
+local function shorten(self, generation, row)
+  local most = math.max(row.longest or 0, self.amnesia_wait)
+  if row.left <= most then return true end
+  local done, problem, code = self.bare:query(SHORTEN, self.timeout, generation, self.name, self.amnesia_wait)
   if not done then return nil, problem, code end
   row.left = most
+  return true
+end
+
+-- A store whose epochs were higher before is not the one that we know, whatever it says of its place.
+local function look(self, generation)
+  local row, problem, code = ask(self, self.sql.look, generation)
+  if not row then return row, problem, code end
+  local fine = true
+  if tables.epochs_went_back(self, row) then fine, problem, code = doubt(self, generation) end
+  if fine then fine, problem, code = shorten(self, generation, row) end
+  if not fine then return nil, problem, code end
   return row
 end
 
@@ -269,6 +284,7 @@ function Session:win(generation)
   local _, address = self.bare:socket()
   local row, problem, code = ask(self, self.sql.win, generation, self.holder, self.ttl, address or "")
   if row == false then return nil, "the lock is not ours after all, or the store is not to be relied on yet", "store" end
+  if row then tables.heard_of(self, row.epoch) end
   return row and row.epoch, problem, code
 end
 

@@ -9,6 +9,7 @@
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
 -- @internal crown.postgres.tables
 
+local epochs = require "crown.check.epoch"
 local parts = require "crown.postgres.parts"
 
 local tables = {}
@@ -206,6 +207,26 @@ function tables.prepare(client, name, party, generation)
   left, problem, code = tables.trust(client, name, party, generation)
   if not left then return nil, problem, code end
   return { distrust = left > 0 and left or nil, pid = seen.pid, fsync = seen.fsync }
+end
+
+--- Notes an epoch that was given out.
+-- @tparam table party as for tables.trust
+-- @param epoch as the store tells it
+function tables.heard_of(party, epoch)
+  party.memory.epoch = math.max(party.memory.epoch or 0, epochs.counted(epoch))
+end
+
+--- Whether the store's epochs were higher before: an older state that was put back may have written more log since than it had
+-- lost. Until that is written down as a doubt, with tables.trust.
+-- @tparam table party as for tables.trust
+-- @tparam table row `epoch`, as the store tells it, of the one election that this party asks for, and `epoch_floor`
+-- @treturn boolean
+function tables.epochs_went_back(party, row)
+  local before = party.memory.epoch or 0
+  tables.heard_of(party, row.epoch)
+  local back = math.max(epochs.counted(row.epoch), epochs.counted(row.epoch_floor)) < before
+  if back then party.memory.place = "gone back" end
+  return back
 end
 
 --- Whether the server's clock was stepped forward, so that leases ended too early by it: until that is written down as a doubt,
