@@ -51,6 +51,26 @@ describe("a server's clock", function()
     assert.is_true(ask(0, 0, 50))
   end)
 
+  it("is due for no less than it showed, but for what clocks drift, and for less once it was set back", function()
+    local core = require "crown.core"
+    local function is_due_to_be_ahead(seconds)
+      local ahead = server:due() - core.now()
+      assert.is_true(math.abs(ahead - seconds) < 1e-4, ahead)
+    end
+    assert.equal(0, server:due())
+    ask(0.1, 0.3, 50)
+    is_due_to_be_ahead(50 - 0.3 - 0.02)
+    ask(0.3, 0.1, 50)
+    is_due_to_be_ahead(50 - 0.1 - 0.02)
+    ask(0.1, 0.3, 50)
+    clock:advance(9.6)
+    is_due_to_be_ahead(50 - 0.1 - 0.1 - 0.02)
+    ask(1, 0, 49) -- it may be the question that was late
+    is_due_to_be_ahead(50 - 0.1 - 0.11 - 0.02)
+    ask(0, 0, 40)
+    is_due_to_be_ahead(40 - 0.02)
+  end)
+
   it("stays in doubt until that is written down", function()
     local core = require "crown.core"
     local function is_doubted(ahead) return server:is_doubted(core.now(), core.now() + ahead) end

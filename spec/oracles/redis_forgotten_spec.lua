@@ -194,6 +194,20 @@ describe("a Redis server that may have forgotten", function()
       is_doubted(candidate(way.url, "two", { ttl = 20 }))
     end)
 
+    it("is sat out by who has not seen that it had been set back, though a leader refreshed meanwhile", function()
+      local one = candidate(way.url, "one", { ttl = 20, timeout = 0.5 })
+      local two, three = candidate(server.url, "two", { ttl = 20 }), candidate(server.quick, "three", { ttl = 20 })
+      assert.equal("granted", one:claim()[1])
+      assert.equal("denied", two:claim()[1])
+      assert.equal("denied", three:claim()[1])
+      clock:set(-3600)
+      way.hold = true
+      assert.equal("unknown", one:refresh()[1]) -- its lease is refreshed, by a clock that is slow
+      clock:set(0)
+      is_doubted(two)
+      is_doubted(three)
+    end)
+
     it("is led on by a lease that is not over", function()
       local one = candidate(server.url, "one", { ttl = 20 })
       local epoch = one:claim()[4]

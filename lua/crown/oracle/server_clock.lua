@@ -1,6 +1,7 @@
 --- The wall clock of a server that judges leases by it, watched by a clock that never jumps. When it is stepped forward, leases
 -- end early there. Each answer that tells the server's time shows how far the two are apart at least (the answer was under way
 -- for no time) and at most (the question was). What is apart at least by more than it was at most before has been stepped.
+-- A step back makes leases longer, until the clock is put right: `due` is for a store that notes such steps.
 -- @internal crown.oracle.server_clock
 
 local core = require "crown.core"
@@ -17,12 +18,27 @@ function ServerClock.new()
   return setmetatable({}, ServerClock)
 end
 
+local function note_least(self, sent, now, server)
+  local least = self.least and self.least - DRIFT * (now - self.least_at)
+  local set_back = least ~= nil and server - sent < least - SLACK
+  if not least or set_back or server - now > least then self.least, self.least_at = server - now, now end
+end
+
+--- What time the server's clock shows from now on at least, unless it has been set back.
+-- @treturn number seconds; 0 where nothing was seen of it yet
+function ServerClock:due()
+  if not self.least then return 0 end
+  local now = core.now()
+  return now + self.least - DRIFT * (now - self.least_at) - SLACK
+end
+
 --- Notes an answer.
 -- @number sent `crown.now()` before the question was sent
 -- @number server the server's time in seconds
 -- @treturn boolean whether the clock was found stepped forward since that question was sent
 function ServerClock:saw(sent, server)
   local now = core.now()
+  note_least(self, sent, now, server)
   local most = self.most and self.most + DRIFT * (now - self.at)
   local stepped = most ~= nil and server - now > most + SLACK
   if stepped then self.stepped = now end

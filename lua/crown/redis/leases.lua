@@ -87,7 +87,7 @@ function Leases.at(url, options)
   local self = setmetatable({ url = url, prefix = options.prefix, store = Leases.store(options.prefix),
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
-    trust_empty = options.trust_empty, seen = {}, longest = 0, followers = {}, batches = {},
+    trust_empty = options.trust_empty, seen = {}, set_back = {}, longest = 0, followers = {}, batches = {},
     refreshers = {} }, Leases)
   local problem
   self.home, problem = Client.new(url, options_of(self))
@@ -127,7 +127,7 @@ local function floor_of(self, store)
   return self.trust_empty and not self.seen[store] and "-1" or self.floor
 end
 
-local function words_of(self, op, items)
+local function words_of(self, client, op, items)
   local store = store_of(self, items)
   local words = { "EVALSHA", self.sha, #items + 1, store }
   local at = 4
@@ -139,7 +139,9 @@ local function words_of(self, op, items)
   at = at + #items
   words[at + 1], words[at + 2], words[at + 3] = op, ("%d"):format(self.longest), self.channel
   words[at + 4] = floor_of(self, store)
-  at = at + 4
+  words[at + 5] = ("%.0f"):format(client.clock and client.clock:due() * 1000 or 0)
+  words[at + 6] = ("%d"):format(self.set_back[store] or -1)
+  at = at + 6
   for i = 1, #items do
     local item = items[i]
     words[at + 1], words[at + 2], words[at + 3], words[at + 4] = item.token, item.node, item.claim, item.ttl
@@ -151,10 +153,10 @@ end
 
 -- SCRIPT FLUSH is no reason to lose anything.
 local function evaluate(self, client, op, items)
-  local answer, problem, code = client:call(unpack(words_of(self, op, items)))
+  local answer, problem, code = client:call(unpack(words_of(self, client, op, items)))
   if code == "NOSCRIPT" then
     answer, problem, code = client:call("SCRIPT", "LOAD", script)
-    if answer then answer, problem, code = client:call(unpack(words_of(self, op, items))) end
+    if answer then answer, problem, code = client:call(unpack(words_of(self, client, op, items))) end
   end
   return answer, problem, code
 end
@@ -170,11 +172,10 @@ local function replicated(self, client)
 end
 
 -- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; the longest
--- TTL, and the time.
+-- TTL, the time, and how often that was set back.
 local function fits(answers, count)
-  if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" or not tonumber(answers[count + 2]) then
-    return false
-  end
+  if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" or not tonumber(answers[count + 2])
+    or type(answers[count + 3]) ~= "number" then return false end
   for i = 1, count do
     local one = answers[i]
     local is_table = type(one) == "table" and (one[1] == 1 or type(one[4]) == "number" and type(one[5]) == "number")
@@ -198,7 +199,8 @@ local function ask_server(self, client, op, items)
   local answers, problem, code = evaluate(self, client, op, items)
   if not answers then return nil, problem, code end
   if not fits(answers, #items) then return nil, STRANGE, "protocol" end
-  self.seen[store_of(self, items)] = true
+  local store = store_of(self, items)
+  self.seen[store], self.set_back[store] = true, answers[#items + 3]
   client.clock = client.clock or ServerClock.new()
   local fine = true
   if client.clock:is_doubted(sent, tonumber(answers[#items + 2]) / 1000) then

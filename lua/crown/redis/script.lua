@@ -6,8 +6,10 @@
 -- memory may have forgotten leases: it is doubted since it was first seen, and none is given out there before the longest
 -- TTL that anybody knows of has passed since, whoever asks. Where nothing is known at all it was lost, or never was: then
 -- what the asker allows for unknown leases has to pass too. The same doubt is noted when somebody finds that the server's
--- clock, by which leases end, was stepped forward: `doubt`. Epochs are at least the server's time in milliseconds, and above
--- the last one that the asker has heard of, so that they rise even where all was lost.
+-- clock, by which leases end, was stepped forward: `doubt`. A step back is counted in the store, by the call that finds the
+-- clock behind what it has to show. What was written after that ends too early when the clock is put right. Who asked last
+-- before the step back cannot tell by the time: it knows another count, and that too is a doubt. Epochs are at least the
+-- server's time in milliseconds, and above the last one that the asker has heard of, so that they rise even where all was lost.
 -- @internal crown.redis.script
 
 return [[
@@ -16,16 +18,21 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
 local count = #KEYS - 1
-local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost')
+local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost', 'set_back')
 local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local since, longest = tonumber(store[2]) or now, math.max(tonumber(store[3]) or 0, tonumber(ARGV[2]))
 local lost, floor, is_empty = tonumber(store[4]) or 0, tonumber(ARGV[4]), not store[1] and not store[3]
-for i = 1, count do longest = math.max(longest, tonumber(ARGV[5 * i + 3])) end
+local set_back, due, knew = tonumber(store[5]) or 0, tonumber(ARGV[5]), tonumber(ARGV[6])
+for i = 1, count do longest = math.max(longest, tonumber(ARGV[5 * i + 5])) end
 if store[1] ~= identity or since > now or op == 'doubt' then since = now end
+if knew >= 0 and knew ~= set_back then since = now end
+if now < due then set_back = set_back + 1 end
 if is_empty or lost > now then lost = now end
 if is_empty and floor < 0 then since, lost = 0, 0 end
-if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] or whole(lost) ~= store[4] then
-  redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest), 'lost', whole(lost))
+if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] or whole(lost) ~= store[4]
+  or set_back ~= (tonumber(store[5]) or 0) then
+  redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest), 'lost', whole(lost),
+    'set_back', whole(set_back))
 end
 local doubted = math.max(0, since + longest - now, lost + floor - now)
 
@@ -113,12 +120,12 @@ function ops.doubt() return '0' end
 
 local answers = {}
 for i = 1, count do
-  local at = 5 * i
+  local at = 5 * i + 2
   local lease, token = KEYS[i + 1], ARGV[at]
   local base = string.sub(lease, 1, -#':lease' - 1)
   answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3],
     ARGV[at + 4])
 end
-answers[count + 1], answers[count + 2] = longest, whole(now)
+answers[count + 1], answers[count + 2], answers[count + 3] = longest, whole(now), set_back
 return answers
 ]]
