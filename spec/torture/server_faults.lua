@@ -40,6 +40,15 @@ function server_faults.of_one(pick)
   }
 end
 
+--- Several servers as the one of a store: what ends them all.
+-- @tparam table servers
+-- @treturn table
+function server_faults.all(servers)
+  return { destroy = function()
+    for _, one in ipairs(servers) do one:destroy() end
+  end }
+end
+
 --- What tells the port of each of several servers.
 -- @tparam table servers
 -- @treturn table of functions

@@ -17,6 +17,7 @@ World.__index = World
 local NODES = { "ann", "ben", "cat" }
 local FIRST_TICK = 40 -- seconds until somebody leads on a fresh store
 local SETTLED = 20    -- ticks of the last leader, before the run is judged
+local LAST_WORDS = 2000 -- bytes of what a server said last
 local LOOK = 0.5      -- seconds between two looks whether the store takes writes
 
 --- How many candidates there are.
@@ -162,8 +163,18 @@ function World:play(list)
     heeded = self.store.heeds or not self.anew }
 end
 
+-- Servers that have ended though no fault ended them: whatever came of it, this is what to look at.
+local function add_ended(found, store)
+  for _, one in ipairs(store.servers or {}) do
+    if not one.process.code and pcall(one.process.wait, one.process, 0.05) then
+      found[#found + 1] = ("the server of port %d ended by itself (%d), with the words:\n%s"):format(one.port, one.process.code,
+        one.process:output():sub(-LAST_WORDS))
+    end
+  end
+end
+
 --- Ends everything.
--- @treturn table what ticks on when all candidates have ended, in words
+-- @treturn table what ticks on when all candidates have ended, and which servers had ended before, in words
 function World:destroy()
   for _, who in ipairs(self.candidates) do
     for _, way in ipairs(who.ways) do way:close() end
@@ -172,7 +183,10 @@ function World:destroy()
   self.cluster:destroy()
   local alive = ticks.alive(self.cluster.ticks)
   signals.send_all(alive, "KILL")
-  return #alive > 0 and { ("%d processes tick on when all candidates have ended"):format(#alive) } or {}
+  local found = {}
+  if #alive > 0 then found[1] = ("%d processes tick on when all candidates have ended"):format(#alive) end
+  add_ended(found, self.store)
+  return found
 end
 
 return World
