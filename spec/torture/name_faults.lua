@@ -152,7 +152,13 @@ function faults.leader_dies_behind(self, who)
   crown.sleep(0.3 + self.random() * 0.2)
   local acknowledged, at = self.ledger:held_by(third.node), crown.now()
   third.store.held.back = true
-  leader.member.candidate:hurt("KILL", "runtime")
+  local killed, problem = pcall(leader.member.candidate.hurt, leader.member.candidate, "KILL", "runtime")
+  if not killed then -- it was gone already; nobody else would free the ways
+    third.store:free()
+    third.others:free()
+    free()
+    error(problem, 0)
+  end
   if both then
     third.others:reset() -- what was on its way is lost with its sender
     third.others:free()

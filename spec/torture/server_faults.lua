@@ -121,7 +121,11 @@ function server_faults.minority(servers)
         if i ~= left then one[act](one) end
       end
     end
-    all "freeze"
+    local fine, problem = pcall(all, "freeze")
+    if not fine then -- one may be frozen that nobody would thaw
+      all "thaw"
+      error(problem, 0)
+    end
     return function() all "thaw" end
   end }
 end
