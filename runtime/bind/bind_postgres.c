@@ -122,20 +122,10 @@ static void let_go(struct postgres_request **handle)
     *handle = NULL;
 }
 
-static int push_problem(lua_State *L, const struct postgres_request *request)
-{
-    (void)push_error(L, &request->error);
-    if (request->sqlstate[0] != '\0') {
-        lua_pop(L, 1);
-        lua_pushstring(L, request->sqlstate);
-    }
-    return 3;
-}
-
 static int push_outcome(lua_State *L, struct postgres_request *request)
 {
     if (request->error.code != ERROR_NONE)
-        return push_problem(L, request);
+        return pg_push_failure(L, &request->error, request->sqlstate);
     if (request->sql == NULL) {
         lua_pushnumber(L, (lua_Number)request->generation_used);
         return 1;

@@ -43,7 +43,7 @@ struct postgres_batch *pg_batch_at(lua_State *L, int index, int columns)
 static int push_columns(lua_State *L, const struct postgres_call *call)
 {
     if (call->error != NULL)
-        return push_error(L, call->error);
+        return pg_push_failure(L, call->error, postgres_call_sqlstate(call));
     lua_pushboolean(L, call->row >= 0);
     if (call->row < 0)
         return 1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bind/bind.h"
 
 #define INTEGER_EXACT 9007199254740992LL /* 2^53: beyond it a Lua number skips integers */
 
@@ -71,4 +72,14 @@ void pg_push_value(lua_State *L, const struct pg_result *result, int row, int co
 int64_t pg_time_at(lua_State *L, int index)
 {
     return clock_ns_from_seconds(luaL_checknumber(L, index));
+}
+
+int pg_push_failure(lua_State *L, const struct crown_error *err, const char *sqlstate)
+{
+    (void)push_error(L, err);
+    if (sqlstate[0] != '\0') {
+        lua_pop(L, 1);
+        lua_pushstring(L, sqlstate);
+    }
+    return 3;
 }

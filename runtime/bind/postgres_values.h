@@ -25,6 +25,10 @@ void pg_write_number(char *text, lua_Number number);
 /** Pushes one value: nil, a boolean, a number where that is exact, else its text. */
 void pg_push_value(lua_State *L, const struct pg_result *result, int row, int column);
 
+/** Pushes nil, message, code. @param sqlstate the code where the server named one, else "".
+ * @return 3. */
+int pg_push_failure(lua_State *L, const struct crown_error *err, const char *sqlstate);
+
 /** @return nanoseconds for the seconds at an index. */
 int64_t pg_time_at(lua_State *L, int index);
 

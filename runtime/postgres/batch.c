@@ -286,6 +286,12 @@ static char *write_element(char *at, const char *text)
     return at;
 }
 
+const char *postgres_call_sqlstate(const struct postgres_call *call)
+{
+    const struct postgres_group *group = call->group;
+    return group != NULL && group->request != NULL ? group->request->sqlstate : "";
+}
+
 uint64_t postgres_call_statement(const struct postgres_call *call, int64_t *sent_ns)
 {
     *sent_ns = call->group->sent_ns;

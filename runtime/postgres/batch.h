@@ -61,6 +61,8 @@ struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const ch
 /** @param sent_ns when the statement that a call went out with was sent. @return a number that is
  * that statement's alone among those of the batch, above 0. */
 uint64_t postgres_call_statement(const struct postgres_call *call, int64_t *sent_ns);
+/** @return what the server calls the error of a call that failed; "" where it named none. */
+const char *postgres_call_sqlstate(const struct postgres_call *call);
 /** Lets go of a call, completed or not; a statement that went out with it is not called back. */
 void postgres_call_free(struct postgres_call *call);
 

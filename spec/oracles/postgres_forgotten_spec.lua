@@ -152,6 +152,20 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
     assert.is_true(verdict[5])
   end)
 
+  it("makes its tables anew when they are dropped beneath a connection that lasts, and sits it out", function()
+    for _, gone in ipairs { "crown_lease_v1, crown_store_v1", "crown_lease_v1" } do
+      local one = prepare()
+      local two = candidate "two"
+      assert.equal("denied", two:claim()[1])
+      server:sql("DROP TABLE " .. gone)
+      assert.equal("unknown", one:refresh()[1])
+      local verdict
+      eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end, 10)
+      assert.same({ "denied", true }, { verdict[1], verdict[5] }, gone)
+      server:destroy()
+    end
+  end)
+
   it("sits it out when a pooler puts a promoted replica in its server's place (R12)", function()
     local one = prepare(6)
     local replica = server:replica()

@@ -6,10 +6,9 @@ local holder = require "crown.postgres.holder"
 local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"
 local rights = require "crown.postgres.rights"
+local tables = require "crown.postgres.tables"
 
 local admin = {}
-
-local NO_TABLE = "42P01"
 
 local function with_client(opts, fn)
   local client, problem, code = postgres.connect(opts.url, { timeout = opts.timeout or 5 })
@@ -34,7 +33,7 @@ end
 function admin.list(opts, sql)
   return with_client(opts, function(client)
     local rows, problem, code = client:query(sql)
-    if code == NO_TABLE then return {} end
+    if code == tables.MISSING then return {} end
     if not rows then return nil, problem end
     local found = {}
     for i, row in ipairs(rows) do

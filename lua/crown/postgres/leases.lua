@@ -222,11 +222,7 @@ local function shortened(self, lease, left, distrust, most)
   return left, distrust
 end
 
---- Claims a lease.
--- @tparam table lease `name`, `holder`, `ttl`, `timeout`
--- @number claim the claim's number, higher than that of any claim before
--- @treturn table `{ epoch = }` when granted; else `{ holder =, held =, left = or retry_in =, distrust = }`; or nil, message, code
-function Leases:claim(lease, claim)
+local function ask_for(self, lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
   local sent = core.now()
@@ -259,6 +255,18 @@ function Leases:claim(lease, claim)
     if retry_in then return { holder = holder, held = held, retry_in = retry_in } end
   end
   return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
+end
+
+--- Claims a lease. A table that was dropped beneath the connection is made anew by the next one.
+-- @tparam table lease `name`, `holder`, `ttl`, `timeout`
+-- @number claim the claim's number, higher than that of any claim before
+-- @treturn table `{ epoch = }` when granted; else `{ holder =, held =, left = or retry_in =, distrust = }`; or nil, message, code
+function Leases:claim(lease, claim)
+  local bare = self.client.bare
+  local generation = bare:generation()
+  local answer, problem, code = ask_for(self, lease, claim)
+  if code == tables.MISSING and bare:generation() == generation then bare:disconnect() end
+  return answer, problem, code
 end
 
 local function refresh_window(ttl)

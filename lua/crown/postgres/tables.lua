@@ -18,6 +18,9 @@ local tables = {}
 -- server's time in milliseconds, which goes on outside the store: one backup may be put back twice.
 tables.EPOCH_JUMP = 1000000
 
+--- What the server calls a table that is not there: SQLSTATE undefined_table.
+tables.MISSING = "42P01"
+
 --- What to do about a missing row of crown_store_v1.
 tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (part) VALUES ('%s')"
 
