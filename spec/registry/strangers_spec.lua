@@ -143,46 +143,16 @@ describe("a link between members", function()
     assert.equal(1, told(b, "too many connections"))
   end)
 
-  for what, greeting in pairs { ["say nothing"] = "", ["greet as a member does"] = frames.encode { version = handshake.VERSION,
-    registry = "r", id = "r@a", runtime = "runtime of a", nonce = ("n"):rep(44),
-    ticket = ("t"):rep(44) } } do
-    it("lets members in, however quickly strangers of their own address come anew who " .. what, function()
-      local b, stop, left, came = side "b", false, 40, 0
-      for _ = 1, left do
-        crown.spawn(function()
-          while not stop do
-            local stream = crown.tcp.connect("127.0.0.1", b.links.port)
-            if stream then
-              came = came + 1
-              stream:write(greeting)
-              stream:read("*a", 30) -- until it is sent away
-              stream:close()
-            end
-          end
-          left = left - 1
-        end)
-      end
-      eventually(function() return told(b, "too many connections") == 1 end, 20)
-      for round = 1, 2 do
-        local a, before = side "a", came
-        a.links:set_peers { ["r@b"] = b.address }
-        eventually(function() return a.ups["r@b"] end, 20)
-        a.links:send("r@b", { kind = "ask", of = round })
-        eventually(function() return #a.answers == 1 and came > before end, 20)
-        a.links:close()
-      end
-      stop = true
-      eventually(function() return left == 0 end, 20)
-    end)
-  end
-
-  it("lets members in at their first dial, however quickly strangers of their own address come anew", function()
-    local b, stop, left = side "b", false, 40
+  -- Forty strangers who come anew as soon as they are sent away, once it was noticed that they are too many; `came`: how many so far.
+  local function crowd_at(listener, greeting)
+    local crowd, stop, left = { came = 0 }, false, 40
     for _ = 1, left do
       crown.spawn(function()
         while not stop do
-          local stream = crown.tcp.connect("127.0.0.1", b.links.port)
+          local stream = crown.tcp.connect("127.0.0.1", listener.links.port)
           if stream then
+            crowd.came = crowd.came + 1
+            stream:write(greeting)
             stream:read("*a", 30) -- until it is sent away
             stream:close()
           end
@@ -190,7 +160,35 @@ describe("a link between members", function()
         left = left - 1
       end)
     end
-    eventually(function() return told(b, "too many connections") == 1 end, 20)
+    function crowd.leave()
+      stop = true
+      eventually(function() return left == 0 end, 20)
+    end
+    eventually(function() return told(listener, "too many connections") == 1 end, 20)
+    return crowd
+  end
+
+  for what, greeting in pairs { ["say nothing"] = "", ["greet as a member does"] = frames.encode { version = handshake.VERSION,
+    registry = "r", id = "r@a", runtime = "runtime of a", nonce = ("n"):rep(44),
+    ticket = ("t"):rep(44) } } do
+    it("lets members in, however quickly strangers of their own address come anew who " .. what, function()
+      local b = side "b"
+      local crowd = crowd_at(b, greeting)
+      for round = 1, 2 do
+        local a, before = side "a", crowd.came
+        a.links:set_peers { ["r@b"] = b.address }
+        eventually(function() return a.ups["r@b"] end, 20)
+        a.links:send("r@b", { kind = "ask", of = round })
+        eventually(function() return #a.answers == 1 and crowd.came > before end, 20)
+        a.links:close()
+      end
+      crowd:leave()
+    end)
+  end
+
+  it("lets members in at their first dial, however quickly strangers of their own address come anew", function()
+    local b = side "b"
+    local crowd = crowd_at(b, "")
     local let_in = 0
     for _ = 1, 10 do
       local stream = connect(b)
@@ -198,8 +196,7 @@ describe("a link between members", function()
       stream:close()
     end
     assert.equal(10, let_in)
-    stop = true
-    eventually(function() return left == 0 end, 20)
+    crowd:leave()
   end)
 
   -- The first words of a member.
