@@ -103,7 +103,7 @@ function Redis:ask(op)
   local epoch, second, code = self.leases[op](self.leases, item_of(self), self.timeout)
   local heard = epoch or type(second) == "table" and second.held
   if type(heard) == "number" then self.heard = math.max(self.heard, heard) end
-  if op == "claim" then self.refresher = self.leases:refresher(self, item_of) end
+  if op == "claim" and epoch then self.refresher = self.leases:refresher(self, item_of) end
   return epoch, second, code
 end
 
