@@ -1,8 +1,8 @@
 /* crown.core.gather(options) -> what a grant may carry as `refresher` (candidate/refresher.h):
  * leases are refreshed and released by functions in Lua that ask for many of them at once, in one
- * task. Options: `ttl` and `delay` of each grant, in seconds; `most` leases in a batch; `leading`,
- * the field of a state that a release makes false; `refresh` and `release`, functions that get a
- * batch as soon as its first lease has come, and may not wait themselves.
+ * task. Options: `ttl` and `delay` of each grant, in seconds; `most` leases in a batch;
+ * `refresh` and `release`, functions that get a batch as soon as its first lease has come, and may
+ * not wait themselves.
  *
  * batch:take() -> the states of all that have come, an array; from then on nobody joins.
  * batch:answer(epochs), or batch:answer(nil, message): for each state the epoch that it has, or
@@ -47,7 +47,6 @@ struct gathering {
     struct refresher refresher;
     lua_State *L;
     size_t most;
-    const char *leading; /* Lua's own */
     struct asking refreshes, releases;
 };
 
@@ -130,12 +129,7 @@ static struct op *ask(struct refresher *base, lua_State *L)
 static struct op *release(struct refresher *base, lua_State *L)
 {
     struct gathering *gathering = container_of(base, struct gathering, refresher);
-    struct op *op = join(gathering, &gathering->releases, L);
-    if (op != NULL) {
-        lua_pushboolean(L, false);
-        lua_setfield(L, -2, gathering->leading);
-    }
-    return op;
+    return join(gathering, &gathering->releases, L);
 }
 
 static enum refresher_answer look(struct refresher *base, struct op *op, uint64_t epoch,
@@ -222,9 +216,6 @@ static int gather(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    lua_getfield(L, 1, "leading");
-    const char *leading = luaL_checkstring(L, 2);
-    (void)luaL_ref(L, LUA_REGISTRYINDEX); /* kept for ever, as the refresher is */
     int refresh = function_field(L, "refresh"), give_back = function_field(L, "release");
     struct gathering *gathering = lua_newuserdata(L, sizeof(*gathering));
     *gathering = (struct gathering){
@@ -236,14 +227,10 @@ static int gather(lua_State *L)
                       .forget = forget},
         .L = lua_vm_state(lua_vm_of(L)),
         .most = (size_t)number_field(L, 1, "most", 1),
-        .leading = leading,
         .refreshes = {.begin = refresh},
         .releases = {.begin = give_back},
     };
-    (void)luaL_newmetatable(L, REFRESHER_TYPE);
-    lua_setmetatable(L, -2);
-    lua_pushvalue(L, -1);
-    (void)luaL_ref(L, LUA_REGISTRYINDEX);
+    refresher_keep(L);
     return 1;
 }
 

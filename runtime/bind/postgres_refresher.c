@@ -21,7 +21,6 @@
 struct lease_refresher {
     struct refresher refresher;
     struct postgres_batch *batch, *releases;
-    const char *leading; /* Lua's own, as `fields` */
     lua_State *L;
     int columns;
     const char *fields[POSTGRES_BATCH_COLUMNS]; /* Lua's own; NULL: it has a number */
@@ -78,12 +77,7 @@ static struct op *ask(struct refresher *base, lua_State *L)
 static struct op *release(struct refresher *base, lua_State *L)
 {
     const struct lease_refresher *refresher = container_of(base, struct lease_refresher, refresher);
-    struct op *op = call(refresher, refresher->releases, 0, L);
-    if (op != NULL) {
-        lua_pushboolean(L, false);
-        lua_setfield(L, -2, refresher->leading);
-    }
-    return op;
+    return call(refresher, refresher->releases, 0, L);
 }
 
 static void forget(struct op *op)
@@ -161,9 +155,6 @@ static void read_fields(lua_State *L, int options, struct lease_refresher *refre
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
-    lua_getfield(L, options, "leading");
-    refresher->leading = luaL_checkstring(L, -1);
-    lua_pop(L, 1);
     lua_createtable(L, 2, 0);
     lua_pushvalue(L, options);
     lua_rawseti(L, -2, 1);
@@ -197,9 +188,6 @@ int pg_refresher_new(lua_State *L, struct postgres_batch *batch, int columns)
     lua_getfield(L, 2, "judge");
     luaL_checktype(L, -1, LUA_TFUNCTION);
     refresher->judge = luaL_ref(L, LUA_REGISTRYINDEX);
-    (void)luaL_newmetatable(L, REFRESHER_TYPE);
-    lua_setmetatable(L, -2);
-    lua_pushvalue(L, -1);
-    (void)luaL_ref(L, LUA_REGISTRYINDEX);
+    refresher_keep(L);
     return 1;
 }

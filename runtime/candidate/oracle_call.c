@@ -234,6 +234,10 @@ static bool ask_refresher(struct candidate *candidate)
         return false;
     lua_State *L = perform_push_state(candidate);
     candidate->asked = refreshes ? refresher->ask(refresher, L) : refresher->release(refresher, L);
+    if (candidate->asked != NULL && !refreshes) {
+        lua_pushboolean(L, false);
+        lua_setfield(L, -2, "leading");
+    }
     lua_pop(L, 1);
     if (candidate->asked == NULL)
         return false;

@@ -27,8 +27,9 @@ struct refresher {
      * there was none. */
     enum refresher_answer (*look)(struct refresher *refresher, struct op *op, uint64_t epoch,
                                   struct crown_error *err);
-    /** Gives the lease back, in place of the oracle's `abdicate`. State and result as of `ask`; the
-     * op is for `forget` or op_cancel. */
+    /** Gives the lease back, in place of the oracle's `abdicate`; whoever asks for it makes the
+     * state's `leading` false. State and result as of `ask`; the op is for `forget` or
+     * op_cancel. */
     struct op *(*release)(struct refresher *refresher, lua_State *L);
     /** Frees a completed op. */
     void (*forget)(struct op *op);
@@ -36,5 +37,8 @@ struct refresher {
 
 /** What Lua sees of one: a userdata of this type that begins with it, and is never collected. */
 #define REFRESHER_TYPE "crown.refresher"
+
+/** Makes the userdata on top of the stack such a one, and keeps it. */
+void refresher_keep(lua_State *L);
 
 #endif

@@ -28,6 +28,6 @@ end
 -- does not answer in time
 -- @treturn userdata
 return function(options)
-  return gather { ttl = options.ttl, delay = options.delay, most = options.most, leading = "leading",
+  return gather { ttl = options.ttl, delay = options.delay, most = options.most,
     refresh = asked_by(options.refresh, options, options.window), release = asked_by(options.release, options, 0) }
 end

@@ -285,7 +285,7 @@ function Leases:refresher(ttl, delay, timeout)
     return not tables.is_stepped(self, sent, server)
   end
   return self.refreshes:refresher { fields = { "name", "holder", "number", ttl }, ttl = ttl, delay = delay, timeout = timeout,
-    window = refresh_window(ttl), judge = judge, releases = self.releases, leading = "leading" }
+    window = refresh_window(ttl), judge = judge, releases = self.releases }
 end
 
 --- Refreshes a lease that a claim has won.
