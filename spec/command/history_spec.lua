@@ -55,6 +55,12 @@ describe("crown-lua history", function()
     assert.is_true(found[2].leads)
   end)
 
+  it("says where it has looked when it knows of no term", function()
+    local result = history "reports"
+    assert.equal(1, result.code)
+    assert.matches("lead 'reports' (it looks in " .. place, result.stderr, 1, true)
+  end)
+
   it("shows who leads also where nobody here has seen it begin", function()
     local place_of_runtimes = place
     local one = start "one"

@@ -132,6 +132,15 @@ describe("crown-lua run", function()
     assert.equal(126, finish("x", "/tmp").code)
   end)
 
+  it("says how a line of a shell is run where a whole line was given as the command's name", function()
+    local result = finish("x", "echo hi")
+    assert.equal(127, result.code)
+    assert.matches("'echo hi' is taken for the name of one program", result.stderr, 1, true)
+    assert.matches("sh -c 'echo hi'", result.stderr, 1, true)
+    assert.not_matches("taken for the name", finish("x", "no-such-command").stderr)
+    assert.not_matches("taken for the name", finish("x", "sh", "-c", "exit 127").stderr)
+  end)
+
   it("never ends with 0 when the command could not be started for want of descriptors", function()
     for _, descriptors in ipairs { 13, 14, 15, 30 } do
       local words = ("ulimit -n %d; exec %s run --once --oracle %s x echo ran"):format(descriptors, program, oracle)

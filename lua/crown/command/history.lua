@@ -141,7 +141,8 @@ function history.run(options, words)
   if options.json then
     output.write(json.line({ terms = terms }, "terms"))
   elseif #terms == 0 then
-    output.say("history", "no runtime of yours here has seen anybody lead" .. (name and (" '%s'"):format(name) or ""))
+    output.say("history", ("no runtime of yours here has seen anybody lead%s (it looks in %s; CROWN_DIRECTORY names another)")
+      :format(name and (" '%s'"):format(name) or "", table.concat(control.places(), " and ")))
   else
     local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
     if not name then table.insert(heading, 2, "Election") end

@@ -54,6 +54,7 @@ CROWN_EPOCH_FILE too, a file that has the epoch of each win before SIGUSR1 comes
 }
 
 local NOT_LEADER, UNREACHABLE = 1, 3
+local NO_SUCH_FILE = "No such file or directory"
 
 local function check(options, words)
   if not words[1] then usage.error("run: name an election and a command: %s", run.usage) end
@@ -83,6 +84,17 @@ end
 local function forget_when_it_ends()
   events.listen({ "child.stopped", "child.exited", "child.killed" }, function(event)
     if event.role == "leader" then notices.forget() end
+  end)
+end
+
+-- Somebody who writes `-- "echo hi"` may not know that no shell takes the words apart.
+local function explain_a_line(words)
+  local command = words[2]
+  if #words > 2 or not command:find "%s" then return end
+  events.listen({ "child.exited" }, function(event)
+    if event.role ~= "leader" or not (event.error or ""):find(NO_SUCH_FILE, 1, true) then return end
+    local line = command:gsub("'", "'\\''")
+    output.say("run", ("'%s' is taken for the name of one program; for a line of a shell: sh -c '%s'"):format(command, line))
   end)
 end
 
@@ -146,6 +158,7 @@ end
 function run.run(options, words)
   local election = run.declare(options, words)
   forget_when_it_ends()
+  explain_a_line(words)
   if options.once or options.wait then give_up_when_not_leader(election, options.wait, options.quiet) end
   if not options.quiet and not options.once then progress(election) end
 end
