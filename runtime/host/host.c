@@ -34,9 +34,18 @@ static void at_exit(void)
         heartbeat_arm(&exiting_host->heartbeat, false);
 }
 
+static uint64_t given_back(const struct host *host)
+{
+    return telemetry_count(host->env.telemetry, TELEMETRY_LEADERSHIP_ABDICATED);
+}
+
 static void turned(void *context)
 {
     struct host *host = context;
+    if (host->env.stopping && given_back(host) != host->given_back) {
+        host->given_back = given_back(host);
+        lifetime_yield(&host->lifetime);
+    }
     lifetime_turn(&host->lifetime);
 }
 
@@ -71,12 +80,15 @@ static void stop_more(struct loop_job *job)
 
 static void stop(struct host *host, int signal)
 {
+    if (host->env.stopping)
+        return; /* once is enough */
     if (candidates_count(host->env.candidates) == 0) {
         lifetime_exit(&host->lifetime, 128 + signal);
         return;
     }
     notify_send("STOPPING=1");
     host->env.stopping = true;
+    host->given_back = given_back(host);
     lifetime_stop(&host->lifetime);
     host->stopper.run = stop_more;
     if (candidates_visit(host->env.candidates, STOPPED_A_TURN, stop_one, &host->heartbeat))

@@ -4,6 +4,7 @@
 #include "base/container.h"
 
 #define PATIENCE_NS NS_PER_S
+#define YIELD_NS (20 * NS_PER_MS) /* in which others hear of it, claim, and start a child */
 
 bool lifetime_is_held(const struct lifetime *lifetime)
 {
@@ -76,10 +77,33 @@ void lifetime_set_code(struct lifetime *lifetime, int code)
     lifetime->code_at_end = code;
 }
 
+void lifetime_yield(struct lifetime *lifetime)
+{
+    lifetime->yields = !loop_is_virtual(lifetime->loop); /* where no time passes by itself */
+}
+
+static void yielded(struct loop_deadline *deadline)
+{
+    struct lifetime *lifetime = container_of(deadline, struct lifetime, yielded);
+    lifetime->yields = false;
+}
+
+static void end(struct lifetime *lifetime)
+{
+    if (!lifetime->yields) {
+        lifetime_exit(lifetime, lifetime->code_at_end);
+        return;
+    }
+    lifetime->yielded.fire = yielded;
+    if (!loop_at_armed(&lifetime->yielded))
+        loop_at(lifetime->loop, &lifetime->yielded,
+                clock_add_ns(loop_now(lifetime->loop), YIELD_NS));
+}
+
 void lifetime_turn(struct lifetime *lifetime)
 {
     if (lifetime->main_ended && !lifetime_is_held(lifetime))
-        lifetime_exit(lifetime, lifetime->code_at_end);
+        end(lifetime);
     if (lifetime->exiting)
         loop_stop(lifetime->loop);
 }

@@ -17,8 +17,10 @@ struct lifetime {
     bool main_ended;
     bool stopping; /* told to stop: waits for its elections alone */
     bool exiting;
+    bool yields; /* to who takes over what was given back */
     int code, code_at_end;
     struct loop_deadline patience; /* for tasks that still work, once nothing holds the loop */
+    struct loop_deadline yielded;
 };
 
 /** An election begins, or has ended. */
@@ -38,6 +40,11 @@ void lifetime_main_ended(struct lifetime *lifetime);
 /** Told to stop: neither the script nor anything that it has opened is waited for any more, only
  * the elections, which end in order. */
 void lifetime_stop(struct lifetime *lifetime);
+
+/** A lease was given back on the way to the end. What the end takes (a process of many pages, and
+ * one in the store for each connection) would take it from the cores on which the next leader
+ * starts: so the end comes a moment later. */
+void lifetime_yield(struct lifetime *lifetime);
 
 /** Ends the runtime with this code, in order but without waiting for anything. The first call
  * counts. */

@@ -40,6 +40,29 @@ crown.elect { name = "spec", oracle = "file:" .. arg[1] }
     assert.matches("leadership.abdicated", one:output())
   end)
 
+  it("gives the next leader a moment before it ends, where it has given a lease back", function()
+    local APP = [[
+local crown = require "crown"
+crown.on("process.terminating", function()
+  crown.spawn(function()
+    crown.sleep(0.001)
+    crown.log.info "still there"
+  end)
+end)
+crown.elect { name = "spec", oracle = "file:" .. arg[1] }
+]]
+    local leader = start("one", APP)
+    says(leader, "leadership.claimed")
+    local follower = start("two", APP)
+    follower:follows()
+    follower:signal "TERM"
+    assert.equal(0, follower:wait(10))
+    leader:signal "TERM"
+    assert.equal(0, leader:wait(10))
+    assert.is_nil(follower:output():find "still there")
+    assert.matches("still there", leader:output())
+  end)
+
   -- The supervisor counts ten seconds of silence of a runtime that was told to end; its script has not ended.
   it("begins no election after SIGTERM, and is not killed while a command takes its time", function()
     local one = start("one", [[
