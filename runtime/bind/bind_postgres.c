@@ -6,9 +6,10 @@
  * generation, message; with the option setup, "connected", generation: then client:admit(generation
  * [, problem]) has to follow. client:ready(timeout) -> generation · client:query(sql, timeout,
  * generation, …) -> rows, and what has the rest of them if there are many (bind/postgres_rows.h) ·
- * client:batch(sql, columns) -> batch · batch:call(window, timeout, …) -> true, values…
- * or false · batch:prepare(on) · all of them nil, message, code when it fails; the code is the
- * SQLSTATE where there is one. options() -> the names of libpq's options, as keys. */
+ * client:batch(sql, columns[, timed]) -> batch · batch:call(window, timeout, …) -> true, values…
+ * or false · batch:prepare(on) · batch:due(base, rate) · all of them nil, message, code when it
+ * fails; the code is the SQLSTATE where there is one. options() -> the names of libpq's options, as
+ * keys. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <sys/socket.h>

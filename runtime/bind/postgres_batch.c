@@ -20,6 +20,7 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
 {
     const char *sql = luaL_checkstring(L, 2);
     int columns = luaL_checkint(L, 3);
+    bool timed = lua_toboolean(L, 4);
     luaL_argcheck(L, columns >= 1 && columns <= POSTGRES_BATCH_COLUMNS, 3, "1 to 8 columns");
     struct batch *batch = lua_newuserdata(L, sizeof(*batch));
     *batch = (struct batch){.columns = columns};
@@ -27,7 +28,7 @@ int pg_batch_new(lua_State *L, struct postgres_client *client)
     lua_setmetatable(L, -2);
     lua_getfenv(L, 1); /* the client lives as long as its batch */
     lua_setfenv(L, -2);
-    batch->batch = postgres_batch_new(client, sql, columns);
+    batch->batch = postgres_batch_new(client, sql, columns, timed);
     if (batch->batch == NULL)
         return luaL_error(L, "out of memory");
     return 1;
@@ -91,6 +92,14 @@ static int batch_prepare(lua_State *L)
     return 0;
 }
 
+/* batch:due(base, rate) */
+static int batch_due(lua_State *L)
+{
+    struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
+    postgres_batch_due(batch->batch, luaL_checknumber(L, 2), luaL_checknumber(L, 3));
+    return 0;
+}
+
 static int batch_refresher(lua_State *L)
 {
     const struct batch *batch = luaL_checkudata(L, 1, BATCH_TYPE);
@@ -109,6 +118,7 @@ void pg_batch_make_types(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"call", batch_call},
                                        {"prepare", batch_prepare},
+                                       {"due", batch_due},
                                        {"refresher", batch_refresher},
                                        {NULL, NULL}};
     bind_make_type(L, BATCH_TYPE, methods, batch_gc);

@@ -8,7 +8,7 @@ struct postgres_batch;
 struct postgres_client;
 
 /**
- * client:batch(sql, columns), for the client at index 1 whose method runs.
+ * client:batch(sql, columns[, timed]), for the client at index 1 whose method runs.
  * @param client what that one holds.
  * @return 1: the batch.
  */

@@ -1,5 +1,6 @@
 #include "postgres/batch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,13 @@
 #include "base/container.h"
 #include "base/hash.h"
 #include "base/list.h"
+#include "postgres/distinct.h"
 
 /* So many statements of a batch are under way at once: one that the server works on, and one that
  * is there when it has done that. What comes meanwhile waits here, where it finds company, and can
  * still be given up; in the server's line it would wait in front of what is in more of a hurry. */
 #define UNDER_WAY_MOST 2
+#define TIME_SIZE 32 /* seconds and microseconds as text */
 
 /* Calls that went out together; it lives until its last call was freed. */
 struct postgres_group {
@@ -31,7 +34,8 @@ struct postgres_batch {
     struct loop *loop;
     char *sql;
     int columns;
-    bool prepared;
+    bool prepared, timed;
+    double due_base, due_rate;
     struct list waiting; /* calls, in the order in which they came */
     int waiting_count;
     bool is_due; /* all that waits goes out as soon as there is room */
@@ -119,34 +123,15 @@ static void take_into(struct postgres_group *group, struct postgres_call *call)
     list_append(&group->calls, &call->link);
 }
 
-/* A set of texts by their hashes, for one statement. */
-struct texts {
-    uint64_t hashes[2 * POSTGRES_BATCH_MOST]; /* 0: free */
-};
-
-/* @return false when it is there already. */
-static bool texts_add(struct texts *texts, uint64_t value)
-{
-    const size_t places = sizeof(texts->hashes) / sizeof(texts->hashes[0]);
-    size_t i = value % places;
-    while (texts->hashes[i] != 0) {
-        if (texts->hashes[i] == value)
-            return false;
-        i = (i + 1) % places;
-    }
-    texts->hashes[i] = value;
-    return true;
-}
-
 /* As many of the first that wait as fit into one statement. @return how long the most patient of
  * them waits for an answer. */
 static int64_t fill(struct postgres_group *group)
 {
-    struct texts texts = {.hashes = {0}};
+    struct distinct keys = {.hashes = {0}};
     struct postgres_call *call;
     int64_t timeout_ns = 0;
     while (group->count < POSTGRES_BATCH_MOST && (call = first_waiting(group->batch)) != NULL &&
-           texts_add(&texts, call->key)) {
+           distinct_add(&keys, call->key)) {
         if (call->timeout_ns > timeout_ns)
             timeout_ns = call->timeout_ns;
         take_into(group, call);
@@ -174,15 +159,20 @@ static struct postgres_request *write_request(const struct postgres_group *group
 {
     const struct postgres_batch *batch = group->batch;
     struct buffer arrays[POSTGRES_BATCH_COLUMNS] = {{.bytes = NULL}};
-    const char *values[POSTGRES_BATCH_COLUMNS];
+    const char *values[POSTGRES_BATCH_COLUMNS + 1];
+    char due[TIME_SIZE];
     struct postgres_request *request = NULL;
-    bool written = true;
+    double due_at = batch->due_base + batch->due_rate * clock_seconds_from_ns(group->sent_ns);
+    int size = snprintf(due, sizeof(due), "%.6f", due_at);
+    bool written = size > 0 && size < TIME_SIZE;
     for (int i = 0; i < batch->columns; i++) {
         written = written && write_array(group, i, &arrays[i]) == 0;
         values[i] = arrays[i].bytes;
     }
+    values[batch->columns] = due;
     if (written)
-        request = postgres_request_new(batch->loop, batch->sql, values, batch->columns);
+        request = postgres_request_new(batch->loop, batch->sql, values,
+                                       batch->columns + (batch->timed ? 1 : 0));
     for (int i = 0; i < batch->columns; i++)
         buffer_free(&arrays[i]);
     return request;
@@ -352,7 +342,7 @@ struct postgres_call *postgres_batch_call(struct postgres_batch *batch, const ch
 }
 
 struct postgres_batch *postgres_batch_new(struct postgres_client *client, const char *sql,
-                                          int columns)
+                                          int columns, bool timed)
 {
     struct postgres_batch *batch = calloc(1, sizeof(*batch));
     if (batch == NULL || (batch->sql = strdup(sql)) == NULL) {
@@ -362,10 +352,17 @@ struct postgres_batch *postgres_batch_new(struct postgres_client *client, const 
     batch->client = client;
     batch->loop = postgres_client_loop(client);
     batch->columns = columns;
+    batch->timed = timed;
     batch->due.fire = due;
     list_init(&batch->waiting);
     list_init(&batch->sent);
     return batch;
+}
+
+void postgres_batch_due(struct postgres_batch *batch, double base, double rate)
+{
+    batch->due_base = base;
+    batch->due_rate = rate;
 }
 
 void postgres_batch_prepare(struct postgres_batch *batch, bool on)

@@ -37,10 +37,15 @@ struct postgres_call {
 /**
  * @param client borrowed; must outlive the batch.
  * @param columns how many arguments a call has.
+ * @param timed one more parameter follows the arrays: what postgres_batch_due tells.
  * @return NULL when memory is out.
  */
 struct postgres_batch *postgres_batch_new(struct postgres_client *client, const char *sql,
-                                          int columns);
+                                          int columns, bool timed);
+/** Tells the time that the server's clock shows at least as a statement is sent, in seconds since
+ * 1970: `base`, and `rate` times the loop's clock in seconds. Both are 0 at first: nothing is known
+ * of it. */
+void postgres_batch_due(struct postgres_batch *batch, double base, double rate);
 /** Whether the server is to keep the statement, parsed and planned, for as long as the connection
  * lasts. Behind a pooler, which lends connections out, it must not: so this is off at first. */
 void postgres_batch_prepare(struct postgres_batch *batch, bool on);

@@ -112,6 +112,17 @@ describe("crown.postgres", function()
       assert.same({ 1, 1, 3, 3, 3 }, told)
     end)
 
+    it("and tells beside it what time is due at the server when it is sent, not when it was asked for", function()
+      local batch = client.bare:batch("SELECT place, $2::float8 AS due FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place)",
+        1, true)
+      assert.equal(0, select(2, batch:call(0, 20, "a")))
+      batch:due(1000, 0.5)
+      local before = crown.now()
+      local _, due = batch:call(0.2, 20, "a")
+      assert.is_true(due >= 1000 + 0.5 * (before + 0.19), due)
+      assert.is_true(due <= 1000 + 0.5 * crown.now(), due)
+    end)
+
     it("and lets the server keep the statement, where it is asked to, until that fails", function()
       local batch = client.bare:batch("SELECT place, (SELECT count(*)::int FROM pg_prepared_statements) "
         .. "FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place)", 1)
