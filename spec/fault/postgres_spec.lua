@@ -9,7 +9,7 @@ local server = Postgres.start { clock = clock }
 
 local function store(scheme)
   return {
-    url = server.url:gsub("^postgres", scheme), port = server.port, clock = clock,
+    url = server.url:gsub("^postgres", scheme), port = server.port, clock = clock, often = "?refresh=0.2",
     reset = function() server:empty() end,
     drop = function() server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'" end,
     down = function() server:down "immediate" end,

@@ -16,7 +16,8 @@ local ALL = { "supervise", "runtime", "keeper", "warden" }
 -- @string title
 -- @tparam table store `url`, with the port `port`; `down()` as in a crash, `up()`; `drop()` ends the candidates' sessions
 -- (optional); `reset()` before each case (optional); `clock` of support.wrong_clock that the server goes by (optional); `set_back`:
--- leases also end when that was set back (optional); `ttl` (2)
+-- leases also end when that was set back (optional); `often`: what the URL ends with for a leader that refreshes often, where a
+-- clock that was set back and put right again is promised to be noticed (optional); `ttl` (2)
 return function(title, store)
   local describe, it = busted.describe, busted.it
   local before_each, after_each = busted.before_each, busted.after_each
@@ -106,14 +107,18 @@ return function(title, store)
       assert.equal(1, #ticks.terms(cluster.ticks))
     end)
 
+    local function refreshes_twice(one)
+      local _, refreshed = one:output():gsub("leadership.refreshed", "")
+      eventually(function() return select(2, one:output():gsub("leadership.refreshed", "")) > refreshed + 1 end)
+    end
+
     it("leaves no overlap, and leads on, when wall clocks are hours apart and jump", function()
       local ahead, behind = WrongClock.new(3 * HOUR), WrongClock.new(-3 * HOUR)
       cluster.options.env = { one = ahead:environment(), two = behind:environment() }
       local term = fails_over(function(one)
         for _, jump in ipairs { -5 * HOUR, 9 * HOUR } do
           ahead:set(jump)
-          local _, refreshed = one:output():gsub("leadership.refreshed", "")
-          eventually(function() return select(2, one:output():gsub("leadership.refreshed", "")) > refreshed + 1 end)
+          refreshes_twice(one)
           assert.is_true(ahead:has_written(one:output()))
         end
         assert.equal(1, #ticks.terms(cluster.ticks))
@@ -135,6 +140,21 @@ return function(title, store)
           assert.equal("two", term.node)
         end)
       end
+    end
+
+    if store.often then
+      it("leaves no overlap when the server's clock is put right after a leader has refreshed by it, all between two questions", function()
+        cluster.options.ttl = 6
+        local right = store.clock.seconds
+        local term = fails_over(function(leader)
+          store.clock:set(right - HOUR)
+          refreshes_twice(leader)
+          proxy:freeze()
+          store.clock:set(right)
+          if store.drop then store.drop() end
+        end, through_proxy() .. store.often)
+        assert.equal("two", term.node)
+      end)
     end
 
     if store.drop then

@@ -24,12 +24,19 @@ local function note_least(self, sent, now, server)
   if not least or set_back or server - now > least then self.least, self.least_at = server - now, now end
 end
 
+--- What time the server's clock shows at least at any time from now on, unless it has been set back.
+-- @treturn number seconds, to which comes
+-- @treturn number this part of `crown.now()`; both 0 where nothing was seen of it yet
+function ServerClock:course()
+  if not self.least then return 0, 0 end
+  return self.least + DRIFT * self.least_at - SLACK, 1 - DRIFT
+end
+
 --- What time the server's clock shows from now on at least, unless it has been set back.
 -- @treturn number seconds; 0 where nothing was seen of it yet
 function ServerClock:due()
-  if not self.least then return 0 end
-  local now = core.now()
-  return now + self.least - DRIFT * (now - self.least_at) - SLACK
+  local base, rate = self:course()
+  return base + rate * core.now()
 end
 
 --- Notes an answer.

@@ -53,9 +53,14 @@ local MARK = "/* crown_advisory_v1 */ "
 
 local NOW = "extract(epoch FROM clock_timestamp())::float8 AS now"
 
+-- Whoever hears of the clock counts where it was set back: what it shows then is all that is known of it from then on. $2 is what
+-- it has to show.
+local COUNT = "WITH back AS (" .. tables.count_set_back("advisory", "$2") .. ")\n"
+
 -- Until when a leader acts is a time on the server's clock: what goes by it tells the clock, too.
-local LOOK = MARK .. [[
-SELECT ]] .. NOW .. [[, s.longest_ttl AS longest, s.epoch_floor, r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
+local LOOK = MARK .. COUNT .. [[
+SELECT ]] .. NOW .. [[, s.longest_ttl AS longest, s.epoch_floor, s.set_back, (SELECT set_back FROM back) AS counted,
+  r.holder, coalesce(r.epoch, 0) AS epoch, r.direct,
   coalesce(extract(epoch FROM r.acting_until - clock_timestamp()), 0)::float8 AS left,
   r.killed = ]] .. KILLED .. [[ AS nobody_killed,
   r.renewed_at > (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS seen_alive,
@@ -65,21 +70,21 @@ FROM (SELECT) AS one LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1
 
 local SHORTEN = MARK .. tables.shorten(tables.parts.advisory, "advisory", "acting_until")
 
-local WIN = MARK .. [[
+local WIN = MARK .. COUNT .. [[
 INSERT INTO crown_advisory_v1 AS r
   (lock_name, holder, epoch, acting_until, renewed_at, pid, direct, killed)
-SELECT $1, $2, s.epoch_floor + 1, clock_timestamp() + make_interval(secs => $3::float8), clock_timestamp(),
-  pg_backend_pid(), ]] .. CLIENT .. [[ = $4, ]] .. KILLED .. [[
+SELECT $1, $3, s.epoch_floor + 1, clock_timestamp() + make_interval(secs => $4::float8), clock_timestamp(),
+  pg_backend_pid(), ]] .. CLIENT .. [[ = $5, ]] .. KILLED .. [[
 FROM crown_store_v1 s WHERE s.part = 'advisory' AND s.trusted_at <= clock_timestamp() AND HELD
 ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, epoch = greatest(r.epoch + 1, excluded.epoch),
   acting_until = excluded.acting_until, renewed_at = excluded.renewed_at, pid = excluded.pid,
   direct = excluded.direct, killed = excluded.killed, evicted = FALSE
 RETURNING r.epoch, ]] .. NOW
 
-local CHECK = [[
-UPDATE crown_advisory_v1 r SET acting_until = clock_timestamp() + make_interval(secs => $3::float8),
+local CHECK = COUNT .. [[
+UPDATE crown_advisory_v1 r SET acting_until = clock_timestamp() + make_interval(secs => $4::float8),
   renewed_at = clock_timestamp(), killed = ]] .. KILLED .. [[
-WHERE lock_name = $1 AND holder = $2 AND epoch = $4::int8 AND pid = pg_backend_pid() AND HELD
+WHERE lock_name = $1 AND holder = $3 AND epoch = $5::int8 AND pid = pg_backend_pid() AND HELD
 RETURNING r.evicted, ]] .. NOW
 
 local RELEASE = [[
@@ -190,7 +195,7 @@ end
 -- Runs a statement that tells the server's clock. @return its row, nothing where it has none; or nil, message, code
 local function ask(self, sql, generation, ...)
   local sent = core.now()
-  local rows, problem, code = self.bare:query(sql, self.timeout, generation, self.name, ...)
+  local rows, problem, code = self.bare:query(sql, self.timeout, generation, self.name, self.clock:due(), ...)
   if not rows then return nil, problem, code end
   if not rows[1] then return false end
   local fine
@@ -205,16 +210,20 @@ local function shorten(self, generation, row)
   if row.left <= most then return true end
   local done, problem, code = self.bare:query(SHORTEN, self.timeout, generation, self.name, self.amnesia_wait)
   if not done then return nil, problem, code end
+  tables.counted_set_back(self, done[1] and done[1].set_back)
   row.left = most
   return true
 end
 
--- A store whose epochs were higher before is not the one that we know, whatever it says of its place.
+-- A store whose epochs were higher before is not the one that we know, whatever it says of its place. One whose clock was set
+-- back since may have promises that end too early.
 local function look(self, generation)
   local row, problem, code = ask(self, self.sql.look, generation)
   if not row then return row, problem, code end
   local fine = true
-  if tables.epochs_went_back(self, row) then fine, problem, code = doubt(self, generation) end
+  local was_set_back = row.set_back and row.set_back ~= tables.known_set_back(self)
+  if tables.epochs_went_back(self, row) or was_set_back then fine, problem, code = doubt(self, generation) end
+  tables.counted_set_back(self, row.counted)
   if fine then fine, problem, code = shorten(self, generation, row) end
   if not fine then return nil, problem, code end
   return row

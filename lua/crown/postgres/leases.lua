@@ -27,9 +27,13 @@ WITH input AS MATERIALIZED (
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS i (name, holder, claim, ttl, n),
     set_config('synchronous_commit', '%s', true) AS durable WHERE durable IS NOT NULL
 ), ]]
--- A claim also says how far this process knows the server's log to have come, and the highest epoch that it has heard of.
-local CLAIM_INPUT = INPUT:gsub("AS ttl\n", "AS ttl, known::int8 AS known, seen::int8 AS seen\n")
-  :gsub("%$4::text%[%]", "$4::text[], $5::text[], $6::text[]"):gsub("ttl, n%)", "ttl, known, seen, n)")
+-- A claim also says how far this process knows the server's log to have come, the highest epoch that it has heard of, and how
+-- often it knows the server's clock to have been set back.
+local CLAIM_INPUT = INPUT:gsub("AS ttl\n", "AS ttl, known::int8 AS known, seen::int8 AS seen, knew::int8 AS knew\n")
+  :gsub("%$4::text%[%]", "$4::text[], $5::text[], $6::text[], $7::text[]"):gsub("ttl, n%)", "ttl, known, seen, knew, n)")
+
+-- Runs what counts a step of the clock back, before any row is locked.
+local COUNTED = "(SELECT count(*) FROM back) >= 0"
 
 -- Rows are locked in the order of their names, so that two of these never wait for each other.
 local MINE = [[
@@ -41,16 +45,19 @@ mine AS MATERIALIZED (
 
 -- Granted only by the memory that the store was last believed in: between a look of its own and the claim another server
 -- could take the place of this one, behind a pooler. Nor by one whose epochs were higher before: an older state that was put
--- back may have written more since than it had lost.
+-- back may have written more since than it had lost. Nor by one whose clock was set back since: leases may have been refreshed by
+-- that, and end too early.
 --
 -- What is the same for all rows is asked for once, behind the changes. A join of two lists is a full one, though the second has
 -- nothing that the first lacks: Postgres does not know how many rows come, may take them for ten, and then compares each with
 -- each, 262,144 times. It cannot do a full join so.
 local CLAIM = CLAIM_INPUT .. ([[
-store AS MATERIALIZED (SELECT trusted_at, epoch_floor, longest_ttl, WRITTEN AS written, SAME AS same
-  FROM crown_store_v1 WHERE part = 'lease'),
+back AS (BACK),
+store AS MATERIALIZED (SELECT trusted_at, epoch_floor, longest_ttl, set_back, WRITTEN AS written, SAME AS same
+  FROM crown_store_v1 WHERE part = 'lease' AND COUNTED),
 asked AS MATERIALIZED (
-  SELECT i.*, store.*, l.*, same AND i.known <= written AND i.seen <= greatest(epoch_floor, l.held) AS believed
+  SELECT i.*, store.*, l.*, same AND i.known <= written AND i.seen <= greatest(epoch_floor, l.held)
+    AND i.knew IN (-1, set_back) AS believed
   FROM input i CROSS JOIN store LEFT JOIN LATERAL (
     SELECT holder AS holds, epoch AS held, expires_at FROM crown_lease_v1 WHERE lock_name = i.name LIMIT 1) l ON TRUE),
 won AS (
@@ -66,17 +73,22 @@ won AS (
 ),
 after AS MATERIALIZED (
   SELECT extract(epoch FROM trusted_at - clock_timestamp())::float8 AS distrust,
-    extract(epoch FROM clock_timestamp())::float8 AS server
+    extract(epoch FROM clock_timestamp())::float8 AS server, (SELECT set_back FROM back) AS counted
   FROM store, (SELECT count(*) FROM won) AS done)
 SELECT i.n, i.believed, i.written, won.epoch, i.holds, i.held,
-  extract(epoch FROM i.expires_at - clock_timestamp())::float8, after.distrust, after.server, i.longest_ttl
+  extract(epoch FROM i.expires_at - clock_timestamp())::float8, after.distrust, after.server, i.longest_ttl, after.counted
 FROM asked i FULL JOIN won ON won.lock_name = i.name CROSS JOIN after]])
+  :gsub("BACK", tables.count_set_back("lease", "$8")):gsub("COUNTED", COUNTED)
   :gsub("SAME", (tables.is_same("identity", tables.identity(tables.parts.lease))))
   :gsub("WRITTEN", tables.WRITTEN):gsub("MOST", ("%.0f"):format(epochs.MOST))
 
-local REFRESH = INPUT .. MINE:format "l.claim = i.claim" .. [[
+-- By a clock that is found to be set back no lease ends earlier than before: a claim that waits for its row does not see the
+-- count yet. The next refresh shortens it.
+local REFRESH = INPUT .. "back AS (" .. tables.count_set_back("lease", "$5") .. "),\n"
+  .. MINE:format("l.claim = i.claim AND " .. COUNTED) .. [[
 kept AS (
-  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp() + make_interval(secs => mine.ttl)
+  UPDATE crown_lease_v1 l SET expires_at = greatest(clock_timestamp() + make_interval(secs => mine.ttl),
+    CASE WHEN (SELECT count(*) FROM back) > 0 THEN l.expires_at END)
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
 ),
 after AS MATERIALIZED (
@@ -140,8 +152,11 @@ function Leases.at(url, options)
   if not client then return nil, problem end
   self.client = client
   self.doubted = Shared.new(function() return doubt(self) end)
-  local function batch(sql, columns, commit) return client.bare:batch(sql:gsub("%%s", commit, 1), columns) end
-  self.claims, self.refreshes = batch(CLAIM, 6, options.synchronous_commit), batch(REFRESH, 4, options.synchronous_commit)
+  local function batch(sql, columns, commit, timed)
+    return client.bare:batch((sql:gsub("%%s", commit, 1)), columns, timed)
+  end
+  self.claims = batch(CLAIM, 7, options.synchronous_commit, true)
+  self.refreshes = batch(REFRESH, 4, options.synchronous_commit, true)
   self.releases = batch(RELEASE, 4, "off")
   known[key] = self
   return self
@@ -199,6 +214,16 @@ local function remember(self, written)
   self.memory.written = math.max(self.memory.written or 0, written)
 end
 
+-- Each answer tells the server's clock; each question by which leases are promised tells what it has to show.
+-- @return whether it was stepped forward
+local function watch_clock(self, sent, server)
+  local stepped = tables.is_stepped(self, sent, server)
+  local base, rate = self.clock:course()
+  self.claims:due(base, rate)
+  self.refreshes:due(base, rate)
+  return stepped
+end
+
 local function doubt_clock(self, timeout)
   local distrust, problem, code = self.doubted:ask(timeout)
   if distrust then self.clock:settle() end
@@ -217,6 +242,7 @@ local function shortened(self, lease, left, distrust, most)
     local done
     done, problem, code = self.client:query(SHORTEN, lease.name, self.amnesia_wait)
     if not done then return nil, nil, problem, code end
+    tables.counted_set_back(self, done[1] and done[1].set_back)
     left = most
   end
   return left, distrust
@@ -226,11 +252,13 @@ local function ask_for(self, lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
   local sent = core.now()
-  local found, same, written, epoch, holder, held, left, distrust, server, longest = self.claims:call(CLAIM_WINDOW, lease.timeout,
-    lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0)
+  local found, same, written, epoch, holder, held, left, distrust, server, longest, counted = self.claims:call(CLAIM_WINDOW,
+    lease.timeout, lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0,
+    tables.known_set_back(self))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
-  if tables.is_stepped(self, sent, server) then
+  tables.counted_set_back(self, counted)
+  if watch_clock(self, sent, server) then
     self:release(lease, claim)
     distrust, problem, code = doubt_clock(self, lease.timeout)
     return distrust and { held = held, distrust = distrust }, problem, code
@@ -282,7 +310,7 @@ end
 function Leases:refresher(ttl, delay, timeout)
   local function judge(sent, _, _, _, _, _, written, server)
     remember(self, written)
-    return not tables.is_stepped(self, sent, server)
+    return not watch_clock(self, sent, server)
   end
   return self.refreshes:refresher { fields = { "name", "holder", "number", ttl }, ttl = ttl, delay = delay, timeout = timeout,
     window = refresh_window(ttl), judge = judge, releases = self.releases }
@@ -297,7 +325,7 @@ function Leases:refresh(lease, claim)
     refresh_window(lease.ttl), lease.timeout, lease.name, lease.holder, claim, lease.ttl)
   if found == nil then return nil, epoch, evicted end
   remember(self, written)
-  if tables.is_stepped(self, sent, server) then
+  if watch_clock(self, sent, server) then
     local noted, problem, code = doubt_clock(self, lease.timeout)
     if not noted then return nil, problem, code end
   end

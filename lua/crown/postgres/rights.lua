@@ -13,7 +13,8 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
   to_regclass($1) IS NOT NULL AS there, to_regclass('crown_store_v1') IS NOT NULL AS has_store,
   coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass($1)), FALSE) AS unlogged,
   coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)), FALSE) AS owns,
-  %s AS whole,
+  %s AS whole, ]] .. tables.STORE_IS_WHOLE .. [[ AS store_is_whole,
+  coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('crown_store_v1')), FALSE) AS owns_store,
   has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify]]
 
 local LACKING = [[
@@ -48,12 +49,14 @@ local function of_server(row, part, lacks)
   if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", part.table, part.table) end
   if row.there and not row.whole and not row.owns then
     lack("%s is not complete, and %s does not own it: see the oracle's page", part.table, row.who)
+  elseif row.has_store and not row.store_is_whole and not row.owns_store then
+    lack("crown_store_v1 is not complete, and %s does not own it: see the oracle's page", row.who)
   elseif not (row.there and row.has_store) and not row.may_create then
     lack("there is no table %s, and %s may not create it: see the oracle's page", row.there and "crown_store_v1" or part.table,
       row.who)
   end
   if not row.may_identify then lack("%s may not call pg_control_system()", row.who) end
-  return row.has_store and row.whole
+  return row.store_is_whole and row.whole
 end
 
 --- Rights on the tables of a part.

@@ -7,6 +7,11 @@
 -- files that a server was started with, are another place. Promises may be missing there, so nobody is
 -- believed to be free until the longest TTL in use has passed since it was first seen, and epochs go on well above all that
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
+--
+-- Leases end by the server's clock. Who finds it stepped forward writes that down as a doubt of the same kind. `set_back` counts
+-- how often it was found to be behind what it had shown before: what is promised by a clock that was set back ends too early
+-- when that is put right, and who has not asked meanwhile cannot tell by the time. The statement that makes such a promise
+-- counts; who knows another count doubts.
 -- @internal crown.postgres.tables
 
 local epochs = require "crown.check.epoch"
@@ -26,15 +31,23 @@ tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (pa
 
 local LEAST_TIMEOUT = 2 -- seconds
 
-local STORE = [[
+--- The SQL expression for whether crown_store_v1 is there with all its columns: version 0.1.0 made it without `set_back`.
+tables.STORE_IS_WHOLE = "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('crown_store_v1') "
+  .. "AND NOT attisdropped AND attname = 'set_back')"
+
+local STORE = ([[
 CREATE TABLE IF NOT EXISTS crown_store_v1 (
   part TEXT PRIMARY KEY,
   identity TEXT,
   trusted_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
   longest_ttl DOUBLE PRECISION NOT NULL DEFAULT 0,
-  epoch_floor BIGINT NOT NULL DEFAULT 0
+  epoch_floor BIGINT NOT NULL DEFAULT 0,
+  set_back BIGINT NOT NULL DEFAULT 0
 );
-]]
+IF NOT STORE_IS_WHOLE THEN
+  ALTER TABLE crown_store_v1 ADD COLUMN set_back BIGINT NOT NULL DEFAULT 0;
+END IF;
+]]):gsub("STORE_IS_WHOLE", tables.STORE_IS_WHOLE)
 
 tables.parts = parts
 
@@ -83,7 +96,7 @@ end
 -- $1 table, %s whether it is whole.
 local LOOK = [[
 SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync,
-  %s AND to_regclass('crown_store_v1') IS NOT NULL AS complete,
+  %s AND ]] .. tables.STORE_IS_WHOLE .. [[ AS complete,
   (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence]]
 
 -- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
@@ -108,9 +121,11 @@ END $make$]]
 local DOUBTED_MOST = "clock_timestamp() + make_interval(secs => greatest(longest_ttl, $3::float8, $6::float8))"
 
 -- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
--- epoch that it knows to have been given, $6 seconds to wait at least where nobody knows how long leases were. In one
--- statement, so that a pooler cannot put another server between the look and what is written.
-local LOST = "(NOT " .. tables.is_same("identity", "here.named") .. " OR $2 NOT IN ('', here.place) OR here.written < $4::int8)"
+-- epoch that it knows to have been given, $6 seconds to wait at least where nobody knows how long leases were, $7 how often it
+-- knows the clock to have been set back or -1. In one statement, so that a pooler cannot put another server between the look and
+-- what is written.
+local LOST = "(NOT " .. tables.is_same("identity", "here.named") .. " OR $2 NOT IN ('', here.place) OR here.written < $4::int8 "
+  .. "OR $7::int8 NOT IN (-1, set_back))"
 local TRUST = ([[
 WITH here AS MATERIALIZED (SELECT %s || '@' || DATABASE AS place, %s AS named, WRITTEN AS written),
 changed AS (
@@ -123,13 +138,38 @@ UPDATE crown_store_v1 SET
     THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
       (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
+  set_back = set_back + (trusted_at > MOST)::int,
   identity = CASE WHEN LOST THEN here.named ELSE identity END
 FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8 OR trusted_at > MOST)
-RETURNING trusted_at)
+RETURNING trusted_at, set_back)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
-  here.place, here.written
+  here.place, here.written, coalesce((SELECT set_back FROM changed), set_back) AS set_back
 FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("DATABASE", DATABASE)
   :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
+
+--- How often this process knows the server's clock to have been set back.
+-- @tparam table party as for tables.trust
+-- @treturn number -1 where it does not know
+function tables.known_set_back(party)
+  return party.memory.set_back or -1
+end
+
+--- Notes that a statement of this process has counted a step back. Where others have counted too, it still knows less.
+-- @tparam table party as for tables.trust
+-- @tparam ?number count what that made it, nil where it has not
+function tables.counted_set_back(party, count)
+  if count and count == tables.known_set_back(party) + 1 then party.memory.set_back = count end
+end
+
+--- The statement that counts a step back of the server's clock, where it shows less than it has to; `set_back` is what that made
+-- it. It comes before all that locks rows of a part's own table, so that no two of these wait for each other.
+-- @string name of the part
+-- @string due the parameter that has the time which the clock has to show, as crown.oracle.server_clock tells it
+-- @treturn string
+function tables.count_set_back(name, due)
+  return ([[UPDATE crown_store_v1 SET set_back = set_back + 1
+  WHERE part = '%s' AND extract(epoch FROM clock_timestamp())::float8 < %s::float8 RETURNING set_back]]):format(name, due)
+end
 
 -- Catalogs and locks take their time where a whole runtime begins at once.
 local function patience(party)
@@ -164,16 +204,16 @@ function tables.trust(client, name, party, generation)
   local part, memory = parts[name], party.memory
   local rows, problem, code = client:query(TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP),
     patience(party), generation, name, memory.place or "", party.ttl, ("%.0f"):format(memory.written or 0),
-    ("%.0f"):format(memory.epoch or 0), party.amnesia_wait)
+    ("%.0f"):format(memory.epoch or 0), party.amnesia_wait, tables.known_set_back(party))
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
-  memory.place, memory.written = rows[1].place, tonumber(rows[1].written)
+  memory.place, memory.written, memory.set_back = rows[1].place, tonumber(rows[1].written), rows[1].set_back
   return math.max(0, rows[1].left)
 end
 
 --- The statement that shortens what a row says of the future to what it can mean: nobody has promised more than the longest TTL.
--- Where it seems so the server's clock was set back, or a standby whose clock is behind has taken its place. $1 name, $2 the
--- `amnesia_wait`, which no TTL is above: the store may have forgotten which TTL was the longest.
+-- Where it seems so the server's clock was set back, or a standby whose clock is behind has taken its place: that is counted. $1
+-- name, $2 the `amnesia_wait`, which no TTL is above: the store may have forgotten which TTL was the longest.
 -- @tparam table part of crown.postgres.parts
 -- @string name of it
 -- @string column the time in question
@@ -181,9 +221,14 @@ end
 -- @treturn string
 function tables.shorten(part, name, column, condition)
   return (([[
-UPDATE TABLE SET COLUMN = clock_timestamp() + make_interval(secs => s.most)
-FROM (SELECT greatest(longest_ttl, $2::float8) AS most FROM crown_store_v1 WHERE part = 'PART') s
-WHERE lock_name = $1 AND COLUMN > clock_timestamp() + make_interval(secs => s.most)]] .. (condition or ""))
+WITH back AS (
+  UPDATE crown_store_v1 SET set_back = set_back + 1
+  WHERE part = 'PART' AND EXISTS (SELECT FROM TABLE WHERE lock_name = $1
+    AND COLUMN > clock_timestamp() + make_interval(secs => greatest(longest_ttl, $2::float8)) CONDITION)
+  RETURNING set_back, greatest(longest_ttl, $2::float8) AS most)
+UPDATE TABLE SET COLUMN = clock_timestamp() + make_interval(secs => most) FROM back
+WHERE lock_name = $1 AND COLUMN > clock_timestamp() + make_interval(secs => most) CONDITION RETURNING set_back]])
+    :gsub("CONDITION", function() return condition or "" end)
     :gsub("TABLE", part.table):gsub("COLUMN", column):gsub("PART", name))
 end
 
