@@ -1,6 +1,7 @@
 --- Declares an election: validates every option, then hands plain data to the C side.
 -- @module crown.elect
 
+local alike = require "crown.election.alike"
 local child = require "crown.election.child"
 local control = require "crown.control"
 local core = require "crown.core"
@@ -207,21 +208,76 @@ local function token_of(node)
   return node and ("%s-%s"):format(core.token, hex(crypto.hmac_sha256("node", node):sub(1, 8))) or core.token
 end
 
-local function oracle_options_for(self, given, node)
+-- What an oracle may do with its election. Ours mostly need none of it: for them it is made when they ask.
+local ABILITIES = {
+  send = function(self) return function(message) return self:send(message) end end,
+  leading = function(self) return function() return self:is_leader() end end,
+  emit = function(self) return function(name, fields) elections.emit(name, fields or {}, self.handle) end end,
+}
+local When_asked = {
+  __index = function(opts, key)
+    local make = ABILITIES[key]
+    return make and make(rawget(opts, "election"))
+  end,
+}
+
+local function oracle_options_for(self, plan)
+  local given, is_own, node = plan.oracle_options, plan.is_own, plan.checked.node
   local opts = { -- of the right size at once: there may be a hundred thousand
     given = given, -- also what is overridden here
     crown_name = self.name,
     node = node or core.node(),
     token = token_of(node),
     ttl = given.ttl or not given.duration and settings.ttl or nil,
-    send = function(message) return self:send(message) end,
-    leading = function() return self:is_leader() end,
-    emit = function(name, fields) elections.emit(name, fields or {}, self.handle) end,
+    election = is_own and self or nil,
   }
   for key, value in pairs(given) do
-    if opts[key] == nil and key ~= "ttl" then opts[key] = value end
+    if opts[key] == nil and key ~= "ttl" and not ABILITIES[key] then opts[key] = value end
   end
+  if is_own then return setmetatable(opts, When_asked) end
+  for key, make in pairs(ABILITIES) do opts[key] = make(self) end
   return opts
+end
+
+-- What an election's options come to.
+local function plan_of(where, checked)
+  if checked.oracle then oracle.expect(where, settings.oracle) end
+  local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
+  local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
+  return { checked = checked, module = module, oracle_options = oracle_options, word = word, pace = pace, handlers = prepared,
+    is_own = pace ~= nil and not settings.checking, spec = make_spec(where, checked, word, module, prepared) }
+end
+
+local function settle_timing(where, plan, opts)
+  local timing, ttl = check_timing(where, plan.spec, plan.module, opts)
+  plan.timing, plan.spec.ttl = timing, ttl
+  plan.common = common(plan.module, plan.handlers, ttl)
+end
+
+-- @return the election's name among those declared; raises what is wrong with it
+local function name_of(where, name, node)
+  local candidate = node and ("%s\n%s"):format(name, node) or name
+  if declared[candidate] then
+    usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
+      .. "its own: node = 'w2'", where)
+  end
+  return candidate
+end
+
+local function check_options(where, given, plan)
+  if not plan then return schema.check(where, given, options.election) end
+  schema.check_value(where, "name", given.name, options.election.name)
+  return plan.checked
+end
+
+local function begin(self, where, spec)
+  local handle, problem = elections.new(self, spec)
+  if not handle then usage.error("%s: %s", where, problem) end
+  self.handle = handle
+  if settings.checking then return end
+  kernel.say_missing()
+  if control.open() then past.start() end
+  handle:start()
 end
 
 --- Declares an election; it starts when the script waits or ends.
@@ -232,39 +288,27 @@ local function elect(given)
   if core.lua_child then usage.error("crown.elect: a child process holds no elections") end
   local name = type(given) == "table" and type(given.name) == "string" and given.name or "?"
   local where = ("elect '%s'"):format(name)
-  local checked = schema.check(where, given, options.election)
-  local candidate = checked.node and ("%s\n%s"):format(checked.name, checked.node) or checked.name
-  if declared[candidate] then
-    usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
-      .. "its own: node = 'w2'", where)
-  end
-  if checked.oracle then oracle.expect(where, settings.oracle) end
-  local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
-  local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
-  local spec = make_spec(where, checked, word, module, prepared)
-  local self = setmetatable({ name = checked.name }, Election) -- no more than four fields: a fifth doubles the table
-  local opts = oracle_options_for(self, oracle_options, checked.node)
-  local timing, ttl = check_timing(where, spec, module, opts)
-  spec.ttl = ttl
-  self.common = common(module, prepared, ttl)
+  local known = name ~= "?" and alike.find(given) or nil
+  local checked = check_options(where, given, known)
+  local candidate = name_of(where, name, checked.node)
+  local plan = known or plan_of(where, checked)
+  local spec = plan.spec
+  local self = setmetatable({ name = name }, Election) -- no more than four fields: a fifth doubles the table
+  local opts = oracle_options_for(self, plan)
+  if not known then settle_timing(where, plan, opts) end
+  self.common, spec.name = plan.common, name
   if settings.checking then
-    self.options, self.timing, self.oracle_options = spec, timing, opts
+    self.options, self.timing, self.oracle_options = spec, plan.timing, opts
     opts.send = function() end -- a message makes an oracle claim
   end
-  settings.ttl_of[checked.name] = ttl
-  self.pace = Pace.new(where, checked, pace) -- a fifth field, of those that ask for it
-  if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart() end
-  self.state = oracle.init(where, word, module, opts)
+  settings.ttl_of[name] = spec.ttl
+  self.pace = Pace.new(where, checked, plan.pace) -- a fifth field, of those that ask for it
+  if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart()
+  elseif plan.is_own and not known then alike.keep(given, plan) end
+  self.state = oracle.init(where, plan.word, plan.module, opts)
   declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end
-  if self.state == oracle.IGNORE then return self end
-  local handle, problem = elections.new(self, spec)
-  if not handle then usage.error("%s: %s", where, problem) end
-  self.handle = handle
-  if settings.checking then return self end
-  kernel.say_missing()
-  if control.open() then past.start() end
-  handle:start()
+  if self.state ~= oracle.IGNORE then begin(self, where, spec) end
   return self
 end
 

@@ -85,7 +85,7 @@ function Lease.init(opts)
   local token
   token, problem = candidate.enter(common.store, name, opts)
   if not token then return nil, problem end
-  local self = setmetatable({ name = name, number = 0, holder = holder.of(opts.node, token), send = opts.send },
+  local self = setmetatable({ name = name, number = 0, holder = holder.of(opts.node, token), election = candidate.of(opts) },
     common.kind)
   self.mine = self.holder
   self.leases:join(self)

@@ -11,22 +11,26 @@
 
 #define MOST 512 /* in a turn: about as many claims as go into one statement */
 /* Tasks at once: with more, a store does not keep up, or does not answer at all. Then the next ones
- * begin after a pause: those of other stores do not wait for it for ever. */
+ * begin when there are fewer, or after a while: those of other stores do not wait for it for ever.
+ */
 #define CROWD 2048
-#define PAUSE_NS (50 * NS_PER_MS)
+#define PAUSE_NS (5 * NS_PER_MS)
+#define PAUSES_MOST 10
 
 struct starts {
     struct candidate_env *env;
     struct loop_job job;
     struct loop_deadline pause;
     struct list waiting;
-    unsigned begun; /* in this turn */
+    unsigned count;  /* of those that wait */
+    unsigned begun;  /* in this turn */
+    unsigned paused; /* how often, one after the other */
 };
 
 static void begin_some(struct starts *starts)
 {
     struct list_node *node;
-    starts->begun = 0;
+    starts->begun = starts->paused = 0;
     while (starts->begun < MOST && (node = list_first(&starts->waiting)) != NULL) {
         struct candidate *candidate = container_of(node, struct candidate, start);
         starts->begun++;
@@ -37,19 +41,24 @@ static void begin_some(struct starts *starts)
         loop_defer(starts->env->loop, &starts->job);
 }
 
-static void next_turn(struct loop_job *job)
+static void begin_where_there_is_room(struct starts *starts)
 {
-    struct starts *starts = container_of(job, struct starts, job);
     struct loop *loop = starts->env->loop;
-    if (list_empty(&starts->waiting) || tidy_tasks(starts->env->lua) < CROWD)
+    bool crowded = tidy_tasks(starts->env->lua) - starts->count >= CROWD;
+    if (starts->count == 0 || !crowded || ++starts->paused > PAUSES_MOST)
         begin_some(starts);
     else
         loop_at(loop, &starts->pause, loop_now(loop) + PAUSE_NS);
 }
 
+static void next_turn(struct loop_job *job)
+{
+    begin_where_there_is_room(container_of(job, struct starts, job));
+}
+
 static void paused(struct loop_deadline *pause)
 {
-    begin_some(container_of(pause, struct starts, pause));
+    begin_where_there_is_room(container_of(pause, struct starts, pause));
 }
 
 struct starts *starts_new(struct candidate_env *env)
@@ -78,6 +87,8 @@ void starts_add(struct starts *starts, struct candidate *candidate)
     if (starts->begun >= MOST) { /* the job is on its way, or the pause */
         candidate->waits = true;
         list_append(&starts->waiting, &candidate->start);
+        starts->count++;
+        tidy_began(starts->env->lua);
         return;
     }
     starts->begun++;
@@ -89,6 +100,9 @@ void starts_forget(struct candidate *candidate)
 {
     if (!candidate->waits)
         return;
+    struct starts *starts = candidate->env->starts;
     candidate->waits = false;
     list_remove(&candidate->start);
+    starts->count--;
+    tidy_ended(starts->env->lua);
 }

@@ -117,7 +117,7 @@ static void task_free(struct task *task)
     release_kept(task);
     scope_leave(&task->member);
     free(task);
-    tidy_task_ended(vm);
+    tidy_ended(vm);
 }
 
 void task_drop(struct task *task)
@@ -294,7 +294,7 @@ struct task *task_spawn(struct lua_vm *vm, lua_State *from, int nargs, struct sc
     task->thread = take_thread(from, vm);
     lua_xmove(from, task->thread.L, nargs + 1);
     list_append(&vm->tasks, &task->link);
-    tidy_task_began(vm);
+    tidy_began(vm);
     loop_post(vm->loop, &task->job);
     return task;
 }

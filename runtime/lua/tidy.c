@@ -71,7 +71,7 @@ static bool has_grown(struct lua_vm *vm)
     return now_kb > tidy->left_kb + tidy->left_kb / GROWN;
 }
 
-void tidy_task_began(struct lua_vm *vm)
+void tidy_began(struct lua_vm *vm)
 {
     struct tidy *tidy = &vm->tidy;
     if (++tidy->tasks > tidy->most)
@@ -80,7 +80,7 @@ void tidy_task_began(struct lua_vm *vm)
         change_pause(vm, PAUSE, PAUSE_IN_BURST);
 }
 
-void tidy_task_ended(struct lua_vm *vm)
+void tidy_ended(struct lua_vm *vm)
 {
     struct tidy *tidy = &vm->tidy;
     if (--tidy->tasks > tidy->most / FEW || tidy->most < MANY)

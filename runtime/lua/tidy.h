@@ -1,5 +1,5 @@
 /**
- * After thousands of tasks at once, such as the first claims of all elections: what they have left
+ * After thousands of tasks at once, or of elections that begin: what they have left
  * behind goes back to the system, a little in each turn of the loop. Not after each such burst: a
  * runtime with a hundred thousand leases has one several times a second, and little is left of it.
  */
@@ -13,7 +13,7 @@ struct lua_vm;
 /** Embed it; zero-initialise before first use. */
 struct tidy {
     struct loop_job job;
-    unsigned tasks, most; /* there are, and have been since the last time */
+    unsigned tasks, most; /* there are, and have been since the last time; also what begins */
     unsigned burst;       /* of them, the time before */
     unsigned cycles;      /* of the collector that are still to be completed */
     int left_kb;          /* the Lua heap after the last time, or what it has shrunk to since */
@@ -21,8 +21,9 @@ struct tidy {
 
 /** Once the Lua state is there. */
 void tidy_open(struct lua_vm *vm);
-void tidy_task_began(struct lua_vm *vm);
-void tidy_task_ended(struct lua_vm *vm);
+/** A task, or an election that waits to begin: the heap grows by each. */
+void tidy_began(struct lua_vm *vm);
+void tidy_ended(struct lua_vm *vm);
 /** @return how many there are. */
 unsigned tidy_tasks(const struct lua_vm *vm);
 /** Before the vm goes. */

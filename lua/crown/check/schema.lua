@@ -78,6 +78,17 @@ local function value_problem(value, rule)
   return rule.check and rule.check(value)
 end
 
+--- Checks the value of one option.
+-- @string where as for schema.check
+-- @string name of the option
+-- @param value
+-- @tparam table rule
+-- @raise a usage error that names the option
+function schema.check_value(where, name, value, rule)
+  local problem = value_problem(value, rule)
+  if problem then usage.error("%s: %s %s", where, name, problem) end
+end
+
 --- Checks options and fills in defaults.
 -- @string where what to call the table in messages: "elect 'reports'"; options are named "where: option"
 -- @tparam table options what the user gave
@@ -95,8 +106,7 @@ function schema.check(where, options, rules)
       usage.error("%s: unknown option '%s'%s", where, tostring(name),
         usage.suggest(tostring(name), usage.names(rules)))
     end
-    local problem = value_problem(value, rule)
-    if problem then usage.error("%s: %s %s", where, name, problem) end
+    schema.check_value(where, name, value, rule)
     if rule.not_beside and options[rule.not_beside] ~= nil then
       usage.error("%s: %s has no effect beside %s: give one of them", where, name, rule.not_beside)
     end

@@ -32,6 +32,14 @@ function candidate.enter(store, lock, opts)
   return ("%s-%s"):format(opts.token, digest(opts.crown_name))
 end
 
+--- Whom an oracle sends messages to: the election itself, where `init` is told of it. A function for each of a hundred thousand
+-- would cost more memory than all else that a lease needs besides its name.
+-- @tparam table opts what init gets
+-- @treturn table has the method `send(message)`
+function candidate.of(opts)
+  return opts.election or { send = function(_, message) return opts.send(message) end }
+end
+
 --- Where all elections of this runtime wait for one instant, each comes a little after it: nobody notices with a few of them,
 -- and thousands do not all come at once.
 -- @treturn number seconds

@@ -37,7 +37,7 @@ local function look(self)
     for lease in self.leases:named(row.name) do
       if lease.asleep and lease.ends == self then
         lease.asleep = nil
-        lease.send "missed"
+        lease.election:send "missed"
       end
     end
   end

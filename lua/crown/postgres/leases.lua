@@ -166,10 +166,10 @@ end
 function Leases:listen(pooled)
   notices.listen(self, pooled, "a released lease is claimed when it would have expired", Leases.CHANNEL, function(payload)
     local what, name = payload:match "^(%l+) (.*)$"
-    for lease in self:named(name) do lease.send(what) end
+    for lease in self:named(name) do lease.election:send(what) end
   end, function()
     for name in pairs(self.followers) do
-      for lease in self:named(name) do lease.send "missed" end
+      for lease in self:named(name) do lease.election:send "missed" end
     end
   end)
 end
