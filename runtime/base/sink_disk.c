@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,18 +15,40 @@
 #include "base/sink.h"
 
 #define PATIENCE_NS (100 * NS_PER_MS)
+#define END_PATIENCE_NS NS_PER_S
 #define STACK_BYTES 65536u
+
+/* What one half of the lines takes in while the thread writes the other. */
+struct half {
+    char text[SINK_DISK_WAITING_MOST];
+    size_t length, wrote;
+};
 
 static struct {
     pid_t owner; /* whose thread it is: a fork has none */
     pthread_mutex_t mutex;
     pthread_cond_t asked, done;
-    char text[SINK_LINE_MOST];
-    size_t length;
-    bool busy;
-    ssize_t wrote;
-    int problem; /* errno */
+    struct half halves[2];
+    struct half *filled, *written; /* by the caller; by the thread */
+    bool asks;                     /* since the thread has looked */
+    bool stuck;                    /* the last try wrote nothing */
 } disk;
+
+static bool all_written(void)
+{
+    return disk.written->wrote == disk.written->length && disk.filled->length == 0;
+}
+
+/* What the other half holds is next when all of this one is written. */
+static void turn_over(void)
+{
+    struct half *half = disk.written;
+    if (half->wrote < half->length)
+        return;
+    half->wrote = half->length = 0;
+    disk.written = disk.filled;
+    disk.filled = half;
+}
 
 /* The functions of pthread fail for misuse only, where it is not said otherwise. */
 static void *write_lines(void *unused)
@@ -33,15 +57,17 @@ static void *write_lines(void *unused)
     (void)own_table_take(-1); /* where there is none, it has what its process has */
     (void)pthread_mutex_lock(&disk.mutex);
     for (;;) {
-        while (!disk.busy)
+        while (!disk.asks)
             (void)pthread_cond_wait(&disk.asked, &disk.mutex);
+        turn_over();
+        struct half *half = disk.written;
         (void)pthread_mutex_unlock(&disk.mutex);
-        ssize_t wrote = write(STDERR_FILENO, disk.text, disk.length); /* no signal comes here */
-        int problem = errno;
+        ssize_t wrote = /* no signal comes here */
+            write(STDERR_FILENO, half->text + half->wrote, half->length - half->wrote);
         (void)pthread_mutex_lock(&disk.mutex);
-        disk.wrote = wrote;
-        disk.problem = problem;
-        disk.busy = false;
+        disk.stuck = wrote <= 0;
+        half->wrote += disk.stuck ? 0 : (size_t)wrote;
+        disk.asks = !disk.stuck && !all_written(); /* a full disk is tried again at the next line */
         (void)pthread_cond_signal(&disk.done);
     }
     return NULL;
@@ -54,7 +80,11 @@ static int start(void)
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
-    disk.busy = false;
+    for (int i = 0; i < 2; i++)
+        disk.halves[i].length = disk.halves[i].wrote = 0;
+    disk.filled = &disk.halves[0];
+    disk.written = &disk.halves[1];
+    disk.asks = disk.stuck = false;
     (void)pthread_mutex_init(&disk.mutex, NULL);
     (void)pthread_condattr_init(&clock);
     (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -76,37 +106,60 @@ static int start(void)
     return 0;
 }
 
-static struct timespec patience_over(void)
+/* Has the thread write, until all is written or cannot be. */
+static void let_write(int64_t patience_ns)
 {
-    int64_t at_ns = clock_monotonic_ns() + PATIENCE_NS;
-    return (struct timespec){.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S};
+    int64_t at_ns = clock_monotonic_ns() + patience_ns;
+    const struct timespec until = {.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S};
+    disk.stuck = false;
+    disk.asks = true;
+    (void)pthread_cond_signal(&disk.asked);
+    while (!all_written() && !disk.stuck &&
+           pthread_cond_timedwait(&disk.done, &disk.mutex, &until) == 0)
+        ;
 }
 
-/* @return what was written; what still waits for the disk counts as written. */
-static ssize_t hand_over(const char *bytes, size_t length)
+static void at_exit(void)
 {
-    const struct timespec until = patience_over();
-    memcpy(disk.text, bytes, length);
-    disk.length = length;
-    disk.busy = true;
-    (void)pthread_cond_signal(&disk.asked);
-    while (disk.busy && pthread_cond_timedwait(&disk.done, &disk.mutex, &until) == 0)
-        ;
-    if (disk.busy)
-        return (ssize_t)length;
-    errno = disk.problem;
-    return disk.wrote;
+    if (disk.owner != getpid())
+        return;
+    (void)pthread_mutex_lock(&disk.mutex);
+    if (!all_written())
+        let_write(END_PATIENCE_NS);
+    (void)pthread_mutex_unlock(&disk.mutex);
+}
+
+/* @return false where there is no thread to be had. */
+static bool ready(void)
+{
+    static bool registered; /* forks have it, too */
+    if (disk.owner == getpid())
+        return true;
+    if (start() < 0)
+        return false;
+    registered = registered || atexit(at_exit) == 0;
+    return true;
+}
+
+/* Whoever comes while others wait is not held up, too: the disk may hang. */
+static void take_in(const char *bytes, size_t length)
+{
+    bool first = all_written();
+    memcpy(disk.filled->text + disk.filled->length, bytes, length);
+    disk.filled->length += length;
+    let_write(first ? PATIENCE_NS : 0);
 }
 
 ssize_t sink_disk_write(const char *bytes, size_t length)
 {
-    if (disk.owner != getpid() && start() < 0)
+    if (!ready())
         return write(STDERR_FILENO, bytes, length);
     ssize_t taken = -1;
     (void)pthread_mutex_lock(&disk.mutex);
-    if (!disk.busy)
-        taken = hand_over(bytes, length);
-    else
+    if (length <= sizeof(disk.filled->text) - disk.filled->length) {
+        take_in(bytes, length);
+        taken = (ssize_t)length;
+    } else
         errno = EAGAIN;
     (void)pthread_mutex_unlock(&disk.mutex);
     return taken;

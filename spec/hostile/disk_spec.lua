@@ -19,7 +19,7 @@ crown.elect { name = "healthy", oracle = { "memory", ttl = 30, refresh = 1 }, ha
     print "HEALTHY"
     while term:valid() do
       crown.sleep(0.2)
-      crown.log.info "a line"
+      for _ = 1, tonumber(arg[1]) or 1 do crown.log.info("a line " .. ("."):rep(900)) end
       print "TICK"
     end
   end,
@@ -82,7 +82,7 @@ says() { eventually said $1 $(($(grep -c $1 out) + $2)) || echo "no more $1"; }
 ]]
 
 local START = MOUNT .. SAYS .. [[
-CROWN_DIRECTORY=$1 "$2" app.lua >out 2>mnt/log &
+CROWN_DIRECTORY=$1 "$2" app.lua $3 >out 2>mnt/log &
 says TICK 3
 fsfreeze -f mnt
 says TICK 25
@@ -211,14 +211,28 @@ describe("a disk that hangs", function()
     end)
   end
 
-  it("under the log costs lines, and no leadership", function()
-    local dir, result = play(APP, START)
+  -- @return what the log has, which was written meanwhile
+  local function log_of_a_leader(lines)
+    local dir, result = play(APP, START, lines)
     local said, log = read_file(dir .. "/out"), read_file(dir .. "/log")
     assert.equal("", result.stdout)
     assert.equal(1, select(2, said:gsub("HEALTHY", "")) - select(2, said:gsub("UNHEALTHY", "")), said)
     assert.is_nil(log:find("silent for", 1, true), log)
-    local lost = tonumber(log:match "log%.dropped lines=(%d+)")
-    assert.is_true(lost and lost > 10, log)
+    return log, select(2, said:gsub("TICK", ""))
+  end
+
+  it("under the log costs neither a line nor a leadership", function()
+    local log, ticks = log_of_a_leader(1)
+    local lines = select(2, log:gsub("a line", ""))
+    assert.is_true(lines == ticks or lines == ticks + 1, log) -- it ends between the two
+    assert.is_nil(log:find("log.dropped", 1, true), log)
+  end)
+
+  it("under the log costs lines that there is no room for, and no leadership", function()
+    local log = log_of_a_leader(10)
+    local lost = 0
+    for lines in log:gmatch "log%.dropped lines=(%d+)" do lost = lost + lines end
+    assert.is_true(lost > 10, log)
     assert.matches("a line", log:match "log%.dropped.*") -- it goes on
   end)
 

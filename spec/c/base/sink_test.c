@@ -8,9 +8,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,6 +227,81 @@ static void a_fork_writes_to_a_file_by_a_thread_of_its_own(void **state)
     assert_string_equal(read_all(), "before\nfork\nagain\nafter\n");
 }
 
+/* A thread that writes goes on with the file that it has begun with: so each of these has a process
+ * of its own, which ends as the program does. */
+static void run_alone(bool (*body)(void))
+{
+    int status = -1;
+    redirect_to_file();
+    assert_int_equal(fflush(NULL), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)alarm(PATIENCE_S);
+        exit(body() ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* From here on a file takes so many bytes, as on a disk that is full. */
+static bool limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+        return false;
+    limit.rlim_cur = bytes;
+    return setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
+static bool write_while_full(void)
+{
+    struct stat file = {.st_size = 0};
+    bool taken = limit_files(2) && sink_write("one\n", 4) && sink_write("two\n", 4);
+    while (file.st_size < 2) /* or the alarm ends it */
+        taken = fstat(ends[0], &file) == 0 && taken;
+    return limit_files(RLIM_INFINITY) && sink_write("three\n", 6) && taken;
+}
+
+static void lines_that_a_file_does_not_take_come_later_in_order(void **state)
+{
+    (void)state;
+    run_alone(write_while_full);
+    assert_string_equal(read_all(), "one\ntwo\nthree\n");
+}
+
+static bool write_without_end(void)
+{
+    char line[1024];
+    unsigned taken = 0;
+    (void)memset(line, 'a', sizeof(line));
+    if (!limit_files(0))
+        return false;
+    while (taken < 1000 && sink_write(line, sizeof(line)))
+        taken++;
+    return taken >= 64 && taken <= 128;
+}
+
+static void lines_wait_for_a_file_up_to_a_bound(void **state)
+{
+    (void)state;
+    run_alone(write_without_end);
+}
+
+static bool write_at_the_end(void)
+{
+    bool taken = limit_files(0);
+    for (int i = 0; i < 1000; i++)
+        taken = sink_write("line\n", 5) && taken;
+    return limit_files(RLIM_INFINITY) && taken;
+}
+
+static void the_end_of_a_process_waits_for_its_lines(void **state)
+{
+    (void)state;
+    run_alone(write_at_the_end);
+    assert_int_equal(strlen(read_all()), 1000 * 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, save, restore)
 
 int main(void)
@@ -237,6 +315,9 @@ int main(void)
         TEST(another_user_s_full_pipe_holds_up_nobody),
         TEST(lines_that_were_lost_are_counted_by_the_next),
         TEST(a_fork_writes_to_a_file_by_a_thread_of_its_own),
+        TEST(lines_that_a_file_does_not_take_come_later_in_order),
+        TEST(lines_wait_for_a_file_up_to_a_bound),
+        TEST(the_end_of_a_process_waits_for_its_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
