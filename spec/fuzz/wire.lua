@@ -11,7 +11,7 @@ local seconds, inputs = tonumber(arg[2]:match "^(%d+)s$"), tonumber(arg[2])
 local count, until_at = 0, seconds and crown.now() + seconds
 
 -- Most of them wait for each other's words: so many come at once, each with a server and a seed of its own.
-local AT_ONCE = { redis = 32, nats = 32, etcd = 32, postgres = 32, http = 32 }
+local AT_ONCE = { redis = 32, nats = 32, etcd = 32, postgres = 128, http = 32 }
 
 local targets = {}
 
@@ -131,29 +131,84 @@ local function message(kind, bytes)
     size % 256) .. bytes
 end
 
-function targets.postgres(random)
-  local function column(name, kind)
-    return name .. "\0\0\0\0\0\0\0\0\0" .. string.char(math.floor(kind / 256), kind % 256) .. "\0\8\255\255\255\255\0\0"
+-- The same bytes as whole messages, whatever lengths they claim.
+local function in_messages(text)
+  local messages, at = {}, 1
+  while #text - at >= 4 do
+    local a, b, c, d = text:byte(at + 1, at + 4)
+    local size = math.max(0, math.min(((a * 256 + b) * 256 + c) * 256 + d - 4, #text - at - 4))
+    messages[#messages + 1] = message(text:sub(at, at), text:sub(at + 5, at + 4 + size))
+    at = at + 5 + size
   end
+  return table.concat(messages)
+end
+
+-- Mostly what one message holds is changed; else more, and seldom their lengths: libpq first makes room for what they claim.
+local function changed_answer(samples, random)
+  local sample, messages = samples[random(#samples)], {}
+  local which = random(#sample)
+  count = count + 1
+  for i, one in ipairs(sample) do
+    messages[i] = message(one[1], i == which and mutator.next({ one[2] }, random) or one[2])
+  end
+  if random(4) > 1 then return table.concat(messages) end
+  local answer = mutator.next({ table.concat(messages) }, random)
+  return random(128) > 1 and in_messages(answer) or answer
+end
+
+function targets.postgres(random)
+  local READY = message("Z", "I")
   local function row(kind, value)
-    return message("1", "") .. message("2", "") .. message("T", "\0\1" .. column("v", kind))
-      .. message("D", "\0\1\0\0\0" .. string.char(#value) .. value) .. message("C", "SELECT 1\0") .. message("Z", "I")
+    return { { "1", "" }, { "2", "" },
+      { "T", "\0\1v\0\0\0\0\0\0\0\0\0" .. string.char(math.floor(kind / 256), kind % 256) .. "\0\8\255\255\255\255\0\0" },
+      { "D", "\0\1\0\0\0" .. string.char(#value) .. value }, { "C", "SELECT 1\0" } }
   end
   local samples = { row(16, "t"), row(20, "-9223372036854775808"), row(23, "5"), row(25, "text"), row(701, "1e5"), row(1700, "3.50"),
-    row(17, "\\x00ff"), message("E", "SERROR\0C23505\0Mno\0\0") .. message("Z", "I"), message("A", "\0\0\0\1c\0x\0"),
-    message("1", "") .. message("2", "") .. message("H", "\0\0\1\0\0"), message("S", "a\0b\0") }
-  local one = server(random, function(connection)
+    row(17, "\\x00ff"), { { "E", "SERROR\0C23505\0Mno\0\0" } }, { { "A", "\0\0\0\1c\0x\0" }, { "1", "" } }, { { "S", "a\0b\0" } } }
+  local copy = { { { "1", "" }, { "2", "" }, { "H", "\0\0\1\0\0" } } } -- it ends the connection
+  local login = { { "R", "\0\0\0\0" }, { "S", "server_version\00016.0\0" }, { "K", "\0\0\0\1\0\0\0\1" }, { "Z", "I" } }
+  local logins = { login, { { "R", "\0\0\0\3" }, unpack(login) }, { { "R", "\0\0\0\5salt" }, unpack(login) },
+    { { "R", "\0\0\0\10SCRAM-SHA-256\0\0" } }, { { "E", "SFATAL\0C28P01\0Mno\0\0" } }, { { "v", "\0\3\0\0\0\0\0\0" }, unpack(login) } }
+  local words -- what was said last
+
+  local function greet(connection)
     if not connection:read "*s" then return end
-    connection:write(message("R", "\0\0\0\0") .. message("S", "server_version\00016.0\0") .. message("K", "\0\0\0\1\0\0\0\1")
-      .. message("Z", "I"))
+    words = nil
+    if random(16) == 1 then return connection:write(changed_answer(logins, random)) and nil end
+    for _, one in ipairs(login) do connection:write(message(one[1], one[2])) end
     return connection:read "*s"
-  end, samples)
-  local url = ("postgres://x@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(one.port)
+  end
+
+  -- Where libpq waits for the end of what was whole, it hears once more that the answer is over.
+  local function asked_again(connection)
+    for _ = 1, 3 do
+      local question, _, code = connection:read("*s", 0.05)
+      if question or code ~= "timeout" then return question end
+      connection:write(READY)
+    end
+  end
+
+  -- A login takes three threads: a connection lasts for many answers, until the order of messages is lost.
+  local function serve(connection)
+    connection:set_timeout(5)
+    local asked = greet(connection)
+    while asked do
+      words = changed_answer(random(64) > 1 and samples or copy, random) .. READY
+      connection:write(words)
+      asked = asked_again(connection)
+    end
+    connection:close()
+  end
+
+  local listener = assert(crown.tcp.listen("127.0.0.1", 0, serve))
+  local url = ("postgres://x:y@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(listener:port())
   return function()
-    local client, problem = crown.postgres.connect(url, { timeout = 1 })
-    check(problem, one.said)
-    if not client then return end
-    check(select(2, client:query "SELECT v"), one.said)
+    local client, problem = assert(crown.postgres.new(url, { timeout = 5 }))
+    if random(2) == 1 then client:listen("c", function() end) end
+    repeat
+      problem = select(2, client:query "SELECT v")
+      check(problem, words)
+    until problem == "failed" or client.bare:generation() == 0 -- failed: libpq has lost count of the answers
     client:close()
   end
 end

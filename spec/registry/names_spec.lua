@@ -197,6 +197,35 @@ describe("names in a registry", function()
     stream:close()
   end)
 
+  -- As one does who ends in order.
+  local function throw_out(member)
+    local stored = server:sql("SELECT members -> $2 ->> 'token' AS token FROM crown_registry_v1 WHERE registry = $1", name,
+      name .. "@" .. member.node)[1].token
+    server:sql([[
+WITH r AS (UPDATE crown_registry_v1 SET tail = tail + 1 WHERE registry = $1 RETURNING tail)
+INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING pg_notify('crown_registry_v1', 'changed ' || $1)]],
+      name, crown.json.encode { kind = "member_down", id = name .. "@" .. member.node, token = stored, left = true })
+    eventually(function() return select(3, member:ask "count") ~= stored end)
+  end
+
+  it("come to whoever joins, also when a task that sends them fails", function()
+    local leader, owner = leader_of { cluster:join_all({ "a", "b" }, CALM) }
+    assert.equal(50, #owner:ask("fill", { prefix = "of an owner ", from = 1, to = 50, value = ("v"):rep(30000), timeout = 20 }))
+    leader:ask("break_once", { module = "crown.registry.replica", fn = "part" })
+    local third = cluster:join("c", CALM)
+    eventually(function() return (third:ask "count" or 0) >= 50 end)
+    eventually(function() return leader.candidate:output():find "link_cut.-broken on purpose" end)
+  end)
+
+  it("come back to whoever was thrown out, also when the task that registers them again fails", function()
+    local a = cluster:join_all({ "a" }, CALM)
+    assert.equal(50, #a:ask("fill", { prefix = "its own ", from = 1, to = 50, timeout = 20 }))
+    a:ask("break_once", { module = "crown.registry.writes", fn = "add" })
+    throw_out(a)
+    eventually(function() return select(2, a:ask "count") >= 50 end)
+    assert.matches("oracle%.error.-broken on purpose", a.candidate:output())
+  end)
+
   it("come to whoever joins, and back to whoever was thrown out, twenty thousand of them, without holding the loops up", function()
     local COUNT, AT_ONCE, MOST = 20000, 2000, 40 -- milliseconds of processor time
     local members = { cluster:join_all({ "a", "b" }, { ttl = 5, snapshot_timeout = 5 }) }
@@ -212,13 +241,7 @@ describe("names in a registry", function()
       local longest = one:ask "turns"
       assert.is_true(longest < MOST, ("%s was away for %.1f ms"):format(one.node, longest))
     end
-    local stored = server:sql("SELECT members -> $2 ->> 'token' AS token FROM crown_registry_v1 WHERE registry = $1", name,
-      name .. "@" .. owner.node)[1].token
-    server:sql([[
-WITH r AS (UPDATE crown_registry_v1 SET tail = tail + 1 WHERE registry = $1 RETURNING tail)
-INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING pg_notify('crown_registry_v1', 'changed ' || $1)]],
-      name, crown.json.encode { kind = "member_down", id = name .. "@" .. owner.node, token = stored, left = true })
-    eventually(function() return select(3, owner:ask "count") ~= stored end)
+    throw_out(owner)
     eventually(function() return (select(2, owner:ask "count") or 0) >= COUNT end, 40)
     eventually(function() return (members[3]:ask "count" or 0) >= COUNT and leader:ask "count" >= COUNT end)
   end)

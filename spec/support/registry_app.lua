@@ -35,6 +35,17 @@ function answers.count()
   return { member.replica:count(), its, member.token }
 end
 
+-- The next call of a module's function raises.
+function answers.break_once(ask)
+  local module = require(ask.module)
+  local whole = module[ask.fn]
+  module[ask.fn] = function()
+    module[ask.fn] = whole
+    error "broken on purpose"
+  end
+  return { true }
+end
+
 -- What has changed since this was asked for last.
 local changed, watch = {}, nil
 function answers.changes()

@@ -66,6 +66,16 @@ function Links:waiting(id)
   return link and link.outbox.size or 0
 end
 
+--- Ends the links to and from all members; they are made anew.
+-- @string problem why
+function Links:cut(problem)
+  for id, link in pairs(self.up_links) do
+    self:tell(id, problem)
+    link:close(problem)
+  end
+  for _, stream in pairs(self.incoming) do stream:close() end
+end
+
 local function outbox(self, id, stream)
   stream:set_timeout(self.patience)
   return Outbox.new(stream, function(_, code)

@@ -29,14 +29,22 @@ end
 -- The member is entered by one task at a time: what it does is done before another one may.
 local atomic = core.atomic
 
--- What goes wrong in the member is told, and it looks at the store anew: nobody else would let it go on.
+-- A task may have failed between two parts of a copy, or of the names that are to be registered again: nobody else would go
+-- on with them. So the links end, which has the other members ask anew, and what the store says is looked at once more.
+local function begin_anew(self, problem)
+  self.links:cut(problem)
+  self.member.own:restore()
+  self.member:wake()
+end
+
+-- What goes wrong in the member is told.
 local function enter(self, fn, ...)
   if self.over then return end
   local fine, problem = pcall(atomic, fn, ...)
   if fine then return end
   self.options.emit("oracle.error", { error = problem, member = self.member.id })
   core.sleep(AFTER_ERROR)
-  if not self.over then atomic(self.member.wake, self.member) end
+  if not self.over then atomic(begin_anew, self, problem) end
 end
 
 local function later(self, seconds, fn)
