@@ -86,6 +86,20 @@ describe("the default directory", function()
     assert.matches("belongs to another user", result.stderr)
   end)
 
+  -- The group's directory is the one in which another user can make a socket.
+  it("holds no runtime of another user's, whatever its socket is called and says", function()
+    if not is_root then return pending "only root can start a program as another user" end
+    local STRANGER, path = NOBODY - 1, dir .. "/users/runtime-1.sock"
+    shell("mkdir -m 2770 %s/users && chown %d:%d %s/users && chmod 755 %s", dir, NOBODY, STRANGER, dir, dir)
+    started[1] = Candidate.start { program = "/usr/bin/setpriv", node = "stranger", log = dir .. "/log", args = { "--reuid",
+      tostring(STRANGER), "--regid", tostring(STRANGER), "--clear-groups", "socat",
+      "UNIX-LISTEN:" .. path .. ",fork,mode=777", [[SYSTEM:read line; echo '{"elections":[{"name":"planted","phase":"leading","oracle":"file"}]}']] } }
+    eventually(function() return os.execute(("test -S %s"):format(path)) == 0 end, 20)
+    local result = assert(crown.exec(as_nobody({ CROWN_DIRECTORY = dir .. "/users" }, "status")))
+    assert.matches("no answer", result.stdout)
+    assert.is_nil((result.stdout .. result.stderr):find "planted")
+  end)
+
   it("holds locks that nobody else may open, unless the directory is a group's", function()
     local umask = "umask 022; "
     shell(umask .. "CROWN_DIRECTORY=%s/mine %s run x true", dir, program)

@@ -203,8 +203,9 @@ function targets.postgres(random)
   local listener = assert(crown.tcp.listen("127.0.0.1", 0, serve))
   local url = ("postgres://x:y@127.0.0.1:%d/x?sslmode=disable&target_session_attrs=any"):format(listener:port())
   return function()
-    local client, problem = assert(crown.postgres.new(url, { timeout = 5 }))
+    local client = assert(crown.postgres.new(url, { timeout = 5 }))
     if random(2) == 1 then client:listen("c", function() end) end
+    local problem
     repeat
       problem = select(2, client:query "SELECT v")
       check(problem, words)

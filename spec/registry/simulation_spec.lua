@@ -126,7 +126,7 @@ describe("the survivors in a virtual cluster", function()
   for _, which in ipairs { "followers", "the leader and followers" } do
     it(("report each of many deaths about once, when %s die"):format(which), function()
       local DEAD = 6
-      local world = World.new { seed = 5, nodes = 24, calm = true }
+      local world = World.new { seed = 5, nodes = 50, calm = true }
       world:pass(10, breathe)
       local reports, decisions = 0, 0
       function Store.perform(store, op, args)

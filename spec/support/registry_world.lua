@@ -351,7 +351,7 @@ function World.new(options)
   for _ = 1, 5 do self.random() end
   self.store = Store.new(function() return self.clock.now end)
   for i = 1, options.nodes or 3 do
-    local node = { name = string.char(96 + i), starts = 0, supervisor = 1 }
+    local node = { name = i <= 26 and string.char(96 + i) or "n" .. i, starts = 0, supervisor = 1 }
     self.nodes[i] = node
     self.clock:after(self.random(), function() boot(self, node) trouble.client(self, node) watch_deadline(self, node) end)
     node.dead, node.out, node.peers, node.waiting, node.wishes = true, {}, {}, {}, {}
