@@ -143,6 +143,29 @@ crown.elect { name = "x", oracle = { "memory" }, handlers = { won = function() e
     for _, connection in ipairs(open) do connection:close() end
   end)
 
+  -- As `nc -N` does.
+  it("answers whoever closes his half of the connection behind the request, also where the answer waits", function()
+    local asked, go_on = 0, promise()
+    local there = assert(server.serve(nil, 0, function(path)
+      asked = asked + 1
+      if path == "/waits" then go_on:wait(20) end
+      return 200, "text/plain", "well"
+    end))
+    local listed = {}
+    for i, path in ipairs { "/", "/waits" } do
+      listed[i] = assert(crown.tcp.connect("127.0.0.1", there))
+      listed[i]:write(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"):format(path))
+      listed[i]:shutdown()
+      eventually(function() return asked == i end, 20)
+    end
+    crown.sleep(0.1) -- for the server to see that no more comes
+    go_on:resolve(true)
+    for _, connection in ipairs(listed) do
+      assert.matches("^HTTP/1.1 200.*well$", (connection:read("*a", 20)))
+      connection:close()
+    end
+  end)
+
   it("leaves others their turn when one address connects too often", function()
     local open, refused = {}, 0
     for i = 1, 40 do
