@@ -91,9 +91,10 @@ describe("the default directory", function()
     if not is_root then return pending "only root can start a program as another user" end
     local STRANGER, path = NOBODY - 1, dir .. "/users/runtime-1.sock"
     shell("mkdir -m 2770 %s/users && chown %d:%d %s/users && chmod 755 %s", dir, NOBODY, STRANGER, dir, dir)
+    local ANSWER = [[SYSTEM:read line; echo '{"elections":[{"name":"planted","phase":"leading","oracle":"file"}]}']]
     started[1] = Candidate.start { program = "/usr/bin/setpriv", node = "stranger", log = dir .. "/log", args = { "--reuid",
       tostring(STRANGER), "--regid", tostring(STRANGER), "--clear-groups", "socat",
-      "UNIX-LISTEN:" .. path .. ",fork,mode=777", [[SYSTEM:read line; echo '{"elections":[{"name":"planted","phase":"leading","oracle":"file"}]}']] } }
+      "UNIX-LISTEN:" .. path .. ",fork,mode=777", ANSWER } }
     eventually(function() return os.execute(("test -S %s"):format(path)) == 0 end, 20)
     local result = assert(crown.exec(as_nobody({ CROWN_DIRECTORY = dir .. "/users" }, "status")))
     assert.matches("no answer", result.stdout)

@@ -218,7 +218,7 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
   end)
 
   it("come back to whoever was thrown out, also when the task that registers them again fails", function()
-    local a = cluster:join_all({ "a" }, CALM)
+    local a = cluster:join_all({ "a" }, { ttl = 5 })
     assert.equal(50, #a:ask("fill", { prefix = "its own ", from = 1, to = 50, timeout = 20 }))
     a:ask("break_once", { module = "crown.registry.writes", fn = "add" })
     throw_out(a)
