@@ -95,7 +95,7 @@ end
 local function leave(self)
   local place = self.place
   self.place = nil
-  if place then self.session:leave(place) end
+  if place then self.session:leave { place } end
 end
 
 -- Our key, by the answer to its put: it bears the revision of that, unless an earlier put, whose answer was lost, has made it.
@@ -203,7 +203,8 @@ function Etcd:claim()
     return nil, "our lease has run out while we were in the queue", "store"
   end
   place.leading, place.sent, self.epoch = true, sent, tonumber(own.create_revision)
-  return true, lease.first_delay(self.delay), { ttl = self.ttl, epoch = self.epoch }
+  self.grant = lease.grant(self.ttl, self.epoch, session:refresher())
+  return true, lease.first_delay(self.delay), self.grant
 end
 
 -- The key is left to be deleted by what comes next: its term may not be over yet.
@@ -235,7 +236,7 @@ function Etcd:refresh()
   if place.gone then return lost(self) end
   place.sent = sent
   if is_evicted(self) then return false, { evicted = true } end
-  return true, self.delay, { ttl = self.ttl, epoch = self.epoch }
+  return true, self.delay, self.grant
 end
 
 function Etcd:abdicate()

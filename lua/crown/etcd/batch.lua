@@ -8,7 +8,7 @@ Batch.__index = Batch
 
 local WINDOW = 0 -- seconds that a question waits for company
 local LEASE_ENDED = "requested lease not found" -- and all that a session puts bears its one lease
-local MOST = 60 -- of them in one transaction, of two operations at most: etcd takes 128
+local MOST = 128 -- operations that etcd takes in one transaction
 
 -- Each has as many answers as it has operations, in their order.
 local function settle(answer, asked)
@@ -45,12 +45,12 @@ function Batch.new(client)
 end
 
 --- Asks; all operations count together, in their order.
--- @tparam table ops one or two operations of a transaction, as the gateway has them
+-- @tparam table ops operations of a transaction, as the gateway has them, no more than it takes
 -- @tparam[opt] function wanted asked right before they are sent: whether anybody still waits
 -- @treturn table the answers, one an operation; or nil
 -- @treturn table the header of the transaction; or message, code
 function Batch:ask(ops, wanted)
-  return self.gathered:ask { ops = ops, wanted = wanted }
+  return self.gathered:ask { ops = ops, weight = #ops, wanted = wanted }
 end
 
 return Batch

@@ -8,6 +8,7 @@ local base64 = require "crown.text.base64"
 local Batch = require "crown.etcd.batch"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
+local gathered = require "crown.oracle.gathered"
 local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
@@ -20,6 +21,7 @@ Session.__index = Session
 local CLAIM_WINDOW = 0  -- seconds in which those gather who want the lease kept: a claim is in a hurry,
 local REFRESH_WINDOW = 0.5  -- a refresh has time, the more the longer the lease
 local REFRESH_PART = 1 / 60 -- of the TTL
+local MOST = 128            -- leaders that are refreshed, or leave, by one call: etcd takes as many operations in a transaction
 local DIGEST = 16           -- bytes of a digest that no two sessions share
 local LEASE_DIGITS = 18     -- decimal ones of a lease's number, of 63 bits
 
@@ -53,12 +55,22 @@ local function finish(self)
   for _, place in pairs(places) do lose(place) end
 end
 
+local function delete(self, orphans)
+  local ops = {}
+  for i, encoded in ipairs(orphans) do ops[i] = { request_delete_range = { key = encoded } } end
+  if not self.batch:ask(ops) then return end
+  for _, encoded in ipairs(orphans) do self.orphans[encoded] = nil end
+end
+
 -- What no election has any use for is deleted until it is gone.
 local function delete_orphans(self)
+  local lot = {}
   for encoded in pairs(self.orphans) do
-    core.detach(function()
-      if self.batch:ask { { request_delete_range = { key = encoded } } } then self.orphans[encoded] = nil end
-    end)
+    lot[#lot + 1] = encoded
+    if #lot == MOST or not next(self.orphans, encoded) then
+      core.detach(delete, self, lot)
+      lot = {}
+    end
   end
 end
 
@@ -83,7 +95,7 @@ local function drop_overdue(self)
   local now = core.now()
   for _, place in pairs(self.places) do
     if place.leading and place.sent + self.ttl < now then
-      self:leave(place)
+      self:leave { place }
       lose(place)
     end
   end
@@ -177,7 +189,7 @@ function Session.of(key, make)
   if known[key] then return known[key] end
   local options = make()
   local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, digest = own_digest(key),
-    trust = options.trust, prefix = options.prefix, batch = Batch.new(options.client), count = 0,
+    timeout = options.timeout, trust = options.trust, prefix = options.prefix, batch = Batch.new(options.client), count = 0,
     places = {}, ahead = {}, orphans = {} }, Session)
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
@@ -235,23 +247,69 @@ function Session:wait_for(place, encoded, revision)
   return true
 end
 
---- Leaves the queue.
--- @tparam table place
-function Session:leave(place)
-  place.leading = false
+-- @return whether it was still in the queue
+local function drop(self, place)
+  place.leading, place.left = false, true
   if place.ahead then self.ahead[place.ahead] = nil end
-  place.left = true
-  if self.places[place.encoded] ~= place then return end
-  self.places[place.encoded] = nil
+  local there = self.places[place.encoded] == place
+  if there then self.places[place.encoded] = nil end
+  return there
+end
+
+--- Leaves the queue.
+-- @tparam table places so many that one transaction takes them
+function Session:leave(places)
+  local left, written = false, {}
+  for _, place in ipairs(places) do
+    if drop(self, place) then
+      left = true
+      if place.written then written[#written + 1] = place.encoded end
+    end
+  end
+  if not left then return end
   if next(self.places) then
-    if not place.written then return end
-    self.orphans[place.encoded] = true
-    if self.batch:ask { { request_delete_range = { key = place.encoded } } } then self.orphans[place.encoded] = nil end
+    for _, encoded in ipairs(written) do self.orphans[encoded] = true end
+    if #written > 0 then delete(self, written) end
     return
   end
   local lease = self.lease -- with the last one all goes, also what comes late
   finish(self)
   if lease then self.client:ask("/v3/lease/revoke", { ID = lease }) end
+end
+
+-- The lease is that of all: what may be otherwise with one of them, the watch has told.
+local function refresh_all(self, states)
+  local sent = core.now()
+  local fine, problem = self.refreshes:ask()
+  if not fine then return nil, problem end
+  local epochs = {}
+  for i, state in ipairs(states) do
+    local place = state.place
+    local same = place and place.leading and not place.gone and not place.asked
+    if same then place.sent = sent end
+    epochs[i] = same and state.epoch
+  end
+  return epochs
+end
+
+local function release_all(self, states)
+  local places = {}
+  for _, state in ipairs(states) do
+    places[#places + 1] = state.place
+    state.place = nil
+  end
+  self:leave(places)
+  return {}
+end
+
+--- What refreshes leaders without a task for each, as long as nothing has changed, and has them leave.
+-- @treturn userdata for a grant; a state of these oracles has its `place` and its `epoch`
+function Session:refresher()
+  self.gathered = self.gathered or gathered { ttl = self.ttl, delay = self.delay, timeout = self.timeout, window = 0, most = MOST,
+    refresh = function(states) return refresh_all(self, states) end,
+    release = function(states) return release_all(self, states) end,
+    late = function() return ("no answer within %.3g s"):format(self.timeout) end }
+  return self.gathered
 end
 
 --- Ends the session of a runtime of this candidate that died: nothing of its trees is left, or this one would not run.

@@ -11,19 +11,21 @@ Gathered.__index = Gathered
 
 --- Makes one.
 -- @tparam table options `ask(lot)`: asks for an array of questions, each with an `answer` that it resolves; `window` seconds
--- that a question waits for company; `most` in a lot
+-- that a question waits for company; `most` in a lot; a question that counts for more than one has a `weight`
 -- @treturn Gathered
 function Gathered.new(options)
   return setmetatable({ ask_all = options.ask, window = options.window, most = options.most, waiting = Queue.new() }, Gathered)
 end
 
 local function take(self)
-  local lot = {}
-  while #lot < self.most do
-    local one = self.waiting:pop()
-    if not one then break end
+  local lot, left = {}, self.most
+  while true do
+    local one = self.waiting:peek()
+    if not one or (one.weight or 1) > left and #lot > 0 then break end
+    self.waiting:pop()
     if not one.wanted or one.wanted() then
       lot[#lot + 1] = one
+      left = left - (one.weight or 1)
     else
       one.answer:resolve(nil, "it waited too long for its turn", "timeout")
     end

@@ -17,6 +17,12 @@ function Queue:push(one)
   self[self.last] = one
 end
 
+--- The first one, which stays.
+-- @return it, or nil when there is none
+function Queue:peek()
+  return self[self.first]
+end
+
 --- Takes the first one out.
 -- @return it, or nil when there is none
 function Queue:pop()

@@ -25,7 +25,12 @@ end
 -- another task may put another one there at any time.
 local latest = {}
 
-local function grant_of(ttl, epoch, refresher)
+--- A grant.
+-- @number ttl
+-- @number epoch
+-- @param[opt] refresher as a grant may carry it
+-- @treturn table shared with others that are the same
+function Lease.grant(ttl, epoch, refresher)
   local grant = latest
   if grant.ttl == ttl and grant.epoch == epoch and grant.refresher == refresher then return grant end
   grant = { ttl = ttl, epoch = epoch, refresher = refresher }
@@ -35,7 +40,7 @@ end
 
 -- Thousands of refreshes a second make none.
 local function granted(self, epoch, delay)
-  if not self.grant or self.grant.epoch ~= epoch then self.grant = grant_of(self.ttl, epoch, self.refresher) end
+  if not self.grant or self.grant.epoch ~= epoch then self.grant = Lease.grant(self.ttl, epoch, self.refresher) end
   return true, delay, self.grant
 end
 
