@@ -375,6 +375,11 @@ void candidate_abdicate(struct candidate *candidate)
     candidate_feed_type(candidate, ELECTION_EVENT_ABDICATE);
 }
 
+void candidate_clock_set(struct candidate *candidate)
+{
+    candidate_feed_type(candidate, ELECTION_EVENT_CLOCK_SET);
+}
+
 bool candidate_send(struct candidate *candidate, lua_State *L)
 {
     if (candidate->finished) {

@@ -51,6 +51,8 @@ void candidate_start(struct candidate *candidate);
 void candidate_won(struct candidate *candidate);
 /** Steps down, and lets others try. */
 void candidate_abdicate(struct candidate *candidate);
+/** The wall clock was set. @see ELECTION_EVENT_CLOCK_SET */
+void candidate_clock_set(struct candidate *candidate);
 /** Ends the election, in order. */
 void candidate_stop(struct candidate *candidate);
 

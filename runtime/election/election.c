@@ -108,6 +108,19 @@ static void lead_unknown(struct step *step)
         lease_unknown(step, kind);
 }
 
+/* Time may have passed that no clock here has counted, as in a virtual machine that was paused. So
+ * the store is asked at once. A refresh under way may be from before, and its answer say too much.
+ */
+static void lead_clock_set(struct step *step)
+{
+    struct election *election = step->election;
+    if (election->refresh_ns == TIME_NEVER)
+        return; /* the oracle hears of a loss by itself */
+    if (election->call.kind == ELECTION_CALL_REFRESH)
+        call_cancel(step);
+    election->refresh_at_ns = step->now;
+}
+
 static void lead_abdicate(struct step *step)
 {
     stepping_begin(step, ELECTION_REASON_ABDICATED);
@@ -190,7 +203,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \
         [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = ignore,                 \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
-        [ELECTION_EVENT_STOP] = stop,                                                              \
+        [ELECTION_EVENT_CLOCK_SET] = ignore, [ELECTION_EVENT_STOP] = stop,                         \
     }
 #define LEAD                                                                                       \
     {                                                                                              \
@@ -202,7 +215,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = lead_child_gone,    \
         [ELECTION_EVENT_WON_FAILED] = lead_won_failed, [ELECTION_EVENT_TERM_GONE] = ignore,        \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = lead_abdicate,            \
-        [ELECTION_EVENT_STOP] = lead_stop,                                                         \
+        [ELECTION_EVENT_CLOCK_SET] = lead_clock_set, [ELECTION_EVENT_STOP] = lead_stop,            \
     }
 #define STEP                                                                                       \
     {                                                                                              \
@@ -214,7 +227,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \
         [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = term_gone,              \
         [ELECTION_EVENT_LOST_DONE] = lost_done, [ELECTION_EVENT_ABDICATE] = ignore,                \
-        [ELECTION_EVENT_STOP] = stop,                                                              \
+        [ELECTION_EVENT_CLOCK_SET] = ignore, [ELECTION_EVENT_STOP] = stop,                         \
     }
 #define OVER                                                                                       \
     {                                                                                              \
@@ -226,7 +239,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = ignore,             \
         [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = ignore,                 \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
-        [ELECTION_EVENT_STOP] = ignore,                                                            \
+        [ELECTION_EVENT_CLOCK_SET] = ignore, [ELECTION_EVENT_STOP] = ignore,                       \
     }
 
 static handler *const table[ELECTION_PHASE_COUNT][ELECTION_EVENT_COUNT] = {

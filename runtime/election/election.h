@@ -68,8 +68,9 @@
     X(WON_FAILED, "won_failed")       /* the won handler raised an error */                        \
     X(TERM_GONE, "term_gone")         /* all that the term started is gone, see CLOSE_TERM */      \
     X(LOST_DONE, "lost_done")         /* `lost` and all that it started are gone */                \
-    X(ABDICATE, "abdicate")           /* the user asks to step down and let others try */          \
-    X(STOP, "stop")                   /* the user asks to end this election for good */
+    X(CLOCK_SET, "clock_set") /* the wall clock was set: has the host stood still, unseen? */      \
+    X(ABDICATE, "abdicate")   /* the user asks to step down and let others try */                  \
+    X(STOP, "stop")           /* the user asks to end this election for good */
 
 #define ELECTION_ACTIONS(X)                                                                        \
     X(CALL_CLAIM, "call_claim") /* run the oracle's function in a task, report with `attempt` */   \

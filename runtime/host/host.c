@@ -188,6 +188,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     if (env->lua == NULL)
         return -1;
     heartbeat_answer(&host->heartbeat, env->lua);
+    clock_set_begin(&host->clock_set, env);
     loop_on_turn(env->loop, turned, host);
     exiting_host = host;
     return atexit(at_exit) == 0 ? 0 : error_set(err, ERROR_SYSTEM, "register the exit handler");
@@ -216,6 +217,7 @@ static void close_host(struct host *host)
     telemetry_free(env->telemetry);
     deadmen_free(env->deadmen);
     journal_close(env->journal);
+    clock_set_end(&host->clock_set);
     loop_unpost(env->loop, &host->stopper);
     loop_unwatch(&host->link_watch);
     link_free(host->link);

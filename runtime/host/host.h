@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "candidate/env.h"
 #include "child/children.h"
+#include "host/clock_set.h"
 #include "host/config.h"
 #include "host/heartbeat.h"
 #include "host/lifetime.h"
@@ -32,6 +33,7 @@ struct host {
     /* host.c alone */
     struct link *link;
     struct loop_watch link_watch;
+    struct clock_set clock_set;
     struct loop_job stopper; /* of many elections, some in each turn of the loop */
     uint64_t given_back;     /* leases, when it was told to stop */
     unsigned restarts;

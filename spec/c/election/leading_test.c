@@ -73,6 +73,41 @@ static void a_refresh_leaves_time_for_another(void **state)
     assert_in_range(call->until_ns - story.now, NS_PER_S, left / 2);
 }
 
+static void a_leader_asks_at_once_when_the_wall_clock_was_set(void **state)
+{
+    (void)state;
+    story_lead();
+    story.now += NS_PER_S;
+    story_feed_type(ELECTION_EVENT_CLOCK_SET);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_REFRESH));
+}
+
+static void a_refresh_from_before_the_clock_was_set_does_not_count(void **state)
+{
+    (void)state;
+    story_lead();
+    story_refresh();
+    uint32_t before = story.election.call.attempt;
+    int64_t deadline_ns = election_look(&story.election).deadline_ns;
+    story_feed_type(ELECTION_EVENT_CLOCK_SET);
+    assert_non_null(story_find(ELECTION_ACTION_CANCEL_CALL));
+    assert_non_null(story_find(ELECTION_ACTION_CALL_REFRESH));
+    story_feed((struct election_event){
+        .type = ELECTION_EVENT_GRANTED, .attempt = before, .grant = {STORY_TTL / 3, STORY_TTL, 1}});
+    assert_int_equal(election_look(&story.election).deadline_ns, deadline_ns);
+    story_grant(1);
+    assert_true(election_look(&story.election).deadline_ns > deadline_ns);
+}
+
+static void who_follows_does_not_mind_the_wall_clock(void **state)
+{
+    (void)state;
+    story_begin();
+    story_deny(STORY_TTL, 1);
+    story_feed_type(ELECTION_EVENT_CLOCK_SET);
+    assert_int_equal(story.actions.count, 0);
+}
+
 static void who_is_evicted_stops_and_releases(void **state)
 {
     (void)state;
@@ -173,6 +208,9 @@ int main(void)
         STORY_TEST(an_unknown_refresh_is_tried_again_ever_later),
         STORY_TEST(an_answer_makes_the_next_try_quick_again),
         STORY_TEST(a_refresh_leaves_time_for_another),
+        STORY_TEST(a_leader_asks_at_once_when_the_wall_clock_was_set),
+        STORY_TEST(a_refresh_from_before_the_clock_was_set_does_not_count),
+        STORY_TEST(who_follows_does_not_mind_the_wall_clock),
         STORY_TEST(who_is_evicted_stops_and_releases),
         STORY_TEST(a_denial_tells_of_the_epoch_that_came_after),
         STORY_TEST(a_conflict_tells_of_the_epoch_that_came_after),

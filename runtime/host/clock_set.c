@@ -1,0 +1,81 @@
+#include "host/clock_set.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/container.h"
+#include "base/log.h"
+#include "candidate/candidate.h"
+
+#define TOLD_A_TURN 128         /* some 4 ms */
+#define FAR_S ((time_t)1 << 33) /* the year 2242; the kernel's end of time is 2262 */
+
+static void tell_one(struct candidate *candidate, void *context)
+{
+    (void)context;
+    candidate_clock_set(candidate);
+}
+
+static void tell_more(struct loop_job *job)
+{
+    struct clock_set *clock_set = container_of(job, struct clock_set, teller);
+    struct candidate_env *env = clock_set->env;
+    if (!env->stopping && candidates_visit_on(env->candidates, TOLD_A_TURN, tell_one, NULL))
+        loop_defer(env->loop, job);
+}
+
+static void tell(struct clock_set *clock_set)
+{
+    struct candidate_env *env = clock_set->env;
+    log_info("the wall clock was set: every lease is refreshed now");
+    /* Who stops goes through the same list, and releases what is held. */
+    if (!env->stopping && candidates_visit(env->candidates, TOLD_A_TURN, tell_one, NULL))
+        loop_defer(env->loop, &clock_set->teller);
+}
+
+/* A timer that never goes off, and is cancelled when the clock is set: timerfd_create(2). */
+static int arm(int fd)
+{
+    const struct itimerspec never = {.it_value = {.tv_sec = FAR_S}};
+    return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+static void was_set(struct loop_watch *watch, unsigned events)
+{
+    struct clock_set *clock_set = container_of(watch, struct clock_set, watch);
+    uint64_t times;
+    (void)events;
+    bool cancelled = read(watch->fd, &times, sizeof(times)) < 0 && errno == ECANCELED;
+    if (cancelled)
+        tell(clock_set);
+    if (!cancelled || (arm(watch->fd) < 0 && errno != ECANCELED))
+        clock_set_end(clock_set);
+}
+
+void clock_set_begin(struct clock_set *clock_set, struct candidate_env *env)
+{
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    *clock_set = (struct clock_set){
+        .env = env, .watch = {.ready = was_set, .fd = -1}, .teller = {.run = tell_more}};
+    if (fd < 0)
+        return;
+    if (arm(fd) < 0) {
+        (void)close(fd); /* nothing was written to it */
+        return;
+    }
+    loop_watch(env->loop, &clock_set->watch, fd, LOOP_READ);
+}
+
+void clock_set_end(struct clock_set *clock_set)
+{
+    int fd = clock_set->watch.fd;
+    if (clock_set->env == NULL)
+        return;
+    loop_unpost(clock_set->env->loop, &clock_set->teller);
+    loop_unwatch(&clock_set->watch);
+    if (fd >= 0)
+        (void)close(fd); /* nothing was written to it */
+    clock_set->env = NULL;
+}
