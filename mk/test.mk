@@ -49,6 +49,13 @@ test-fault: packages-test all test-helpers ## kill, stop and cut off real leader
 test-matrix: packages-test all test-helpers ## each trick of a server at each step, for each client; `make test` has a part of it
 	@MATRIX=all JOBS=$${JOBS:-2} $(RUN_UNITS) matrix $(filter spec/matrix/%,$(SPECS))
 
+# Without SEED= a new one: the default is the torture's. The matrix takes long, and has one test in each file.
+FILES ?= $(filter-out spec/matrix/%,$(SPECS))
+.PHONY: shuffle
+shuffle: packages-test all test-helpers ## specs in an order by SEED= (a new one without), files and the tests of each (FILES=: those only)
+	@SHUFFLE=$(strip $(if $(filter-out file,$(origin SEED)),$(SEED),$(shell od -An -N3 -tu4 /dev/urandom))) LOGS=$(BUILD)/shuffle \
+	  $(RUN_UNITS) shuffled $(FILES)
+
 RECONNECTS ?= 10000
 .PHONY: test-reconnects
 test-reconnects: packages-test all test-helpers ## clients whose servers go away 10,000 times each: memory and descriptors (RECONNECTS=)

@@ -3,11 +3,13 @@
 # totals in build/test, and what failed in short to build/test/failures. A unit is a program of build/spec/c, a spec file,
 # simulate:SEEDS[:FIRST], registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED or fuzz:TARGET:MOST:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
+# SHUFFLE: the seed of another order, of the units and of the tests in each spec file.
 set -u
 cd "$(dirname "$0")/.." || exit 2
+# shellcheck source=tools/excuses.sh disable=SC1091
 . tools/excuses.sh
 JOBS=${JOBS:-$((2 * $(nproc) < 4 ? 4 : 2 * $(nproc)))}
-export LOGS=${LOGS:-build/test}
+export LOGS=${LOGS:-build/test} SHUFFLE
 times=$LOGS-times
 mkdir -p "$LOGS" && touch "$times"
 
@@ -18,7 +20,7 @@ run_unit() { # leaves the unit's output, its exit code, and how many millisecond
     log=$(log_of "$1") start=$(date +%s%N)
     IFS=: read -ra numbers <<<"$1"
     case $1 in
-    *_spec.lua) tools/run-spec.sh "$1" -o gtest ;;
+    *_spec.lua) tools/run-spec.sh "$1" -o gtest ${SHUFFLE:+--shuffle-tests --seed="$SHUFFLE"} ;;
     simulate:*) build/simulate --seeds "${numbers[1]}" --first "${numbers[2]:-1}" --jobs 2 ;;
     torture:*) tools/run-torture.sh "${numbers[@]:1}" 1 whole ;;
     fuzz:*) tools/fuzz-unit.sh "${numbers[@]:1}" ;;
@@ -38,6 +40,12 @@ longest_first() {
             [ "$known" != 0 ] || known=$(stat -c %s "$unit" 2>/dev/null || echo 1)
             echo "$known $unit"
         done | sort -rn | cut -d' ' -f2-
+}
+
+# The order to begin them in.
+in_order() {
+    [ -n "${SHUFFLE:-}" ] || { longest_first; return; }
+    sort | awk -v seed="$SHUFFLE" 'BEGIN { srand(seed) } { print rand(), $0 }' | sort | cut -d' ' -f2-
 }
 
 # What cmocka, busted and the simulations report: how many passed, how many did not.
@@ -80,8 +88,9 @@ said() { grep -v '^\[ RUN  \|^\[  *OK \]' "$1" | sed 's/^/    /'; }
 
 name=$1 start=$SECONDS good=0 bad=0 broken=() unsteady=()
 shift
+[ -z "${SHUFFLE:-}" ] || echo "             in the order of SEED=$SHUFFLE"
 printf '%-12s ' "$name"
-printf '%s\n' "$@" | longest_first | xargs -d '\n' -P "$JOBS" -I UNIT bash -c 'run_unit "UNIT"'
+printf '%s\n' "$@" | in_order | xargs -d '\n' -P "$JOBS" -I UNIT bash -c 'run_unit "UNIT"'
 for unit in "$@"; do
     log=$(log_of "$unit")
     rm -f "$log.first" "$log.still"

@@ -16,6 +16,13 @@ describe("make", function()
     assert.matches("run%-torture.sh redis 40 1\n", says("torture", "STORE=redis", "FAULTS=40"))
   end)
 
+  it("hands a seed and files on to the specs in another order", function()
+    assert.matches("SHUFFLE=7 .*run%-units.sh shuffled spec/a_spec.lua spec/b_spec.lua\n",
+      says("shuffle", "SEED=7", "FILES=spec/a_spec.lua spec/b_spec.lua"))
+    assert.matches("SHUFFLE=%d+ ", says "shuffle")
+    assert.not_equal(says "shuffle":match "SHUFFLE=%d+", says "shuffle":match "SHUFFLE=%d+")
+  end)
+
   it("has words mean the same in every language", function()
     local locales = tempdir()
     local compiled = crown.exec({ "localedef", "-i", "tr_TR", "-f", "UTF-8", locales .. "/tr_TR.UTF-8" }, { timeout = 60 })

@@ -47,7 +47,7 @@ end
   end
 
   local function environment(node, number)
-    local env = { CROWN_NODE = node, CROWN_ORACLE = server.quick .. "&ttl=5", CROWN_HTTP = "127.0.0.1:" .. number,
+    local env = { CROWN_NODE = node, CROWN_ORACLE = server.quick .. "&ttl=15", CROWN_HTTP = "127.0.0.1:" .. number,
       PATH = program:match "^(.*)/" .. ":/usr/bin:/bin" }
     for name, value in read_file("Containerfile"):gmatch "\nENV (%S+)=(%S+)" do env[name] = value end
     return env

@@ -24,6 +24,52 @@ describe("a file", function()
 end)
 ]]
 
+-- Notes in which order its tests run, and fails at each.
+local NOTING = [[
+local path, name = %q, %q
+describe("a file", function()
+  for i = 1, 5 do
+    it("is noted " .. i, function()
+      local file = io.open(path, "a")
+      file:write(name, i, " ")
+      file:close()
+      error "at each"
+    end)
+  end
+end)
+]]
+
+describe("spec files in an order by a seed", function()
+  -- In which order tests of several files run, one file after the other.
+  local function order(seed)
+    local dir, units = tempdir(), {}
+    for i, name in ipairs { "a", "b", "c" } do
+      units[i] = write_file(("%s/%s_spec.lua"):format(dir, name), NOTING:format(dir .. "/order", name))
+    end
+    local result = assert(crown.exec({ "tools/run-units.sh", "shuffled", unpack(units) },
+      { timeout = 240, env = { LOGS = dir .. "/test", SHUFFLE = seed, JOBS = "1" } }))
+    assert.equal(1, result.code)
+    assert.matches("SEED=" .. seed .. "\n", result.stdout)
+    assert.matches(" 0 passed +15 failed", result.stdout)
+    return read_file(dir .. "/order"):sub(1, 15 * #"a1 ") -- then each file once more, alone
+  end
+
+  it("run all of them, however many fail, and the same way for the same seed", function()
+    local one, other = order "1", order "2"
+    assert.equal(one, order "1")
+    assert.not_equal(one, other)
+    for _, found in ipairs { one, other } do
+      local files, tests = "", {}
+      for name, i in found:gmatch "(%a)(%d) " do
+        tests[name] = (tests[name] or "") .. i
+        if #tests[name] == 1 then files = files .. name end
+      end
+      assert.is_true(files ~= "abc" or tests.a ~= "12345", found)
+      for _, of in pairs(tests) do assert.equal(5, #of) end
+    end
+  end)
+end)
+
 describe("a spec file that fails beside others", function()
   local dir
   before_each(function() dir = tempdir() end)

@@ -251,6 +251,7 @@ describe("the HTTP endpoint", function()
     it("filters, and says in its title how many are led", function()
       start "web"
       browser:visit(("http://127.0.0.1:%d/"):format(port))
+      eventually(function() return text():find "live" end, 20) -- what has not been drawn yet is not filtered either
       eventually(function() return browser:run "return document.title" == "1 of 1 led here – node<1>" end, 20)
       local function rows(wanted)
         return browser:run(([[const f = document.querySelector("#filter"); f.value = "%s";

@@ -8,43 +8,40 @@ describe("a leader on a lease", function()
 
   after_each(function() cluster:finish() end)
 
-  local function fails_over(mode, hurt)
-    cluster = Cluster.new { oracle = "lease", mode = mode, ttl = 2 }
-    local leader, follower, term = cluster:pair()
+  -- To whom; or to any of the two.
+  local function fails_over(mode, to, hurt, ttl)
+    cluster = Cluster.new { oracle = "lease", mode = mode, ttl = ttl or 2 }
+    local leader, _, term = cluster:pair()
     hurt(leader)
-    return cluster:succeed(term.epoch, 15), leader, follower
+    cluster:succeed(term.epoch, 15, to)
+    return leader
   end
 
   for _, mode in ipairs { "plain", "daemon", "stubborn" } do
     describe("with a child of mode " .. mode, function()
       it("hands over in order on SIGTERM (R5: stop, reap, release)", function()
-        local term, leader = fails_over(mode, function(one) one:signal "TERM" end)
-        assert.equal("two", term.node)
+        local leader = fails_over(mode, "two", function(one) one:signal "TERM" end)
         assert.equal(0, leader:wait(10))
       end)
 
       it("takes its own lease again when its runtime is killed (K5)", function()
-        local term = fails_over(mode, function(one) one:hurt("KILL", "runtime") end)
-        assert.equal("one", term.node)
+        fails_over(mode, "one", function(one) one:hurt("KILL", "runtime") end, 20)
       end)
 
       it("leaves no overlap when its runtime is stopped (K6)", function()
-        fails_over(mode, function(one) one:hurt("STOP", "runtime") end)
+        fails_over(mode, nil, function(one) one:hurt("STOP", "runtime") end)
       end)
 
       it("leaves no overlap when supervisor and runtime are stopped: the keeper acts alone (K1)", function()
-        local term = fails_over(mode, function(one) one:hurt("STOP", "supervise", "runtime") end)
-        assert.equal("two", term.node)
+        fails_over(mode, "two", function(one) one:hurt("STOP", "supervise", "runtime") end)
       end)
 
       it("leaves no overlap when supervisor, runtime and keeper are stopped: the kernel acts", function()
-        local term = fails_over(mode, function(one) one:hurt("STOP", "supervise", "runtime", "keeper") end)
-        assert.equal("two", term.node)
+        fails_over(mode, "two", function(one) one:hurt("STOP", "supervise", "runtime", "keeper") end)
       end)
 
       it("leaves no overlap when supervisor, runtime and keeper are killed at once", function()
-        local term = fails_over(mode, function(one) one:hurt("KILL", "supervise", "runtime", "keeper") end)
-        assert.equal("two", term.node)
+        fails_over(mode, "two", function(one) one:hurt("KILL", "supervise", "runtime", "keeper") end)
       end)
     end)
   end
@@ -56,8 +53,9 @@ describe("a leader on a lease", function()
     cluster.server:wait(5)
     eventually(function() return #ticks.alive(cluster.ticks) == 0 end, 5)
     assert.matches("reason=expired", leader:output())
+    local lives = #ticks.lives(cluster.ticks)
     cluster:start_server(cluster.port)
-    eventually(function() return #ticks.lives(cluster.ticks) == 2 end, 15)
+    eventually(function() return #ticks.lives(cluster.ticks) > lives end, 15)
     ticks.settle(cluster.ticks)
   end)
 end)

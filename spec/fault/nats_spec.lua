@@ -10,6 +10,7 @@ takeover("a leader by a NATS bucket", {
   url = server.quick, port = server.port, ttl = 3, clock = clock, set_back = true,
   down = function() server:down() end,
   up = function() server:up() end,
+  lasting = function(ttl) return ("%s/LASTING%d?amnesia_wait=0"):format(server.url, ttl) end, -- each bucket has its own
 })
 
 teardown(function() server:destroy() end)

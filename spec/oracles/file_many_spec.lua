@@ -35,7 +35,7 @@ describe("thousands of file elections", function()
     write_file(dir .. "/app.lua", APP)
     assert(crown.exec { "/bin/mkdir", dir .. "/locks" })
     local result = run({ "--log-level", "error", dir .. "/app.lua", dir .. "/locks" },
-      { timeout = 300, env = { CROWN_DIRECTORY = dir } })
+      { timeout = 900, env = { CROWN_DIRECTORY = dir } })
     local share = tonumber(result.stdout:match "%S+")
     assert.is_true(share ~= nil and share < 0.2, result.stdout .. result.stderr)
   end)

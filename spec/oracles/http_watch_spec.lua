@@ -9,6 +9,7 @@ local promise = require "crown.core.promise"
 
 describe("a watch over HTTP", function()
   local listener, connections, gates, claims, watches, at_once, say_claim, say_watch
+  local players -- an election that nobody holds asks for nothing
 
   local function reply(status, body)
     return ("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s"):format(status, #body, body)
@@ -50,7 +51,7 @@ describe("a watch over HTTP", function()
   end
 
   before_each(function()
-    connections, gates, claims, watches, at_once = {}, {}, 0, {}, { now = 0, most = 0 }
+    connections, gates, claims, watches, at_once, players = {}, {}, 0, {}, { now = 0, most = 0 }, {}
     say_claim, say_watch = offer { watch = "/watch", last = 7 }, hold
     listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
       connections[#connections + 1] = connection
@@ -76,7 +77,9 @@ describe("a watch over HTTP", function()
   local function candidate(name, options)
     local given = { name = name, node = name, url = ("http://127.0.0.1:%d/locks"):format(listener:port()), ttl = 30, timeout = 20 }
     for key, value in pairs(options or {}) do given[key] = value end
-    return Player.new(lease, given)
+    local one = Player.new(lease, given)
+    players[#players + 1] = one
+    return one
   end
 
   it("is one request for all that follow, and goes on where the refusal stood", function()

@@ -344,7 +344,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
 
   it("ends the session of a follower that was given the lock and is silent", function()
     local one, two, three = candidate("one", { ttl = 1 }), candidate "two", candidate "three"
-    one:claim()
+    one:win()
     two:claim()
     three:claim()
     lose_the_session(one)

@@ -83,8 +83,9 @@ function Cluster:pair(url)
 end
 
 --- Waits for the leader behind `epoch`, and raises when anything of an old one ticks beside it.
-function Cluster:succeed(epoch, seconds)
-  return ticks.succeed(self.ticks, epoch, seconds)
+-- @string[opt] node the only one that can be it
+function Cluster:succeed(epoch, seconds, node)
+  return ticks.succeed(self.ticks, epoch, seconds, node)
 end
 
 --- Ends it.

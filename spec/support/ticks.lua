@@ -153,11 +153,15 @@ function ticks.gaps(path)
 end
 
 --- Waits for the first tick of a term behind `epoch`.
-function ticks.await(path, epoch, seconds)
+-- @string[opt] node whose term it has to be: on a busy machine another one may have lost its short lease and won it again before
+-- it was hurt
+function ticks.await(path, epoch, seconds, node)
   return eventually(function()
     local terms = ticks.terms(path)
-    local last = terms[#terms]
-    return last and last.epoch > epoch and last
+    for i = #terms, 1, -1 do
+      local term = terms[i]
+      if term.epoch > epoch and (not node or term.node == node) then return term end
+    end
   end, seconds or 10)
 end
 
@@ -171,8 +175,8 @@ end
 
 --- Waits for a term behind `epoch`, lets it settle, and raises what is wrong.
 -- @treturn table the term
-function ticks.succeed(path, epoch, seconds)
-  local term = ticks.await(path, epoch, seconds)
+function ticks.succeed(path, epoch, seconds, node)
+  local term = ticks.await(path, epoch, seconds, node)
   ticks.settle(path, seconds)
   ticks.verify(path)
   return term
