@@ -187,7 +187,7 @@ describe("a leader that loses members", function()
 end)
 
 describe("a member", function()
-  local asked, events, peers, beat, clock, hints, later, acts
+  local asked, events, told_last, peers, beat, clock, hints, later, acts
 
   local function ignore() end
 
@@ -200,7 +200,7 @@ describe("a member", function()
         told = function(what) hints[what] = (hints[what] or 0) + 1 end,
         after = function(seconds, fn) if seconds == 5 / 3 then beat = fn else later[#later + 1] = fn end end,
         links = function(wanted) peers = wanted end,
-        emit = function(event, fields) events[#events + 1] = { event, fields.error } end,
+        emit = function(event, fields) events[#events + 1], told_last = { event, fields.error }, fields end,
         acting = function() return acts end, wanting = ignore, fresh = function() return "ta" end,
         number = function(last) return last + 1 end,
         ask = function(op, args, done) asked[#asked + 1] = { op = op, args = args, done = done } end })
@@ -300,6 +300,7 @@ describe("a member", function()
     clock = 5
     beat()
     assert.same({ 1, 1, 0 }, { gave_way(), hints.evict, count_asked("enqueue", "abdicate") })
+    assert.same({ reason = "it reaches 1 of 3 members", epoch = 2, seconds = 5, late = 3.233 }, told_last)
     clock, acts = 10, false
     beat()
     assert.equal(1, count_asked("enqueue", "abdicate"))
@@ -318,6 +319,31 @@ describe("a member", function()
     clock = 10
     beat()
     assert.same({ 1, 1 }, { gave_way(), hints.evict })
+    assert.equal("1 of 3 members reach it", told_last.reason)
+  end)
+
+  it("does not give way where it was reached between two looks", function()
+    local member = start_leading { [other] = b, ["r@c"] = b }
+    for _, id in ipairs { other, "r@c" } do member:link_up(id) end
+    beat()
+    clock = 2
+    member:dialled(other, true)
+    member:dialled(other, false)
+    clock = 5
+    beat()
+    assert.equal(0, gave_way())
+    member:link_down(other)
+    member:link_down "r@c"
+    member:dialled(other, true)
+    clock = 7
+    member:link_up "r@c"
+    member:link_down "r@c"
+    clock = 10
+    beat()
+    assert.equal(0, gave_way())
+    clock = 15
+    beat()
+    assert.same({ 1, "it reaches 1 of 3 members" }, { gave_way(), told_last.reason })
   end)
 
   it("gives way after a TTL in which it was chosen and has not come by the names", function()

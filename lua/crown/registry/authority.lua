@@ -33,7 +33,7 @@ Authority.LOG_BYTES = 1000000
 -- `replicate_timeout` seconds, `strict`, `most` names
 -- @tparam table members the member map
 -- @tparam table effects
--- @treturn Authority
+-- @treturn Authority its `size` is how many members there are
 function Authority.new(options, members, effects)
   local self = setmetatable({ epoch = options.epoch, replica = options.replica, options = options,
     effects = effects, streams = {}, pending = {}, first = 1, last = 0, seq = 0, sent = 0, batch = {}, bytes = 0,
@@ -44,9 +44,10 @@ function Authority.new(options, members, effects)
   return self
 end
 
--- Members that can be sent to: a link may outlive a membership.
-local function reached(self)
-  local total = 0
+--- How many members this one can send to, itself among them: a link may outlive a membership.
+-- @treturn number
+function Authority:reached()
+  local total = 1
   for id in pairs(self.streams) do
     if self.members[id] then total = total + 1 end
   end
@@ -176,7 +177,7 @@ end
 --- Whether the leader reaches less than half of the members.
 -- @treturn boolean
 function Authority:is_minority()
-  return (1 + reached(self)) * 2 < self.size
+  return self:reached() * 2 < self.size
 end
 
 -- A write that too few members hold in time: acknowledged all the same, unless that is not wanted.
@@ -250,7 +251,7 @@ local function refusal(self, from, op)
   local member = self.members[from]
   if not member or member.token ~= op.token then return "the leader does not know this member yet" end
   if self:is_minority() then
-    return ("the leader reaches %d of %d members only"):format(1 + reached(self), self.size)
+    return ("the leader reaches %d of %d members only"):format(self:reached(), self.size)
   end
 end
 

@@ -302,11 +302,14 @@ end
 
 local function beat(self)
   if self.over then return end
-  self.effects.after(self.options.ttl / HEARTBEATS, function() beat(self) end)
+  local now, pause = self.effects.now(), self.options.ttl / HEARTBEATS
+  local late = now - (self.due or now)
+  self.due = now + pause
+  self.effects.after(pause, function() beat(self) end)
   if self.joined and not self.leaving then
-    local recent = self.beaten and self.effects.now() - self.beaten < self.options.ttl / HEARTBEATS / 2
+    local recent = self.beaten and now - self.beaten < pause / 2
     if not recent then self:heartbeat() end -- a leader's refresh is one too
-    stepping_aside.look(self)
+    stepping_aside.look(self, late)
   else
     self:ensure()
   end
@@ -352,6 +355,7 @@ function Member:link_up(id)
   self.linked[id] = true
   if self.authority then self.authority:linked(id) end
   if self.changeover then self.changeover:linked(id) end
+  stepping_aside.linked(self)
   self.own.writes:again()
 end
 
@@ -369,16 +373,17 @@ end
 -- @tparam boolean there
 function Member:dialled(id, there)
   self.dialled_by[id] = there or nil
+  stepping_aside.linked(self)
 end
 
---- Whether less than half of the members have a link to this one: the others cannot write to it.
--- @treturn boolean
-function Member:is_unreachable()
+--- How many members have a link to this one, itself among them: the others cannot write to it.
+-- @treturn number
+function Member:reached_by()
   local total = 1
   for id in pairs(self.view.members) do
     if self.dialled_by[id] then total = total + 1 end
   end
-  return total * 2 < elector.size(self.view.members)
+  return total
 end
 
 --- Ends everything at once, as a killed process does.
