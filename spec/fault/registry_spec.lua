@@ -8,14 +8,16 @@ local promise = require "crown.core.promise"
 local Registry = require "support.registry"
 local takeover = require "support.takeover"
 local ticks = require "support.ticks"
+local WrongClock = require "support.wrong_clock"
 
 local SECRET = "a secret of the specs"
-local server = Postgres.start { config = "listen_addresses = '*'",
+local clock = WrongClock.new(0)
+local server = Postgres.start { clock = clock, config = "listen_addresses = '*'",
   hba = "local all all trust\nhost all all 127.0.0.1/32 trust\nhost all all 10.0.0.0/8 trust\n" }
 
 takeover("a leader of a registry", {
   url = server.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=" .. SECRET:gsub(" ", "-"),
-  port = server.port,
+  port = server.port, clock = clock, often = "&refresh=0.2",
   reset = function() server:empty() end,
   drop = function() server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'" end,
   down = function() server:down "immediate" end,

@@ -221,9 +221,8 @@ local function look(self, generation)
   local row, problem, code = ask(self, self.sql.look, generation)
   if not row then return row, problem, code end
   local fine = true
-  local was_set_back = row.set_back and row.set_back ~= tables.known_set_back(self)
+  local was_set_back = tables.was_set_back(self, row)
   if tables.epochs_went_back(self, row) or was_set_back then fine, problem, code = doubt(self, generation) end
-  tables.counted_set_back(self, row.counted)
   if fine then fine, problem, code = shorten(self, generation, row) end
   if not fine then return nil, problem, code end
   return row

@@ -161,6 +161,17 @@ function tables.counted_set_back(party, count)
   if count and count == tables.known_set_back(party) + 1 then party.memory.set_back = count end
 end
 
+--- Whether others have found the server's clock set back since this process last knew: until that is written down as a doubt,
+-- with tables.trust.
+-- @tparam table party as for tables.trust
+-- @tparam table row `set_back`, as the store tells it (nil where it has no row), and `counted`, what this statement made it
+-- @treturn boolean
+function tables.was_set_back(party, row)
+  local found = row.set_back ~= nil and row.set_back ~= tables.known_set_back(party)
+  tables.counted_set_back(party, row.counted)
+  return found
+end
+
 --- The statement that counts a step back of the server's clock, where it shows less than it has to; `set_back` is what that made
 -- it. It comes before all that locks rows of a part's own table, so that no two of these wait for each other.
 -- @string name of the part

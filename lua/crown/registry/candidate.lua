@@ -13,7 +13,8 @@ local function denied(view)
   if not leader then return { retry_in = RETRY, amnesia = view.distrust ~= nil or nil, expires_in = view.distrust } end
   local node = elector.node_of(view.leader)
   if elector.changing(view) then return { node = node, retry_in = RETRY } end
-  return { node = node, epoch = view.epoch, expires_in = math.max(0, leader.expires_at - view.now) }
+  local left = math.min(leader.expires_at - view.now, leader.ttl) -- more is by a clock that was set back since
+  return { node = node, epoch = view.epoch, expires_in = math.max(0, left) }
 end
 
 -- Who is not fit to lead lets go. So does who does not act, where the store may have forgotten an election: he does not know

@@ -25,8 +25,12 @@ local SAME = ("(%s AND %%s::int8 <= %s)"):format(
   tables.is_same("s.identity", tables.identity(tables.parts.registry)), (tables.WRITTEN:gsub("%%", "%%%%")))
 local HERE = "(SELECT " .. SAME .. " FROM crown_store_v1 s WHERE s.part = 'registry')"
 
--- What a view is made of.
-local VIEW = tables.WRITTEN .. [[ AS written,
+-- Leases and the lock end by the server's clock. Whoever hears of it counts where it was set back: what it shows then is all
+-- that is known of it from then on. %s: the parameter that says what it has to show.
+local COUNT = "WITH back AS (" .. tables.count_set_back("registry", "%s") .. ")"
+
+-- What a view is made of, behind COUNT.
+local VIEW = tables.WRITTEN .. [[ AS written, s.set_back, (SELECT set_back FROM back) AS counted,
   r.version, r.epoch, r.leader, r.leader_token, r.old_leader, r.assumed, r.members::text AS members, r.evicted,
   r.committed_epoch, r.committed, s.epoch_floor, extract(epoch FROM clock_timestamp())::float8 AS now,
   greatest(0, extract(epoch FROM r.locked_until - clock_timestamp()))::float8 AS locked,
@@ -37,11 +41,11 @@ local HEAD = [[
  LEFT JOIN LATERAL (SELECT number, message FROM crown_registry_queue_v1 WHERE registry = $1 ORDER BY number LIMIT 1) q
   ON TRUE WHERE s.part = 'registry']]
 
-local READ = "SELECT " .. SAME:format "$2" .. " AS same, " .. VIEW
+local READ = COUNT:format "$3" .. " SELECT " .. SAME:format "$2" .. " AS same, " .. VIEW
   .. " FROM crown_store_v1 s JOIN crown_registry_v1 r ON r.registry = $1" .. HEAD
 
--- The row of a registry that nobody has joined yet is not there: it reads like an empty one.
-local EMPTY = "SELECT " .. SAME:format "$1" .. " AS same, " .. tables.WRITTEN .. [[ AS written,
+-- The row of a registry that nobody has joined yet is not there: it reads like an empty one. What has looked for it has counted.
+local EMPTY = "SELECT " .. SAME:format "$1" .. " AS same, " .. tables.WRITTEN .. [[ AS written, s.set_back,
   0 AS version, 0 AS epoch, NULL AS leader, NULL AS leader_token, NULL AS old_leader, 0 AS assumed, '{}' AS members,
   FALSE AS evicted, 0 AS committed_epoch, 0 AS committed, s.epoch_floor,
   extract(epoch FROM clock_timestamp())::float8 AS now, 0 AS locked,
@@ -75,16 +79,14 @@ WITH won AS (
 )
 SELECT ]] .. CHANGED .. " FROM won"
 
-local HEARTBEAT = [[
-WITH r AS (
+local HEARTBEAT = COUNT:format "$6" .. [[, r AS (
   UPDATE crown_registry_v1 SET version = version + 1, members = jsonb_set(members, ARRAY[$2, 'expires_at'],
     to_jsonb(extract(epoch FROM clock_timestamp())::float8 + $4::float8))
   WHERE registry = $1 AND members -> $2 ->> 'token' = $3 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
 SELECT TRUE AS same, ]] .. VIEW .. " FROM crown_store_v1 s JOIN r ON TRUE" .. HEAD
 
-local ASSUME = [[
-WITH r AS (
+local ASSUME = COUNT:format "$6" .. [[, r AS (
   UPDATE crown_registry_v1 SET version = version + 1, assumed = epoch, locked_until = 'epoch'
   WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
@@ -136,17 +138,25 @@ end
 local ops = {}
 
 local function read_once(self)
-  local rows, problem = ask(self, READ, known(self))
+  local rows, problem = ask(self, READ, known(self), self.clock:due())
   if rows and not rows[1] then rows, problem = self.client:query(EMPTY, known(self)) end
   if not rows then return nil, problem end
   if not rows[1] then return nil, tables.ROW_LOST:format "registry" end
   return rows[1]
 end
 
+-- Whether a row is to be believed only when what may have been forgotten was sat out: it may be of another place or an older
+-- state, or leases may have ended too early by the server's clock.
+local function is_doubtful(self, sent, row)
+  local stepped, was_set_back = tables.is_stepped(self, sent, row.now), tables.was_set_back(self, row)
+  local went_back = type(row.epoch) == "number" and tables.epochs_went_back(self, row)
+  return stepped or was_set_back or went_back or not row.same
+end
+
 function ops.read(self)
   local sent = core.now()
   local row, problem = read_once(self)
-  if row and (tables.is_stepped(self, sent, row.now) or not row.same) then
+  if row and is_doubtful(self, sent, row) then
     local left
     left, problem = doubt(self)
     if not left then return nil, problem end
@@ -180,16 +190,16 @@ local function change(self, sql, ...)
   local sent = core.now()
   local rows, problem = ask(self, sql, ...)
   if not rows then return nil, problem end
-  if not rows[1] or tables.is_stepped(self, sent, rows[1].now) then return ops.read(self) end
+  if not rows[1] or is_doubtful(self, sent, rows[1]) then return ops.read(self) end
   return view_of(self, rows[1])
 end
 
 function ops.heartbeat(self, args)
-  return change(self, HEARTBEAT, args.id, args.token, args.ttl, known(self))
+  return change(self, HEARTBEAT, args.id, args.token, args.ttl, known(self), self.clock:due())
 end
 
 function ops.assume(self, args)
-  return change(self, ASSUME, args.id, args.token, int(args.epoch), known(self))
+  return change(self, ASSUME, args.id, args.token, int(args.epoch), known(self), self.clock:due())
 end
 
 function ops.commit(self, args)

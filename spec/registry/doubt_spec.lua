@@ -1,0 +1,154 @@
+-- A registry's store that is not believed for a while: its epochs went back, or its server's clock was set back and put right, so
+-- that leases end too early by it (R12, R14).
+local candidate = require "crown.registry.candidate"
+local elector = require "crown.registry.elector"
+local Postgres = require "support.postgres"
+local Store = require "crown.registry.store"
+local WrongClock = require "support.wrong_clock"
+
+local HOUR = 3600
+local TTL = 20
+
+describe("a registry's store", function()
+  local clock, server, name, opened
+
+  setup(function()
+    clock = WrongClock.new(0)
+    server = Postgres.start { clock = clock }
+  end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    clock:set(0)
+    server:empty()
+    name, opened = ("spec-%d"):format(math.random(1e9)), {}
+  end)
+  after_each(function()
+    for _, store in ipairs(opened) do store:close() end
+  end)
+
+  -- As another runtime has it.
+  local function open()
+    local store = assert(Store.open { url = server.url, registry = name, ttl = TTL, timeout = 5, amnesia_wait = 0, trust_empty = true,
+      emit = function() end, heard = function() end })
+    opened[#opened + 1] = store
+    return store
+  end
+
+  -- a and b are members, and a leads.
+  local function a_leads(store, epoch)
+    assert(store:ask("enqueue", { messages = { { kind = "nonsense" } } }))
+    local view, members = assert(store:ask("read", {})), {}
+    for _, one in ipairs { "a", "b" } do
+      members[elector.member_id(one, name)] = { token = "t" .. one, runtime = "r" .. one, number = 1, address = "127.0.0.1:1", ttl = TTL,
+        joined_at = view.now, expires_at = view.now + TTL }
+    end
+    assert.is_true(store:ask("decide", { version = view.version, number = view.head.number, changed = true, lock = TTL,
+      state = { members = members, leader = elector.member_id("a", name), leader_token = "ta", epoch = epoch } }))
+    return assert(store:ask("assume", { id = elector.member_id("a", name), token = "ta", epoch = epoch }))
+  end
+
+  local function heartbeat(store, node)
+    return assert(store:ask("heartbeat", { id = elector.member_id(node, name), token = "t" .. node, ttl = TTL }))
+  end
+
+  local function is_doubted(view)
+    assert.is_true(view.distrust ~= nil and view.distrust > TTL / 2 and view.distrust < 2 * TTL, tostring(view.distrust))
+  end
+
+  local function counted()
+    return server:sql "SELECT set_back FROM crown_store_v1 WHERE part = 'registry'"[1].set_back
+  end
+
+  describe("whose epochs went back", function()
+    -- An older state that was put back, and has written more since than it had lost: nothing else shows it.
+    local function go_back() server:sql("UPDATE crown_registry_v1 SET epoch = 3, assumed = 3 WHERE registry = $1", name) end
+
+    it("is sat out by who has read them, and goes on above the last", function()
+      local store = open()
+      assert.is_nil(a_leads(store, 7).distrust)
+      go_back()
+      local view = assert(store:ask("read", {}))
+      is_doubted(view)
+      assert.is_true(view.epoch_floor > 7)
+      is_doubted(assert(open():ask("read", {})))
+    end)
+
+    it("is sat out by a member that only sends its heartbeat", function()
+      local store = open()
+      a_leads(store, 7)
+      go_back()
+      is_doubted(heartbeat(store, "b"))
+    end)
+
+    it("is sat out where its row is gone", function()
+      local store = open()
+      a_leads(store, 7)
+      server:sql "ALTER TABLE crown_registry_v1 DISABLE TRIGGER crown_registry_v1_keep"
+      server:sql("DELETE FROM crown_registry_v1 WHERE registry = $1", name)
+      server:sql "ALTER TABLE crown_registry_v1 ENABLE TRIGGER crown_registry_v1_keep"
+      local view = assert(store:ask("read", {}))
+      is_doubted(view)
+      assert.is_true(view.epoch_floor > 7)
+    end)
+
+    it("is believed again when it was sat out, and is not doubted for ever", function()
+      local store = open()
+      a_leads(store, 7)
+      go_back()
+      assert(store:ask("read", {}))
+      server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch'" -- as if that were over
+      assert.is_nil(assert(store:ask("read", {})).distrust)
+    end)
+  end)
+
+  describe("whose clock was set back and put right", function()
+    it("is sat out by who has not seen that, where the leader has sent a heartbeat by it", function()
+      local one, two = open(), open()
+      a_leads(one, 1)
+      assert.is_nil(heartbeat(two, "b").distrust)
+      clock:set(-HOUR)
+      for _ = 1, 2 do assert.is_nil(heartbeat(one, "a").distrust) end
+      assert.equal(1, counted())
+      clock:set(0)
+      is_doubted(assert(two:ask("read", {})))
+    end)
+
+    it("is sat out where that is found by a heartbeat, too", function()
+      local one, two = open(), open()
+      a_leads(one, 1)
+      assert.is_nil(heartbeat(two, "b").distrust)
+      clock:set(-HOUR)
+      heartbeat(one, "a")
+      clock:set(0)
+      is_doubted(heartbeat(two, "b"))
+    end)
+
+    it("is sat out where the leader has looked before its heartbeat", function()
+      local one, two = open(), open()
+      a_leads(one, 1)
+      assert.is_nil(heartbeat(two, "b").distrust)
+      clock:set(-HOUR)
+      assert.is_nil(assert(one:ask("read", {})).distrust)
+      heartbeat(one, "a")
+      clock:set(0)
+      is_doubted(assert(two:ask("read", {})))
+    end)
+
+    it("is waited for no longer than a lease lasts while it is behind", function()
+      local view = { members = { ["r@a"] = { token = "ta", ttl = TTL, expires_at = HOUR } }, leader = "r@a", leader_token = "ta",
+        epoch = 1, assumed = 1, now = 1 }
+      local follower, told = { joined = true, id = "r@b", heartbeat = function(_, done) done(view) end,
+        leads = function() return false end }, nil
+      candidate.claim(follower, function(_, holder) told = holder end)
+      assert.equal(TTL, told.expires_in)
+    end)
+
+    it("is not doubted by who has seen nothing else", function()
+      local one = open()
+      a_leads(one, 1)
+      clock:set(-HOUR)
+      heartbeat(one, "a")
+      assert.is_nil(assert(open():ask("read", {})).distrust)
+    end)
+  end)
+end)
