@@ -112,9 +112,12 @@ function Candidate:pids(kind)
   return found
 end
 
---- Waits until it has been told that another one leads.
+--- Whether it has been told that another one leads.
+function Candidate:is_told() return self:output():find(REJECTED, 1, true) ~= nil end
+
+--- Waits until it has been.
 function Candidate:follows(seconds)
-  eventually(function() return self:output():find(REJECTED, 1, true) end, seconds or 10)
+  eventually(function() return self:is_told() end, seconds or 10)
 end
 
 --- Sends a signal to every process of the kinds named, all in one go.
