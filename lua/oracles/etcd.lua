@@ -104,20 +104,21 @@ local function made(place, answer, header)
   return { key = place.encoded, create_revision = before and before.create_revision or header.revision }
 end
 
--- Puts our key where it is not there yet, and looks who is first, in one step. @return our key and the first; or nil, message,
--- code
-local function look(self)
+-- Puts our key where it is not there yet, and looks who is first, in one step.
+-- @tparam function sends called right before that
+-- @return our key and the first; or nil, message, code
+local function look(self, sends)
   local place = self.place
   if place.since then
     local own = { request_range = { key = place.encoded, keys_only = true } }
-    local answers, header, code = self.session.batch:ask { own, first(self) }
+    local answers, header, code = self.session.batch:ask({ own, first(self) }, sends)
     if not answers then return nil, header, code end
     return { key_of(answers[1]), key_of(answers[2]) }, header
   end
   local put = { request_put = { key = place.encoded, value = base64.encode(self.node), lease = place.lease, prev_kv = true } }
   local function wanted() -- else it is not even put
     place.written = not place.left and not place.gone
-    return place.written
+    return place.written and sends()
   end
   local answers, header, code = self.session.batch:ask({ put, first(self) }, wanted)
   if not answers then return nil, header, code end
@@ -167,6 +168,17 @@ local function take_place(self)
   return self.place ~= nil, problem, code
 end
 
+-- That our lease is kept, and what etcd remembers: asked for while we look whether we are first, where nobody is known to be
+-- ahead. It counts where no other member has begun to lead etcd between both.
+-- @return true; or nil, message, code
+local function is_kept(session, asked, term)
+  if asked then
+    local fine, problem, code = asked:wait(math.huge)
+    if not fine or session.term == term then return fine, problem, code end
+  end
+  return session.claims:ask()
+end
+
 function Etcd:claim()
   local session = self.session
   if session.trust:left() > 0 then return session.trust:denial() end
@@ -176,8 +188,11 @@ function Etcd:claim()
     if session.trust:left() > 0 then return session.trust:denial() end
     return nil, problem, code
   end
-  local known = session.trust.at
-  local found, header, why = look(self)
+  local known, kept = session.trust.at, nil
+  local found, header, why = look(self, function()
+    if not self.place.ahead then kept = session.claims:begin() end
+    return true
+  end)
   if not found then
     if why == "store" then session.claims:ask() end -- perhaps the lease has ended
     return nil, header, why
@@ -192,7 +207,7 @@ function Etcd:claim()
     return nil, "our key has gone while we were in the queue", "store"
   end
   if leader.key ~= own.key then return follow(self, own, leader) end
-  fine, problem, code = session.claims:ask()
+  fine, problem, code = is_kept(session, kept, header.raft_term)
   if not fine then return nil, problem, code end
   if session.trust:left() > 0 then
     leave(self)

@@ -151,6 +151,8 @@ static CURLcode set_up(struct http_request *request, const struct http_options *
     /* Over HTTP/2 a request that nobody answers ends its stream alone: the connection would be used
      * for all others, and for ever, where a proxy hangs and goes on acknowledging. */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    /* So that questions find the connections that they had. */
+    SET(CURLOPT_FRESH_CONNECT, options->stream ? 1L : 0L);
     SET(CURLOPT_SOCKOPTFUNCTION, socket_opened);
     SET(CURLOPT_SOCKOPTDATA, request);
     SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);

@@ -170,6 +170,61 @@ describe("the oracle on etcd", function()
     client.ask = nil
   end)
 
+  -- Has `answered(path, answer)` see, and change, what the client of a candidate is answered. @return how often each path was asked
+  local function overhear(one, answered)
+    local client, count = one.state.session.client, {}
+    local ask = client.ask
+    function client.ask(self, path, body)
+      count[path] = (count[path] or 0) + 1
+      local answer, problem, code = ask(self, path, body)
+      answered(path, answer, count)
+      return answer, problem, code
+    end
+    finally(function() client.ask = nil end)
+    return count
+  end
+
+  it("asks for all that a win needs at once", function()
+    local one, two = candidate("one", { ttl = 60 }), candidate("two", { ttl = 60 })
+    one:claim()
+    two:claim()
+    one:abdicate()
+    eventually(function() return two:message() == "look" end)
+    overhear(two, function(path, _, count)
+      if path == "/v3/kv/txn" then
+        eventually(function() return count["/v3/lease/keepalive"] and count["/v3/lease/timetolive"] and count["/v3/kv/range"] end, 5)
+      end
+    end)
+    assert.equal("granted", two:call("handle_info", "look")[1])
+  end)
+
+  it("does not ask for its lease when it looks whether it still waits for another", function()
+    local one, two = candidate("one", { ttl = 60 }), candidate("two", { ttl = 60 })
+    one:claim()
+    two:claim()
+    local count = overhear(two, function() end)
+    assert.equal("denied", two:claim()[1])
+    assert.same({ ["/v3/kv/txn"] = 1 }, count)
+  end)
+
+  it("does not believe a deposed leader of etcd that has kept its lease", function()
+    local one = candidate("one", { ttl = 60 })
+    overhear(one, function(path, answer)
+      if path == "/v3/lease/keepalive" then answer.header.raft_term = "1" end
+    end)
+    local verdict = one:claim()
+    assert.same({ "unknown", "etcd changed its leader while it was asked" }, { verdict[1], verdict[2] })
+  end)
+
+  it("asks for its lease again where etcd got another leader since", function()
+    local one = candidate("one", { ttl = 60 })
+    local count = overhear(one, function(path, answer)
+      if path == "/v3/kv/txn" then answer.header.raft_term = "1" end
+    end)
+    assert.equal("granted", one:claim()[1])
+    assert.equal(2, count["/v3/lease/keepalive"])
+  end)
+
   it("takes the place away that a runtime of its own has left in the queue", function()
     local one, two = candidate "one", candidate "two"
     local session = one.state.session

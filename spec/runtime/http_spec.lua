@@ -55,6 +55,25 @@ describe("crown.http", function()
     end
   end)
 
+  it("leaves its connection to questions where an answer goes on: that has one of its own", function()
+    local count = 0
+    local other = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+      count = count + 1
+      for line in function() return connection:read("*l", 10) end do
+        if line == "\r" then connection:write "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfirst\n" end
+      end
+    end))
+    finally(function() other:close() end)
+    local there = ("http://127.0.0.1:%d/"):format(other:port())
+    assert(http.request { url = there })
+    local stream = assert(http.stream { url = there })
+    assert.equal("first", stream:line())
+    assert.equal(2, count)
+    assert(http.request { url = there })
+    assert.equal(2, count)
+    stream:close()
+  end)
+
   it("hands the lines of an answer to one task at a time", function()
     local stream = assert(http.stream { url = url() })
     assert.equal("first", stream:line())

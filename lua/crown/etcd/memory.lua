@@ -12,6 +12,7 @@
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
+local together = require "crown.link.together"
 
 local Memory = {}
 Memory.__index = Memory
@@ -24,6 +25,9 @@ local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease 
 -- What a runtime knows of each, by its `trust`: `lease` and `age` as they were last; `ours` and `born`: the one
 -- that it began itself, and when.
 local known = setmetatable({}, { __mode = "k" })
+
+--- What is said where answers are of several terms of etcd's leader.
+Memory.CHANGED = "etcd changed its leader while it was asked"
 
 --- The key of the memory.
 -- @string prefix of the elections, "" for none
@@ -121,16 +125,18 @@ local function look_up(self)
   return answer.kvs and answer.kvs[1] or false, answer.header
 end
 
--- How old the memory is: asked before what a majority answers, in one term of etcd's leader, so that no deposed one said it.
+-- How old the memory is, and what a majority answers, in one term of etcd's leader, so that no deposed one said it.
 local function age_of(self, lease)
-  local asked, problem, code = self.client:ask("/v3/lease/timetolive", { ID = lease })
+  local one, other = together(function() return self.client:ask("/v3/lease/timetolive", { ID = lease }) end,
+    function() return look_up(self) end)
+  local asked, problem, code = unpack(one, 1, 3)
   if not asked then return nil, problem, code end
-  local kv, header, why = look_up(self)
+  local kv, header, why = unpack(other, 1, 3)
   if kv == nil then return nil, header, why end
   local left = tonumber(asked.TTL or 0)
   if not kv or kv.lease ~= lease or left <= 0 then return false end
   if asked.header.raft_term ~= header.raft_term or asked.header.cluster_id ~= header.cluster_id then
-    return nil, "etcd changed its leader while it was asked", "store"
+    return nil, Memory.CHANGED, "store"
   end
   return FOREVER - left - 1, kv, header
 end

@@ -13,6 +13,7 @@ local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
 local Shared = require "crown.link.shared"
+local together = require "crown.link.together"
 local Watch = require "crown.etcd.watch"
 
 local Session = {}
@@ -101,26 +102,30 @@ local function drop_overdue(self)
   end
 end
 
--- The lease first, then questions of which a majority answers the last, so that it was no deposed leader that kept it. Where
--- etcd was started anew it may lack keys that the lease had.
+-- The lease, and at the same time questions of which a majority answers one, in the same term of etcd's leader: none that was
+-- deposed before we asked has kept it, and a later one counts the lease anew. Where etcd was started anew it may lack keys that
+-- the lease had.
 local function keep(self)
   local lease, known_at = self.lease, self.trust.at
   if not lease then return nil, "there is no lease", "store" end
-  local answer, problem, code = self.client:ask("/v3/lease/keepalive", { ID = lease })
+  local one, other = together(function() return self.client:ask("/v3/lease/keepalive", { ID = lease }) end,
+    function() return self.memory:look() end)
+  local answer, problem, code = unpack(one, 1, 3)
   if not answer then return nil, problem, code end
   if tonumber(answer.TTL or 0) <= 0 then
     if self.lease == lease then finish(self) end
     return true
   end
-  local header, younger, why = self.memory:look()
+  local header, younger, why = unpack(other, 1, 3)
   if not header then return nil, younger, why end
+  if not answer.header or answer.header.raft_term ~= header.raft_term then return nil, Memory.CHANGED, "store" end
   local _, forgot = self:believes(header, known_at)
   if forgot then
     finish(self)
   elseif younger then
     compare(self, core.now())
   end
-  self.kept = core.now()
+  self.kept, self.term = core.now(), header.raft_term
   return true
 end
 
@@ -205,11 +210,11 @@ end
 
 --- A revision that went back, or another cluster: the store was made anew, and has forgotten who leads.
 -- @tparam table header of an answer
--- @number known_at `trust.at` when it was asked
+-- @number[opt] known_at `trust.at` when it was asked; nil: nothing was known then
 -- @treturn boolean whether it is believed
 -- @treturn boolean whether it has forgotten
 function Session:believes(header, known_at)
-  return self.trust:saw { identity = header.cluster_id, at = tonumber(header.revision) or 0, known = known_at }
+  return self.trust:saw { identity = header.cluster_id, at = tonumber(header.revision) or 0, known = known_at or 0 }
 end
 
 local function range_of(self, base)

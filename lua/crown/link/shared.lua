@@ -44,13 +44,19 @@ local function add(self, one)
   core.detach(run, self)
 end
 
---- Asks, and waits for a run that begins after that.
+--- Asks.
+-- @treturn promise of what a run returns that begins after that
+function Shared:begin()
+  local one = promise()
+  core.atomic(add, self, one)
+  return one
+end
+
+--- Asks, and waits for the answer.
 -- @number[opt] timeout seconds
 -- @return what the function returned; or nil, message, code
 function Shared:ask(timeout)
-  local one = promise()
-  core.atomic(add, self, one)
-  return one:wait(timeout)
+  return self:begin():wait(timeout)
 end
 
 return Shared
