@@ -16,6 +16,8 @@ int signals_open(void)
 
 int signals_open_supervisor(void)
 {
+    /* Who starts this program may ignore it, and that would be handed on: then no death is told. */
+    (void)signal(SIGCHLD, SIG_DFL);
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);

@@ -20,6 +20,7 @@ local CONTAINER = "setpriv --reuid=65534 --regid=65534 --clear-groups -- unshare
 -- hidepid belongs to a mount of /proc: this one is new, in a namespace of its own.
 local PLACES = {
   ["without pidfds, namespaces, real-time priority and locked memory, by seccomp"] = { "build/deny_calls", "strict", program },
+  ["that is told of no child's death, as who started it ignores SIGCHLD,"] = { "/usr/bin/env", "--ignore-signal=CHLD", program },
   ["without signals to pidfds, by seccomp"] = { "build/deny_calls", "send_signal", program },
   ["without privileges, real-time priority and locked memory"] = shell('ulimit -r 0 -l 0; exec ' .. NOBODY .. '"$@"'),
   ["in a container without privileges"] = shell(
