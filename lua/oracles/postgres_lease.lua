@@ -101,7 +101,7 @@ end
 function Lease:ask(op)
   local epoch, second, code = self.leases[op](self.leases, self, self.number)
   if op == "claim" and epoch then
-    if epoch.epoch then return epoch.epoch end
+    if epoch.epoch then return epoch.epoch, epoch.first end
     return held_by(epoch)
   elseif epoch == false then
     return held_by(second)

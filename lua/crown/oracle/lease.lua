@@ -1,6 +1,7 @@
 --- What is the same for all oracles on a table of leases: an oracle adds how it asks. Its state has `ttl`, `delay`, `number`,
 -- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
--- and returns the epoch and whether the leader was evicted; or false and who holds the lease, `{ node =, held =, left =,
+-- and returns the epoch and whether the leader was evicted, or, of a claim, the seconds until its first refresh, where leases are
+-- to be refreshed together; or false and who holds the lease, `{ node =, held =, left =,
 -- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code. Where the state has a `refresher`
 -- (runtime/candidate/refresher.h), that refreshes as long as all is as it was, and `refresh` judges what is not.
 -- @internal crown.oracle.lease
@@ -69,7 +70,7 @@ local function claim(self)
     return denied(second)
   end
   self.leading = true
-  return granted(self, epoch, Lease.first_delay(self.delay))
+  return granted(self, epoch, tonumber(second) or Lease.first_delay(self.delay))
 end
 
 local function refresh(self)

@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
+local lease_rules = require "crown.oracle.lease"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
 local ServerClock = require "crown.oracle.server_clock"
@@ -38,9 +39,9 @@ local COUNTED = "(SELECT count(*) FROM back) >= 0"
 -- Rows are locked in the order of their names, so that two of these never wait for each other.
 local MINE = [[
 mine AS MATERIALIZED (
-  SELECT i.n, i.ttl, i.claim, l.lock_name FROM input i JOIN crown_lease_v1 l
+  SELECT i.n, i.ttl, i.claim, l.lock_name, l.ctid AS place FROM input i JOIN crown_lease_v1 l
     ON l.lock_name = i.name AND l.holder = i.holder AND %s
-  ORDER BY l.lock_name FOR UPDATE OF l
+  ORDER BY l.lock_name FOR NO KEY UPDATE OF l
 ), ]]
 
 -- Granted only by the memory that the store was last believed in: between a look of its own and the claim another server
@@ -84,12 +85,15 @@ FROM asked i FULL JOIN won ON won.lock_name = i.name CROSS JOIN after]])
 
 -- By a clock that is found to be set back no lease ends earlier than before: a claim that waits for its row does not see the
 -- count yet. The next refresh shortens it.
+--
+-- A row is written where it was locked: to look for its name once more would take longer than to write it. One that somebody has
+-- changed since the statement began may not be found there. Then its oracle asks again.
 local REFRESH = INPUT .. "back AS (" .. tables.count_set_back("lease", "$5") .. "),\n"
   .. MINE:format("l.claim = i.claim AND " .. COUNTED) .. [[
 kept AS (
   UPDATE crown_lease_v1 l SET expires_at = greatest(clock_timestamp() + make_interval(secs => mine.ttl),
     CASE WHEN (SELECT count(*) FROM back) > 0 THEN l.expires_at END)
-  FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.epoch, l.evicted
+  FROM mine WHERE l.ctid = mine.place RETURNING mine.n, l.epoch, l.evicted
 ),
 after AS MATERIALIZED (
   SELECT ]] .. tables.WRITTEN .. [[ AS written, extract(epoch FROM clock_timestamp())::float8 AS server
@@ -155,7 +159,7 @@ function Leases.at(url, options)
     self.trust_empty = self.trust_empty and options.trust_empty
     return self
   end
-  self = setmetatable({ url = url, followers = {}, kinds = {}, memory = {}, ttl = options.ttl, stored = 0,
+  self = setmetatable({ url = url, followers = {}, kinds = {}, first = {}, memory = {}, ttl = options.ttl, stored = 0,
     clock = ServerClock.new(), emit = options.emit, timeout = options.timeout, amnesia_wait = options.amnesia_wait,
     trust_empty = options.trust_empty }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
@@ -259,6 +263,16 @@ local function shortened(self, lease, left, distrust, most)
   return left, distrust
 end
 
+-- Leases that one statement has won are refreshed by one: the server has their rows side by side.
+-- @return seconds until the first refresh
+local function first_delay(self, lease, server)
+  local last = self.first -- which another task may replace at any time
+  if last.server == server and last.delay == lease.delay then return last.first end
+  last = { server = server, delay = lease.delay, first = lease_rules.first_delay(lease.delay) }
+  self.first = last
+  return last.first
+end
+
 local function ask_for(self, lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
@@ -293,7 +307,8 @@ local function ask_for(self, lease, claim)
     local retry_in = lease.ends:sleep(lease, left)
     if retry_in then return { holder = holder, held = held, retry_in = retry_in } end
   end
-  return { epoch = epoch, holder = holder, held = held, left = left, distrust = distrust }
+  return { epoch = epoch, first = epoch and first_delay(self, lease, server), holder = holder, held = held, left = left,
+    distrust = distrust }
 end
 
 -- A release of nothing, under a number that no claim has: the server parses and plans the statement while nobody waits for it,
@@ -306,7 +321,8 @@ end
 --- Claims a lease. A table that was dropped beneath the connection is made anew by the next one.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
--- @treturn table `{ epoch = }` when granted; else `{ holder =, held =, left = or retry_in =, distrust = }`; or nil, message, code
+-- @treturn table `{ epoch =, first = seconds until the first refresh }` when granted; else
+-- `{ holder =, held =, left = or retry_in =, distrust = }`; or nil, message, code
 function Leases:claim(lease, claim)
   local bare = self.client.bare
   local generation = bare:generation()
