@@ -84,7 +84,7 @@ describe("a link between members", function()
     local stream = proved(b)
     stream:write "\1\0\0\0"
     assert.is_true(is_cut(stream))
-    assert.equal(1, told(b, "where 1048576 are the most"))
+    assert.equal(1, told(b, "more than 1048576 bytes"))
   end)
 
   it("cuts a member that sends what is no message", function()

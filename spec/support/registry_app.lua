@@ -46,6 +46,14 @@ function answers.break_once(ask)
   return { true }
 end
 
+-- Its copy of the names loses one of its own, as an older copy would lack it.
+function answers.lose(ask)
+  local member = Node.of(options.name).member
+  member.replica:apply { "-", ask.name }
+  member.own:restore()
+  return { member.replica:count() }
+end
+
 -- What has changed since this was asked for last.
 local changed, watch = {}, nil
 function answers.changes()

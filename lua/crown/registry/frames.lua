@@ -42,7 +42,7 @@ function frames.read(stream, most, silence, patience)
   if #head < 4 then return nil, CUT, "closed" end
   local a, b, c, d = head:byte(1, 4)
   local size = ((a * 256 + b) * 256 + c) * 256 + d
-  if size > most then return nil, ("a frame of %d bytes, where %d are the most"):format(size, most), "nonsense" end
+  if size > most then return nil, ("a frame of more than %d bytes"):format(most), "nonsense" end
   local text
   text, problem, code = stream:read(size, patience)
   if not text then return nil, problem, code end
