@@ -109,6 +109,13 @@ describe("a Postgres whose clock was set back and put right", function()
       assert.equal("denied", one:refresh()[1])
     end)
 
+    it("is waited for no longer than that while it is behind, whatever the row says", function()
+      local one, two = leader_and_follower()
+      clock:set(-HOUR)
+      one:refresh() -- counts, and leaves the row's end as it was
+      is_doubted(two:claim())
+    end)
+
     it("is sat out once, and by nobody who has seen nothing else", function()
       local one, two = leader_and_follower()
       clock:set(-HOUR)

@@ -296,10 +296,10 @@ local function ask_for(self, lease, claim)
     if not distrust then return nil, problem, code end
   else
     remember(self, tonumber(written))
-    if not epoch then
-      left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait))
-      if not distrust then return nil, problem, code end
-    end
+  end
+  if not epoch then
+    left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait))
+    if not distrust then return nil, problem, code end
   end
   lease.seen = math.max(lease.seen or 0, epochs.counted(epoch or held))
   if not epoch and epochs.counted(held) == epochs.MOST and left <= 0 then return nil, epochs.none_above(held), "store" end
