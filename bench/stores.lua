@@ -1,8 +1,13 @@
 --- Failover on real servers of etcd and NATS, on the example's HTTP lease server, and in a registry.
 local Candidate = require "support.candidate"
+local core = require "crown.core"
+local crown = require "crown"
 local Etcd = require "support.etcd"
+local etcd_oracle = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
+local http = require "support.http"
 local Nats = require "support.nats"
+local nats_oracle = require "crown.oracles.nats_kv"
 local Postgres = require "support.postgres"
 local probe = require "probe"
 local tempdir = require "support.tempdir"
@@ -16,17 +21,44 @@ local function http_server()
   return self
 end
 
-local function store(measure, name, server, url, ttl, limits)
+-- Seconds that the lease has left; each by the store's own clock.
+local left = {}
+
+function left.nats(server)
+  return assert(nats_oracle.list { url = server.quick })[1].expires_in
+end
+
+-- Another one's claim is refused with how long it has to wait.
+function left.http(server)
+  local refused = http.ask(server.port, "POST /locks/spec/claim", '{"holder":"the bench","ttl":0.5,"claim":1}')
+  return core.json.decode(refused.body).expires_in
+end
+
+-- etcd tells whole seconds, so the next change of them is waited for.
+function left.etcd(server)
+  local function seconds() return assert(etcd_oracle.list { url = server.quick })[1].expires_in end
+  local asked
+  local began, first = crown.now(), seconds()
+  repeat asked = crown.now() until seconds() ~= first
+  return first + asked - began
+end
+
+local function store(measure, name, server, url, ttl, limits, left_of)
   probe.store_rows(probe.rows(measure, function() return { url = url, ttl = ttl } end), name, limits, server, url)
+  if left_of then
+    measure(name .. ", tree SIGKILL, beyond the lease", "≤ 5", function()
+      return probe.beyond_lease({ url = url, ttl = ttl }, function() return left_of(server) end)
+    end)
+  end
   server:destroy()
 end
 
 return function(measure)
-  local nats, etcd, http, postgres = Nats.start(), Etcd.start(), http_server(), Postgres.start()
+  local nats, etcd, web, postgres = Nats.start(), Etcd.start(), http_server(), Postgres.start()
   store(measure, "registry 2 s", postgres,
     postgres.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=that-of-the-bench", 2,
     { "≤ 40", "≤ 120", "≤ 2100" })
-  store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 4", "≤ 80", "≤ 5100" })
-  store(measure, "http_lease 2 s", http, http.url, 2, { "≤ 10", "≤ 80", "≤ 2100" })
-  store(measure, "etcd 2 s", etcd, etcd.quick, 2, { "≤ 5", "≤ 80", "≤ 3500" })
+  store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 4", "≤ 80", "≤ 5100" }, left.nats)
+  store(measure, "http_lease 2 s", web, web.url, 2, { "≤ 10", "≤ 80", "≤ 2100" }, left.http)
+  store(measure, "etcd 2 s", etcd, etcd.quick, 2, { "≤ 5", "≤ 80", "≤ 3500" }, left.etcd)
 end
