@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "election/internal.h"
 
-#define EXPIRY_JITTER_LEAST_NS NS_PER_MS
-#define EXPIRY_JITTER_NS (2 * NS_PER_MS) /* a crowd of followers does not claim in one instant */
+#define EXPIRY_JITTER_LEAST_NS NS_PER_MS /* Redis, for one, counts whole milliseconds */
+#define EXPIRY_JITTER_NS (NS_PER_MS / 2) /* a crowd of followers does not claim in one instant */
 #define RETRY_JITTER_PART 10             /* a tenth */
 #define BACKOFF_MOST 8                   /* times `retry` */
 
