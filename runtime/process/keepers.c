@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "process/child_spec.h"
 
 struct keeper_entry {
@@ -94,6 +95,12 @@ void keepers_assign(struct keepers *keepers, pid_t pid, uint64_t id, const int *
 void keepers_add_failed(struct keepers *keepers, uint64_t id, int error)
 {
     add(keepers, id)->error = error;
+}
+
+const char *keepers_why(int error)
+{
+    return error == KEEPERS_ERROR_MANY ? "a runtime has 65536 of them at most"
+                                       : error_of_start(error);
 }
 
 static void take(struct keepers *keepers, unsigned at)

@@ -9,6 +9,7 @@
 #ifndef CROWN_PROCESS_KEEPERS_H
 #define CROWN_PROCESS_KEEPERS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,7 @@
 #include "process/warden.h"
 
 #define KEEPERS_MAX 65536u              /* that live */
+#define KEEPERS_ERROR_MANY EUSERS       /* one more than KEEPERS_MAX */
 #define KEEPERS_ROOM (2u * KEEPERS_MAX) /* with those that failed, and nobody has been told */
 
 struct keeper_entry;
@@ -49,6 +51,9 @@ void keepers_assign(struct keepers *keepers, pid_t pid, uint64_t id, const int *
                     unsigned count);
 /** One that could not be forked. @param error an errno. Call keepers_full first. */
 void keepers_add_failed(struct keepers *keepers, uint64_t id, int error);
+
+/** @return in words why one could not be forked. */
+const char *keepers_why(int error);
 
 /** A child ended. @return true when it was a keeper that died before it could kill its tree. */
 bool keepers_ended(struct keepers *keepers, pid_t pid, int status);

@@ -122,7 +122,7 @@ unsigned launch_keeper(struct keepers *keepers, struct launch_spare *spare,
     }
     pid_t pid = give_to_spare(spare, message, fds, nfds);
     if (pid == 0 && !keepers_room(keepers)) {
-        keepers_add_failed(keepers, message->id, EAGAIN);
+        keepers_add_failed(keepers, message->id, KEEPERS_ERROR_MANY);
         return nfds;
     }
     if (pid == 0)

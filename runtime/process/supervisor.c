@@ -243,7 +243,7 @@ static bool tell_failed(void *context, uint64_t id, int error)
     struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = id, .error = error};
     if (error != 0)
         (void)snprintf(failed.text, sizeof(failed.text), "run the child: fork a keeper: %s",
-                       error_of_start(error));
+                       keepers_why(error));
     return tell_runtime(context, &failed);
 }
 

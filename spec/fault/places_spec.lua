@@ -1,5 +1,6 @@
 -- Places that refuse what the program would like to have: it goes on without, a leader's tree is dead before the next one
 -- leads all the same, and where something is lost it says so.
+local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
@@ -133,4 +134,24 @@ describe("a leader", function()
       assert.equal(said:find("\n  " .. feature .. " +no: ") ~= nil, usual:find("no " .. feature .. ": ") ~= nil)
     end
   end)
+
+  -- The limit counts the user's processes and threads, so the user is one that nobody else is.
+  for room = 2, 4 do
+    local test = other_users and it or pending
+    test(("leads as soon as it may have more than %d processes"):format(room), function()
+      new { oracle = "file", app = [[
+        require("crown").elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 0.5,
+          child = { command = { select(2, unpack(arg)) }, restart = { within = 0.2 } } }]] }
+      local user = 100000 + require("crown.core").pid
+      local as_user = ("setpriv --reuid=%d --regid=%d --clear-groups --bounding-set=-all --inh-caps=-all -- "):format(user, user)
+      local others = Candidate.start { program = "/bin/bash", node = "others", log = cluster.dir .. "/others",
+        args = { "-c", "exec " .. as_user .. "bash -c 'for i in {1..9}; do sleep 600 & done; echo all; wait'" } }
+      eventually(function() return others:output():find "all" end, 30)
+      local one = cluster:join("one", nil, shell(("ulimit -u %d; exec %s\"$@\""):format(10 + room, as_user)))
+      eventually(function() return one:output():find "no more processes are allowed" end, 30)
+      assert.equal(0, crown.exec({ "kill", "-KILL", "--", "-" .. others.pid }).code)
+      others:wait(30)
+      cluster:succeed(0, 30)
+    end)
+  end
 end)

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "process/launch.h"
+
 static struct keepers keepers;
 
 /* What was told, and how much more may be. */
@@ -209,6 +211,20 @@ static void there_is_room_for_the_news_of_failures_when_there_is_none_for_keeper
     assert_true(keepers_room(&keepers));
 }
 
+static void one_more_than_there_may_be_names_that_limit_and_no_other(void **state)
+{
+    (void)state;
+    struct launch_spare spare = {0};
+    const struct wire_message message = {.type = WIRE_START_KEEPER, .id = KEEPERS_MAX};
+    const int fds[] = {-1, -1};
+    for (unsigned i = 0; i < KEEPERS_MAX; i++)
+        add((pid_t)i + 2, i, NULL, 0);
+    assert_int_equal(launch_keeper(&keepers, &spare, &message, fds, 2), 2);
+    tell_of(false, 1);
+    assert_int_equal(told.id[0], KEEPERS_MAX);
+    assert_string_equal(keepers_why(told.error[0]), "a runtime has 65536 of them at most");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +237,8 @@ int main(void)
         cmocka_unit_test_setup(what_cannot_be_told_now_is_told_later_and_once, open_table),
         cmocka_unit_test_setup(
             there_is_room_for_the_news_of_failures_when_there_is_none_for_keepers, open_table),
+        cmocka_unit_test_setup(one_more_than_there_may_be_names_that_limit_and_no_other,
+                               open_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
