@@ -26,11 +26,11 @@ describe("the example's lease server", function()
 end)
 
 testing.conformance("http_lease", function()
-  return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5 }, expires = true }
+  return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 2, timeout = 20 }, expires = true }
 end)
 
 testing.conformance("http_lease, with many questions in a request,", function()
-  return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 0.5, batch_path = "/batch" },
+  return { module = lease, options = { url = ("http://127.0.0.1:%d/locks"):format(port), ttl = 2, timeout = 20, batch_path = "/batch" },
     expires = true, numbered = true }
 end)
 

@@ -35,7 +35,7 @@ refreshed_together("a leader's lease on Postgres", {
   raise = changes "epoch = epoch + 5",
   freeze = function() server:freeze() end,
   thaw = function() server:thaw() end,
-  more = function(it, leader, refreshed, calls)
+  more = function(it, leader, refreshed, _, calls)
     it("is as its own options say, whatever those of the election before it said", function()
       local function made(options)
         options.name, options.url = Elections.unique(), server.url

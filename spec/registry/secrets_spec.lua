@@ -98,6 +98,8 @@ describe("what is secret about a registry", function()
     has_said(wrong, "oracle.error")
     local busy = start("busy", SECRETS.secret, url, url:match ":(%d+)/")
     has_said(busy, "in use")
+    look_at(busy)
+    busy:destroy() -- or it takes the port while the server is down
 
     server:down "immediate"
     has_said(a, "oracle.error")

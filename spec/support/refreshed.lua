@@ -15,7 +15,7 @@ local TTL = 3
 -- @tparam table store `oracle`, the module; `word` of it; `start()`; `url()`; of a lease by its name: `ends_at(name)`, which rises
 -- with each refresh, `is_free(name)`, `evict(name)`, `take(name)` for somebody else, with what is then said in `taken`, and, where
 -- there is such a thing, `reclaim(name)` under another claim and `raise(name)` to another term; `freeze()` and `thaw()` of the
--- server; `more(it, leader, refreshed, is_lost)`: cases of its own
+-- server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
 return function(title, store)
   local it, lease = busted.it, store.oracle
   busted.describe(title, function()
@@ -137,6 +137,6 @@ return function(title, store)
       assert.is_nil(lost)
     end)
 
-    if store.more then store.more(it, leader, refreshed, is_lost) end
+    if store.more then store.more(it, leader, refreshed, is_lost, function() return calls end) end
   end)
 end
