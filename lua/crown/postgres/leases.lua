@@ -19,6 +19,7 @@ Leases.CHANNEL = "crown_lease_v1"
 -- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer
 -- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
+local UNSURE = -2 -- no count: a claim that is not to be granted, and tells who leads
 
 -- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are. A release
 -- may be forgotten: then its lease runs out. So nobody waits for a disk or a replica to hear of it.
@@ -279,7 +280,7 @@ local function ask_for(self, lease, claim)
   local sent = core.now()
   local found, same, written, epoch, holder, held, left, distrust, server, longest, counted = self.claims:call(CLAIM_WINDOW,
     lease.timeout, lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0,
-    tables.known_set_back(self))
+    tables.unsure(self) > 0 and UNSURE or tables.known_set_back(self))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   tables.counted_set_back(self, counted)

@@ -1,7 +1,8 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
 -- DO block. For each: `table`; `by_start`: a server that was started again is not believed at once, since older files may have
 -- been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing; `rights`: what a candidate
--- needs, `{ table, privileges }` each; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
+-- needs, `{ table, privileges }` each; `ended`: the SQL expression for whether anything ended less than `behind` of
+-- crown_store_v1 ago; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -24,6 +25,8 @@ END IF;
 ]]):format(name, message, hint and ("\n    USING HINT = '%s'"):format(hint) or "", table, name, name, events, table, name)
 end
 
+local LATELY = "BETWEEN clock_timestamp() - make_interval(secs => behind) AND clock_timestamp()"
+
 local STORE_RIGHTS = { "crown_store_v1", "SELECT,UPDATE" }
 
 local parts = {
@@ -33,6 +36,7 @@ local parts = {
     rights = { { "crown_lease_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
     columns = { "claim", "epoch", "evicted" },
     triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
+    ended = "EXISTS (SELECT FROM crown_lease_v1 WHERE expires_at " .. LATELY .. ")",
     make = [[
 CREATE TABLE IF NOT EXISTS crown_lease_v1 (
   lock_name TEXT PRIMARY KEY,
@@ -69,6 +73,7 @@ END IF;
     rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
     columns = { "lock_name", "holder", "epoch", "acting_until" },
     triggers = { "crown_advisory_v1_stay" },
+    ended = "EXISTS (SELECT FROM crown_advisory_v1 WHERE acting_until " .. LATELY .. ")",
     make = [[
 CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   lock_name TEXT PRIMARY KEY,
@@ -92,6 +97,8 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
     columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
       "evicted", "committed_epoch", "committed", "tail" },
     triggers = { "crown_registry_v1_keep" },
+    ended = "EXISTS (SELECT FROM crown_registry_v1 r, jsonb_each(r.members) m "
+      .. "WHERE to_timestamp((m.value ->> 'expires_at')::float8) " .. LATELY .. ")",
     make = [[
 CREATE TABLE IF NOT EXISTS crown_registry_v1 (
   registry TEXT PRIMARY KEY,

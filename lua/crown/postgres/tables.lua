@@ -11,9 +11,11 @@
 -- Leases end by the server's clock. Who finds it stepped forward writes that down as a doubt of the same kind. `set_back` counts
 -- how often it was found to be behind what it had shown before: what is promised by a clock that was set back ends too early
 -- when that is put right, and who has not asked meanwhile cannot tell by the time. The statement that makes such a promise
--- counts; who knows another count doubts.
+-- counts; who knows another count doubts. Who comes anew knows none: `behind` says by how many seconds it was set back in all, so
+-- what ended less than that ago may not be over.
 -- @internal crown.postgres.tables
 
+local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local parts = require "crown.postgres.parts"
 
@@ -31,9 +33,10 @@ tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (pa
 
 local LEAST_TIMEOUT = 2 -- seconds
 
---- The SQL expression for whether crown_store_v1 is there with all its columns: version 0.1.0 made it without `set_back`.
-tables.STORE_IS_WHOLE = "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('crown_store_v1') "
-  .. "AND NOT attisdropped AND attname = 'set_back')"
+--- The SQL expression for whether crown_store_v1 is there with all its columns: version 0.1.0 made it without the last
+-- two.
+tables.STORE_IS_WHOLE = "(SELECT count(*) = 2 FROM pg_attribute WHERE attrelid = to_regclass('crown_store_v1') "
+  .. "AND NOT attisdropped AND attname IN ('set_back', 'behind'))"
 
 local STORE = ([[
 CREATE TABLE IF NOT EXISTS crown_store_v1 (
@@ -42,10 +45,12 @@ CREATE TABLE IF NOT EXISTS crown_store_v1 (
   trusted_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
   longest_ttl DOUBLE PRECISION NOT NULL DEFAULT 0,
   epoch_floor BIGINT NOT NULL DEFAULT 0,
-  set_back BIGINT NOT NULL DEFAULT 0
+  set_back BIGINT NOT NULL DEFAULT 0,
+  behind DOUBLE PRECISION NOT NULL DEFAULT 0
 );
 IF NOT STORE_IS_WHOLE THEN
-  ALTER TABLE crown_store_v1 ADD COLUMN set_back BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE crown_store_v1 ADD COLUMN IF NOT EXISTS set_back BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS behind DOUBLE PRECISION NOT NULL DEFAULT 0;
 END IF;
 ]]):gsub("STORE_IS_WHOLE", tables.STORE_IS_WHOLE)
 
@@ -139,13 +144,22 @@ UPDATE crown_store_v1 SET
       (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
   longest_ttl = greatest(longest_ttl, $3::float8),
   set_back = set_back + (trusted_at > MOST)::int,
+  behind = behind + CASE WHEN trusted_at > MOST THEN extract(epoch FROM trusted_at - clock_timestamp()) ELSE 0 END,
   identity = CASE WHEN LOST THEN here.named ELSE identity END
 FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8 OR trusted_at > MOST)
 RETURNING trusted_at, set_back)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
-  here.place, here.written, coalesce((SELECT set_back FROM changed), set_back) AS set_back
+  here.place, here.written, coalesce((SELECT set_back FROM changed), set_back) AS set_back,
+  greatest(longest_ttl, $3::float8) AS longest, behind > 0 AND ENDED AS unsure
 FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("DATABASE", DATABASE)
   :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
+
+--- For how long this process, which came anew, cannot tell whether what has ended by the server's clock is over.
+-- @tparam table party as for tables.trust
+-- @treturn number seconds, 0 where it can
+function tables.unsure(party)
+  return math.max(0, (party.memory.sure_at or 0) - core.now())
+end
 
 --- How often this process knows the server's clock to have been set back.
 -- @tparam table party as for tables.trust
@@ -178,8 +192,10 @@ end
 -- @string due the parameter that has the time which the clock has to show, as crown.oracle.server_clock tells it
 -- @treturn string
 function tables.count_set_back(name, due)
-  return ([[UPDATE crown_store_v1 SET set_back = set_back + 1
-  WHERE part = '%s' AND extract(epoch FROM clock_timestamp())::float8 < %s::float8 RETURNING set_back]]):format(name, due)
+  return (([[UPDATE crown_store_v1 SET set_back = set_back + 1,
+  behind = behind + greatest(0, DUE::float8 - extract(epoch FROM clock_timestamp())::float8)
+  WHERE part = 'PART' AND extract(epoch FROM clock_timestamp())::float8 < DUE::float8 RETURNING set_back]])
+    :gsub("PART", name):gsub("DUE", function() return due end))
 end
 
 -- Catalogs and locks take their time where a whole runtime begins at once.
@@ -213,13 +229,16 @@ end
 -- @treturn number seconds, 0 when it is believed; or nil, message, code
 function tables.trust(client, name, party, generation)
   local part, memory = parts[name], party.memory
-  local rows, problem, code = client:query(TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP),
-    patience(party), generation, name, memory.place or "", party.ttl, ("%.0f"):format(memory.written or 0),
-    ("%.0f"):format(memory.epoch or 0), party.amnesia_wait, tables.known_set_back(party))
+  local sql = TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP):gsub("ENDED", function()
+    return part.ended
+  end)
+  local rows, problem, code = client:query(sql, patience(party), generation, name, memory.place or "", party.ttl,
+    ("%.0f"):format(memory.written or 0), ("%.0f"):format(memory.epoch or 0), party.amnesia_wait, tables.known_set_back(party))
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
+  if not memory.set_back and rows[1].unsure then memory.sure_at = core.now() + rows[1].longest end
   memory.place, memory.written, memory.set_back = rows[1].place, tonumber(rows[1].written), rows[1].set_back
-  return math.max(0, rows[1].left)
+  return math.max(0, rows[1].left, tables.unsure(party))
 end
 
 --- The statement that shortens what a row says of the future to what it can mean: nobody has promised more than the longest TTL.
@@ -233,7 +252,9 @@ end
 function tables.shorten(part, name, column, condition)
   return (([[
 WITH back AS (
-  UPDATE crown_store_v1 SET set_back = set_back + 1
+  UPDATE crown_store_v1 SET set_back = set_back + 1,
+    behind = behind
+      + (SELECT coalesce(max(extract(epoch FROM COLUMN - clock_timestamp())), 0) FROM TABLE WHERE lock_name = $1)
   WHERE part = 'PART' AND EXISTS (SELECT FROM TABLE WHERE lock_name = $1
     AND COLUMN > clock_timestamp() + make_interval(secs => greatest(longest_ttl, $2::float8)) CONDITION)
   RETURNING set_back, greatest(longest_ttl, $2::float8) AS most)

@@ -26,10 +26,13 @@ local SAME = ("(%s AND %%s::int8 <= %s)"):format(
 local HERE = "(SELECT " .. SAME .. " FROM crown_store_v1 s WHERE s.part = 'registry')"
 
 -- Leases and the lock end by the server's clock. Whoever hears of it counts where it was set back: what it shows then is all
--- that is known of it from then on. %s: the parameter that says what it has to show.
-local COUNT = "WITH back AS (" .. tables.count_set_back("registry", "%s") .. ")"
+-- that is known of it from then on.
+-- @string due the parameter that says what it has to show
+local function counting(due)
+  return "WITH back AS (" .. tables.count_set_back("registry", due) .. ")"
+end
 
--- What a view is made of, behind COUNT.
+-- What a view is made of, behind what counts.
 local VIEW = tables.WRITTEN .. [[ AS written, s.set_back, (SELECT set_back FROM back) AS counted,
   r.version, r.epoch, r.leader, r.leader_token, r.old_leader, r.assumed, r.members::text AS members, r.evicted,
   r.committed_epoch, r.committed, s.epoch_floor, extract(epoch FROM clock_timestamp())::float8 AS now,
@@ -41,7 +44,7 @@ local HEAD = [[
  LEFT JOIN LATERAL (SELECT number, message FROM crown_registry_queue_v1 WHERE registry = $1 ORDER BY number LIMIT 1) q
   ON TRUE WHERE s.part = 'registry']]
 
-local READ = COUNT:format "$3" .. " SELECT " .. SAME:format "$2" .. " AS same, " .. VIEW
+local READ = counting "$3" .. " SELECT " .. SAME:format "$2" .. " AS same, " .. VIEW
   .. " FROM crown_store_v1 s JOIN crown_registry_v1 r ON r.registry = $1" .. HEAD
 
 -- The row of a registry that nobody has joined yet is not there: it reads like an empty one. What has looked for it has counted.
@@ -79,14 +82,14 @@ WITH won AS (
 )
 SELECT ]] .. CHANGED .. " FROM won"
 
-local HEARTBEAT = COUNT:format "$6" .. [[, r AS (
+local HEARTBEAT = counting "$6" .. [[, r AS (
   UPDATE crown_registry_v1 SET version = version + 1, members = jsonb_set(members, ARRAY[$2, 'expires_at'],
     to_jsonb(extract(epoch FROM clock_timestamp())::float8 + $4::float8))
   WHERE registry = $1 AND members -> $2 ->> 'token' = $3 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
 SELECT TRUE AS same, ]] .. VIEW .. " FROM crown_store_v1 s JOIN r ON TRUE" .. HEAD
 
-local ASSUME = COUNT:format "$6" .. [[, r AS (
+local ASSUME = counting "$6" .. [[, r AS (
   UPDATE crown_registry_v1 SET version = version + 1, assumed = epoch, locked_until = 'epoch'
   WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
@@ -116,10 +119,11 @@ end
 local function view_of(self, row)
   if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end -- too large for a number
   self.memory.written = math.max(self.memory.written or 0, row.written)
+  local distrust = math.max(row.distrust, tables.unsure(self))
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
     old_leader = row.old_leader, assumed = row.assumed, members = core.json.decode(row.members), evicted = row.evicted,
     committed_epoch = row.committed_epoch, committed = row.committed, epoch_floor = row.epoch_floor, now = row.now,
-    locked = row.locked, distrust = row.distrust > 0 and row.distrust or nil }
+    locked = row.locked, distrust = distrust > 0 and distrust or nil }
   if row.number then view.head = { number = row.number, message = core.json.decode(row.message) } end
   return view
 end
