@@ -1,5 +1,7 @@
 --- What can happen to a store, whatever store it is. A fault begins, lasts, and ends: `begin(world, random)` returns what
 -- ends it, or nothing where that is its end.
+local crown = require "crown"
+
 local server_faults = {}
 
 --- Of a server process: it crashes and comes back with what it has, or it is frozen.
@@ -81,6 +83,39 @@ function server_faults.step(clocks, epochs)
     for i, clock in ipairs(clocks) do
       if i == one or not clocks[one] then clock:set(clock.seconds + hours * 3600) end
     end
+  end }
+end
+
+local function hold_back(who)
+  for _, way in ipairs(who.ways) do way.held = { there = true, back = true } end
+  return function()
+    for _, way in ipairs(who.ways) do way:free() end
+    who.suffers = nil
+  end
+end
+
+--- The wall clock of a server is set back, by seconds or by hours. Whoever leads goes by it for a while, and is cut off. Then the
+-- clock is put right, perhaps before anybody else has asked.
+-- @tparam table clocks of support.wrong_clock: the first one's
+-- @number ttl of the leases
+-- @tparam[opt] function drop ends the candidates' sessions
+-- @treturn table
+function server_faults.put_right(clocks, ttl, drop)
+  return { weight = 2, begin = function(world, random)
+    local clock, seconds = clocks[1], random(2) == 1 and random(12) * 3600 or random() * 2 * ttl
+    world:say("the clock of the store is set back by %.1f s", seconds)
+    clock:set(clock.seconds - seconds)
+    crown.sleep(random() * ttl)
+    local leader, free = world:leader(), nil
+    if leader and not leader.suffers then
+      leader.suffers = true
+      world:say("hold back both ways of %s, who leads", leader.node)
+      free = hold_back(leader)
+    end
+    if drop and random(2) == 1 then drop(world) end
+    world:say "the clock of the store is put right"
+    clock:set(clock.seconds + seconds)
+    return free
   end }
 end
 

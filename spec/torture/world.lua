@@ -79,7 +79,8 @@ function World:command(args)
   end)
 end
 
-local function leader_of(self)
+--- Who worked last, or nil.
+function World:leader()
   local lives = ticks.lives(self.cluster.ticks)
   local last = lives[#lives]
   for _, who in ipairs(self.candidates) do
@@ -89,7 +90,7 @@ end
 
 local function suffer(self, fault)
   local kind = fault.kind == "store" and self.store.faults[fault.name] or faults[fault.name]
-  local who = fault.kind == "candidate" and (fault.leader and leader_of(self) or self.candidates[fault.who]) or nil
+  local who = fault.kind == "candidate" and (fault.leader and self:leader() or self.candidates[fault.who]) or nil
   local from, random = crown.now(), new_random(fault.seed)
   local target = fault.kind == "store" and self.store or who
   if target.suffers and not kind.beside then return end -- one at a time for each

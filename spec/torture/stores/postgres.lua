@@ -54,6 +54,7 @@ local function faults_of(hands, store)
     return function() signals.send_all(stopped, "CONT") end
   end }
   faults.step = server_faults.step(hands.clocks)
+  faults.put_right = server_faults.put_right(hands.clocks, TTL, faults.sessions.begin)
   faults.evict = server_faults.evict(store)
   -- It lacks what was written while it was cut off.
   faults.failover = { weight = 1, begin = function(world, random)

@@ -41,6 +41,7 @@ function redis.single()
   store.faults.flush = flush(function() return server end)
   store.faults.users = users(server)
   store.faults.step = server_faults.step({ clock }, true)
+  store.faults.put_right = server_faults.put_right({ clock }, TTL)
   store.faults.sessions = { weight = 1, begin = function(world)
     world:say "the store ends all sessions"
     server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
