@@ -82,7 +82,7 @@ plan_cache_mode = force_generic_plan]] }
     local plans
     eventually(function() -- some of them refreshed
       plans = explaining.process:output()
-      return plans:find "Query Text: .-kept AS.-CTE kept"
+      return plans:find("CTE kept", 1, true)
     end, 30)
     for _, one in ipairs(all) do one:stop() end
     eventually(function() return all[MANY].handle:finished() end, 30)
