@@ -136,21 +136,21 @@ local lease = require "crown.oracles.ORACLE"
 local due, late, led, all_led = {}, {}, 0, nil
 local started = core.now()
 local refresh = lease.refresh
+local function without_refresher(verdict, delay, grant)
+  return verdict, delay, verdict and { ttl = grant.ttl, epoch = grant.epoch } or grant
+end
 function lease:refresh()
   local verdict, delay, grant = refresh(self)
   local now = core.now()
   if due[self] then late[#late + 1] = now - due[self] end
   due[self] = now + self.delay
-  return verdict, delay, grant
+  return without_refresher(verdict, delay, grant)
 end
 -- Where leases are refreshed without the oracle, it refreshes a tenth of them here, so that there is something to measure.
 local claim = lease.claim
 function lease:claim()
-  local verdict, delay, grant = claim(self)
-  if verdict and grant.refresher and math.random(10) == 1 then
-    self.refresher, self.grant = false, { ttl = grant.ttl, epoch = grant.epoch }
-  end
-  return verdict, delay, verdict and self.grant or grant
+  if math.random(10) == 1 then return without_refresher(claim(self)) end
+  return claim(self)
 end
 for i = 1, 10000 do
   crown.elect { name = "e" .. i, oracle = { "ORACLE", url = arg[2], ttl = 30 }, handlers = {

@@ -6,7 +6,9 @@ local admin = require "crown.nats.admin"
 local Bucket = require "crown.nats.bucket"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
+local gathered = require "crown.oracle.gathered"
 local lease = require "crown.oracle.lease"
+local promise = require "crown.core.promise"
 local settings = require "crown.nats.settings"
 local Standing = require "crown.nats.standing"
 
@@ -14,6 +16,7 @@ local Nats = {}
 Nats.__index = Nats
 
 local SOON = 0.1 -- seconds until a value is asked for again that should be over by now
+local WINDOW, MOST = 0.05, 128 -- seconds that a refresh waits for company at most; leases in one lot of questions
 local BUSY, APART = 1, 5 -- seconds until a claim that found no room comes again; among thousands longer
 
 Nats.timing = settings.timing
@@ -33,8 +36,8 @@ function Nats.init(opts)
   local cool_down = checked.cool_down or (checked.bucket ~= settings.CHORIAS and 0 or nil)
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
     delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
-    cool_down = cool_down, standing = Standing.new() }, Nats)
-  bucket:join(self.key, function(...) self:heard(...) end)
+    cool_down = cool_down, claims = 0, standing = Standing.new(bucket.trust) }, Nats)
+  bucket:join(self.key, self)
   return self
 end
 
@@ -47,16 +50,16 @@ local function left(self)
 end
 
 -- In the connection's reader: notes when the key was last written, and wakes the candidate.
-function Nats:heard(what, revision, headers)
+function Nats:heard(what, revision, token)
   if what == "put" then
-    if is_ours(self, headers) then return end
-    self.standing:saw(revision, headers["crown-token"])
+    if token == self.token then return end
+    self.standing:saw(revision, token)
     self.mark = nil
     if self.leading and revision and revision > self.revision then self.send "check" end
   elseif what == "gone" or what == "missed" then
     if what == "gone" then
       self.standing:ended()
-      self.mark = { revision = revision, connection = self.bucket.link.connection }
+      self.mark = { revision = revision, connection = self.bucket.link.connection, at = core.now() }
     end
     self.send(self.leading and "check" or "freed")
   elseif what == "evict" and (self.leading or self.cooling) and revision == self.epoch then
@@ -76,7 +79,7 @@ local function fit(self)
 end
 
 local function headers_of(self)
-  return { ["Crown-Token"] = self.token, ["Crown-Epoch"] = ("%d"):format(self.epoch or 0) }
+  return ("Crown-Token: %s\r\nCrown-Epoch: %d\r\n"):format(self.token, self.epoch or 0)
 end
 
 local function denied(self, last)
@@ -89,12 +92,18 @@ local function denied(self, last)
     expires_in = math.max(SOON, left(self)) }
 end
 
--- The revision of the mark that the key was deleted, which the watch told of. It counts only where one server keeps the bucket,
--- and that one has not been started since: else it may be that of a value by now, or on the replica that decides.
+-- The mark that the key was deleted, which the watch told of. After a TTL it is gone itself, and its revision may be a value's in
+-- a bucket that was made anew, which nobody leads in before.
 local function take_mark(self)
   local mark = self.mark
   self.mark = nil
-  return mark and self.bucket.known.replicas == 1 and mark.connection == self.bucket.link.connection and mark.revision
+  return mark and core.now() - mark.at < self.ttl and mark
+end
+
+-- The revision of a mark counts only where one server keeps the bucket, and that one has not been started since: else it may be
+-- that of a value by now, or on the replica that decides.
+local function counts(self, mark)
+  return self.bucket.known.replicas == 1 and mark.connection == self.bucket.link.connection
 end
 
 -- Begins a claim by a write.
@@ -102,29 +111,52 @@ local function begin(self, revision)
   return self.bucket:put(self.key, self.node, headers_of(self), revision, true)
 end
 
--- Creates the key, or writes over the mark that it was deleted, or over what is over.
-local function create(self)
-  local mark = take_mark(self)
-  local revision, problem, code = false, nil, nil
-  if mark then revision, problem, code = begin(self, mark) end
-  if revision == false then revision, problem, code = begin(self, 0) end
-  if revision ~= false then return revision, problem, code end
-  local last
-  last, problem, code = self.bucket:get(self.key)
-  if last == nil then return nil, problem, code end
-  if last == false then return false end
-  if last.gone or is_ours(self, last.headers) or self.standing:is_over(last.revision, self.ttl) then
-    revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), last.revision)
-    if revision ~= false then return revision, problem, code end
-  end
-  return false, last
-end
-
 -- Whether the bucket is what it was, or what is known of it is doubted.
 local function doubt(self)
   local fine, problem, code = self.bucket.looks:ask(self.bucket.timeout)
   if not fine then return nil, problem, code end
   return self.bucket.trust:left() > 0
+end
+
+-- Whether nobody can act any more on a value that stands there. By then the bucket may be another one, in which its revision is
+-- somebody else's. @return as doubt
+local function is_over(self, last)
+  if not self.standing:is_over(last.revision, self.ttl) then return false end
+  local doubted, problem, code = doubt(self)
+  if doubted == nil then return nil, problem, code end
+  return not doubted and self.standing:is_over(last.revision, self.ttl)
+end
+
+-- Writes over what is there, where nobody leads by it any more. @return as Bucket:put; with false what is there
+local function write_over(self, last)
+  local over, problem, code = last.gone or is_ours(self, last.headers), nil, nil
+  if not over then over, problem, code = is_over(self, last) end
+  if over == nil then return nil, problem, code end
+  local revision = false
+  if over then revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), last.revision) end
+  if revision == false then return false, last end
+  return revision, problem, code
+end
+
+-- Creates the key, or writes over the mark that it was deleted, or over what is over. A mark that does not count still says that
+-- there is something: then a look comes first.
+local function create(self)
+  local mark = take_mark(self)
+  local last, problem, code
+  if mark and not counts(self, mark) then
+    last, problem, code = self.bucket:get(self.key, true)
+    if last == nil then return nil, problem, code end
+    if last then return write_over(self, last) end
+    mark = nil
+  end
+  local revision = false
+  if mark then revision, problem, code = begin(self, mark.revision) end
+  if revision == false then revision, problem, code = begin(self, 0) end
+  if revision ~= false then return revision, problem, code end
+  last, problem, code = self.bucket:get(self.key)
+  if last == nil then return nil, problem, code end
+  if last == false then return false end
+  return write_over(self, last)
 end
 
 -- @return true where nobody can act on a value that was seen; else what the claim has to answer
@@ -145,11 +177,95 @@ local function await_end(self)
   return denied(self, last)
 end
 
+-- The revision of one's own value, where it is sure whose that is: for a TTL nobody else leads, also in a bucket made anew.
+local function own_revision(self)
+  local sure = self.epoch and self.sent and core.now() - self.sent < self.ttl
+  return sure and self.revision
+end
+
+-- Deletes the key where it is one's own, and of no claim that has begun since.
+local function give_back(self, claims)
+  local last = self.claims == claims and self.bucket:get(self.key)
+  if self.claims ~= claims or not last or last.gone or not is_ours(self, last.headers) then return end
+  self.bucket:delete(self.key, last.revision)
+end
+
+-- Gives back in a task each. @return a promise for each
+local function give_back_all(states, claims)
+  local all = {}
+  for i, state in ipairs(states) do
+    all[i] = promise()
+    core.detach(function()
+      give_back(state, claims[state])
+      all[i]:resolve(true)
+    end)
+  end
+  return all
+end
+
+-- Writes over their own values all at once. What has been claimed or released meanwhile has another revision.
+-- @return for each the epoch of its term, or nothing where the oracle has to look; or nil and a message
+local function rewrite_all(bucket, states)
+  local words, epochs, sent = {}, {}, core.now()
+  for i = 1, #states do
+    local state, at = states[i], 4 * i
+    epochs[i] = state.epoch
+    words[at - 3], words[at - 2], words[at - 1], words[at] = state.key, state.node, headers_of(state), state.revision
+  end
+  local revisions, problem = bucket:put_all(words, #states)
+  if not revisions then return nil, problem end
+  for i = 1, #states do
+    local state, revision = states[i], revisions[i]
+    if not revision then
+      epochs[i] = false
+    elseif state.epoch == epochs[i] and state.revision == words[4 * i] then
+      state.revision, state.sent = revision, sent
+    end
+  end
+  if problem then return nil, problem end
+  return epochs
+end
+
+-- Gives leases back all at once, and those one by one of which it is not sure afterwards that they are free. It may take longer
+-- than the elections wait for it.
+local function release_all(bucket, states)
+  local words, sure, unsure, claims = {}, {}, {}, {}
+  for i = 1, #states do
+    local state = states[i]
+    claims[state] = state.claims
+    local own, at = own_revision(state), 4 * #sure
+    local list = own and sure or unsure
+    list[#list + 1] = state
+    if own then words[at + 1], words[at + 2], words[at + 3], words[at + 4] = state.key, "", Bucket.DELETED, own end
+    state.leading, state.epoch, state.cooling = false, nil, nil
+  end
+  local revisions = bucket:put_all(words, #sure) or {}
+  for i = 1, #sure do
+    if not revisions[i] then unsure[#unsure + 1] = sure[i] end
+  end
+  for _, done in ipairs(give_back_all(unsure, claims)) do done:wait(bucket.timeout) end
+  return {}
+end
+
+-- What refreshes and releases without a task each: those that are alike share one.
+local function refresher_of(self)
+  local bucket, ttl, delay = self.bucket, self.ttl, self.delay
+  local timeout = bucket.timeout
+  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
+  bucket.refreshers[key] = bucket.refreshers[key] or gathered { ttl = ttl, delay = delay, timeout = timeout,
+    window = math.min(WINDOW, ttl / 100), most = MOST,
+    refresh = function(states) return rewrite_all(bucket, states) end,
+    release = function(states) return release_all(bucket, states) end,
+    late = function() return bucket.link:trouble() or ("no answer within %.3g s"):format(timeout) end }
+  return bucket.refreshers[key]
+end
+
 local function grant(self, delay)
-  return true, delay, { ttl = self.ttl, epoch = self.epoch }
+  return true, delay, { ttl = self.ttl, epoch = self.epoch, refresher = refresher_of(self) }
 end
 
 function Nats:claim()
+  self.claims = self.claims + 1
   local fine, problem, code = fit(self)
   if not fine then return nil, problem, code end
   if self.cooling then return self:cool() end
@@ -203,7 +319,7 @@ function Nats:cool()
   local revision, problem, code = rewrite(self)
   if revision == nil then return nil, problem, code end
   if revision == false then
-    self.cooling = nil
+    self.cooling, self.epoch = nil, nil
     return denied(self)
   end
   local rest = self.cooling - core.now()
@@ -235,18 +351,10 @@ function Nats:refresh()
   return lost(self, last)
 end
 
--- The revision of one's own value, where it is sure whose that is: for a TTL nobody else leads, also in a bucket made anew.
-local function own_revision(self)
-  local sure = (self.leading or self.cooling) and self.sent and core.now() - self.sent < self.ttl
-  return sure and self.revision
-end
-
 function Nats:abdicate()
   local own = own_revision(self)
   self.leading, self.epoch, self.cooling = false, nil, nil
-  if own and self.bucket:delete(self.key, own) then return end
-  local last = self.bucket:get(self.key)
-  if last and not last.gone and is_ours(self, last.headers) then self.bucket:delete(self.key, last.revision) end
+  if not own or not self.bucket:delete(self.key, own) then give_back(self, self.claims) end
 end
 
 -- Who is evicted before it leads lets the others go first.

@@ -18,6 +18,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.http_request", bind_open_http_request},
     {"crown.core.lockfile", bind_open_lockfile},
     {"crown.core.mark", bind_open_mark},
+    {"crown.core.nats", bind_open_nats},
     {"crown.core.notices", bind_open_notices},
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.promise", bind_open_promise},

@@ -43,6 +43,7 @@ int bind_open_http(lua_State *L);
 int bind_open_http_request(lua_State *L);
 int bind_open_lockfile(lua_State *L);
 int bind_open_mark(lua_State *L);
+int bind_open_nats(lua_State *L);
 int bind_open_notices(lua_State *L);
 int bind_open_postgres(lua_State *L);
 int bind_open_retry(lua_State *L);

@@ -86,6 +86,43 @@ describe("questions on a connection to NATS", function()
     end, 20)
   end)
 
+  -- Asks many as one.
+  local function ask_lot(count, timeout)
+    local lot = { name = "lot", timeout = timeout or 600, count = count, answers = {} }
+    crown.spawn(function()
+      asked = asked + 1
+      answers.lot = { requests:ask(lot) }
+    end)
+    return lot
+  end
+
+  it("may be many at once, which go out when there is room for all, before what comes later", function()
+    fill()
+    local lot = ask_lot(3)
+    asked_reach(MOST + 1)
+    ask "after"
+    asked_reach(MOST + 2)
+    for i = 1, 2 do requests:answer(sent[i].id, true) end
+    assert.equal(MOST, #sent)
+    requests:answer(sent[3].id, true)
+    assert.equal(lot, sent[MOST + 1])
+    assert.equal(MOST + 1, #sent)
+    for i = 2, 0, -1 do requests:answer(lot.id + i, "answer " .. i) end
+    eventually(function() return answers.lot end, 20)
+    assert.same({ true }, answers.lot)
+    assert.same({ "answer 0", "answer 1", "answer 2" }, lot.answers)
+    assert.equal("after", sent[MOST + 2].name)
+  end)
+
+  it("of which not all are answered have the answers of the others", function()
+    local lot = ask_lot(3, 0.05)
+    eventually(function() return lot.sent end, 20)
+    requests:answer(lot.id + 2, "third")
+    eventually(function() return answers.lot end, 20)
+    assert.same({ nil, "timeout" }, { answers.lot[1], answers.lot[3] })
+    assert.same({ [3] = "third" }, lot.answers)
+  end)
+
   it("are all told when the connection closes, sent or not, and so is who asks then", function()
     fill()
     ask "one more"

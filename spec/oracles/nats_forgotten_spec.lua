@@ -34,6 +34,64 @@ describe("a NATS server that may have forgotten", function()
     is_sat_out(two)
   end)
 
+  describe("when its bucket is made anew, in which revisions begin at 1 again", function()
+    local two, wire, last
+
+    -- Somebody has a value in the bucket, and a candidate that believes the bucket has seen it.
+    before_each(function()
+      server = start()
+      wire = Wire.open(server.port)
+      wire:make_bucket("ANEW", 2)
+      two = Player.new(kv, { name = "x", node = "two", url = server.url .. "/ANEW", ttl = 2, timeout = 1, amnesia_wait = 0 })
+      last = 0
+      eventually(function()
+        last = assert(wire:campaign("ANEW", "x", "old", last))
+        local verdict = two:claim()
+        return verdict[1] == "denied" and not verdict[5] and two.state.standing.revision == last
+      end, 10)
+    end)
+
+    local function anew()
+      two.state.heard = function() end -- its watch hears nothing of the new bucket
+      assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_ANEW", nil, "").error)
+      wire:make_bucket("ANEW", 2)
+    end
+
+    -- Another one leads in the new bucket, who has sat it out.
+    local function is_led()
+      for revision = 1, last do assert.equal(revision, wire:campaign("ANEW", "x", "ann", revision - 1)) end
+    end
+
+    local function is_let_be()
+      assert.equal("denied", two:claim()[1])
+      assert.equal("ann", two.state.bucket:get("x").data)
+    end
+
+    it("no value is taken for one that has stood in the bucket before (P1)", function()
+      anew()
+      eventually(function() return two:claim()[5] end, 10) -- it knows of the new one, and sits it out
+      crown.sleep(2.5)
+      is_led()
+      is_let_be()
+    end)
+
+    it("nor by who has not noticed yet that it was (P1)", function()
+      anew()
+      crown.sleep(2.5)
+      is_led()
+      is_let_be()
+    end)
+
+    it("no value is taken for the mark of a deletion in the bucket before (P1)", function()
+      last = wire:ask("$KV.ANEW.x", "KV-Operation: DEL", "").seq
+      eventually(function() return two.state.mark end, 10)
+      anew()
+      crown.sleep(2.1)
+      is_led()
+      is_let_be()
+    end)
+  end)
+
   -- Whoever was there before may act on a longer lease than the new bucket gives.
   it("is sat out for amnesia_wait at least when it was made anew with a shorter TTL, also by who was never there (R12)", function()
     server = start()
@@ -161,7 +219,7 @@ describe("a NATS server that may have forgotten", function()
       one:abdicate()
       return amnesia
     end
-    bucket:join("k", function(_, revision) heard = revision or heard end)
+    bucket:join("k", { heard = function(_, _, revision) heard = revision or heard end })
     wins()
     wire:make_bucket("OTHER", 60)
     for _ = 1, 200 do wire:ask("$KV.OTHER.k", nil, "") end

@@ -5,12 +5,14 @@ local Base = require "crown.link.connection"
 local blotted = require "crown.text.blotted"
 local core = require "crown.core"
 local login = require "crown.nats.login"
+local nats = require "crown.core.nats"
 local promise = require "crown.core.promise"
 local Requests = require "crown.nats.requests"
 
 local Connection = Base.extend()
 
-local PAYLOAD_MAX = 1048576 -- bytes that one read takes
+local NOBODY = "503" -- the status of what the server says itself where nobody answers
+local VERSION = "NATS/1.0\r\n"
 
 function Connection:give_up(reason)
   self.requests:give_up(reason)
@@ -26,43 +28,6 @@ local function hear_pong(self)
   pong:resolve(true)
 end
 
--- "NATS/1.0 100 Idle Heartbeat\r\nName: value\r\n…"
-local function parse_headers(text)
-  local headers = { status = text:match "^NATS/1%.0 (%d+)" }
-  for name, value in text:gmatch "\r\n([^:\r\n]+):[ \t]*([^\r\n]*)" do headers[name:lower()] = value end
-  return headers
-end
-
-local function dispatch(self, sid, message)
-  local fn = self.subscriptions[sid]
-  if fn then fn(message) end
-end
-
--- A count of bytes, in plain digits: tonumber knows other words too, "nan" among them.
-local function count(word)
-  return word and word:match "^%d+$" and tonumber(word)
-end
-
--- @return whether the connection goes on
-local function read_message(self, line)
-  local kind, rest = line:match "^(%S+)%s*(.*)$"
-  local words = {}
-  for word in rest:gmatch "%S+" do words[#words + 1] = word end
-  local total = count(words[#words])
-  local header_size = 0
-  if kind == "HMSG" then header_size = count(words[#words - 1]) end
-  local extra = kind == "HMSG" and 2 or 1
-  if not total or not header_size or total > PAYLOAD_MAX - 2 or header_size > total or #words < 2 + extra then
-    return self:close "not a message of NATS"
-  end
-  local bytes, problem = self.stream:read(total + 2)
-  if not bytes then return self:close(problem) end
-  dispatch(self, words[2], { subject = words[1], reply = #words == 3 + extra and words[3] or nil,
-    headers = header_size > 0 and parse_headers(bytes:sub(1, header_size)) or {},
-    data = bytes:sub(header_size + 1, total) })
-  return true
-end
-
 -- What the server says of itself. It does so again when servers of its cluster come or go. @return a table, or nil
 local function hear_info(self, line)
   local fine, about = pcall(core.json.decode, line:match "^%S* (.*)" or "")
@@ -71,26 +36,47 @@ local function hear_info(self, line)
   return about
 end
 
-function Connection:read_all()
-  for line in function() return not self.closed and self:take "*l" or nil end do
-    line = line:gsub("\r$", "")
-    local verb = line:match "^%S*":upper()
-    if verb == "MSG" or verb == "HMSG" then
-      if not read_message(self, line) then return end
-    elseif verb == "PING" then
-      self:write "PONG\r\n"
-    elseif verb == "PONG" then
-      core.atomic(hear_pong, self)
-    elseif verb == "-ERR" then
-      local reason = blotted(line:match "'(.*)'" or line, self.secrets)
-      self.refused = reason
-      -- Rights are refused for one subject; everything else ends the connection.
-      if not reason:find "Permissions Violation" then return self:close("the server says: " .. reason) end
-    elseif verb == "INFO" then
-      hear_info(self, line)
-    elseif verb ~= "+OK" then
-      return self:close "what came is nothing that NATS says"
+-- @return whether the connection goes on
+local function hear_line(self, line)
+  local verb = line:match "^%S*":upper()
+  if verb == "PING" then
+    self:write "PONG\r\n"
+  elseif verb == "PONG" then
+    core.atomic(hear_pong, self)
+  elseif verb == "-ERR" then
+    local reason = blotted(line:match "'(.*)'" or line, self.secrets)
+    self.refused = reason
+    -- Rights are refused for one subject; everything else ends the connection.
+    if not reason:find "Permissions Violation" then return self:close("the server says: " .. reason) end
+  elseif verb == "INFO" then
+    hear_info(self, line)
+  elseif verb ~= "+OK" then
+    return self:close "what came is nothing that NATS says"
+  end
+  return true
+end
+
+-- @return whether the connection goes on
+local function hear(self, reader)
+  local what, text = reader:next()
+  while what do
+    if what == "message" then
+      local fn = self.subscriptions[text]
+      if fn then fn(reader) end
+    elseif not hear_line(self, text) then
+      return false
     end
+    if self.closed then return false end
+    what, text = reader:next()
+  end
+  return not text or self:close(text)
+end
+
+function Connection:read_all()
+  local reader = nats.reader()
+  for bytes in function() return not self.closed and self:take "*s" or nil end do
+    reader:feed(bytes)
+    if not hear(self, reader) then return end
   end
 end
 
@@ -122,24 +108,20 @@ function Connection:ping()
   core.detach(prove_or_close, self)
 end
 
+local function publication(subject, reply, headers, data)
+  local to = reply and subject .. " " .. reply or subject
+  if not headers then return ("PUB %s %d\r\n%s\r\n"):format(to, #data, data) end
+  local size = #VERSION + #headers + 2
+  return ("HPUB %s %d %d\r\n%s%s\r\n%s\r\n"):format(to, size, size + #data, VERSION, headers, data)
+end
+
 --- Publishes.
 -- @string subject
 -- @string[opt] reply subject
--- @tparam[opt] table headers
+-- @string[opt] headers each a line with its end
 -- @string data
 function Connection:publish(subject, reply, headers, data)
-  local head = ""
-  if headers and next(headers) then
-    local lines = { "NATS/1.0" }
-    for name, value in pairs(headers) do lines[#lines + 1] = name .. ": " .. value end
-    head = table.concat(lines, "\r\n") .. "\r\n\r\n"
-  end
-  local to = subject .. (reply and " " .. reply or "")
-  if head ~= "" then
-    self:write(("HPUB %s %d %d\r\n%s%s\r\n"):format(to, #head, #head + #data, head, data))
-  else
-    self:write(("PUB %s %d\r\n%s\r\n"):format(to, #data, data))
-  end
+  self:write(publication(subject, reply, headers, data))
 end
 
 -- One id for two subscriptions would hand one the other's messages.
@@ -150,7 +132,7 @@ end
 
 --- Subscribes.
 -- @string subject
--- @tparam function fn called with `{ subject, reply, headers, data }`; it must not wait
+-- @tparam function fn called with a message (crown.core.nats), which is gone afterwards; it must not wait
 -- @treturn string the subscription, for unsubscribe
 function Connection:subscribe(subject, fn)
   local sid = core.atomic(next_id, self)
@@ -165,28 +147,54 @@ function Connection:unsubscribe(sid)
   if not self.closed then self:write(("UNSUB %s\r\n"):format(sid)) end
 end
 
+local function asked(self, answer, problem, code)
+  if answer then return answer end
+  if answer == false then return nil, "nobody answers there: is JetStream on?", "store" end
+  if code == "timeout" then self:ping() end
+  return nil, self.refused or problem, code
+end
+
 --- Publishes, and waits for the answer.
 -- @string subject
--- @tparam[opt] table headers
+-- @string[opt] headers each a line with its end
 -- @string data
 -- @number timeout seconds for the answer, and as many for its turn
 -- @bool[opt] new where nothing is begun by it yet: then it goes out behind all that goes on with something
--- @treturn table the message; or nil, message, code: "store" where nobody answers for that subject
+-- @return the answer's text, or of a plain acknowledgement of JetStream's the sequence; or nil, message, code: "store" where
+-- nobody answers for that subject
 function Connection:request(subject, headers, data, timeout, new)
-  local message, problem, code = self.requests:ask { subject = subject, headers = headers, data = data, timeout = timeout,
-    new = new }
-  if not message then
-    if code == "timeout" then self:ping() end
-    return nil, self.refused or problem, code
+  return asked(self, self.requests:ask { subject = subject, headers = headers, data = data, timeout = timeout, new = new })
+end
+
+--- Publishes many at once, and waits for all answers.
+-- @tparam table words subject, headers and data of each, one after the other
+-- @number count how many
+-- @number timeout seconds for the answers, and as many for their turn
+-- @treturn table the answers as `request` has them, false where nobody answers: those that have come, more may come later; or
+-- nil where none was asked
+-- @treturn[opt] string why there are not all
+function Connection:request_all(words, count, timeout)
+  local lot = { words = words, count = count, timeout = timeout, answers = {} }
+  local fine, problem = asked(self, self.requests:ask(lot))
+  return lot.sent and lot.answers, not fine and problem or nil
+end
+
+local function send(self, one)
+  local words = one.words
+  if not words then return self:publish(one.subject, self.inbox .. one.id, one.headers, one.data) end
+  local all = {}
+  for i = 1, one.count do
+    all[i] = publication(words[3 * i - 2], self.inbox .. (one.id + i - 1), words[3 * i - 1], words[3 * i])
   end
-  if message.headers.status == "503" then return nil, "nobody answers there: is JetStream on?", "store" end
-  return message
+  self:write(table.concat(all))
 end
 
 local function open_inbox(self)
   self.inbox = ("_INBOX.%s%d."):format(core.token:sub(1, 16), math.random(1, 2 ^ 31))
+  local size = #self.inbox
   self:subscribe(self.inbox .. "*", function(message)
-    self.requests:answer(message.subject:sub(#self.inbox + 1), message)
+    local id = message:place(size)
+    if id then self.requests:answer(id, message:status() ~= NOBODY and (message:acknowledged() or message:data())) end
   end)
 end
 
@@ -222,7 +230,7 @@ function Connection.open(parsed, place, timeout, link)
   if not self then return nil, problem, code end
   self.subscriptions, self.serial, self.pongs, self.pinged, self.ponged = {}, 0, {}, 0, 0
   self.secrets = {}
-  self.requests = Requests.new(function(one) self:publish(one.subject, self.inbox .. one.id, one.headers, one.data) end)
+  self.requests = Requests.new(function(one) send(self, one) end)
   local fine
   fine, problem, code = greet(self, parsed, place, timeout)
   if not fine then

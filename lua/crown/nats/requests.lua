@@ -14,7 +14,7 @@ local TOO_LONG = "it waited too long for its turn"
 local SWEEP = 0.1 -- seconds from one look for overdue answers to the next
 
 --- Makes them.
--- @tparam function send called with a question that goes out now, `{ id =, … }` as it was given to ask; it may not wait
+-- @tparam function send called with what goes out now, as it was given to ask, with its `id`; it may not wait
 -- @treturn Requests
 function Requests.new(send)
   return setmetatable({ send = send, pending = {}, open = 0, serial = 0, sweep_at = 0, begun = Queue.new(),
@@ -30,16 +30,20 @@ local function sweep(self, now)
   end
 end
 
--- The next one that goes out, if there is room for it.
+-- What goes out next, if there is room for all of it.
+local function pop(self)
+  local line = self.begun:peek() and self.begun or self.new
+  local one = line:peek()
+  return one and self.open + one.count <= MOST and line:pop() or nil
+end
+
 local function take(self)
   local now = core.now()
   sweep(self, now)
-  while self.open < MOST do
-    local one = self.begun:pop() or self.new:pop()
-    if not one then return nil end
+  for one in pop, self do
     if one.over >= now then
-      one.over, one.sent, self.open = now + one.timeout, true, self.open + 1
-      self.pending[one.id] = one
+      one.over, one.sent, self.open = now + one.timeout, true, self.open + one.count
+      for id = one.id, one.id + one.count - 1 do self.pending[id] = one end
       return one
     end
     one.answer:resolve(nil, TOO_LONG, "busy")
@@ -53,8 +57,9 @@ end
 -- None once those who wait have been told that the connection is closed. One id for two would hand one the other's answer.
 local function enter(self, one)
   if self.over then return nil end
-  self.serial = self.serial + 1
-  one.id, one.answer, one.over = ("%d"):format(self.serial), promise(), core.now() + one.timeout
+  one.count = one.count or 1
+  one.id, one.answer, one.over = self.serial + 1, promise(), core.now() + one.timeout
+  self.serial = self.serial + one.count
   local line = one.new and self.new or self.begun
   line:push(one)
   return true
@@ -68,8 +73,9 @@ end
 
 --- Asks, and waits for the answer.
 -- @tparam table one what send gets; `timeout` seconds for the answer, and as many for its turn; `new = true` where nothing is
--- begun by it yet
--- @return what the answer was; or nil, message, code: "busy" when it was not even sent
+-- begun by it yet; `count`, where it is that many questions, `MOST` at most, with an id each from `id` on: then `answers` gets
+-- each in its place, and what is waited for is the last one
+-- @return what the answer was; true for many; or nil, message, code: "busy" when it was not even sent
 function Requests:ask(one)
   if not core.atomic(enter, self, one) then return nil, self.over, "closed" end
   go_on(self)
@@ -80,13 +86,20 @@ function Requests:ask(one)
   return nil, code == "timeout" and TOO_LONG or problem, code == "timeout" and "busy" or code
 end
 
+local function settle(one, id, answer)
+  if not one.answers then return one.answer:resolve(answer) end
+  one.answers[id - one.id + 1] = answer
+  one.left = (one.left or one.count) - 1
+  if one.left == 0 then one.answer:resolve(true) end
+end
+
 --- Hands an answer out.
--- @string id of the question
+-- @number id of the question
 -- @param answer
 function Requests:answer(id, answer)
   local one = core.atomic(leave, self, id)
   if not one then return end
-  one.answer:resolve(answer)
+  settle(one, id, answer)
   go_on(self)
 end
 

@@ -9,7 +9,7 @@ local NOBODY = "0" -- nor a term that anybody leads
 -- What is sent, by what it is for. JetStream takes none of it: the empty configurations name another stream.
 local function publications(bucket, key, missing)
   local api = "$JS.API."
-  local list = { { ("$KV.%s.%s"):format(bucket.name, key), { ["Nats-Expected-Last-Subject-Sequence"] = NEVER }, "" },
+  local list = { { ("$KV.%s.%s"):format(bucket.name, key), ("Nats-Expected-Last-Subject-Sequence: %s\r\n"):format(NEVER), "" },
     { api .. "STREAM.MSG.GET." .. bucket.stream, nil, "{}" }, { api .. "CONSUMER.CREATE." .. bucket.stream, nil, "{}" },
     { ("crown.evict.%s.%s"):format(bucket.name, key), nil, NOBODY } }
   if missing then list[#list + 1] = { api .. "STREAM.CREATE." .. bucket.stream, nil, "{}" } end

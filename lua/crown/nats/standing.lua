@@ -10,9 +10,10 @@ local Standing = {}
 Standing.__index = Standing
 
 --- Makes one; nothing was seen yet.
+-- @tparam Trust trust of crown.oracle.trust: in a bucket that was made anew, or has gone back, revisions come again
 -- @treturn Standing
-function Standing.new()
-  return setmetatable({}, Standing)
+function Standing.new(trust)
+  return setmetatable({ trust = trust }, Standing)
 end
 
 --- Notes a value that stands there: it was written before it was seen.
@@ -20,9 +21,10 @@ end
 -- @string[opt] by who wrote it. Where another one's was seen before, and no end of that, its writer may act on it still: a server
 -- whose clock was stepped lets a third one win that knows nothing of it
 function Standing:saw(revision, by)
-  if self.at and self.revision == revision then return end
+  local memory = self.trust.memory
+  if self.at and self.revision == revision and self.memory == memory then return end
   if self.at and self.by ~= by then self.before = self.at end
-  self.revision, self.by, self.at = revision, by, core.now()
+  self.revision, self.by, self.at, self.memory = revision, by, core.now(), memory
 end
 
 --- Notes that its leader has given it up. Who was there before has not.
@@ -43,7 +45,8 @@ end
 -- @number ttl in seconds
 -- @treturn boolean
 function Standing:is_over(revision, ttl)
-  return self.at ~= nil and self.revision == revision and core.now() - self.at > lease.standing_time(ttl)
+  if not self.at or self.revision ~= revision or self.memory ~= self.trust.memory then return false end
+  return core.now() - self.at > lease.standing_time(ttl)
 end
 
 return Standing
