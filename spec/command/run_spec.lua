@@ -5,6 +5,7 @@ local eventually = require("crown.testing").eventually
 local full_fifo = require "support.full_fifo"
 local program = require "support.program"
 local run = require "support.run"
+local Redis = require "support.redis"
 local Runs = require "support.runs"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
@@ -198,6 +199,25 @@ describe("crown-lua run", function()
       assert.equal("", result.stdout)
       assert.matches("'x' is led by one", result.stderr)
       assert.equal(1, finish("--once", "--wait", "0.3", "x", "true").code)
+    end)
+
+    it("asks once where the time is up before there can be an answer", function()
+      assert.equal("ran\n", finish("--once", "--wait", "0", "x", "echo", "ran").stdout)
+      assert.equal("ran\n", finish("--wait", "0", "x", "echo", "ran").stdout)
+      local one = start("one", "x", "sleep", "60")
+      eventually(function() return #one:pids "child" == 1 end)
+      local result = finish("--wait", "0", "x", "echo", "ran")
+      assert.equal(1, result.code)
+      assert.matches("'x' is led by one", result.stderr)
+    end)
+
+    it("waits no longer than it is told where the store may have forgotten who leads", function()
+      local store = Redis.start()
+      local url = ("redis://127.0.0.1:%d?amnesia_wait=600"):format(store.port)
+      local result = run { "run", "--oracle", url, "--wait", "0.5", "x", "true" }
+      store:destroy()
+      assert.equal(1, result.code)
+      assert.matches("'x' is led by nobody yet", result.stderr)
     end)
 
     it("waits for as long as it is told", function()

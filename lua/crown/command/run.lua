@@ -104,9 +104,10 @@ local function give_up(election, code, text)
   election:stop()
 end
 
--- An answer that somebody else leads, or none at all, ends it, at once or when the time is up. Who has led is past that.
+-- An answer that somebody else leads, or that there was none, ends it: the first one, or when the time is up, the last one
+-- before that. Who has led is past that.
 local function give_up_when_not_leader(election, seconds, quiet)
-  local name, problem, led = election.name, nil, false
+  local name, problem, led, answered, waiting = election.name, nil, false, false, seconds ~= nil
   events.listen({ "leadership.claimed" }, function() led = true end)
   local function judge()
     if led or election:is_leader() then return end
@@ -114,18 +115,22 @@ local function give_up_when_not_leader(election, seconds, quiet)
     if problem and not leader then return give_up(election, UNREACHABLE, problem) end
     give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
+  local function answer()
+    answered = true
+    if not waiting then judge() end
+  end
   events.on("oracle.error", function(event)
     problem = event.error
-    if not seconds then judge() end
+    answer()
   end)
-  if seconds then
-    core.spawn(function()
-      core.sleep(seconds)
-      judge()
-    end)
-  else
-    events.on("leadership.rejected", judge)
-  end
+  events.on("leadership.rejected", answer)
+  if not waiting then return end
+  events.on("oracle.amnesia", answer) -- without a time it is waited for
+  core.spawn(function()
+    core.sleep(seconds)
+    waiting = false
+    if answered then judge() end
+  end)
 end
 
 --- Checks the options and declares the election.
