@@ -182,6 +182,22 @@ describe("a link between members", function()
     listener:close()
   end)
 
+  it("is not taken for dead while the other works on what it was sent, however much that is", function()
+    local downs, COUNT = 0, 100
+    local a = side("a", { every = 0.2, down = function() downs = downs + 1 end })
+    local b
+    b = side("b", { every = 0.2, receive = function(_, message)
+      crown.sleep(0.02)
+      b.heard[#b.heard + 1] = message
+      return true
+    end })
+    a.links:set_peers { ["r@b"] = b.address }
+    eventually(function() return a.ups["r@b"] end)
+    for i = 1, COUNT do a.links:send("r@b", { kind = "ask", of = i }) end
+    eventually(function() return #b.heard == COUNT or downs > 0 end)
+    assert.equal(0, downs)
+  end)
+
   it("cuts somebody for whom 256 MiB wait, says so, and survives it", function()
     local MIB = 1024 * 1024
     local a, b = side("a", { every = 20 }), side("b", { every = 20 })

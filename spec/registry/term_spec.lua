@@ -361,6 +361,23 @@ describe("a member", function()
     assert.is_nil(member.changeover)
   end)
 
+  it("does not give way while a copy of the names comes", function()
+    local member = start()
+    member.linked[other] = true
+    asked[2].done(view(1, { [member.id] = mine, [other] = b },
+      { leader = member.id, leader_token = "ta", epoch = 2, committed_epoch = 1, committed = 7 }))
+    assert.is_true(exchange.answered(member, other, { kind = "position", epoch = 2, at = { epoch = 1, seq = 7 } }))
+    beat()
+    clock = 4
+    assert.is_true(exchange.answered(member, other, { kind = "copy", term = 2, epoch = 1, seq = 7, part = 1, last = false, names = {} }))
+    clock = 5
+    beat()
+    assert.equal(0, gave_way())
+    clock = 10
+    beat()
+    assert.equal(1, gave_way())
+  end)
+
   -- Some of them change the copy of the names under a leader that does not know yet that it is none.
   local OF_A_LEADER = { { kind = "seek", says = "position" }, { kind = "fetch", says = "copy" },
     { kind = "resume", from = { epoch = 9, seq = 9 }, says = "gap" }, { kind = "append", first = 1, changes = {}, says = "gap" },

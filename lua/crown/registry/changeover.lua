@@ -92,11 +92,11 @@ end
 -- @tparam table peers ids that can be sent to, as keys
 -- @tparam table effects
 -- @tparam function done called once the replica holds what the term begins with
--- @treturn Changeover
+-- @treturn Changeover its `parts` is how many parts of a copy have come
 function Changeover.new(options, peers, effects, done)
   local self = setmetatable({ epoch = options.epoch, replica = options.replica, committed = options.committed,
     me = options.me, members = options.members, timeout = options.timeout, strict = options.strict, effects = effects,
-    done = done, positions = {}, asked = {} }, Changeover)
+    done = done, positions = {}, asked = {}, parts = 0 }, Changeover)
   self.flushing = options.from and peers[options.from] and options.from
   self:limit()
   for id in pairs(peers) do self:linked(id) end
@@ -143,7 +143,7 @@ end
 -- @tparam table part
 function Changeover:copy(id, part)
   if self.over or self.fetching ~= id then return end
-  self.came = true
+  self.came, self.parts = true, self.parts + 1
   local whole = self.replica:gather(part, id)
   if whole == false then return end
   if whole then

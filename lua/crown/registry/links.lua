@@ -125,21 +125,31 @@ function Links:set_peers(peers)
   end
 end
 
+-- Whoever has much to read comes late to a ping behind it, and says meanwhile that he is at it.
+local function signs_of_life(self, out)
+  local said = core.now()
+  return function(asked)
+    local now = core.now()
+    if not asked and now - said < self.every then return end
+    said = now
+    out:write(PONG)
+  end
+end
+
 local function serve(self, stream, id, out)
   local function reply(message)
     put(self, id, stream, out, frames.parts(message))
   end
   local function waiting() return out.size end
-  local read = self:reader(stream)
+  local read, live = self:reader(stream), signs_of_life(self, out)
   while self.incoming[id] == stream do
     local message, problem, code = read()
     if not message then
       if code == "nonsense" then self:tell(id, problem) end
       return
     end
-    if message.kind == "ping" then
-      out:write(PONG)
-    elseif self.incoming[id] == stream then
+    live(message.kind == "ping")
+    if message.kind ~= "ping" and self.incoming[id] == stream then
       local fine
       fine, problem = self.receive(id, message, reply, waiting)
       if not fine then return self:tell(id, problem) end

@@ -26,13 +26,19 @@ local function why_stuck(member)
   if reach_it * 2 < total then return ("%d of %d members reach it"):format(reach_it, total) end
 end
 
+-- How much of a copy has come in a change-over; as long as any comes, it is not stuck.
+local function parts_of(member)
+  return member.changeover and member.changeover.parts
+end
+
 local function stuck_from_now(member)
-  member.stuck = { since = member.effects.now(), epoch = member.view.epoch, late = 0 }
+  member.stuck = { since = member.effects.now(), epoch = member.view.epoch, parts = parts_of(member), late = 0 }
 end
 
 -- How long a leader has been stuck, and by how much its looks came too late meanwhile: on a busy machine it may be that.
 local function stuck_for(member, late)
-  if not member.stuck or member.stuck.epoch ~= member.view.epoch then
+  local stuck = member.stuck
+  if not stuck or stuck.epoch ~= member.view.epoch or stuck.parts ~= parts_of(member) then
     stuck_from_now(member)
   else
     member.stuck.late = math.max(member.stuck.late, late)
