@@ -143,7 +143,7 @@ function lease:refresh()
   local verdict, delay, grant = refresh(self)
   local now = core.now()
   if due[self] then late[#late + 1] = now - due[self] end
-  due[self] = now + self.delay
+  due[self] = verdict and now + delay
   return without_refresher(verdict, delay, grant)
 end
 -- Where leases are refreshed without the oracle, it refreshes a tenth of them here, so that there is something to measure.

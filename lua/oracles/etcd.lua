@@ -69,7 +69,7 @@ function Etcd.init(opts)
     return { client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, timeout = timeout, trust = trust,
       prefix = checked.parsed.prefix, floor = checked.amnesia_wait, trust_empty = checked.trust_empty }
   end)
-  return setmetatable({ session = session, ttl = ttl, delay = delay, node = opts.node, base = base, send = opts.send }, Etcd)
+  return setmetatable({ session = session, node = opts.node, base = base, send = opts.send }, Etcd)
 end
 
 local function first_in(range)
@@ -155,7 +155,7 @@ local function follow(self, own, leader)
   local fine, problem, code = watch_predecessor(self, own.create_revision)
   if not fine then return nil, problem, code end
   local holder = held_by(leader)
-  holder.retry_in = self.delay
+  holder.retry_in = self.session.delay
   return false, holder
 end
 
@@ -218,8 +218,8 @@ function Etcd:claim()
     return nil, "our lease has run out while we were in the queue", "store"
   end
   place.leading, place.sent, self.epoch = true, sent, tonumber(own.create_revision)
-  self.grant = lease.grant(self.ttl, self.epoch, session:refresher())
-  return true, lease.first_delay(self.delay), self.grant
+  self.grant = lease.grant(session.ttl, self.epoch, session:refresher())
+  return true, lease.first_delay(session.delay), self.grant
 end
 
 -- The key is left to be deleted by what comes next: its term may not be over yet.
@@ -251,7 +251,7 @@ function Etcd:refresh()
   if place.gone then return lost(self) end
   place.sent = sent
   if is_evicted(self) then return false, { evicted = true } end
-  return true, self.delay, self.grant
+  return true, self.session.delay, self.grant
 end
 
 function Etcd:abdicate()

@@ -20,7 +20,7 @@ local write_file = require "support.write_file"
 local PLAYED = 6.5    -- seconds for which all tricks go on: longer than a lease
 local A_RUN = 24      -- cells
 local SOCKETS_MOST = 3 -- of one election, when all is well again, besides those to each server
-local TO_EACH = setmetatable({ etcd = 5, etcd_tls = 5 }, { __index = function() return 2 end }) -- etcd: a watch, four questions
+local TO_EACH = setmetatable({ etcd = 4, etcd_tls = 4 }, { __index = function() return 2 end }) -- etcd: a watch, three questions
 local MEMORY_MOST = os.getenv "ASAN_OPTIONS" and math.huge or 96 -- MiB; ASan keeps what was freed
 local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 

@@ -1,5 +1,6 @@
 -- What refreshes the leaders of a runtime on etcd, and has them leave: one question for all, and no call of the oracle while nothing
 -- has changed.
+local base64 = require "crown.text.base64"
 local crown = require "crown"
 local Elections = require "support.elections"
 local Etcd = require "support.etcd"
@@ -19,6 +20,8 @@ function etcd.init(opts)
   return state, problem
 end
 
+local function key_of(name) return base64.decode(states[name].place.encoded) end
+
 local function keys_of(name)
   return server:ctl("get", "--prefix", "--keys-only", name .. "/")
 end
@@ -29,10 +32,10 @@ refreshed_together("a leader's key on etcd", {
   url = function() return server.url end,
   ends_at = function(name) return states[name].place.sent end,
   is_free = function(name) return keys_of(name) == "" end,
-  evict = function(name) server:ctl("put", name .. ".evict", states[name].place.key) end,
+  evict = function(name) server:ctl("put", name .. ".evict", key_of(name)) end,
   take = function(name)
     server:ctl("put", name .. "/abc", "somebody")
-    server:ctl("del", states[name].place.key)
+    server:ctl("del", key_of(name))
   end,
   taken = "our key is gone from the store",
   freeze = function() server:freeze() end,
@@ -45,7 +48,7 @@ refreshed_together("a leader's key on etcd", {
       local election = leader()
       unheard(election.name)
       refreshed(1)
-      server:ctl("del", states[election.name].place.key)
+      server:ctl("del", key_of(election.name))
       assert.same({ "denied", "our key is gone from the store" }, { is_lost().reason, is_lost().error })
     end)
 
@@ -55,7 +58,7 @@ refreshed_together("a leader's key on etcd", {
         if event.name == election.name then problems[#problems + 1] = event.error end
       end)
       unheard(election.name)
-      server:ctl("put", election.name .. ".evict", states[election.name].place.key)
+      server:ctl("put", election.name .. ".evict", key_of(election.name))
       assert.equal("evicted", is_lost().reason)
       eventually(function() return election:is_leader() end, 20)
       assert.same({}, problems)

@@ -107,14 +107,14 @@ describe("the oracle on etcd", function()
     local token = "same-" .. serial
     candidate("one", { token = token, lock = "another-" .. serial }):claim() -- keeps the lease, which is a part of the key
     local one = candidate("one", { token = token })
-    local epoch, key = one:claim()[4], one.state.place.key
+    local epoch, key = one:claim()[4], one.state.place.encoded
     for _, ends in ipairs { function() one:abdicate() end, function() end } do -- also without a release
       ends()
       local verdict
       eventually(function() verdict = one:claim() return verdict[1] == "granted" end)
-      assert.are_not.equal(key, one.state.place.key)
+      assert.are_not.equal(key, one.state.place.encoded)
       assert.is_true(verdict[4] > epoch)
-      epoch, key = verdict[4], one.state.place.key
+      epoch, key = verdict[4], one.state.place.encoded
     end
   end)
 

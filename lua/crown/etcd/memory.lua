@@ -12,7 +12,6 @@
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
-local together = require "crown.link.together"
 
 local Memory = {}
 Memory.__index = Memory
@@ -125,13 +124,11 @@ local function look_up(self)
   return answer.kvs and answer.kvs[1] or false, answer.header
 end
 
--- How old the memory is, and what a majority answers, in one term of etcd's leader, so that no deposed one said it.
+-- How old the memory is: asked before what a majority answers, in one term of etcd's leader, so that no deposed one said it.
 local function age_of(self, lease)
-  local one, other = together(function() return self.client:ask("/v3/lease/timetolive", { ID = lease }) end,
-    function() return look_up(self) end)
-  local asked, problem, code = unpack(one, 1, 3)
+  local asked, problem, code = self.client:ask("/v3/lease/timetolive", { ID = lease })
   if not asked then return nil, problem, code end
-  local kv, header, why = unpack(other, 1, 3)
+  local kv, header, why = look_up(self)
   if kv == nil then return nil, header, why end
   local left = tonumber(asked.TTL or 0)
   if not kv or kv.lease ~= lease or left <= 0 then return false end

@@ -28,7 +28,7 @@ local LEASE_DIGITS = 18     -- decimal ones of a lease's number, of 63 bits
 
 local known = {}
 
--- --- places: what an election has in the queue, `{ key =, encoded =, base =, send =, since =, leading =, sent =, gone =,
+-- --- places: what an election has in the queue, `{ encoded =, base =, send =, since =, leading =, sent =, gone =,
 -- asked = }`
 
 -- What tells the keys of this session, also from one runtime of a candidate to the next.
@@ -102,7 +102,7 @@ local function drop_overdue(self)
   end
 end
 
--- The lease, and at the same time questions of which a majority answers one, in the same term of etcd's leader: none that was
+-- The lease, and at the same time questions of which a majority answers the last, in one term of etcd's leader: none that was
 -- deposed before we asked has kept it, and a later one counts the lease anew. Where etcd was started anew it may lack keys that
 -- the lease had.
 local function keep(self)
@@ -193,9 +193,9 @@ end
 function Session.of(key, make)
   if known[key] then return known[key] end
   local options = make()
-  local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, digest = own_digest(key),
-    timeout = options.timeout, trust = options.trust, prefix = options.prefix, batch = Batch.new(options.client), count = 0,
-    places = {}, ahead = {}, orphans = {} }, Session)
+  local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, timeout = options.timeout,
+    window = math.min(REFRESH_WINDOW, options.ttl * REFRESH_PART), trust = options.trust, prefix = options.prefix,
+    batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {} }, Session)
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
   self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil
@@ -203,7 +203,7 @@ function Session.of(key, make)
     on_event = function(...) heard(self, ...) end, on_missed = function() missed(self) end }
   self.openings = Shared.new(function() return open(self) end, CLAIM_WINDOW)
   self.claims = Shared.new(function() return keep(self) end, CLAIM_WINDOW)
-  self.refreshes = Shared.new(function() return keep(self) end, math.min(REFRESH_WINDOW, self.ttl * REFRESH_PART))
+  self.refreshes = Shared.new(function() return self.claims:ask() end, self.window) -- one after the other, on few connections
   known[key] = self
   return self
 end
@@ -232,7 +232,7 @@ function Session:queue(base, send)
   if not self.lease then return nil, "the lease has just ended", "store" end
   self.count = self.count + 1
   local key = ("%s/%s%s%x"):format(base, self.hex, self.digest, self.count)
-  local place = { key = key, encoded = base64.encode(key), base = base, send = send, lease = self.lease }
+  local place = { encoded = base64.encode(key), base = base, send = send, lease = self.lease }
   self.places[place.encoded] = place
   if not self.looking then
     self.looking = true
@@ -310,7 +310,8 @@ end
 --- What refreshes leaders without a task for each, as long as nothing has changed, and has them leave.
 -- @treturn userdata for a grant; a state of these oracles has its `place` and its `epoch`
 function Session:refresher()
-  self.gathered = self.gathered or gathered { ttl = self.ttl, delay = self.delay, timeout = self.timeout, window = 0, most = MOST,
+  self.gathered = self.gathered or gathered { ttl = self.ttl, delay = self.delay, timeout = self.timeout + self.window,
+    window = 0, most = MOST,
     refresh = function(states) return refresh_all(self, states) end,
     release = function(states) return release_all(self, states) end,
     late = function() return ("no answer within %.3g s"):format(self.timeout) end }
