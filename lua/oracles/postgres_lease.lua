@@ -93,9 +93,10 @@ function Lease.init(opts)
   return self
 end
 
+-- Another table for each of a hundred thousand would only be thrown away.
 local function held_by(answer)
-  return false, { node = holder.node(answer.holder), held = answer.held, left = answer.left, retry_in = answer.retry_in,
-    distrust = answer.distrust, mine = answer.holder }
+  answer.node, answer.mine = holder.node(answer.holder), answer.holder
+  return false, answer
 end
 
 function Lease:ask(op)

@@ -248,21 +248,22 @@ static const struct election_config *share_config(const struct election_config *
 struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
                                 const struct candidate_config *config, struct crown_error *err)
 {
-    struct candidate *candidate = calloc(1, sizeof(*candidate));
+    size_t name_size = strlen(config->name) + 1;
+    struct candidate *candidate = calloc(1, sizeof(*candidate) + name_size);
     if (candidate != NULL) {
         candidate->object = LUA_NOREF;
         term_init(candidate);
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
-        candidate->name = strdup(config->name);
+        candidate->name = memcpy(candidate + 1, config->name, name_size);
         candidate->oracle = shared_text(config->oracle);
         candidate->config = share_config(&config->election);
     } else {
         child_options_free(config->child);
         child_options_free(config->follower_child);
     }
-    if (candidate == NULL || candidate->name == NULL || candidate->oracle == NULL ||
-        candidate->config == NULL || !take_node(candidate, config)) {
+    if (candidate == NULL || candidate->oracle == NULL || candidate->config == NULL ||
+        !take_node(candidate, config)) {
         error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
         goto fail;
     }
@@ -318,7 +319,6 @@ void candidate_free(struct candidate *candidate)
     free(candidate->denied_because);
     free(candidate->own_node);
     free(candidate->key);
-    free(candidate->name);
     free(candidate);
 }
 

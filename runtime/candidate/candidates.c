@@ -96,7 +96,7 @@ void candidates_remove(struct candidates *candidates, struct candidate *candidat
 
 struct candidate *candidates_find(const struct candidates *candidates, const char *name)
 {
-    const struct candidate key = {.name = (char *)name};
+    const struct candidate key = {.name = name};
     struct candidate **found = tfind(&key, &candidates->by_name, compare);
     return found != NULL ? *found : NULL;
 }

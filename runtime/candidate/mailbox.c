@@ -20,7 +20,7 @@ static unsigned make_room(struct mailbox *mailbox)
     free(mailbox->references);
     mailbox->references = ring;
     mailbox->first = 0;
-    mailbox->room = room;
+    mailbox->room = (uint16_t)room;
     return room;
 }
 
@@ -44,7 +44,7 @@ void mailbox_take(struct mailbox *mailbox, lua_State *L)
         return;
     }
     int reference = mailbox->references[mailbox->first];
-    mailbox->first = (mailbox->first + 1) % mailbox->room;
+    mailbox->first = (uint16_t)((mailbox->first + 1) % mailbox->room);
     mailbox->count--;
     lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
     luaL_unref(L, LUA_REGISTRYINDEX, reference);

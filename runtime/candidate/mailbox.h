@@ -6,13 +6,14 @@
 
 #include <lua.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define MAILBOX_MAX 1024 /* more means that nobody handles them */
 
 /** Embed it; all zero is an empty one. */
 struct mailbox {
     int *references; /* a ring, which grows as it is needed */
-    unsigned first, count, room;
+    uint16_t first, count, room;
 };
 
 /** Takes the value on top of L (popped). @return false when the mailbox is full. */

@@ -58,7 +58,7 @@ struct candidate {
     struct list_node recent; /* there too, in the order of the last changes */
     uint64_t stamp;          /* of the last change */
     struct list_node start;
-    char *name;
+    const char *name;       /* in one piece of memory with this */
     char *own_node;         /* NULL: the runtime's */
     char *key;              /* name and node, where it has a node of its own */
     struct candidate *twin; /* another candidate of the same election here: candidates.c */
@@ -72,6 +72,8 @@ struct candidate {
     bool waits;          /* to begin, in `start`: starts.h */
     bool finished;       /* by the core: nothing is fed any more */
     bool ended;          /* and all that it has started is gone */
+    bool doubted;        /* the store may have forgotten who leads: sat out */
+    bool child_ended;    /* the leader's command, at least once: as child_status says */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
                             opened, a command that belongs to no term */
     struct term term;
@@ -97,13 +99,11 @@ struct candidate {
     /* What the store says, or does not. */
     char *failure;                         /* why it gave no answer, as long as it gives none */
     char *denied_because;                  /* as the last denial said, or NULL */
-    bool doubted;                          /* it may have forgotten who leads: sat out */
     struct outage_reasons *reasons;        /* with which it was told already: outage.c */
     int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */
 
     enum election_phase shown_phase; /* what env->changed was told of last */
 
-    bool child_ended; /* the leader's command, at least once: as this says */
     int child_status;
 
     struct child_options *child_options[2]; /* by role */

@@ -36,16 +36,25 @@ enum election_hold {
     ELECTION_HOLD_YES,
 };
 
+/* There may be a hundred thousand: what is small stands together. */
 struct election {
     const struct election_config *config; /* its owner's */
-    enum election_phase phase;
     int64_t since_ns;
     int64_t claim_delay_ns;
     struct random random;
     int64_t armed_ns; /* what the last ARM_TIMER said */
-    bool stop;        /* the user's stop: nothing but FINISHED follows */
-    bool left;        /* an abdicate call has been told so */
+    enum election_phase phase;
     enum election_reason last_reason;
+    unsigned messages; /* that wait for handle_info */
+    bool stop;         /* the user's stop: nothing but FINISHED follows */
+    bool left;         /* an abdicate call has been told so */
+
+    /* Following. */
+    bool watching; /* the next claim is due because a lease we know of ends */
+    bool led;      /* somebody was said to lead since our last term */
+    int64_t next_claim_ns;
+    int64_t retry_after_ns;      /* the backoff after an unknown claim; 0: none yet */
+    int64_t claim_not_before_ns; /* nor a message: the store forgot, or we have let go */
 
     struct {
         enum election_call kind;
@@ -53,14 +62,6 @@ struct election {
         int64_t sent_ns;
         int64_t until_ns;
     } call;
-    unsigned messages; /* that wait for handle_info */
-
-    /* Following. */
-    int64_t next_claim_ns;
-    bool watching;               /* the next claim is due because a lease we know of ends */
-    bool led;                    /* somebody was said to lead since our last term */
-    int64_t retry_after_ns;      /* the backoff after an unknown claim; 0: none yet */
-    int64_t claim_not_before_ns; /* nor a message: the store forgot, or we have let go */
 
     /* The lease that is held. Instants are absolute. */
     enum election_hold hold;
@@ -74,19 +75,19 @@ struct election {
 
     /* The term's end. */
     enum election_reason reason;
-    int64_t reclaim_ns;    /* the claim after it is due then */
     bool term_gone;        /* TERM_GONE has come */
     bool lost_over;        /* LOST_DONE has come */
+    int64_t reclaim_ns;    /* the claim after it is due then */
     int64_t lost_until_ns; /* TIME_NEVER: `lost` does not run, or was told to end */
 
     /* The child: the leader's or the follower's, one at a time. */
     struct {
+        int64_t start_at_ns; /* TIME_NEVER: no start is due */
+        enum election_role role;
         bool running; /* from START_CHILD to CHILD_GONE */
         bool stopping;
-        enum election_role role;
-        bool waits;          /* the follower's: for the first answer, which may make a leader */
-        int64_t start_at_ns; /* TIME_NEVER: no start is due */
-        unsigned restarts;   /* how many of the instants below count */
+        bool waits;        /* the follower's: for the first answer, which may make a leader */
+        unsigned restarts; /* how many of the instants below count */
         uint32_t restarted[ELECTION_MAX_RESTARTS]; /* in ticks: restarts.c */
     } child;
 };

@@ -308,8 +308,8 @@ local function ask_for(self, lease, claim)
     local retry_in = lease.ends:sleep(lease, left)
     if retry_in then return { holder = holder, held = held, retry_in = retry_in } end
   end
-  return { epoch = epoch, first = epoch and first_delay(self, lease, server), holder = holder, held = held, left = left,
-    distrust = distrust }
+  if epoch then return { epoch = epoch, first = first_delay(self, lease, server) } end
+  return { holder = holder, held = held, left = left, distrust = distrust }
 end
 
 -- A release of nothing, under a number that no claim has: the server parses and plans the statement while nobody waits for it,

@@ -43,7 +43,7 @@ int lone_open(void **state)
     lone.env.children = &lone.children;
     lone.candidate = (struct candidate){
         .env = &lone.env,
-        .name = (char *)"lone",
+        .name = "lone",
         .source.describe = describe,
         .finished = true, /* the core hears nothing */
         .scope = scope_new(NULL, NULL),
