@@ -29,6 +29,9 @@ int keepers_init(struct keepers *keepers)
     void *wardens = map(KEEPERS_ROOM * sizeof(struct warden_note), MAP_SHARED);
     if (entries == MAP_FAILED || wardens == MAP_FAILED)
         return -1;
+    /* No keeper needs it, and this process goes on writing to it: each would get copies. */
+    if (madvise(entries, KEEPERS_ROOM * sizeof(struct keeper_entry), MADV_DONTFORK) < 0)
+        return -1;
     *keepers = (struct keepers){.entries = entries, .wardens = wardens};
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "process/child_spec.h"
 #include "process/keeper.h"
+#include "process/plain_fork.h"
 #include "process/realtime.h"
 #include "process/signals.h"
 #include "process/title.h"
@@ -67,7 +68,7 @@ void launch_prepare(struct keepers *keepers, struct launch_spare *spare)
         return; /* a keeper is forked when it is needed */
     const struct keeper_home home = {.supervisor = getpid(),
                                      .warden = keepers_next_warden(keepers)};
-    pid_t pid = fork();
+    pid_t pid = plain_fork(0, NULL);
     if (pid == 0)
         keeper_wait(ends[1], &home);
     (void)close(ends[1]);
@@ -103,7 +104,7 @@ static pid_t fork_keeper(struct keepers *keepers, const int *fds, unsigned nfds)
 {
     const struct keeper_home home = {.supervisor = getpid(),
                                      .warden = keepers_next_warden(keepers)};
-    pid_t pid = fork();
+    pid_t pid = plain_fork(0, NULL);
     if (pid == 0)
         keeper_run(fds, nfds, &home);
     if (pid > 0)

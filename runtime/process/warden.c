@@ -2,14 +2,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "process/deadman.h"
 #include "process/fds.h"
 #include "process/pidns.h"
+#include "process/plain_fork.h"
 #include "process/realtime.h"
 #include "process/rounds.h"
 #include "process/signals.h"
@@ -283,13 +282,11 @@ static void warden_wait(int line, const struct warden_note *note, pid_t keeper)
     run_child(&warden, &spec, fds + 1);
 }
 
-/* The raw call with no stack behaves like fork: clone(2). The kernel notes the pid before the new
- * process runs, also when this one is killed in between. */
+/* The kernel notes the pid before the new process runs, also when this one is killed in between. */
 static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown_error *err)
 {
     bool namespaced = spec != NULL && spec->isolation == CHILD_ISOLATION_PIDNS;
-    unsigned long flags = CLONE_PARENT_SETTID | SIGCHLD | (namespaced ? pidns_flags() : 0);
-    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, note, NULL, NULL);
+    pid_t pid = plain_fork(namespaced ? pidns_flags() : 0, note);
     if (pid < 0 && namespaced)
         (void)error_set_errno(err, errno,
                               "isolation 'pidns' is not to be had here: make a PID namespace");

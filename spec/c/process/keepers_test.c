@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -225,6 +227,26 @@ static void one_more_than_there_may_be_names_that_limit_and_no_other(void **stat
     assert_string_equal(keepers_why(told.error[0]), "a runtime has 65536 of them at most");
 }
 
+/* @return whether this process has the page that something lies in. */
+static bool has_page_of(const void *what)
+{
+    unsigned char resident;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return mincore((void *)((uintptr_t)what & ~(page - 1)), page, &resident) == 0;
+}
+
+static void a_keeper_has_the_notes_of_wardens_and_no_copy_of_the_table(void **state)
+{
+    (void)state;
+    int status = 0;
+    assert_true(has_page_of(keepers.entries));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(has_page_of(keepers.wardens) && !has_page_of(keepers.entries) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +257,8 @@ int main(void)
         cmocka_unit_test_setup(who_ends_badly_is_told_of, open_table),
         cmocka_unit_test_setup(who_was_never_forked_is_told_of_at_once, open_table),
         cmocka_unit_test_setup(what_cannot_be_told_now_is_told_later_and_once, open_table),
+        cmocka_unit_test_setup(a_keeper_has_the_notes_of_wardens_and_no_copy_of_the_table,
+                               open_table),
         cmocka_unit_test_setup(
             there_is_room_for_the_news_of_failures_when_there_is_none_for_keepers, open_table),
         cmocka_unit_test_setup(one_more_than_there_may_be_names_that_limit_and_no_other,
