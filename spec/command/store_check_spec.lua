@@ -266,6 +266,10 @@ describe("crown-lua check --store", function()
     sql "DELETE FROM crown_store_v1"
     assert.equal(0, check(server.url).code) -- and what is incomplete is made with its row
     run { "run", "--once", "--wait", "0.5", "--oracle", server.url, "x", "true" } -- it makes all of it, and then sits it out
+    sql "ALTER TABLE crown_store_v1 DROP COLUMN behind" -- as version 0.1.0 made it
+    assert.matches("PROBLEM%s+crown_store_v1 is not complete, and half does not own it", check(server:url_for "half").stdout)
+    assert.equal(0, check(server.url).code)
+    sql "ALTER TABLE crown_store_v1 ADD COLUMN behind DOUBLE PRECISION NOT NULL DEFAULT 0"
     sql "DELETE FROM crown_store_v1"
     assert.matches("PROBLEM%s+crown_store_v1 has lost a row", check(server.url).stdout)
   end)
