@@ -162,6 +162,14 @@ describe("a Postgres whose clock was set back and put right", function()
       assert.equal("granted", one:refresh()[1])
     end)
 
+    it("is sat out by who had only connected when it was stepped forward", function()
+      local one, two = candidate "one", candidate "two"
+      wins(one)
+      assert(two.state.leases.client.bare:ready(5))
+      clock:set(HOUR)
+      is_doubted(two:claim())
+    end)
+
     it("is counted in tables that a version before made, too", function()
       wins(candidate "one")
       server:sql "ALTER TABLE crown_store_v1 DROP COLUMN set_back, DROP COLUMN behind"

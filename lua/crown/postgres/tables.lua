@@ -150,7 +150,8 @@ FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8 OR trusted_at > 
 RETURNING trusted_at, set_back)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
   here.place, here.written, coalesce((SELECT set_back FROM changed), set_back) AS set_back,
-  greatest(longest_ttl, $3::float8) AS longest, behind > 0 AND ENDED AS unsure
+  greatest(longest_ttl, $3::float8) AS longest, behind > 0 AND ENDED AS unsure,
+  extract(epoch FROM clock_timestamp())::float8 AS server
 FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("DATABASE", DATABASE)
   :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
 
@@ -232,10 +233,12 @@ function tables.trust(client, name, party, generation)
   local sql = TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP):gsub("ENDED", function()
     return part.ended
   end)
+  local sent = core.now()
   local rows, problem, code = client:query(sql, patience(party), generation, name, memory.place or "", party.ttl,
     ("%.0f"):format(memory.written or 0), ("%.0f"):format(memory.epoch or 0), party.amnesia_wait, tables.known_set_back(party))
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
+  if not memory.set_back then party.clock:saw(sent, rows[1].server) end -- the first that this process hears of it
   if not memory.set_back and rows[1].unsure then memory.sure_at = core.now() + rows[1].longest end
   memory.place, memory.written, memory.set_back = rows[1].place, tonumber(rows[1].written), rows[1].set_back
   return math.max(0, rows[1].left, tables.unsure(party))
