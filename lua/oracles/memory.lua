@@ -43,7 +43,10 @@ function Memory:refresh()
   local now = core.now()
   local lease = self.lease
   if lease.owner ~= self or lease.ends <= now then return denial(lease, now) end
-  if lease.evicted then return false, { evicted = true } end
+  if lease.evicted then
+    lease.evicted = nil -- said once: while the term ends, its lease is refreshed like any
+    return false, { evicted = true }
+  end
   lease.ends = now + self.ttl
   return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }
 end

@@ -144,7 +144,7 @@ function Advisory:settle(generation, waited)
   end
   doubt = sat_out(self, epoch)
   if doubt then return false, doubt end
-  self.epoch, self.generation = epoch, generation
+  self.epoch, self.generation, self.told_to_go = epoch, generation, false
   return self:grant()
 end
 
@@ -156,7 +156,10 @@ function Advisory:refresh()
   if not self.epoch then return false end
   local held, second, code = self.session:check(self.generation, self.epoch)
   if held == nil then return nil, second, code end
-  if held and second then return false, { evicted = true } end
+  if held and second and not self.told_to_go then
+    self.told_to_go = true -- once: while the term ends, its lock is kept like any
+    return false, { evicted = true }
+  end
   if held then return self:grant() end
   self.epoch = nil
   return false, { error = second }

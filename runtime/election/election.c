@@ -165,6 +165,14 @@ static void step_unknown(struct step *step)
         lease_unknown(step, kind);
 }
 
+/* An oracle that says it each time. The lease is ours, so it is held on as long as that can be. */
+static void step_evicted(struct step *step)
+{
+    struct election *election = step->election;
+    if (answered(step) == ELECTION_CALL_REFRESH)
+        election->refresh_at_ns = clock_add_ns(step->now, election->refresh_ns);
+}
+
 static void term_gone(struct step *step)
 {
     struct election *election = step->election;
@@ -221,7 +229,7 @@ static void child_gone(struct step *step)
     {                                                                                              \
         [ELECTION_EVENT_START] = ignore, [ELECTION_EVENT_START_OWING] = ignore,                    \
         [ELECTION_EVENT_TIMER] = ignore, [ELECTION_EVENT_GRANTED] = step_granted,                  \
-        [ELECTION_EVENT_DENIED] = step_denied, [ELECTION_EVENT_EVICTED] = released,                \
+        [ELECTION_EVENT_DENIED] = step_denied, [ELECTION_EVENT_EVICTED] = step_evicted,            \
         [ELECTION_EVENT_UNKNOWN] = step_unknown, [ELECTION_EVENT_NOTHING] = step_unknown,          \
         [ELECTION_EVENT_RELEASED] = released, [ELECTION_EVENT_MESSAGE] = message,                  \
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \

@@ -59,6 +59,7 @@ void leading_denied(struct step *step)
 
 void leading_evicted(struct step *step)
 {
+    step->election->refresh_at_ns = step->now; /* that answer may not have prolonged it (rule 9) */
     step_emit(step, ELECTION_NOTICE_EVICTED);
     stepping_begin(step, ELECTION_REASON_EVICTED);
 }

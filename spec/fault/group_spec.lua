@@ -2,9 +2,13 @@
 -- log that nobody reads, and a child that has become somebody else.
 local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
+local Etcd = require "support.etcd"
 local eventually = require "crown.testing.eventually"
 local other_users = require "support.other_users"
+local Postgres = require "support.postgres"
 local read_file = require "crown.text.read_file"
+local Redis = require "support.redis"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
@@ -205,6 +209,34 @@ as_others("a child that has become root under a user who is not", function()
     child = cluster.members[2]:pids("child")[1]
     assert.is_nil(read_file(("/proc/%d/comm"):format(warden)))
   end)
+
+  -- The stores whose lease a leader has to refresh.
+  local STORES = { redis = Redis, postgres_lease = Postgres, etcd = Etcd }
+  for oracle, Store in pairs(STORES) do
+    it("keeps its lease on " .. oracle .. " for as long as it lives, also when it was evicted", function()
+      local store = Store.start()
+      finally(function() store:destroy() end)
+      local url = store.url .. "?amnesia_wait=0"
+      cluster = Cluster.new { url = url }
+      write(cluster.ticks, "")
+      os.execute("chmod 666 " .. cluster.ticks)
+      local one = Candidate.start { program = "/usr/bin/setpriv", node = "one", log = cluster.dir .. "/one.log",
+        args = { "--reuid", USER, "--regid", "65534", "--clear-groups", program, "run", "--oracle", url .. "&ttl=2", "--restart",
+          "permanent", "spec", sudo(cluster.dir), "--reuid", "0", ticker, cluster.ticks, "plain" } }
+      cluster.members[#cluster.members + 1] = one
+      local term = ticks.await(cluster.ticks, 0, 20)
+      child = one:pids("child")[1]
+      cluster:join "two"
+      run { "evict", "--oracle", url, "--force", "--wait", "0", "spec" }
+      eventually(function() return one:output():find "child%.unkillable" end, 20)
+      local function last_tick() return ticks.lives(cluster.ticks)[1].last end
+      local said = last_tick()
+      eventually(function() return last_tick() > said + 4 end, 20) -- longer than a lease
+      assert.equal(1, #ticks.lives(cluster.ticks))
+      kill_child()
+      ticks.await(cluster.ticks, term.epoch, 20)
+    end)
+  end
 
   it("keeps its lease, with an event that says so, for as long as it lives", function()
     cluster = Cluster.new { oracle = "lease", ttl = 2 }

@@ -69,14 +69,17 @@ local function claim(self)
     if second.mine == self.mine and (second.distrust or 0) == 0 then return nil, "an older claim of ours was answered" end
     return denied(second)
   end
-  self.leading = true
+  self.leading, self.told_to_go = true, false
   return granted(self, epoch, tonumber(second) or Lease.first_delay(self.delay))
 end
 
 local function refresh(self)
   local epoch, second, code = self:ask "refresh"
   if epoch == nil then return nil, second, code end
-  if epoch and second then return false, { evicted = true } end
+  if epoch and second and not self.told_to_go then
+    self.told_to_go = true -- once: while the term ends, its lease is refreshed like any
+    return false, { evicted = true }
+  end
   if epoch then return granted(self, epoch, self.delay) end
   self.leading = false
   if not second.mine then -- there is none any more

@@ -134,7 +134,7 @@ local function take(self, epoch, version)
 end
 
 function RecordLease:claim()
-  self.leading, self.mine = false, nil
+  self.leading, self.mine, self.told_to_go = false, nil, false
   local found, version, code = look(self)
   if found == nil then return nil, version, code end
   if not found then
@@ -160,7 +160,10 @@ local function judge(self)
     return denied(self, found)
   end
   self.version = version -- an earlier write of ours that was answered late, or a wish that we go
-  if found.evicted then return false, { evicted = true } end
+  if found.evicted and not self.told_to_go then
+    self.told_to_go = true -- once: while the term ends, its lease is refreshed like any
+    return false, { evicted = true }
+  end
   return true
 end
 

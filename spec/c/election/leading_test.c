@@ -131,6 +131,23 @@ static void grant_what_is_over(uint64_t epoch)
     story_grant(epoch);
 }
 
+static void who_is_evicted_holds_the_lease_while_the_tree_lives(void **state)
+{
+    (void)state;
+    story_lead();
+    story_refresh();
+    int64_t deadline_ns = election_look(&story.election).deadline_ns;
+    story_feed_type(ELECTION_EVENT_EVICTED);
+    assert_non_null(story_find(ELECTION_ACTION_STOP_CHILD));
+    assert_non_null(story_find(ELECTION_ACTION_CALL_REFRESH));
+    story_feed_type(ELECTION_EVENT_EVICTED); /* an oracle that says it each time */
+    assert_int_equal(election_look(&story.election).deadline_ns, deadline_ns);
+    story_refresh();
+    story_grant(1);
+    assert_true(election_look(&story.election).deadline_ns > deadline_ns);
+    assert_int_equal(election_look(&story.election).phase, ELECTION_STEPPING);
+}
+
 static void a_denial_tells_of_the_epoch_that_came_after(void **state)
 {
     (void)state;
@@ -212,6 +229,7 @@ int main(void)
         STORY_TEST(a_refresh_from_before_the_clock_was_set_does_not_count),
         STORY_TEST(who_follows_does_not_mind_the_wall_clock),
         STORY_TEST(who_is_evicted_stops_and_releases),
+        STORY_TEST(who_is_evicted_holds_the_lease_while_the_tree_lives),
         STORY_TEST(a_denial_tells_of_the_epoch_that_came_after),
         STORY_TEST(a_conflict_tells_of_the_epoch_that_came_after),
         STORY_TEST(who_does_not_watch_claims_once_after_a_term),
