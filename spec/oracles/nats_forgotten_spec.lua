@@ -34,6 +34,24 @@ describe("a NATS server that may have forgotten", function()
     is_sat_out(two)
   end)
 
+  it("is given its bucket again by a candidate that has had it, when it was deleted beneath a connection", function()
+    server = start()
+    local wire = Wire.open(server.port)
+    local function candidate(node)
+      return Player.new(kv, { name = "x", node = node, url = server.url .. "/GONE", ttl = 1, timeout = 1, amnesia_wait = 2 })
+    end
+    local one, two = candidate "one", candidate "two"
+    assert.equal("granted", one:win()[1])
+    eventually(function() return two:claim()[1] == "denied" end, 10)
+    local verdict
+    assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_GONE", nil, "").error)
+    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end, 10)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] }) -- sat out (R12)
+    assert.are_not.equal("granted", one:refresh()[1])
+    assert.equal("granted", two:win()[1])
+    wire.connection:close()
+  end)
+
   describe("when its bucket is made anew, in which revisions begin at 1 again", function()
     local two, wire, last
 

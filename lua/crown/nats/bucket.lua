@@ -211,8 +211,8 @@ function Bucket:inspect()
   return info
 end
 
---- Sees to it that the bucket is one that elections can be held in, once for each connection, and that `trust` knows what
--- answers now. Thousands that ask at once are answered by one look.
+--- Sees to it that the bucket is one that elections can be held in, and that `trust` knows what answers now: once for each
+-- connection, and when the bucket was deleted. Thousands that ask at once are answered by one look.
 -- @treturn table what info tells; or nil, message, code
 function Bucket:fit()
   if self.fitted and self.fitted == self.link.connection then return self.known end
@@ -268,6 +268,7 @@ function Bucket:put(key, data, headers, revision, new)
   if not connection then return nil, problem, code end
   local answer
   answer, problem, code = connection:request(self.prefix .. key, at_revision(headers, revision), data, self.timeout, new)
+  if code == "store" then self.fitted = nil end -- nobody answers where the bucket is gone: the next claim makes it
   if not answer then return nil, problem, code end
   return written(self, answer)
 end
