@@ -216,6 +216,18 @@ describe("a NATS server", function()
     end
   end)
 
+  it("is asked for no key that is no subject: it would close the connection, which others share", function()
+    server = start()
+    for _, key in ipairs { "", "a b", "a\r\nPING", "a.*", "a.>", ".a", "a.", "a..b", ("x"):rep(1025) } do
+      local fine, problem = pcall(Player.new, kv, { name = "x", node = "one", url = server.url .. "/KEYS", lock = key })
+      assert.is_false(fine, key)
+      assert.matches("no key of a NATS bucket", tostring(problem))
+    end
+    local odd = Player.new(kv, { name = "x", node = "one", url = server.url .. "/KEYS", lock = "ä/ö." .. ("x"):rep(1000), ttl = 1,
+      amnesia_wait = 0 })
+    assert.equal("granted", odd:win()[1])
+  end)
+
   for url, pattern in pairs { ["nats://a b:x/B"] = "no valid host or port", ["nats://h/B?ttl=0.5"] = "ttl must be at least 1" } do
     it("is not asked for by a wrong URL: " .. url, function()
       local result = run { "info", "--oracle", url }

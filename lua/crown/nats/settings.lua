@@ -14,6 +14,8 @@ settings.CHORIAS = "CHORIA_LEADER_ELECTION"
 local CHORIAS_TTL, DEFAULT_TTL = 60, 10
 local LEAST_TTL, MOST_TTL = 1, 3600
 
+local LONGEST = 1024 -- bytes of a key; a server closes the connection at a line of more than 4096
+
 local RULES = {
   url = { type = "string", default = "nats://127.0.0.1:4222" },
   bucket = { type = "string", match = "^[%w_-]+$", match_words = "letters, digits, '_' and '-'" },
@@ -32,6 +34,14 @@ local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecu
 
 local function bucket_of(opts)
   return opts.bucket or opts.url and opts.url:match "^%l+://[^/]*/([^?]+)" or settings.CHORIAS
+end
+
+-- A key is a part of a subject. A server closes the connection of who publishes to what is none, and others share it.
+local function check_key(key)
+  if #key > LONGEST or key:find "[%s%c%*>]" or ("." .. key .. "."):find("..", 1, true) then
+    usage.error("oracle 'nats_kv': '%s' is no key of a NATS bucket: no spaces, no '*' or '>', no '.' at an end or after another, "
+      .. "at most %d bytes; give another lock", (key:sub(1, 60):gsub("%c", "?")), LONGEST)
+  end
 end
 
 --- TTL and campaign interval: three quarters of the TTL, as Choria has it.
@@ -59,6 +69,8 @@ function settings.check(opts)
   if not checked.bucket:match(rule.match) then
     usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
   end
+  local key = checked.lock or opts.crown_name
+  if key then check_key(tostring(key)) end
   if checked.bucket ~= settings.CHORIAS then checked.replicas = checked.replicas or 1 end
   return checked
 end
