@@ -5,11 +5,13 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "candidate/candidate.h"
 
-#define TOLD_A_TURN 128         /* some 4 ms */
+#define TOLD_A_TURN 128 /* some 4 ms */
+#define PAUSE_NS INT64_C(1000000000)
 #define FAR_S ((time_t)1 << 33) /* the year 2242; the kernel's end of time is 2262 */
 
 static void tell_one(struct candidate *candidate, void *context)
@@ -26,13 +28,27 @@ static void tell_more(struct loop_job *job)
         loop_defer(env->loop, job);
 }
 
-static void tell(struct clock_set *clock_set)
+static void tell(struct loop_deadline *due)
 {
+    struct clock_set *clock_set = container_of(due, struct clock_set, due);
     struct candidate_env *env = clock_set->env;
+    clock_set->told_ns = loop_now(env->loop);
+    if (clock_set->teller.queued) { /* the last ones are not told yet of the time before */
+        loop_at(env->loop, due, clock_add_ns(clock_set->told_ns, PAUSE_NS));
+        return;
+    }
     log_info("the wall clock was set: every lease is refreshed now");
     /* Who stops goes through the same list, and releases what is held. */
     if (!env->stopping && candidates_visit(env->candidates, TOLD_A_TURN, tell_one, NULL))
         loop_defer(env->loop, &clock_set->teller);
+}
+
+/* Each time gives up the refreshes under way. Where the clock is set again and again, the store has
+ * to have time to answer one, or no lease would last. */
+static void tell_soon(struct clock_set *clock_set)
+{
+    if (!loop_at_armed(&clock_set->due))
+        loop_at(clock_set->env->loop, &clock_set->due, clock_add_ns(clock_set->told_ns, PAUSE_NS));
 }
 
 /* A timer that never goes off, and is cancelled when the clock is set: timerfd_create(2). */
@@ -49,7 +65,7 @@ static void was_set(struct loop_watch *watch, unsigned events)
     (void)events;
     bool cancelled = read(watch->fd, &times, sizeof(times)) < 0 && errno == ECANCELED;
     if (cancelled)
-        tell(clock_set);
+        tell_soon(clock_set);
     if (!cancelled || (arm(watch->fd) < 0 && errno != ECANCELED))
         clock_set_end(clock_set);
 }
@@ -58,7 +74,11 @@ void clock_set_begin(struct clock_set *clock_set, struct candidate_env *env)
 {
     int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     *clock_set = (struct clock_set){
-        .env = env, .watch = {.ready = was_set, .fd = -1}, .teller = {.run = tell_more}};
+        .env = env,
+        .watch = {.ready = was_set, .fd = -1},
+        .due = {.fire = tell},
+        .teller = {.run = tell_more},
+    };
     if (fd < 0)
         return;
     if (arm(fd) < 0) {
@@ -73,6 +93,7 @@ void clock_set_end(struct clock_set *clock_set)
     int fd = clock_set->watch.fd;
     if (clock_set->env == NULL)
         return;
+    loop_at_cancel(clock_set->env->loop, &clock_set->due);
     loop_unpost(clock_set->env->loop, &clock_set->teller);
     loop_unwatch(&clock_set->watch);
     if (fd >= 0)

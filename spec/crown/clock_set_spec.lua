@@ -20,14 +20,16 @@ end
 local COUNT = 300 -- more than are told in one turn of the loop
 
 describe("a wall clock that is set", function()
-  local asked, elections
+  local asked, answered, elections
 
-  local function start(i)
-    elections[i] = crown.elect { name = "paused-" .. i, oracle = {
+  local function start(i, answer_takes)
+    elections[#elections + 1] = crown.elect { name = "paused-" .. i, oracle = {
       init = function() return {} end,
       claim = function() return true, 3600, { epoch = 1, ttl = 14400 } end,
       refresh = function()
         asked[i] = (asked[i] or 0) + 1
+        if answer_takes then crown.sleep(answer_takes) end
+        answered = answered + 1
         return true, 3600, { epoch = 1, ttl = 14400 }
       end,
       abdicate = function() end,
@@ -42,7 +44,7 @@ describe("a wall clock that is set", function()
     return true
   end
 
-  before_each(function() asked, elections = {}, {} end)
+  before_each(function() asked, answered, elections = {}, 0, {} end)
   after_each(function()
     for _, one in ipairs(elections) do one:stop() end
     eventually(function()
@@ -53,17 +55,29 @@ describe("a wall clock that is set", function()
     end)
   end)
 
+  local function all_lead()
+    for _, one in ipairs(elections) do
+      if not one:is_leader() then return false end
+    end
+    return true
+  end
+
   it("has every leader ask its store at once, each time", function()
     for i = 1, COUNT do start(i) end
-    eventually(function()
-      for _, one in ipairs(elections) do
-        if not one:is_leader() then return false end
-      end
-      return true
-    end)
+    eventually(all_lead)
     if not set_clock() then return pending "this user may not set the clock" end
     eventually(function() return all_asked(1) end)
     assert.is_true(set_clock())
     eventually(function() return all_asked(2) end)
+  end)
+
+  it("lets the store answer, however often it is set", function()
+    start(COUNT + 1, 0.1)
+    eventually(all_lead)
+    if not set_clock() then return pending "this user may not set the clock" end
+    eventually(function()
+      assert.is_true(set_clock())
+      return answered >= 2
+    end)
   end)
 end)
