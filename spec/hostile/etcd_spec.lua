@@ -79,6 +79,49 @@ describe("a line of a watch that etcd does not say", function()
   end
 end)
 
+describe("a range that comes while a watch of etcd is opened", function()
+  local NAME, OTHER = { key = "a2V5" }, { key = "b3RoZXI=" }
+  local server, client, watch
+
+  local function created(range)
+    return ([[{"result":{"header":{"revision":"7"},"created":true,"watch_id":"%d"}}]]):format(range)
+  end
+  local BOTH = Hostile.watch(created(1)) .. ("say %x\\r\\n%s\\n\\r\\n\n"):format(#created(2) + 1, created(2))
+
+  local function watches(...)
+    server = Hostile.start(...)
+    client = client_of(server)
+    watch = Watch.new { client = client, timeout = 2, on_event = function() end, on_missed = function() end }
+  end
+  after_each(function()
+    watch:close()
+    server:destroy()
+  end)
+
+  it("does not hold up those that were asked for", function()
+    local fine, problem
+    watches("wait 0.5\n" .. Hostile.watch(created(1)), BOTH)
+    crown.spawn(function() fine, problem = watch:over(NAME) end)
+    eventually(function() return server.count == 1 end, 20)
+    assert(watch:over(OTHER))
+    assert.same({ true, nil, 2 }, { fine, problem, server.count })
+  end)
+
+  it("is watched by the next stream", function()
+    watches(Hostile.watch(created(1)), Hostile.watch(created(1)), BOTH)
+    local opened = 0
+    function client.open_watch(...)
+      opened = opened + 1
+      if opened == 2 then eventually(function() return #watch.waiting > 0 end, 20) end
+      return Client.open_watch(...)
+    end
+    assert(watch:over(NAME))
+    eventually(function() return opened == 2 end, 20) -- it has been quiet
+    assert(watch:over(OTHER))
+    assert.same({ 3, 7 }, { opened, watch:heard(OTHER) })
+  end)
+end)
+
 describe("what etcd refuses", function()
   it("is asked of no other member", function()
     local one, two = Hostile.start(answer(400, [[{"error":"etcdserver: lease already exists","code":9}]])), Hostile.start(WELL)

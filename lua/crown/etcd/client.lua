@@ -165,6 +165,7 @@ function Client:open_watch(creates)
   for i, one in ipairs(creates) do lines[i] = core.json.encode { create_request = one } end
   local options = options_of(self, endpoint, "/v3/watch", nil, pass)
   options.body, options.timeout, options.silence = table.concat(lines, "\n"), nil, self.timeout
+  options.headers.Connection = "close" -- or the gateway skips what it has not read when it answers the first of them
   local stream, problem = http.stream(options)
   if not stream then
     leave(self, endpoint)

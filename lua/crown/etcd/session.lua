@@ -226,13 +226,14 @@ end
 -- @tparam function send called with "look" when there is something to look at
 -- @treturn table the place; or nil, message, code
 function Session:queue(base, send)
+  local place = { base = base, send = send }
   local fine, problem, code = self.openings:ask()
-  if fine then fine, problem, code = self.watch:over(range_of(self, base)) end
+  if fine then fine, problem, code = self.watch:over(range_of(self, base), place) end
   if not fine then return nil, problem, code end
   if not self.lease then return nil, "the lease has just ended", "store" end
   self.count = self.count + 1
-  local key = ("%s/%s%s%x"):format(base, self.hex, self.digest, self.count)
-  local place = { encoded = base64.encode(key), base = base, send = send, lease = self.lease }
+  place.encoded = base64.encode(("%s/%s%s%x"):format(base, self.hex, self.digest, self.count))
+  place.lease = self.lease
   self.places[place.encoded] = place
   if not self.looking then
     self.looking = true
@@ -255,6 +256,7 @@ end
 -- @return whether it was still in the queue
 local function drop(self, place)
   place.leading, place.left = false, true
+  self.watch:let_go(range_of(self, place.base), place)
   if place.ahead then self.ahead[place.ahead] = nil end
   local there = self.places[place.encoded] == place
   if there then self.places[place.encoded] = nil end

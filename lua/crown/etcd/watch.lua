@@ -1,5 +1,6 @@
 --- One watch on etcd for many elections: over everything below a prefix, or, where there is none, over the keys of each of
--- them; one connection either way. It goes on where it broke off.
+-- them; one connection either way. It goes on where it broke off. A range that nobody holds any more is left out when it is
+-- opened anew.
 -- @internal crown.etcd.watch
 
 local barrier = require "crown.link.barrier"
@@ -38,11 +39,22 @@ local function hear(self, result)
   return true
 end
 
+-- What this stream was asked for; what came later stands behind it.
 local function is_created(self)
-  for _, range in ipairs(self.ranges) do
-    if not range.created then return false end
+  for i = 1, self.opened do
+    if not self.ranges[i].created then return false end
   end
   return true
+end
+
+-- Answers those whose ranges this stream was asked for. @return whether nobody is left, who needs another one
+local function answer(self)
+  local left = {}
+  for _, waiting in ipairs(self.waiting) do
+    if waiting.last <= self.asked then waiting.promise:resolve(true) else left[#left + 1] = waiting end
+  end
+  self.waiting = left
+  return #left == 0
 end
 
 local function enter(self, state)
@@ -100,20 +112,29 @@ local function read(self, stream)
     if not self.whole and is_created(self) then
       self.whole = true
       if not self.renewed then enter(self, "open") end
-      for _, waiting in ipairs(self.waiting) do waiting:resolve(true) end
-      self.waiting = {}
+      if not core.atomic(answer, self) then
+        self.again = true
+        return true
+      end
     end
   end
 end
 
+-- Leaves out what nobody holds any more, and ends it in the same step where nothing is left: who comes next begins anew.
 local function creates(self)
-  local list = {}
-  self.opened = #self.ranges
-  for i, range in ipairs(self.ranges) do
-    range.created = false
-    list[i] = { key = range.key, range_end = range.range_end, watch_id = ("%d"):format(i),
-      start_revision = range.from and ("%.0f"):format(range.from) }
+  local held, list = {}, {}
+  for _, range in ipairs(self.ranges) do
+    if next(range.holders) then
+      local i = #held + 1
+      range.created = false
+      held[i], list[i] = range, { key = range.key, range_end = range.range_end, watch_id = ("%d"):format(i),
+        start_revision = range.from and ("%.0f"):format(range.from) }
+    else
+      self.known[range.key] = nil
+    end
   end
+  self.whole, self.stream, self.ranges, self.opened, self.asked = false, nil, held, #held, self.last
+  if #held == 0 then self:close() end
   return list
 end
 
@@ -124,9 +145,10 @@ end
 
 local function run(self)
   while self.running do
-    self.whole = false
+    local list = core.atomic(creates, self)
+    if not self.running then return end
     if not self.renewed then enter(self, "connecting") end
-    local stream, problem = self.client:open_watch(creates(self))
+    local stream, problem = self.client:open_watch(list)
     self.stream = stream
     if stream then
       problem = select(2, barrier.call(read, self, stream)) or "the server ended the watch"
@@ -144,16 +166,16 @@ local function run(self)
   end
 end
 
--- Where ranges came meanwhile the stream is opened anew, with all of them.
+-- Where ranges came meanwhile the stream is opened anew, with all of them; where it is just being opened, after that.
 local function open(self)
-  if self.whole and #self.ranges == self.opened then return true end
+  if self.whole and self.asked == self.last then return true end
   local one = promise()
-  self.waiting[#self.waiting + 1] = one
+  self.waiting[#self.waiting + 1] = { promise = one, last = self.last }
   if not self.running then
-    self.running = true
+    self.running, self.renewed = true, false
     conditions.add(self)
     core.detach(run, self)
-  elseif #self.ranges ~= self.opened and self.stream then
+  elseif self.asked < self.last and self.stream then
     self.again = true
     self.stream:close()
   end
@@ -167,25 +189,38 @@ end
 -- @treturn Watch
 function Watch.new(options)
   local self = setmetatable({ client = options.client, timeout = options.timeout, on_event = options.on_event,
-    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, opened = 0, backoff = retry.new(),
-    reconnects = 0 }, Watch)
+    on_missed = options.on_missed, ranges = {}, known = {}, waiting = {}, backoff = retry.new(), reconnects = 0,
+    last = 0, asked = 0 }, Watch)
   self.openings = Shared.new(function() return open(self) end, WINDOW)
   return self
 end
 
---- Sees to it that a range is watched.
--- @tparam table range `key` and `range_end`, encoded
--- @treturn boolean true when it is; or nil, message, code
-function Watch:over(range)
+local function hold(self, range, holder)
   local known = self.known[range.key]
   if not known then
-    known = { key = range.key, range_end = range.range_end }
+    known = { key = range.key, range_end = range.range_end, holders = setmetatable({}, { __mode = "k" }) }
     self.known[range.key] = known
-    self.ranges[#self.ranges + 1] = known
-  elseif known.created then
-    return true
+    self.ranges[#self.ranges + 1], self.last = known, self.last + 1
   end
+  known.holders[holder] = true
+  return known.created
+end
+
+--- Sees to it that a range is watched, for as long as somebody holds it.
+-- @tparam table range `key` and `range_end`, encoded
+-- @tparam[opt] table holder until it lets go, or nobody knows it any more; without one as long as the watch
+-- @treturn boolean true when it is; or nil, message, code
+function Watch:over(range, holder)
+  if core.atomic(hold, self, range, holder or self) then return true end
   return self.openings:ask()
+end
+
+--- Lets go of a range. It is watched until the stream is opened anew: who comes back soon finds it watched.
+-- @tparam table range
+-- @tparam table holder
+function Watch:let_go(range, holder)
+  local known = self.known[range.key]
+  if known then known.holders[holder] = nil end
 end
 
 --- How far it has come with a range: what happened up to there has been told.
