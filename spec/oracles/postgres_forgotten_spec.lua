@@ -166,6 +166,16 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
     end
   end)
 
+  it("makes a column anew that is dropped beneath a connection that lasts", function()
+    local one = prepare()
+    local two = candidate "two"
+    assert.equal("denied", two:claim()[1])
+    server:sql "ALTER TABLE crown_store_v1 DROP COLUMN set_back"
+    assert.equal("unknown", one:refresh()[1])
+    eventually(function() return two:claim()[1] == "denied" end, 10)
+    eventually(function() return one:refresh()[1] == "granted" end, 10)
+  end)
+
   it("sits it out when a pooler puts a promoted replica in its server's place (R12)", function()
     local one = prepare(6)
     local replica = server:replica()

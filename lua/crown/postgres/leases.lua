@@ -319,7 +319,7 @@ local function rehearse(self)
   self.releases:call(CLAIM_WINDOW, self.timeout, "", "", -1, 0)
 end
 
---- Claims a lease. A table that was dropped beneath the connection is made anew by the next one.
+--- Claims a lease. A table or a column that was dropped beneath the connection is made anew by the next one.
 -- @tparam table lease `name`, `holder`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
 -- @treturn table `{ epoch =, first = seconds until the first refresh }` when granted; else
@@ -328,7 +328,7 @@ function Leases:claim(lease, claim)
   local bare = self.client.bare
   local generation = bare:generation()
   local answer, problem, code = ask_for(self, lease, claim)
-  if code == tables.MISSING and bare:generation() == generation then bare:disconnect() end
+  if tables.is_dropped(code) and bare:generation() == generation then bare:disconnect() end
   if answer and answer.epoch and self.planned == bare:generation() then
     self.planned = nil
     core.detach(rehearse, self)

@@ -28,6 +28,16 @@ tables.EPOCH_JUMP = 1000000
 --- What the server calls a table that is not there: SQLSTATE undefined_table.
 tables.MISSING = "42P01"
 
+-- SQLSTATE undefined_column.
+local MISSING_COLUMN = "42703"
+
+--- Whether an error means that a table, or a column of one, was dropped.
+-- @string code SQLSTATE
+-- @treturn boolean
+function tables.is_dropped(code)
+  return code == tables.MISSING or code == MISSING_COLUMN
+end
+
 --- What to do about a missing row of crown_store_v1.
 tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (part) VALUES ('%s')"
 
