@@ -81,6 +81,11 @@ static int reader_next(lua_State *L)
     case NATS_MORE:
         forget_heard(reader);
         return 0;
+    case NATS_LONG:
+        forget_heard(reader);
+        lua_pushnil(L);
+        lua_pushfstring(L, "a line of more than %d bytes", (int)NATS_MOST);
+        return 2;
     case NATS_STRANGE:
         forget_heard(reader);
         lua_pushnil(L);

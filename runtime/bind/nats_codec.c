@@ -125,7 +125,7 @@ enum nats_progress nats_parse(const char *bytes, size_t size, struct nats_heard 
     const char *end = size > 0 ? memchr(bytes, '\n', size) : NULL;
     *heard = (struct nats_heard){.message = false};
     if (end == NULL)
-        return size > NATS_MOST ? NATS_STRANGE : NATS_MORE;
+        return size > NATS_MOST ? NATS_LONG : NATS_MORE;
     heard->line = text_of(bytes, (size_t)(end - bytes));
     heard->size = heard->line.size + 1;
     if (heard->line.size > 0 && bytes[heard->line.size - 1] == '\r')

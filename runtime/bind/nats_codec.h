@@ -23,9 +23,10 @@ struct nats_heard {
     size_t size; /* bytes of all of it */
 };
 
-enum nats_progress { NATS_HEARD, NATS_MORE, NATS_STRANGE };
+enum nats_progress { NATS_HEARD, NATS_MORE, NATS_LONG, NATS_STRANGE };
 
-/** Parses what stands first in `bytes`. @return NATS_MORE: it has not come whole yet. */
+/** Parses what stands first in `bytes`. @return NATS_MORE: it has not come whole yet; NATS_LONG: a
+ * line of more than NATS_MOST. */
 enum nats_progress nats_parse(const char *bytes, size_t size, struct nats_heard *heard);
 
 /** The last header of a name, in any case of its letters. @return whether there is one. */

@@ -165,7 +165,9 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     epoch_file_clear(options->epoch_file);
     signal_mode_tell(workload, SIGUSR2);
     if (options->fence && election->hold != ELECTION_HOLD_NO) {
-        /* The lease is about to be released: the fence has to come down before. */
+        /* The lease is about to be released: the fence has to come down before, however long that
+         * is still refreshed. */
+        workload->fenced = true;
         child_set_deadline(&workload->child, TIME_NEVER, kill_at_ns, kill_at_ns);
         return true;
     }

@@ -29,6 +29,7 @@ struct workload {
     bool stop_requested;
     bool killed; /* KILLED was told: its keeper ended it, not it itself */
     bool unstartable;
+    bool fenced;   /* told to go: it is killed when that says, whatever the lease does */
     bool unfenced; /* its term is over, it works on, and nothing tells it to stop */
     int status;
 

@@ -257,6 +257,8 @@ static void set_instants(struct scope_member *member, const struct scope_instant
 {
     struct workload *workload = container_of(member, struct workload, member);
     bool killed = is_killed(workload_options(workload));
+    if (workload->fenced)
+        return;
     child_set_deadline(&workload->child, instants->stop_at_ns,
                        killed ? instants->kill_at_ns : TIME_NEVER,
                        killed ? instants->deadline_ns : TIME_NEVER);
