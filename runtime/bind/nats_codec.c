@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define DIGITS 15 /* that a double holds */
+#define DIGITS 20 /* of the largest sequence: 64 bits */
 #define WORDS 6   /* HMSG subject sid reply head-size size */
 
 static struct nats_text text_of(const char *bytes, size_t size)

@@ -46,7 +46,8 @@ bool nats_is(const struct nats_text *text, const char *word);
 
 bool nats_is_digits(const struct nats_text *text);
 
-/** A number in plain digits that a double holds. @return whether it is one. */
+/** A number of 64 bits in plain digits, as the nearest that a double holds. @return whether it is
+ * one. */
 bool nats_number(const struct nats_text *text, double *number);
 
 /** {"stream":"NAME", "seq":7}, and no more than that. @return whether `data` is that. */

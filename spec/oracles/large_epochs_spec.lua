@@ -178,13 +178,13 @@ describe("the largest epoch", function()
   it("is exact in NATS, and the one above is refused", function()
     local server = Nats.start()
     finally(function() server:destroy() end)
-    local url = server.url .. "/LARGE?ttl=6&refresh=3&amnesia_wait=0" -- the revisions after it are not exact any more
+    local url = server.url .. "/LARGE?ttl=2&refresh=0.5&amnesia_wait=0"
     assert.equal(0, run({ "run", "--once", "--wait", "10", "--oracle", url, "large", "--", "true" }).code)
     local wire = Wire.open(server.port)
     assert.is_true(wire:ask("$JS.API.STREAM.PURGE.KV_LARGE", nil, ('{"seq":%s}'):format(LARGEST)).success)
     wire.connection:close()
     tells({ word = url }, LARGEST)
-    crown.sleep(6.2)
+    crown.sleep(2.2)
     refuses({ word = url }, "not a whole number from 1 to " .. LARGEST)
   end)
 
