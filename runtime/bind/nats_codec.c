@@ -3,8 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define DIGITS 20 /* of the largest sequence: 64 bits */
-#define WORDS 6   /* HMSG subject sid reply head-size size */
+#define DIGITS 20       /* of the largest sequence: 64 bits */
+#define EXACT_DIGITS 15 /* that a double holds, whatever they are */
+#define WORDS 6         /* HMSG subject sid reply head-size size */
 
 static struct nats_text text_of(const char *bytes, size_t size)
 {
@@ -211,6 +212,6 @@ bool nats_acknowledged(const struct nats_text *data, double *sequence)
         return false;
     while (rest.size > 0 && is_space(rest.bytes[0]))
         skip(&rest, 1);
-    return nats_take_word(&rest, '}', &digits) && rest.size == 0 &&
+    return nats_take_word(&rest, '}', &digits) && rest.size == 0 && digits.size <= EXACT_DIGITS &&
            nats_number(&digits, sequence) && *sequence > 0;
 }

@@ -50,7 +50,8 @@ bool nats_is_digits(const struct nats_text *text);
  * one. */
 bool nats_number(const struct nats_text *text, double *number);
 
-/** {"stream":"NAME", "seq":7}, and no more than that. @return whether `data` is that. */
+/** {"stream":"NAME", "seq":7}, and no more than that. @return whether `data` is that, with a
+ * sequence that a double holds: others are for who reads all of JSON. */
 bool nats_acknowledged(const struct nats_text *data, double *sequence);
 
 #endif

@@ -56,6 +56,8 @@ describe("the reader of what NATS says", function()
     assert.same({ ["crown-token"] = "you", ["no-value"] = "" }, reader:headers())
     assert.same({ 77, "1700000000123456789", 12 }, { reader:delivered() })
     assert.is_nil(reader:status())
+    heard(hmsg(HEAD, "one", "$JS.ACK.KV_B.consumer.1.9007199254740992.3.1700000000123456789.12"))
+    assert.equal(2 ^ 53, (reader:delivered()))
   end)
 
   it("has nothing of a message when that is over", function()
@@ -102,9 +104,11 @@ describe("the reader of what NATS says", function()
 
   it("refuses what is no message of NATS, and what is too long", function()
     for _, text in ipairs { "MSG a 1\r\n", "MSG a 1 r s 3\r\n", "MSG a 1 x\r\n", "MSG a 1 99999999999\r\n", "MSG a 1 nan\r\n",
-      "HMSG a 1 3\r\n", "HMSG a 1 50 10\r\n", "HMSG a 1 -1 10\r\n", "MSG a 1 1048575\r\n", ("x"):rep(1048577) } do
+      "HMSG a 1 3\r\n", "HMSG a 1 50 10\r\n", "HMSG a 1 -1 10\r\n", "MSG a 1 1048575\r\n" } do
       reader = nats.reader()
       assert.same({ nil, "not a message of NATS" }, { heard(text) })
     end
+    reader = nats.reader()
+    assert.same({ nil, "a line of more than 1048576 bytes" }, { heard(("x"):rep(1048577)) })
   end)
 end)
