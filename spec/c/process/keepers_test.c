@@ -235,16 +235,36 @@ static bool has_page_of(const void *what)
     return mincore((void *)((uintptr_t)what & ~(page - 1)), page, &resident) == 0;
 }
 
+static bool child_has_page_of(const void *what)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(has_page_of(what));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status != 0;
+}
+
+/* qemu's user mode says yes to MADV_DONTFORK, and copies all the same. */
+static bool forks_can_leave_out(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *own = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(own != MAP_FAILED);
+    assert_int_equal(madvise(own, page, MADV_DONTFORK), 0);
+    bool copied = child_has_page_of(own);
+    assert_int_equal(munmap(own, page), 0);
+    return !copied;
+}
+
 static void a_keeper_has_the_notes_of_wardens_and_no_copy_of_the_table(void **state)
 {
     (void)state;
-    int status = 0;
+    if (!forks_can_leave_out())
+        skip();
     assert_true(has_page_of(keepers.entries));
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(has_page_of(keepers.wardens) && !has_page_of(keepers.entries) ? 0 : 1);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_true(child_has_page_of(keepers.wardens));
+    assert_false(child_has_page_of(keepers.entries));
 }
 
 int main(void)
