@@ -7,6 +7,7 @@ local admin = require "crown.postgres.admin"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
+local eviction = require "crown.oracle.eviction"
 local holder = require "crown.postgres.holder"
 local postgres_url = require "crown.postgres.url"
 local Session = require "crown.postgres.advisory"
@@ -156,10 +157,7 @@ function Advisory:refresh()
   if not self.epoch then return false end
   local held, second, code = self.session:check(self.generation, self.epoch)
   if held == nil then return nil, second, code end
-  if held and second and not self.told_to_go then
-    self.told_to_go = true -- once: while the term ends, its lock is kept like any
-    return false, { evicted = true }
-  end
+  if held and second and not self.told_to_go then return eviction.tell(self) end
   if held then return self:grant() end
   self.epoch = nil
   return false, { error = second }

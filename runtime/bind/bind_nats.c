@@ -69,6 +69,16 @@ static int reader_feed(lua_State *L)
     return buffer_append(&reader->buffer, bytes, size) == 0 ? 0 : luaL_error(L, "out of memory");
 }
 
+static int refuse(lua_State *L, enum nats_progress progress)
+{
+    lua_pushnil(L);
+    if (progress == NATS_LONG)
+        lua_pushfstring(L, "a line of more than %d bytes", (int)NATS_MOST);
+    else
+        lua_pushliteral(L, "not a message of NATS");
+    return 2;
+}
+
 static int reader_next(lua_State *L)
 {
     struct reader *reader = check_reader(L);
@@ -76,23 +86,11 @@ static int reader_next(lua_State *L)
     forget_heard(reader);
     if (reader->taken == buffer->size)
         return 0;
-    switch (
-        nats_parse(buffer->bytes + reader->taken, buffer->size - reader->taken, &reader->heard)) {
-    case NATS_MORE:
+    enum nats_progress progress =
+        nats_parse(buffer->bytes + reader->taken, buffer->size - reader->taken, &reader->heard);
+    if (progress != NATS_HEARD) {
         forget_heard(reader);
-        return 0;
-    case NATS_LONG:
-        forget_heard(reader);
-        lua_pushnil(L);
-        lua_pushfstring(L, "a line of more than %d bytes", (int)NATS_MOST);
-        return 2;
-    case NATS_STRANGE:
-        forget_heard(reader);
-        lua_pushnil(L);
-        lua_pushliteral(L, "not a message of NATS");
-        return 2;
-    case NATS_HEARD:
-        break;
+        return progress == NATS_MORE ? 0 : refuse(L, progress);
     }
     reader->taken += reader->heard.size;
     lua_pushstring(L, reader->heard.message ? "message" : "line");

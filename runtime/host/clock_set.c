@@ -10,8 +10,7 @@
 #include "base/log.h"
 #include "candidate/candidate.h"
 
-#define TOLD_A_TURN 128 /* some 4 ms */
-#define PAUSE_NS INT64_C(1000000000)
+#define TOLD_A_TURN 128         /* some 4 ms */
 #define FAR_S ((time_t)1 << 33) /* the year 2242; the kernel's end of time is 2262 */
 
 static void tell_one(struct candidate *candidate, void *context)
@@ -34,7 +33,7 @@ static void tell(struct loop_deadline *due)
     struct candidate_env *env = clock_set->env;
     clock_set->told_ns = loop_now(env->loop);
     if (clock_set->teller.queued) { /* the last ones are not told yet of the time before */
-        loop_at(env->loop, due, clock_add_ns(clock_set->told_ns, PAUSE_NS));
+        loop_at(env->loop, due, clock_add_ns(clock_set->told_ns, NS_PER_S));
         return;
     }
     log_info("the wall clock was set: every lease is refreshed now");
@@ -48,7 +47,7 @@ static void tell(struct loop_deadline *due)
 static void tell_soon(struct clock_set *clock_set)
 {
     if (!loop_at_armed(&clock_set->due))
-        loop_at(clock_set->env->loop, &clock_set->due, clock_add_ns(clock_set->told_ns, PAUSE_NS));
+        loop_at(clock_set->env->loop, &clock_set->due, clock_add_ns(clock_set->told_ns, NS_PER_S));
 }
 
 /* A timer that never goes off, and is cancelled when the clock is set: timerfd_create(2). */

@@ -20,10 +20,10 @@ local function copy_of(options, tables)
   return copy
 end
 
-local function is_like(options, copy)
+local function is_like(options, copy, but)
   if type(options) ~= "table" or type(copy) ~= "table" then return options == copy end
   for key, value in pairs(options) do
-    if copy[key] ~= value then return false end
+    if key ~= but and not is_like(value, copy[key]) then return false end
   end
   for key in pairs(copy) do
     if options[key] == nil then return false end
@@ -48,14 +48,7 @@ end
 function alike.find(given)
   local last = latest
   if not last or last.oracle ~= settings.oracle or last.ttl ~= settings.ttl or settings.checking then return nil end
-  local options = last.options
-  for key, value in pairs(given) do
-    if key ~= "name" and not is_like(value, options[key]) then return nil end
-  end
-  for key in pairs(options) do
-    if given[key] == nil then return nil end
-  end
-  return last.plan
+  return is_like(given, last.options, "name") and last.plan or nil
 end
 
 return alike

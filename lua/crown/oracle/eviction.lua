@@ -1,4 +1,4 @@
---- Waiting for a leader who was asked to go.
+--- A leader who was asked to go: what its oracle says, and waiting until it has gone.
 -- @internal crown.oracle.eviction
 
 local core = require "crown.core"
@@ -15,6 +15,16 @@ local SECONDS = 10
 -- @treturn string code
 function eviction.nobody(name)
   return nil, ("nobody leads '%s'"):format(name), "no_leader"
+end
+
+--- What a refresh answers where the store says that the leader is to go, once a term: while that ends, its lease is refreshed
+-- like any.
+-- @tparam table self the oracle's state: its `told_to_go` is true from now on, until a win makes it false
+-- @treturn boolean false
+-- @treturn table
+function eviction.tell(self)
+  self.told_to_go = true
+  return false, { evicted = true }
 end
 
 --- Waits until the leader is gone.

@@ -8,6 +8,7 @@
 
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
+local eviction = require "crown.oracle.eviction"
 
 local Lease = {}
 
@@ -76,10 +77,7 @@ end
 local function refresh(self)
   local epoch, second, code = self:ask "refresh"
   if epoch == nil then return nil, second, code end
-  if epoch and second and not self.told_to_go then
-    self.told_to_go = true -- once: while the term ends, its lease is refreshed like any
-    return false, { evicted = true }
-  end
+  if epoch and second and not self.told_to_go then return eviction.tell(self) end
   if epoch then return granted(self, epoch, self.delay) end
   self.leading = false
   if not second.mine then -- there is none any more

@@ -7,6 +7,7 @@
 -- @internal crown.oracle.record_lease
 
 local claim_number = require "crown.oracle.claim_number"
+local eviction = require "crown.oracle.eviction"
 local lease = require "crown.oracle.lease"
 local record = require "crown.oracle.record"
 
@@ -160,10 +161,7 @@ local function judge(self)
     return denied(self, found)
   end
   self.version = version -- an earlier write of ours that was answered late, or a wish that we go
-  if found.evicted and not self.told_to_go then
-    self.told_to_go = true -- once: while the term ends, its lease is refreshed like any
-    return false, { evicted = true }
-  end
+  if found.evicted and not self.told_to_go then return eviction.tell(self) end
   return true
 end
 
