@@ -7,6 +7,7 @@
 #include "bind/bind.h"
 #include "host/host.h"
 #include "host/leader_file.h"
+#include "process/limits.h"
 #include "process/supervisor.h"
 #include "process/title.h"
 
@@ -26,6 +27,8 @@ int main(int argc, char **argv, char **envp)
         return say_version();
     if (argc > 2 && strcmp(argv[1], "file") == 0 && strcmp(argv[2], "--check") == 0)
         return fresh_main(argc - 3, argv + 3);
+    if (limits_meet() < 0)
+        return 1;
     struct host_config host = {
         .argc = argc,
         .argv = argv,

@@ -17,6 +17,12 @@ int error_set(struct crown_error *err, enum error_code code, const char *format,
     return -1;
 }
 
+/* Of a file: its limit, which somebody has set, says less of itself than a full disk does. */
+static const char *reason(int saved_errno)
+{
+    return saved_errno == EFBIG ? "File too large (ulimit -f, LimitFSIZE=)" : strerror(saved_errno);
+}
+
 int error_set_errno(struct crown_error *err, int saved_errno, const char *format, ...)
 {
     if (err == NULL)
@@ -28,7 +34,7 @@ int error_set_errno(struct crown_error *err, int saved_errno, const char *format
     va_end(arguments);
     size_t length = strlen(err->message);
     (void)snprintf(err->message + length, sizeof(err->message) - length, ": %s",
-                   strerror(saved_errno));
+                   reason(saved_errno));
     return -1;
 }
 

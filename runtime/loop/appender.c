@@ -83,10 +83,21 @@ static void end_line(int fd)
         (void)!write(fd, "\n", 1); /* if there is no room for that, there is none for more */
 }
 
+/* Where a part is taken only, the rest says why. @return an errno, or 0. */
+static int write_all(int fd, const struct buffer *text)
+{
+    for (size_t done = 0; done < text->size;) {
+        ssize_t written = write(fd, text->bytes + done, text->size - done);
+        if (written <= 0)
+            return written < 0 ? errno : ENOSPC;
+        done += (size_t)written;
+    }
+    return 0;
+}
+
 static void write_on_thread(void *work, int given_up)
 {
     struct writing *writing = work;
-    const struct buffer *text = &writing->text;
     (void)given_up;
     int fd = open_with_room(writing->path, writing->most);
     if (fd < 0) {
@@ -94,9 +105,7 @@ static void write_on_thread(void *work, int given_up)
         return;
     }
     end_line(fd);
-    ssize_t written = write(fd, text->bytes, text->size);
-    if (written != (ssize_t)text->size)
-        writing->problem = written < 0 ? errno : ENOSPC;
+    writing->problem = write_all(fd, &writing->text);
     if (close(fd) < 0 && writing->problem == 0)
         writing->problem = errno;
 }
@@ -114,12 +123,17 @@ static void gather(struct appender *appender)
     loop_at(appender->loop, &appender->gathered, loop_now(appender->loop) + GATHER_NS);
 }
 
+static bool is_for_a_while(int problem)
+{
+    return problem == ENOSPC || problem == EDQUOT || problem == EIO || problem == EFBIG;
+}
+
 /* A place where nothing can be kept at all is what its user chose; a disk is only full for a while.
  */
 static void tell(struct appender *appender, const struct writing *writing)
 {
     const char *why = strerror(writing->problem);
-    bool full = writing->problem == ENOSPC || writing->problem == EDQUOT || writing->problem == EIO;
+    bool full = is_for_a_while(writing->problem);
     if (full && !appender->told)
         log_warn("write %s: %s: lines are missing in it until there is room", writing->path, why);
     else

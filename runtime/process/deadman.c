@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -21,7 +22,10 @@ struct deadman *deadman_open(struct crown_error *err)
         return NULL;
     }
     if (timer_create(CLOCK_BOOTTIME, &event, &deadman->timer) < 0) {
-        (void)error_set_errno(err, errno, "make a dead-man timer");
+        (void)error_set(err, ERROR_SYSTEM, "make a dead-man timer: %s",
+                        errno == EAGAIN
+                            ? "no more pending signals are allowed (ulimit -i, LimitSIGPENDING=)"
+                            : strerror(errno));
         free(deadman);
         return NULL;
     }

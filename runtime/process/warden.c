@@ -193,12 +193,12 @@ static void bind_to_keeper(struct warden *warden)
 {
     struct crown_error err = {0};
     warden->signals = signals_open();
-    if (!warden->namespaced)
-        warden->deadman = deadman_open(&err);
-    if (warden->signals < 0 || (!warden->namespaced && warden->deadman == NULL)) {
-        (void)error_set(&err, ERROR_SYSTEM, "run a child: no descriptors or timers left");
+    if (warden->signals < 0) {
+        (void)error_set_errno(&err, errno, "run a child: make a signalfd");
         fail_start(warden, &err);
     }
+    if (!warden->namespaced && (warden->deadman = deadman_open(&err)) == NULL)
+        fail_start(warden, &err);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
         (!warden->namespaced && getppid() != warden->keeper_pid))
         _exit(0);

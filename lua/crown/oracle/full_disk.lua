@@ -5,6 +5,7 @@
 local ADVICE = {
   ["No space left on device"] = "make room on that file system (df -h and df -i show what is full)",
   ["Disk quota exceeded"] = "make room in this user's quota on that file system (quota -s shows it)",
+  ["File too large"] = "let this process write larger ones",
   ["Read-only file system"] = "mount that file system for writing (findmnt shows how it is mounted)",
 }
 
