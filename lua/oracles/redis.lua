@@ -77,6 +77,14 @@ local function store_of(checked)
   return table.concat(checked.urls or { checked.url }, " ") .. " " .. checked.prefix
 end
 
+-- What thousands of elections have in common is one table for all of them, where Lua looks for what their own lack.
+local function kind_of(leases, ttl, delay, timeout)
+  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
+  leases.kinds[key] = leases.kinds[key] or { __index = setmetatable({ leases = leases, ttl = ttl, delay = delay,
+    timeout = timeout, milliseconds = ("%.0f"):format(ttl * 1000) }, Redis) }
+  return leases.kinds[key]
+end
+
 function Redis.init(opts)
   local checked = check(opts)
   local ttl, delay = Redis.timing(checked)
@@ -87,9 +95,8 @@ function Redis.init(opts)
   local token
   token, problem = candidate.enter(store_of(checked), name, opts)
   if not token then return nil, problem end
-  local self = setmetatable({ leases = leases, name = name, number = 0, heard = 0, ttl = ttl,
-    delay = delay, timeout = timeout, token = token, mine = token, node = opts.node, send = opts.send,
-    milliseconds = ("%.0f"):format(ttl * 1000) }, Redis)
+  local self = setmetatable({ name = name, number = 0, heard = 0, token = token, mine = token, node = opts.node,
+    send = opts.send }, kind_of(leases, ttl, delay, timeout))
   leases:join(self)
   return self
 end
@@ -103,7 +110,9 @@ function Redis:ask(op)
   local epoch, second, code = self.leases[op](self.leases, item_of(self), self.timeout)
   local heard = epoch or type(second) == "table" and second.held
   if type(heard) == "number" then self.heard = math.max(self.heard, heard) end
-  if op == "claim" and epoch then self.refresher = self.leases:refresher(self, item_of) end
+  if op == "claim" and epoch then
+    self.refresher, self.refreshed = self.leases:refresher(self, item_of), item_of(self)
+  end
   return epoch, second, code
 end
 

@@ -88,7 +88,7 @@ function Leases.at(url, options)
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
     trust_empty = options.trust_empty, seen = {}, set_back = {}, longest = 0, followers = {}, batches = {},
-    refreshers = {} }, Leases)
+    refreshers = {}, kinds = {} }, Leases)
   local problem
   self.home, problem = Client.new(url, options_of(self))
   if not self.home then return nil, problem end
@@ -319,6 +319,9 @@ local function items_of(states, item_of)
   return items
 end
 
+-- These are asked for again and again: nobody waits for the answer of one of them.
+local function refreshed(state) return state.refreshed end
+
 local function epochs_of(answers, count)
   local epochs = {}
   for i = 1, count do epochs[i] = type(answers[i]) == "string" and tonumber(answers[i]) end
@@ -344,7 +347,8 @@ end
 
 --- What refreshes leases without a task for each, as long as nothing has changed, and gives them back. In a cluster, where a
 -- call may name one election only, there is none.
--- @tparam table state of the election's oracle: `ttl`, `delay`, `timeout` in seconds; those that are alike share one
+-- @tparam table state of the election's oracle: `ttl`, `delay`, `timeout` in seconds; those that are alike share one. Its
+-- `refreshed` is what `ask` would take to refresh it; it stays the same for the term
 -- @func item_of makes what `ask` takes of a state
 -- @treturn userdata for a grant, or nil
 function Leases:refresher(state, item_of)
@@ -353,7 +357,7 @@ function Leases:refresher(state, item_of)
   local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
   self.refreshers[key] = self.refreshers[key] or gathered { ttl = ttl, delay = delay, timeout = timeout,
     window = refresh_window(ttl), most = MOST,
-    refresh = function(states) return refresh_all(self, items_of(states, item_of)) end,
+    refresh = function(states) return refresh_all(self, items_of(states, refreshed)) end,
     release = function(states) return release_all(self, items_of(states, item_of)) end,
     late = function() return late(self, timeout) end }
   return self.refreshers[key]

@@ -16,7 +16,7 @@ local RETRY_LEAST, RETRY_MOST = 0.2, 1
 -- @tparam table options as Leases.at takes them
 -- @treturn Quorum or nil and a message
 function Quorum.at(urls, options)
-  local self = setmetatable({ servers = {} }, Quorum)
+  local self = setmetatable({ servers = {}, kinds = {} }, Quorum)
   for i, url in ipairs(urls) do
     local leases, problem = Leases.at(url, options)
     if not leases then return nil, ("urls[%d]: %s"):format(i, problem) end
