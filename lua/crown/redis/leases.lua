@@ -141,7 +141,8 @@ local function words_of(self, client, op, items)
   words[at + 4] = floor_of(self, store)
   words[at + 5] = ("%.0f"):format(client.clock and client.clock:due() * 1000 or 0)
   words[at + 6] = ("%d"):format(self.set_back[store] or -1)
-  at = at + 6
+  words[at + 7] = ("%.0f"):format(self.seen[store] and (core.now() - self.seen[store]) * 1000 or 0)
+  at = at + 7
   for i = 1, #items do
     local item = items[i]
     words[at + 1], words[at + 2], words[at + 3], words[at + 4] = item.token, item.node, item.claim, item.ttl
@@ -200,7 +201,7 @@ local function ask_server(self, client, op, items)
   if not answers then return nil, problem, code end
   if not fits(answers, #items) then return nil, STRANGE, "protocol" end
   local store = store_of(self, items)
-  self.seen[store], self.set_back[store] = true, answers[#items + 3]
+  self.seen[store], self.set_back[store] = self.seen[store] or core.now(), answers[#items + 3]
   client.clock = client.clock or ServerClock.new()
   local fine = true
   if client.clock:is_doubted(sent, tonumber(answers[#items + 2]) / 1000) then

@@ -8,8 +8,10 @@
 -- what the asker allows for unknown leases has to pass too. The same doubt is noted when somebody finds that the server's
 -- clock, by which leases end, was stepped forward: `doubt`. A step back is counted in the store, by the call that finds the
 -- clock behind what it has to show. What was written after that ends too early when the clock is put right. Who asked last
--- before the step back cannot tell by the time: it knows another count, and that too is a doubt. Epochs are at least the
--- server's time in milliseconds, and above the last one that the asker has heard of, so that they rise even where all was lost.
+-- before the step back cannot tell by the time: it knows another count, and that too is a doubt. Who comes anew knows none:
+-- `behind` is by how much the clock was set back in all, and for so long after the end of a lease a key says that it may be acted
+-- on still. Who has been there for less than the longest TTL is not given that lease. Epochs are at least the server's time in
+-- milliseconds, and above the last one that the asker has heard of, so that they rise even where all was lost.
 -- @internal crown.redis.script
 
 return [[
@@ -18,34 +20,58 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
 local count = #KEYS - 1
-local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost', 'set_back')
+local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost', 'set_back', 'behind')
 local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local since, longest = tonumber(store[2]) or now, math.max(tonumber(store[3]) or 0, tonumber(ARGV[2]))
 local lost, floor, is_empty = tonumber(store[4]) or 0, tonumber(ARGV[4]), not store[1] and not store[3]
 local set_back, due, knew = tonumber(store[5]) or 0, tonumber(ARGV[5]), tonumber(ARGV[6])
-for i = 1, count do longest = math.max(longest, tonumber(ARGV[5 * i + 5])) end
+local behind, age = tonumber(store[6]) or 0, tonumber(ARGV[7])
+for i = 1, count do longest = math.max(longest, tonumber(ARGV[5 * i + 6])) end
 if store[1] ~= identity or since > now or op == 'doubt' then since = now end
 if knew >= 0 and knew ~= set_back then since = now end
-if now < due then set_back = set_back + 1 end
+if now < due then set_back, behind = set_back + 1, behind + due - now end
 if is_empty or lost > now then lost = now end
 if is_empty and floor < 0 then since, lost = 0, 0 end
-if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] or whole(lost) ~= store[4]
-  or set_back ~= (tonumber(store[5]) or 0) then
+local function keep()
   redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest), 'lost', whole(lost),
-    'set_back', whole(set_back))
+    'set_back', whole(set_back), 'behind', whole(behind))
 end
+if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] or whole(lost) ~= store[4]
+  or set_back ~= (tonumber(store[5]) or 0) then keep() end
 local doubted = math.max(0, since + longest - now, lost + floor - now)
+
+local function unsure(lease) return string.sub(lease, 1, -#':lease' - 1) .. ':unsure' end
+
+-- When the clock is put right the lease ends too early, by as much as that was set back at most.
+local function prolong(lease, ttl)
+  redis.call('PEXPIRE', lease, ttl)
+  if behind > 0 then redis.call('SET', unsure(lease), '1', 'PX', whole(ttl + behind)) end
+end
+
+-- For how long who has come anew cannot tell whether a lease that is not there has ended too early.
+local function unsure_for(lease)
+  return age < longest and redis.call('GET', unsure(lease)) and longest - age or 0
+end
 
 -- Nobody has more left than the whole TTL: where it seems so the clock was set back.
 local function left(lease)
   local rest, ttl = redis.call('PTTL', lease), tonumber(redis.call('HGET', lease, 'ttl'))
   if not ttl or rest <= ttl then return rest end
-  redis.call('PEXPIRE', lease, ttl)
+  set_back, behind = set_back + 1, behind + rest - ttl
+  keep()
+  prolong(lease, ttl)
   return ttl
 end
 
-local function denied(lease, held)
-  return { 0, held[2] or '', held[3] or '0', left(lease), doubted, held[1] or '' }
+local function denied(lease, held, unsure)
+  return { 0, held[2] or '', held[3] or '0', left(lease), math.max(doubted, unsure or 0), held[1] or '' }
+end
+
+-- What is known of a lease, and for how long it is to be sat out. While the store is doubted, one's own lease is no excuse: it
+-- may be an old one, which another has had since.
+local function look(lease)
+  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim')
+  return held, math.max(doubted, not held[1] and unsure_for(lease) or 0)
 end
 
 local ops = {}
@@ -60,30 +86,29 @@ local function grant(lease, epochs, mark, token, node, claim, ttl, heard)
   redis.call('SET', mark, claim, 'PX', KEPT)
   redis.call('DEL', lease)
   redis.call('HSET', lease, 'token', token, 'node', node, 'epoch', epoch, 'claim', claim, 'ttl', ttl)
-  redis.call('PEXPIRE', lease, ttl)
+  prolong(lease, ttl)
   return epoch
 end
 
--- While the store is doubted, one's own lease is no excuse: it may be an old one, which another has had since.
 function ops.claim(lease, epochs, mark, token, node, claim, ttl, heard)
-  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch')
-  if doubted > 0 or held[1] and held[1] ~= token then return denied(lease, held) end
+  local held, wait = look(lease)
+  if wait > 0 or held[1] and held[1] ~= token then return denied(lease, held, wait) end
   if last_claim(mark) >= tonumber(claim) then return denied(lease, held) end
   return grant(lease, epochs, mark, token, node, claim, ttl, heard)
 end
 
 -- The lease of a leader whom most servers know, to one that was away: under the number of its claim, unless that is over.
 function ops.restore(lease, epochs, mark, token, node, claim, ttl, heard)
-  local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim')
+  local held, wait = look(lease)
   local free = not held[1] or held[1] == token and tonumber(held[4]) < tonumber(claim)
-  if doubted > 0 or not free or last_claim(mark) > tonumber(claim) then return denied(lease, held) end
+  if wait > 0 or not free or last_claim(mark) > tonumber(claim) then return denied(lease, held, wait) end
   return grant(lease, epochs, mark, token, node, claim, ttl, heard)
 end
 
 function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim', 'evicted')
   if held[1] ~= token or held[4] ~= claim then return denied(lease, held) end
-  redis.call('PEXPIRE', lease, ttl)
+  prolong(lease, ttl)
   return held[5] and { 1, held[3] } or held[3]
 end
 
@@ -91,7 +116,7 @@ end
 local function free(lease, mark, token, claim)
   if last_claim(mark) < tonumber(claim) + 0.5 then redis.call('SET', mark, claim .. '.5', 'PX', KEPT) end
   local held = redis.call('HMGET', lease, 'token', 'claim')
-  return held[1] == token and tonumber(held[2]) <= tonumber(claim) and redis.call('DEL', lease) == 1
+  return held[1] == token and tonumber(held[2]) <= tonumber(claim) and redis.call('DEL', lease, unsure(lease)) > 0
 end
 
 function ops.release(lease, epochs, mark, token, node, claim, ttl)
@@ -120,7 +145,7 @@ function ops.doubt() return '0' end
 
 local answers = {}
 for i = 1, count do
-  local at = 5 * i + 2
+  local at = 5 * i + 3
   local lease, token = KEYS[i + 1], ARGV[at]
   local base = string.sub(lease, 1, -#':lease' - 1)
   answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3],

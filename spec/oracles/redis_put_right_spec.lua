@@ -1,0 +1,136 @@
+-- A Redis whose clock was set back, and put right before somebody asks: what was refreshed meanwhile ends too early by it. Who has
+-- seen the clock before finds out by that, or by the count of steps back. Who comes anew has neither: the store tells it (R12, R14).
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local own_servers = require "support.own_servers"
+local Redis = require "support.redis"
+local redis_lease = require "support.redis_lease"
+local WrongClock = require "support.wrong_clock"
+
+local HOUR = 3600
+local TTL = 20
+local BRIEF = { ttl = 2 }
+
+describe("a Redis whose clock was set back and put right", function()
+  local clock, server, ways
+  local start, destroy = own_servers(Redis.start)
+
+  before_each(function()
+    redis_lease.name_anew()
+    clock, ways = WrongClock.new(0), {}
+    server = redis_lease.trusted(start { env = clock:environment() })
+  end)
+  after_each(function()
+    for _, way in ipairs(ways) do way.listener:close() end
+    destroy()
+  end)
+
+  -- Each comes by a way of its own, as a runtime of its own: they share nothing.
+  local function candidate(node, options)
+    local way = redis_lease.valve(server)
+    ways[#ways + 1] = way
+    local given = { ttl = TTL }
+    for key, value in pairs(options or {}) do given[key] = value end
+    return redis_lease.candidate(way.url, node, given)
+  end
+
+  local function wins(player)
+    assert.equal("granted", player:claim()[1])
+  end
+
+  local function is_doubted(verdict, ttl)
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > (ttl or TTL) / 2 and verdict[2] < 2 * (ttl or TTL), verdict[2])
+  end
+
+  local function counted()
+    return tonumber(server:call("HGET", "crown:store", "set_back"))
+  end
+
+  it("is sat out by who comes anew, and has no count to compare", function()
+    local one = candidate "one"
+    wins(one)
+    clock:set(-HOUR)
+    assert.equal("granted", one:refresh()[1])
+    clock:set(0)
+    is_doubted(candidate "two":claim())
+  end)
+
+  it("is sat out by who comes anew, however little it was set back", function()
+    local one = candidate "one"
+    wins(one)
+    clock:set(-2 * TTL)
+    assert.equal("granted", one:refresh()[1])
+    clock:set(0)
+    is_doubted(candidate "two":claim())
+  end)
+
+  it("is sat out by who comes anew and has asked for another election first", function()
+    local one, other = candidate "one", candidate("one", { lock = "other" })
+    wins(one)
+    wins(other)
+    clock:set(-HOUR)
+    assert.equal("granted", one:refresh()[1])
+    clock:set(0)
+    local way = redis_lease.valve(server)
+    ways[#ways + 1] = way
+    assert.equal("granted", redis_lease.candidate(way.url, "two", { ttl = TTL, lock = "third" }):claim()[1])
+    is_doubted(redis_lease.candidate(way.url, "two", { ttl = TTL }):claim())
+  end)
+
+  it("is sat out where somebody who came then has waited for no longer than a lease lasts", function()
+    local one, two = candidate("one", BRIEF), candidate("two", BRIEF)
+    wins(one)
+    assert.equal("denied", two:claim()[1])
+    clock:set(-HOUR)
+    local three = candidate("three", BRIEF)
+    local verdict = three:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[2] <= BRIEF.ttl })
+    assert.equal(1, counted())
+    eventually(function() return three:claim()[1] == "granted" end, 10) -- and does not doubt what it counted itself
+    clock:set(0)
+    is_doubted(two:claim(), BRIEF.ttl)
+    is_doubted(candidate("four", BRIEF):claim(), BRIEF.ttl)
+  end)
+
+  it("is sat out where that lease was shortened, and its leader acts on", function()
+    local one = candidate "one"
+    wins(one)
+    clock:set(-HOUR)
+    assert.equal("denied", candidate "two":claim()[1])
+    clock:set(0)
+    is_doubted(candidate "three":claim())
+  end)
+
+  it("is believed by who comes anew where the last leader has left in order", function()
+    local one = candidate "one"
+    wins(one)
+    clock:set(-HOUR)
+    one:refresh()
+    one:abdicate()
+    clock:set(0)
+    wins(candidate "two")
+  end)
+
+  it("is sat out for no longer than a lease lasts", function()
+    local one, two = candidate("one", BRIEF), candidate("two", BRIEF)
+    wins(one)
+    server:call("HSET", "crown:store", "behind", ("%d"):format(HOUR * 1000)) -- as if it had been set back before, too
+    clock:set(-HOUR)
+    assert.equal("granted", one:refresh()[1])
+    clock:set(0)
+    is_doubted(two:claim(), BRIEF.ttl)
+    local at = crown.now()
+    eventually(function() return two:claim()[1] == "granted" end, 10)
+    assert.is_true(crown.now() - at > BRIEF.ttl / 2)
+  end)
+
+  it("is believed by who comes anew where the lease ended longer ago than it was set back", function()
+    local one = candidate "one"
+    wins(one)
+    clock:set(-HOUR)
+    one:refresh()
+    clock:set(TTL + 1)
+    wins(candidate "two")
+  end)
+end)
