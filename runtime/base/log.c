@@ -29,6 +29,11 @@ void log_set_format(enum log_format format)
     format_set = format;
 }
 
+enum log_format log_format(void)
+{
+    return format_set;
+}
+
 int log_format_from_name(const char *word, enum log_format *format)
 {
     for (int i = LOG_TEXT; i <= LOG_JSON; i++)

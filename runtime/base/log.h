@@ -47,6 +47,8 @@ static inline struct log_field log_boolean(const char *key, bool value)
 
 void log_set_level(enum log_level level);
 void log_set_format(enum log_format format);
+enum log_level log_level(void);
+enum log_format log_format(void);
 
 /** @return 0, or -1 for a word that is no level, or format. */
 int log_level_from_name(const char *word, enum log_level *level);

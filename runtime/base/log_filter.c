@@ -24,6 +24,11 @@ void log_set_level(enum log_level level)
     settings.level = level;
 }
 
+enum log_level log_level(void)
+{
+    return settings.level;
+}
+
 int log_level_from_name(const char *word, enum log_level *level)
 {
     for (int i = 0; i < LOG_LEVEL_COUNT; i++)

@@ -176,6 +176,7 @@ static int core_log_setup(lua_State *L)
         log_set_level(level);
     if (!lua_isnil(L, 3))
         log_set_format(format);
+    link_log(check_host(L)->link, log_format(), log_level());
     lua_pushboolean(L, 1);
     return 1;
 }

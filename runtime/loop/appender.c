@@ -28,7 +28,8 @@ struct appender {
     struct loop_deadline gathered; /* armed for a while after each write: the next one waits */
     struct helper *helper;         /* of the write that is under way */
     bool closing;
-    bool told; /* that the disk is full, since it was last written to */
+    bool told;       /* that the disk is full, since it was last written to */
+    bool threadless; /* and that was said */
 };
 
 /* One write, handed to the thread: it outlives an appender that is closed while the disk hangs. */
@@ -169,9 +170,14 @@ static void write_waiting(struct appender *appender)
     *writing = (struct writing){.path = path, .most = appender->most, .text = appender->waiting};
     appender->waiting = (struct buffer){0};
     appender->helper = helper_start(appender->loop, &kind, path, writing, appender, &err);
-    if (appender->helper != NULL)
+    bool was_threadless = appender->threadless;
+    appender->threadless = appender->helper == NULL;
+    if (!appender->threadless)
         return;
-    log_debug("write %s: %s", path, err.message);
+    if (!was_threadless)
+        log_debug("write %s: %s", path, err.message);
+    appender->waiting = writing->text; /* until there is a thread for it */
+    writing->text = (struct buffer){0};
     writing_free(writing);
 }
 

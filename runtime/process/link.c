@@ -95,6 +95,14 @@ void link_title(struct link *link, const char *text)
     (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost is fine too: nobody waits for it */
 }
 
+void link_log(struct link *link, enum log_format format, enum log_level level)
+{
+    const struct wire_message message = {
+        .type = WIRE_LOG, .log_format = format, .log_level = level};
+    if (link->fd >= 0)
+        (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost: then it says it as it did */
+}
+
 int link_held(struct link *link, const char *text)
 {
     struct wire_message message = {.type = WIRE_HELD};

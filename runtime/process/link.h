@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "process/child_spec.h"
 #include "process/wire.h"
 
@@ -38,6 +39,8 @@ int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err);
 void link_prepare(struct link *link);
 /** What `ps` shows for the supervisor; may be lost. */
 void link_title(struct link *link, const char *text);
+/** How the supervisor, and what it forks, write what they have to say; may be lost. */
+void link_log(struct link *link, enum log_format format, enum log_level level);
 
 /** Answers SIGNAL_ASK: what this runtime is doing. May be called from a signal handler. */
 int link_held(struct link *link, const char *text);

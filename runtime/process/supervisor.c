@@ -138,6 +138,9 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         limit_silence(supervisor);
     } else if (message->type == WIRE_TITLE) {
         title_line(message->text);
+    } else if (message->type == WIRE_LOG) {
+        log_set_format((enum log_format)message->log_format);
+        log_set_level((enum log_level)message->log_level);
     } else if (message->type == WIRE_END_KEEPER) {
         keepers_kill(&supervisor->keepers, message->id);
     } else if (message->type == WIRE_PREPARE) {

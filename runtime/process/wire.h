@@ -22,6 +22,7 @@
     X(DISARM, "disarm") /* no election is left: my exit is yours */                                \
     X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \
     X(TITLE, "title")               /* text: what `ps` shows after the process name */             \
+    X(LOG, "log")                   /* log_format, log_level: of the supervisor's own lines */     \
     X(END_KEEPER, "end_keeper")     /* id: it should have killed its tree by now */                \
     X(PREPARE, "prepare")           /* a child may start soon: have a keeper ready for it */       \
     X(HELD, "held") /* text: what the runtime was doing when it was asked. To the next runtime,    \
@@ -61,7 +62,8 @@ struct wire_message {
     uint32_t restarts;
     uint32_t real_time; /* HELLO: keepers run at real-time priority */
     uint32_t holds;     /* START_KEEPER: how many of the descriptors, the last ones, hold a lock */
-    char text[WIRE_TEXT]; /* NUL-terminated */
+    uint32_t log_format, log_level; /* as base/log.h has them */
+    char text[WIRE_TEXT];           /* NUL-terminated */
 };
 
 /** A SOCK_SEQPACKET pair, CLOEXEC, non-blocking. @return 0, or -1 with `err`. */

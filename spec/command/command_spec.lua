@@ -195,6 +195,17 @@ describe("crown.log", function()
     assert.matches('"yes":true', result.stderr)
   end)
 
+  it("has the supervisor write as the runtime does", function()
+    local app = script "os.execute('kill -9 $PPID')"
+    for word, pattern in pairs { json = '^{"time":"[^"]+","level":"warn","msg":"the runtime was ended by signal 9 %(Killed%)"}\n$',
+      logfmt = '^time=%S+ level=warn msg="the runtime was ended by signal 9 %(Killed%)"\n$' } do
+      local result = run({ "--log-format", word, app })
+      assert.equal(137, result.code, result.stderr)
+      assert.matches(pattern, result.stderr)
+    end
+    assert.equal("", run({ "--log-level", "error", app }).stderr)
+  end)
+
   it("writes fields, and those of tables in them, in the order of their names", function()
     local names, fields, inner = {}, {}, {}
     for letter in ("qwertyuiopasdfghjkl"):gmatch "." do

@@ -9,18 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #define PATIENCE_MS 20000
 
 static struct loop *loop;
-static char directory[64], path[96], older[128];
+static char directory[64], path[96], older[128], log_path[128];
 
 static int open_all(void **state)
 {
@@ -32,6 +35,7 @@ static int open_all(void **state)
         return -1;
     (void)snprintf(path, sizeof(path), "%s/lines", directory);
     (void)snprintf(older, sizeof(older), "%s.1", path);
+    (void)snprintf(log_path, sizeof(log_path), "%s.log", path);
     return 0;
 }
 
@@ -41,6 +45,7 @@ static int close_all(void **state)
     loop_free(loop);
     (void)unlink(path);
     (void)unlink(older);
+    (void)unlink(log_path);
     return rmdir(directory);
 }
 
@@ -60,7 +65,7 @@ static void turn_past_gathering(void)
 
 static const char *text_of(const char *file)
 {
-    static char text[256];
+    static char text[1024];
     int fd = open(file, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     ssize_t size = read(fd, text, sizeof(text) - 1);
@@ -162,6 +167,54 @@ static void of_two_who_keep_a_file_the_second_loses_none(void **state)
     assert_string_equal("long enough\n", text_of(older));
 }
 
+/* Lines, while this user may have no other process: then it may again. Only the first failure is
+ * said. */
+static void play_one_without_threads(void) __attribute__((noreturn));
+static void play_one_without_threads(void)
+{
+    const uid_t user = 1000000 + (uid_t)getpid();
+    struct rlimit processes;
+    struct crown_error err;
+    loop = loop_new(&err);
+    log_set_level(LOG_DEBUG);
+    put(log_path, "");
+    if (getrlimit(RLIMIT_NPROC, &processes) < 0)
+        _exit(9);
+    processes.rlim_cur = 1;
+    if (loop == NULL || freopen(log_path, "a", stderr) == NULL ||
+        chown(directory, user, user) < 0 || chown(log_path, user, user) < 0 ||
+        setrlimit(RLIMIT_NPROC, &processes) < 0 ||
+        (geteuid() == 0 && setresuid(user, user, user) < 0))
+        _exit(9);
+    struct appender *appender = appender_new(loop, path, 1000);
+    add(appender, "a\n");
+    turn_past_gathering(); /* it is tried again meanwhile */
+    add(appender, "b\n");
+    processes.rlim_cur = processes.rlim_max;
+    if (setrlimit(RLIMIT_NPROC, &processes) < 0)
+        _exit(9);
+    appender_close(appender);
+    _exit(0); /* the log is written at once */
+}
+
+static void lines_wait_for_a_thread_and_that_is_said_once(void **state)
+{
+    int status;
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* the limit counts all processes of a user */
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        play_one_without_threads();
+    assert_int_equal(pid, waitpid(pid, &status, 0));
+    assert_int_equal(0, status);
+    assert_string_equal("a\nb\n", text_of(path));
+    const char *said = strstr(text_of(log_path), "start a thread");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "start a thread"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +223,8 @@ int main(void)
                                         close_all),
         cmocka_unit_test_setup_teardown(a_long_file_is_kept_once, open_all, close_all),
         cmocka_unit_test_setup_teardown(of_two_who_keep_a_file_the_second_loses_none, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(lines_wait_for_a_thread_and_that_is_said_once, open_all,
                                         close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
