@@ -3,13 +3,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "process/process_stat.h"
 
-#define LATE_NS (2 * NS_PER_S) /* after kill_at: what a keeper has for its tree to be gone */
+/* After kill_at a keeper has so many looks, two seconds in all, for its tree to be gone. */
+#define LOOK_NS (NS_PER_S / 4)
+#define LOOKS 8
 
 void child_let_go(struct child *child)
 {
@@ -39,6 +42,26 @@ static struct wire_message hanging(const struct child *child)
     return message;
 }
 
+static void look_later(struct child *child, int64_t from_ns)
+{
+    loop_at(child->children->loop, &child->late, clock_add_ns(from_ns, LOOK_NS));
+}
+
+/* While the supervisor is stopped it ends no tree, and tells of none that is gone: what is not
+ * heard then is no fault of the tree's. */
+static bool supervisor_is_stopped(struct child *child)
+{
+    pid_t supervisor = getppid();
+    char state = process_stat(supervisor).state;
+    bool stopped = state == 'T' || state == 't';
+    if (stopped && !child->told_of_stop)
+        log_warn("the supervisor (process %d) is stopped: children do not end before it goes on "
+                 "(kill -CONT %d)",
+                 (int)supervisor, (int)supervisor);
+    child->told_of_stop = stopped;
+    return stopped;
+}
+
 /* Or somebody keeps the keeper stopped. A lease ends by the keeper's timer then; but a lock has no
  * deadline, and who waits for its release would wait for ever. */
 static void overdue(struct loop_deadline *late)
@@ -47,6 +70,11 @@ static void overdue(struct loop_deadline *late)
     const struct wire_message keeper_late = {.type = WIRE_END_KEEPER};
     const struct wire_message message = child->killed ? hanging(child) : keeper_late;
     struct crown_error err;
+    child->looks = supervisor_is_stopped(child) ? 0 : child->looks + 1;
+    if (child->looks < LOOKS) {
+        look_later(child, loop_now(child->children->loop));
+        return;
+    }
     /* It may be stopped in the middle of killing, too; one that is dead already does not mind. */
     if (link_end_keeper(child->children->link, child->member.keeper.id, &err) < 0)
         log_debug("tell the supervisor of a late keeper: %s", err.message);
@@ -56,11 +84,11 @@ static void overdue(struct loop_deadline *late)
 /* A keeper goes by the real time. */
 static void await_gone(struct child *child, int64_t kill_at_ns)
 {
-    struct loop *loop = child->children->loop;
-    if (loop_is_virtual(loop))
+    if (loop_is_virtual(child->children->loop))
         return;
     child->late.fire = overdue;
-    loop_at(loop, &child->late, clock_add_ns(kill_at_ns, LATE_NS));
+    child->looks = 0;
+    look_later(child, kill_at_ns);
 }
 
 static void was_killed(struct child *child)

@@ -30,7 +30,9 @@ struct child {
     struct children *children;
     struct children_member member;
     struct loop_watch watch;
-    struct loop_deadline late; /* when its tree should be gone */
+    struct loop_deadline late; /* when it is looked whether its tree, which should be, is gone */
+    unsigned looks;            /* in a row, at which it was not, nor the supervisor stopped */
+    bool told_of_stop;         /* that the supervisor is stopped, since it is */
     bool killed;               /* the tree was sent SIGKILL, or is, since its keeper is dead */
     pid_t pid;                 /* 0 until STARTED */
     bool active;               /* from child_start until GONE */

@@ -94,6 +94,18 @@ describe("a leader on the file oracle", function()
     end)
   end
 
+  it("blames no process of its tree while its supervisor is stopped, and says that this is", function()
+    cluster = Cluster.new { oracle = "file" }
+    local leader = cluster:pair()
+    leader:hurt("STOP", "supervise")
+    leader:hurt("KILL", "keeper")
+    crown.sleep(3) -- longer than a tree may take that was killed
+    leader:hurt("CONT", "supervise")
+    eventually(function() return #leader:pids "child" == 1 end, 10)
+    assert.is_nil(leader:output():find("child.unkillable", 1, true), leader:output())
+    assert.matches("the supervisor %(process %d+%) is stopped", leader:output())
+  end)
+
   it("ends as its command did, though the keeper was stopped meanwhile", function()
     cluster = Cluster.new { oracle = "file" }
     local fifo = cluster.dir .. "/end"
