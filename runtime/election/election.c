@@ -66,8 +66,9 @@ static void follow_denied(struct step *step)
 
 static void follow_unknown(struct step *step)
 {
-    if (answered(step) != ELECTION_CALL_NONE)
-        following_unknown(step);
+    enum election_call kind = answered(step);
+    if (kind != ELECTION_CALL_NONE)
+        following_unknown(step, kind);
 }
 
 static void released(struct step *step)
@@ -80,7 +81,7 @@ static void follow_nothing(struct step *step)
 {
     enum election_call kind = answered(step);
     if (kind == ELECTION_CALL_CLAIM)
-        following_unknown(step);
+        following_unknown(step, kind);
 }
 
 static void lead_granted(struct step *step)
@@ -269,7 +270,7 @@ static void settle_call(struct step *step)
     if (kind == ELECTION_CALL_ABDICATE)
         return;
     if (election->phase == ELECTION_INIT || election->phase == ELECTION_FOLLOWING)
-        following_unknown(step);
+        following_unknown(step, kind);
     else
         lease_unknown(step, kind);
 }

@@ -84,11 +84,15 @@ void following_denied(struct step *step)
     election->watching = false;
 }
 
-void following_unknown(struct step *step)
+void following_unknown(struct step *step, enum election_call kind)
 {
     /* It may have been granted all the same: released before the next try (rule 5). */
     hold_perhaps(step);
     claim_after_backoff(step);
+    /* Others hear of that release and claim, and we hear of theirs: without a pause for messages,
+     * too, a store that answers each claim with an error would be asked without end. */
+    if (kind == ELECTION_CALL_INFO)
+        lease_sit_out(step, clock_add_ns(step->now, step->election->config->retry_ns));
     child_waits_no_more(step);
 }
 
@@ -123,13 +127,13 @@ void following_granted(struct step *step, enum election_call kind)
     int usable = timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
                                  step->event->grant.refresh_ns, &schedule, NULL);
     if (usable < 0 && schedule.ttl_ns == 0) {
-        following_unknown(step); /* too short for anything: give it back */
+        following_unknown(step, kind); /* too short for anything: give it back */
         return;
     }
     if (forgot(step, &schedule))
         return;
     if (!lease_take(step, &schedule, election->call.sent_ns)) {
-        following_unknown(step); /* the answer came when it was nearly over */
+        following_unknown(step, kind); /* the answer came when it was nearly over */
         return;
     }
     /* Where the oracle gives none it is a count of our own terms, which no loss of memory resets.

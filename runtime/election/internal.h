@@ -78,7 +78,7 @@ void leading_settle(struct step *step);
 void following_start(struct step *step);
 void following_granted(struct step *step, enum election_call kind);
 void following_denied(struct step *step);
-void following_unknown(struct step *step);
+void following_unknown(struct step *step, enum election_call kind);
 void following_settle(struct step *step);
 bool following_hears(const struct election *election);
 

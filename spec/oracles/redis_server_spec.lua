@@ -1,10 +1,16 @@
 -- The kinds of Redis servers that a lease can be on, and the ways to them.
 local authority = require "support.authority"
+local Candidate = require "support.candidate"
+local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
 local tempdir = require "support.tempdir"
+
+-- What a user needs, but not pexpire: a claim fails when the lease is written, and is then given back.
+local RIGHTS = { "~*", "&*", "+@all", "-pexpire" }
+local ASKED_MOST = 100 -- calls of the script by three candidates in two seconds: claims that wait for nothing are thousands
 
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
@@ -76,6 +82,28 @@ describe("a Redis server", function()
     local verdict = one:refresh()
     assert.equal("unknown", verdict[1])
     assert.matches("only 0 of 1 replicas have it", verdict[2])
+  end)
+
+  -- Each hears of what the others give back.
+  it("that answers each claim with an error is not asked without end", function()
+    server = start()
+    server:call("ACL", "SETUSER", "joe", "on", ">other", unpack(RIGHTS))
+    local url = ("redis://joe:other@127.0.0.1:%d?trust_empty=true&ttl=3"):format(server.port)
+    local all = {}
+    for i = 1, 3 do
+      local node = "node" .. i
+      all[i] = Candidate.start { args = { "run", "--oracle", url, "work", "--", "sleep", "60" }, node = node,
+        log = server.dir .. "/" .. node .. ".log", env = { CROWN_DIRECTORY = tempdir() } }
+    end
+    local function asked()
+      return tonumber(server:call("INFO", "commandstats"):match "cmdstat_evalsha:calls=(%d+)")
+    end
+    for _, one in ipairs(all) do eventually(function() return one:output():find "oracle.error" end, 20) end
+    local before = asked()
+    crown.sleep(2)
+    local count = asked() - before
+    for _, one in ipairs(all) do one:destroy() end
+    assert.is_true(count > 0 and count < ASKED_MOST, count .. " calls")
   end)
 
   it("is found by its Sentinels, also after a failover, which is sat out", function()

@@ -48,6 +48,24 @@ static void a_message_hastens_no_first_claim(void **state)
     assert_non_null(story_find(ELECTION_ACTION_CALL_INFO)); /* it is kept until then */
 }
 
+/* The release of what it may have got wakes the others, and theirs wakes this one: without a pause
+ * they would never rest. */
+static void a_message_whose_claim_ended_unknown_is_followed_by_no_claim_before_a_retry(void **state)
+{
+    (void)state;
+    story_begin();
+    story_deny(STORY_TTL, 1);
+    story_feed_type(ELECTION_EVENT_MESSAGE);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_INFO));
+    story_feed_type(ELECTION_EVENT_UNKNOWN);
+    story_feed_type(ELECTION_EVENT_RELEASED);
+    story_feed_type(ELECTION_EVENT_MESSAGE);
+    assert_null(story_find(ELECTION_ACTION_CALL_INFO));
+    assert_int_equal(story.election.armed_ns - story.now, story.with.retry_ns);
+    story_wait();
+    assert_true(story_find(ELECTION_ACTION_CALL_INFO) || story_find(ELECTION_ACTION_CALL_CLAIM));
+}
+
 static void a_message_hastens_no_claim_after_an_owed_lost(void **state)
 {
     (void)state;
@@ -218,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY_TEST(a_claim_waits_for_the_lease_to_end_and_a_little_more),
         STORY_TEST(a_message_hastens_no_first_claim),
+        STORY_TEST(a_message_whose_claim_ended_unknown_is_followed_by_no_claim_before_a_retry),
         STORY_TEST(a_message_hastens_no_claim_after_an_owed_lost),
         STORY_TEST(the_store_may_say_when_to_ask_again),
         STORY_TEST(claims_that_end_unknown_come_ever_later_up_to_a_bound),
