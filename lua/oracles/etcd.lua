@@ -138,7 +138,7 @@ local function watch_predecessor(self, created)
     sort_target = "CREATE", sort_order = "DESCEND", limit = "1", max_create_revision = before(created), keys_only = true } } }
   if not answers then return nil, header, code end
   local ahead = key_of(answers[1])
-  if not ahead or not self.session:wait_for(place, ahead.key, tonumber(header.revision)) then self.send "look" end
+  if not ahead or not self.session:wait_for(place, ahead, tonumber(header.revision)) then self.send "look" end
   return true
 end
 
@@ -279,8 +279,14 @@ local function lease_reader(client)
   local known = {}
   return function(id)
     known[id] = known[id] or client:ask("/v3/lease/timetolive", { ID = id }) or {}
-    return tonumber(known[id].TTL), tonumber(known[id].grantedTTL)
+    return known[id].grantedTTL and tonumber(known[id].TTL or 0), tonumber(known[id].grantedTTL)
   end
+end
+
+-- For how long a key counts, and was to count; what its lease lasts beyond that is nobody's.
+local function time_of(kv, left, granted)
+  if not left or not keys.spares(base64.decode(kv.key)) then return left, granted end
+  return math.max(0, left - keys.SPARE), granted - keys.SPARE
 end
 
 --- Elections under the prefix.
@@ -302,7 +308,7 @@ function Etcd.list(opts)
         local one = seen[name] or { name = name, node = node, epoch = tonumber(kv.create_revision), candidates = {} }
         if not seen[name] then
           found[#found + 1] = one
-          one.expires_in, one.ttl = read_lease(kv.lease)
+          one.expires_in, one.ttl = time_of(kv, read_lease(kv.lease))
         end
         seen[name] = one
         table.insert(one.candidates, node)

@@ -6,6 +6,12 @@ local url = require "crown.text.url"
 
 local keys = {}
 
+local LEASE_AND_DIGEST = 48 -- digits
+
+--- Seconds that a lease lasts longer in etcd than anybody acts on it. etcd tells whole seconds of what is left, so who reads 0
+-- knows that its holder's time is over. See crown.etcd.overdue.
+keys.SPARE = 1
+
 --- The range of all keys that begin with a text.
 -- @string text
 -- @treturn table `key` and `range_end`, encoded
@@ -18,6 +24,24 @@ end
 -- @treturn table a range, encoded
 function keys.election(base)
   return { key = base64.encode(base .. "."), range_end = base64.encode(base .. "0") } -- "." and "/", which "0" follows
+end
+
+--- The key of a candidate. Where its number begins with 0, its lease lasts for a SPARE longer: so none of older versions does.
+-- @string base the election's name below the prefix
+-- @string lease 16 hexadecimal digits
+-- @string digest 32 of them
+-- @number count how many keys there were before
+-- @treturn string
+function keys.place(base, lease, digest, count)
+  return ("%s/%s%s0%x"):format(base, lease, digest, count)
+end
+
+--- Whether the lease of a key lasts for a SPARE longer than anybody acts on it.
+-- @string key
+-- @treturn boolean
+function keys.spares(key)
+  local number = (key:match "/(%x+)$" or ""):sub(LEASE_AND_DIGEST + 1)
+  return number:sub(1, 1) == "0"
 end
 
 --- The election's name below a prefix. What a name has of "/" is escaped: a prefix may have more parts.

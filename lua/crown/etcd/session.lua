@@ -12,6 +12,7 @@ local gathered = require "crown.oracle.gathered"
 local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
+local Overdue = require "crown.etcd.overdue"
 local Shared = require "crown.link.shared"
 local together = require "crown.link.together"
 local Watch = require "crown.etcd.watch"
@@ -25,11 +26,12 @@ local REFRESH_PART = 1 / 60 -- of the TTL
 local MOST = 128            -- leaders that are refreshed, or leave, by one call: etcd takes as many operations in a transaction
 local DIGEST = 16           -- bytes of a digest that no two sessions share
 local LEASE_DIGITS = 18     -- decimal ones of a lease's number, of 63 bits
+local DRIFT = 0.01          -- the part by which etcd's clock may run differently
 
 local known = {}
 
 -- --- places: what an election has in the queue, `{ encoded =, base =, send =, since =, leading =, sent =, gone =,
--- asked = }`
+-- asked =, ahead = }`
 
 -- What tells the keys of this session, also from one runtime of a candidate to the next.
 local function own_digest(key)
@@ -49,11 +51,32 @@ local function lose(place)
   place.send "look"
 end
 
+-- Nothing that is ahead of a place is waited for any more.
+local function wait_no_more(self, place)
+  if place.ahead then self.ahead[place.ahead] = nil end
+  place.ahead = nil
+  self.overdue:let_go(place)
+end
+
 -- The lease has ended, or what kept it is not believed: no key counts any more.
 local function finish(self)
   local places = self.places
-  self.lease, self.places, self.ahead, self.orphans = nil, {}, {}, {}
-  for _, place in pairs(places) do lose(place) end
+  self.lease, self.places, self.orphans = nil, {}, {}
+  for _, place in pairs(places) do
+    wait_no_more(self, place)
+    lose(place)
+  end
+end
+
+-- The lease may live in etcd, but the time for which it was acted on is over, and others may have gone by that. What it still
+-- holds there is left to nobody.
+local function give_up(self, lease)
+  local over = self.from + self.ttl
+  finish(self)
+  core.detach(function()
+    core.sleep(math.max(0, over - core.now()))
+    self.client:ask("/v3/lease/revoke", { ID = lease })
+  end)
 end
 
 local function delete(self, orphans)
@@ -104,9 +127,9 @@ end
 
 -- The lease, and at the same time questions of which a majority answers the last, in one term of etcd's leader: none that was
 -- deposed before we asked has kept it, and a later one counts the lease anew. Where etcd was started anew it may lack keys that
--- the lease had.
+-- the lease had. What is answered when the lease may have been over for a moment comes too late: it is never acted on again.
 local function keep(self)
-  local lease, known_at = self.lease, self.trust.at
+  local lease, known_at, sent = self.lease, self.trust.at, core.now()
   if not lease then return nil, "there is no lease", "store" end
   local one, other = together(function() return self.client:ask("/v3/lease/keepalive", { ID = lease }) end,
     function() return self.memory:look() end)
@@ -125,7 +148,12 @@ local function keep(self)
   elseif younger then
     compare(self, core.now())
   end
-  self.kept, self.term = core.now(), header.raft_term
+  if self.lease ~= lease then return true end
+  if core.now() - self.from >= self.ttl * (1 - DRIFT) then
+    give_up(self, lease)
+    return true
+  end
+  self.from, self.kept, self.term = sent, core.now(), header.raft_term
   return true
 end
 
@@ -148,10 +176,10 @@ local function open(self)
   local seen, why, kind = self.memory:look()
   if not seen then return nil, why, kind end
   if self.trust:left() > 0 then return nil, "etcd may have forgotten who leads", "store" end
-  local lease = new_lease()
-  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl), ID = lease })
+  local lease, sent = new_lease(), core.now()
+  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl + keys.SPARE), ID = lease })
   if not answer then return nil, problem, code end
-  self.lease, self.hex = lease, ("%016s"):format(keys.hex(lease)):gsub(" ", "0")
+  self.from, self.lease, self.hex = sent, lease, ("%016s"):format(keys.hex(lease)):gsub(" ", "0")
   return true
 end
 
@@ -162,9 +190,8 @@ local function heard(self, what, encoded, value)
   if what == "DELETE" then
     if place then lose(place) end
     local behind = self.ahead[encoded]
-    self.ahead[encoded] = nil
     if behind then
-      behind.ahead = nil
+      wait_no_more(self, behind)
       behind.send "look"
     end
   else
@@ -179,10 +206,9 @@ end
 local function missed(self)
   for _, place in pairs(self.places) do
     place.asked = place.leading
-    place.ahead = nil
+    wait_no_more(self, place)
     place.send "look"
   end
-  self.ahead = {}
 end
 
 --- The session of a runtime in a place of etcd; the first election there makes it.
@@ -198,6 +224,10 @@ function Session.of(key, make)
     batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {} }, Session)
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
+  self.overdue = Overdue.new { client = options.client, majority = function()
+    local answers, header = self.batch:ask { { request_range = { key = self.memory.key, keys_only = true } } }
+    return answers and header
+  end }
   self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil
   self.watch = Watch.new { client = options.client, timeout = options.timeout,
     on_event = function(...) heard(self, ...) end, on_missed = function() missed(self) end }
@@ -232,7 +262,7 @@ function Session:queue(base, send)
   if not fine then return nil, problem, code end
   if not self.lease then return nil, "the lease has just ended", "store" end
   self.count = self.count + 1
-  place.encoded = base64.encode(("%s/%s%s%x"):format(base, self.hex, self.digest, self.count))
+  place.encoded = base64.encode(keys.place(base, self.hex, self.digest, self.count))
   place.lease = self.lease
   self.places[place.encoded] = place
   if not self.looking then
@@ -244,12 +274,13 @@ end
 
 --- Waits for the key right before a place to go.
 -- @tparam table place
--- @tparam string encoded that key
+-- @tparam table kv that key
 -- @number revision at which it was there
 -- @treturn boolean false: it may be gone already
-function Session:wait_for(place, encoded, revision)
+function Session:wait_for(place, kv, revision)
   if self.watch:heard(range_of(self, place.base)) > revision then return false end
-  place.ahead, self.ahead[encoded] = encoded, place
+  place.ahead, self.ahead[kv.key] = kv.key, place
+  if kv.lease ~= self.lease and keys.spares(base64.decode(kv.key)) then self.overdue:hold(kv.lease, place) end
   return true
 end
 
@@ -257,7 +288,7 @@ end
 local function drop(self, place)
   place.leading, place.left = false, true
   self.watch:let_go(range_of(self, place.base), place)
-  if place.ahead then self.ahead[place.ahead] = nil end
+  wait_no_more(self, place)
   local there = self.places[place.encoded] == place
   if there then self.places[place.encoded] = nil end
   return there
