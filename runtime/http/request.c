@@ -1,5 +1,6 @@
 #include "http/request.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +137,8 @@ static int socket_opened(void *context, curl_socket_t fd, curlsocktype purpose)
     const struct http_request *request = context;
     (void)purpose;
     channel_watch_silence(fd, request->silence_ns);
-    return CURL_SOCKOPT_OK;
+    /* libcurl leaves its sockets to each program that this process starts or becomes. */
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
 }
 
 #define SET(option, value)                                                                         \

@@ -74,6 +74,26 @@ describe("crown.http", function()
     stream:close()
   end)
 
+  it("leaves its connection to no program that is started meanwhile", function()
+    local function inherited()
+      local pipe = io.popen "ls -l /proc/self/fd"
+      local text = pipe:read "*a"
+      pipe:close()
+      return select(2, text:gsub("socket:", ""))
+    end
+    http.request { url = url() } -- libcurl opens what wakes it up, which reaches nobody
+    local before, going_on = inherited(), crown.tcp.listen("127.0.0.1", 0, function(connection)
+      connection:read("*l", 10)
+      connection:write "HTTP/1.1 200 X\r\n\r\nfirst\n"
+      connection:read("*a", 10)
+    end)
+    local stream = assert(http.stream { url = ("http://127.0.0.1:%d/"):format(going_on:port()) })
+    assert.equal("first", (stream:line(10)))
+    assert.equal(before, inherited())
+    stream:close()
+    going_on:close()
+  end)
+
   it("hands the lines of an answer to one task at a time", function()
     local stream = assert(http.stream { url = url() })
     assert.equal("first", stream:line())
