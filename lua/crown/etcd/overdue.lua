@@ -16,6 +16,7 @@ local Overdue = {}
 Overdue.__index = Overdue
 
 local NEAR = 2.5 -- seconds before it may be over in which it is asked when that is; before that nothing is asked
+local FINE = 0.25 -- seconds between the earliest and the latest, to which that is narrowed down before
 local STEP = 0.003 -- seconds from one question to the next in the time in which it may be over
 local RETRY = 0.25 -- seconds until it is asked again what had no answer, or what changed nothing
 
@@ -28,7 +29,7 @@ function Overdue.next(now, low, high)
   if now < low - NEAR then return low - NEAR end
   local middle = (low + high) / 2
   local half = now + (middle - now) % 1 -- etcd tells whole seconds: so many seconds before the middle it tells which half it is
-  return half > now and half < low and half or math.max(low, now + STEP)
+  return high - low > FINE and half > now and half < low and half or math.max(low, now + STEP)
 end
 
 -- Narrows down when it is over, by what etcd says is left.
