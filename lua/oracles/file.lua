@@ -33,7 +33,8 @@ local PATIENCE = 10 -- seconds in which a change may wait for its turn
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 
 -- What the lock's files are called; nobody gets out of the directory by it.
-local NAME = { type = "string", match = "^[%w_-][%w._-]*$", match_words = "letters, digits, '.', '_' and '-' only" }
+local NAME = { type = "string", match = "^[%w_][%w._-]*$",
+  match_words = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'" }
 local RULES = { dir = { type = "string" }, lock = NAME }
 
 -- The first candidate makes the directory. What cannot be looked at counts as there: the next call says why.

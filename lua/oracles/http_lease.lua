@@ -55,6 +55,13 @@ function Lease.timing(opts)
   return store_options.timing(opts, DEFAULT_TTL)
 end
 
+-- Each client and proxy takes "." and ".." out of a path, and what is before them, also where they are escaped.
+local function check_lock(lock)
+  lock = tostring(lock)
+  if lock == "" or lock == "." or lock == ".." then return ("'%s' is no part of a URL's path: give another"):format(lock) end
+end
+RULES.lock.check = check_lock
+
 local function check(opts)
   return store_options.check("http_lease", opts, RULES)
 end

@@ -26,10 +26,11 @@ static bool write_beside(const char *path, const char *text)
     return written && closed;
 }
 
+/* "~": no election's name has it, while there may be one that ends in ".new". */
 static int replace(const char *path, const char *text, struct crown_error *err)
 {
     char beside[PATH_MAX];
-    if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
+    if (snprintf(beside, sizeof(beside), "%s~", path) >= (int)sizeof(beside))
         errno = ENAMETOOLONG;
     else if (write_beside(beside, text) && rename(beside, path) == 0)
         return 0;

@@ -2,10 +2,13 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local files = require "crown.core.files"
+local read_file = require "crown.text.read_file"
 local run = require "support.run"
 local Redis = require "support.redis"
 local Runs = require "support.runs"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 describe("crown-lua run in signal mode", function()
   local oracle, runs
@@ -90,6 +93,29 @@ describe("crown-lua run in signal mode", function()
     eventually(function() return count(one, "Election won") == 2 end, 20)
   end)
 
+  it("has a file of the epoch for each election, whatever their names, also where a node's name is long", function()
+    local dir = tempdir()
+    local one = Candidate.start { node = "n", log = dir .. "/log", env = { CROWN_DIRECTORY = dir .. "/own" }, args = {
+      write_file(dir .. "/app.lua", [[
+        local crown = require "crown"
+        local function elect(name, node, won)
+          crown.elect { name = name, node = node, oracle = "memory:", handlers = { won = won }, child = { mode = "signal",
+            command = { "bash", "-c", "trap 'echo $CROWN_ELECTION has $(cat $CROWN_EPOCH_FILE).' USR1; while :; do sleep 0.05; done" } } }
+        end
+        elect("a.new", nil, function() elect("a") end)
+        elect("b", ("ä"):rep(127))]]) } }
+    for _, name in ipairs { "a", "b" } do says(one, name .. " has 1%.") end
+    local kept = 0
+    for _, file in ipairs(files.list(dir .. "/own")) do
+      if file:find "^epoch%-%d+%-" then
+        kept = kept + 1
+        assert.equal("1\n", read_file(dir .. "/own/" .. file), file)
+      end
+    end
+    one:destroy()
+    assert.equal(3, kept)
+  end)
+
   it("has the epoch of each win in CROWN_EPOCH_FILE before it tells of it", function()
     local place = tempdir()
     local function begin(node)
@@ -131,7 +157,7 @@ describe("crown-lua run in signal mode", function()
     run { "evict", "--oracle", oracle, "--force", "x" }
     says(one, "lost <>", 20)
     eventually(function() return #two:pids "child" == 1 end, 20)
-    assert.equal("", crown.exec({ "sh", "-c", "for f in " .. place .. "/epoch-*; do mkdir $f.new; done" }).stderr)
+    assert.equal("", crown.exec({ "sh", "-c", "for f in " .. place .. "/epoch-*; do mkdir $f~; done" }).stderr)
     two:signal "TERM"
     says(one, "not told that it leads: write the epoch.*child_failed", 30)
     assert.equal(1, #one:pids "child")

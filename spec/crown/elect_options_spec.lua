@@ -21,6 +21,9 @@ describe("crown.elect names what is wrong:", function()
   for _, case in ipairs {
     { "a missing name", {}, "name is required" },
     { "a name with a slash", { name = "a/b" }, "letters, digits" },
+    { "a name that is a directory", { name = ".." }, "name '..' is not possible: .* the first one a letter, a digit or '_'" },
+    { "a name of a hidden file", { name = ".x" }, "the first one a letter" },
+    { "a name that looks like an option", { name = "--" }, "the first one a letter" },
     { "a name that is too long", { name = ("x"):rep(129) }, "at most 128" },
     { "an unknown option, with a suggestion", { name = "x", retri = 1 }, "unknown option 'retri' %(did you mean 'retry'%?%)" },
     { "an unknown option of the file oracle", { name = "x", oracle = { "file", lokc = "y" } },
@@ -28,6 +31,8 @@ describe("crown.elect names what is wrong:", function()
     { "a TTL of the file oracle, which has none", { name = "x", oracle = "file:/tmp/x?ttl=4" }, "oracle 'file': unknown option 'ttl'" },
     { "a lock outside of the directory", { name = "x", oracle = { "file", lock = "../y" } }, "lock '%.%./y' is not possible: letters" },
     { "an unknown option of the memory oracle", { name = "x", oracle = "memory:x?tll=4" }, "oracle 'memory': unknown option 'tll'" },
+    { "a lock that a path of a URL cannot have", { name = "x", oracle = { "http_lease", url = "http://h/x", lock = ".." } },
+      "oracle 'http_lease': lock '..' is no part of a URL's path: give another" },
     { "an option of the wrong type", { name = "x", retry = "soon" }, "retry must be a number" },
     { "an option out of range", { name = "x", retry = 0 }, "retry must be more than 0" },
     { "an oracle that is not there", { name = "x", oracle = "nosuch" }, "oracle 'nosuch' is neither" },

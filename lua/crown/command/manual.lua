@@ -76,7 +76,7 @@ local API = [[
 local crown = require "crown"
 
 crown.elect(options)          declares an election; raises an error that names a wrong option
-  name                        letters, digits, '.', '_', '-'
+  name                        letters, digits, '_', and behind the first '.' and '-'
   oracle                      a URL, a module's name, a module, or { module, option = ... }
   node                        this candidate's name, where it is not the runtime's
   child, follower_child       { command = {...} or lua = module, env, cwd, user, group, stdin, stdout, stderr,

@@ -4,6 +4,7 @@
 
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
+local crypto = require "crown.core.crypto"
 local directory = require "crown.control.directory"
 local elections = require "crown.core.election"
 local files = require "crown.core.files"
@@ -56,13 +57,17 @@ local function path_of(pid, dir)
   return ("%s/runtime-%d.sock"):format(dir, pid)
 end
 
+local LONGEST = 200 -- bytes of a file's name: the kernel takes 255
+
 --- Where a command that lives from term to term reads its epoch (CROWN_EPOCH_FILE).
 -- @string name of the election
 -- @string[opt] node of the candidate, where it has one of its own
 -- @treturn string the path
 function control.epoch_file(name, node)
   local own = node and "@" .. node:gsub("[^%w._-]", function(byte) return ("%%%02x"):format(byte:byte()) end) or ""
-  return ("%s/epoch-%d-%s%s"):format(directory(), core.pid, name, own)
+  local file = ("epoch-%d-%s"):format(core.pid, name)
+  if #file + #own > LONGEST then own = "@" .. crypto.digest(node) end
+  return ("%s/%s%s"):format(directory(), file, own)
 end
 
 -- What runtimes that were killed have left behind.

@@ -8,8 +8,8 @@ local usage = require "crown.check.usage"
 
 local options = {}
 
---- What an election name may be.
-options.NAME_PATTERN = "^[A-Za-z0-9._-]+$"
+--- What an election name may be. It is part of paths, and a word of command lines: ".." and "--" mean something else there.
+options.NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 
 local SIGNALS = {
   HUP = 1, INT = 2, QUIT = 3, KILL = 9, USR1 = 10, USR2 = 12, TERM = 15, CONT = 18, WINCH = 28,
@@ -63,7 +63,7 @@ end
 --- Options of an election.
 options.election = {
   name = { type = "string", required = "every election has a name", match = options.NAME_PATTERN,
-    match_words = "letters, digits, '.', '_' and '-' only", check = check_name },
+    match_words = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'", check = check_name },
   node = { type = "string", check = options.node_problem },
   oracle = { type = { "string", "table" } },
   child = { type = { "table" }, instead = as_table },
