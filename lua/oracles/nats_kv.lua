@@ -17,7 +17,8 @@ Nats.__index = Nats
 
 local SOON = 0.1 -- seconds until a value is asked for again that should be over by now
 local WINDOW, MOST = 0.05, 128 -- seconds that a refresh waits for company at most; leases in one lot of questions
-local BUSY, APART = 1, 5 -- seconds until a claim that found no room comes again; among thousands longer
+local AGAIN, APART = 1, 5 -- seconds until a claim comes again that found no room, or no end of changes; among thousands longer
+local TRIES = 2 -- of a claim, where what is there changes meanwhile
 
 Nats.timing = settings.timing
 
@@ -82,13 +83,15 @@ local function headers_of(self)
   return ("Crown-Token: %s\r\nCrown-Epoch: %d\r\n"):format(self.token, self.epoch or 0)
 end
 
+local function later()
+  return false, { retry_in = AGAIN * (1 + APART * candidate.apart()) }
+end
+
+-- @tparam[opt] table last another one's value
 local function denied(self, last)
-  if last and not last.gone and not is_ours(self, last.headers) then
-    self.standing:saw(last.revision, last.headers["crown-token"])
-  elseif not self.standing.at then
-    self.standing:saw(nil)
-  end
-  return false, { node = last and last.data or nil, epoch = last and last.headers["crown-token"] and admin.epoch_of(last) or nil,
+  if last then self.standing:saw(last.revision, last.headers["crown-token"]) end
+  if not last and left(self) == 0 then return later() end
+  return false, { node = last and last.data, epoch = last and last.headers["crown-token"] and admin.epoch_of(last) or nil,
     expires_in = math.max(SOON, left(self)) }
 end
 
@@ -127,36 +130,33 @@ local function is_over(self, last)
   return not doubted and self.standing:is_over(last.revision, self.ttl)
 end
 
--- Writes over what is there, where nobody leads by it any more. @return as Bucket:put; with false what is there
+-- Writes over what is there, where nobody leads by it any more. @return as Bucket:put; with false what is there, where somebody
+-- may lead by it
 local function write_over(self, last)
   local over, problem, code = last.gone or is_ours(self, last.headers), nil, nil
   if not over then over, problem, code = is_over(self, last) end
   if over == nil then return nil, problem, code end
-  local revision = false
-  if over then revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), last.revision) end
-  if revision == false then return false, last end
-  return revision, problem, code
+  if not over then return false, last end
+  return self.bucket:put(self.key, self.node, headers_of(self), last.revision)
 end
 
 -- Creates the key, or writes over the mark that it was deleted, or over what is over. A mark that does not count still says that
--- there is something: then a look comes first.
+-- there is something: then a look comes first. A value may end between two questions, as many do at once where a runtime that
+-- was started again claims what it had: then it tries once more.
 local function create(self)
-  local mark = take_mark(self)
-  local last, problem, code
-  if mark and not counts(self, mark) then
-    last, problem, code = self.bucket:get(self.key, true)
+  local mark, revision, problem, code = take_mark(self), false, nil, nil
+  local looks_first = mark and not counts(self, mark)
+  if mark and not looks_first then revision, problem, code = begin(self, mark.revision) end
+  for i = 1, TRIES do
+    if revision == false and (i > 1 or not looks_first) then revision, problem, code = begin(self, 0) end
+    if revision ~= false then return revision, problem, code end
+    local last
+    last, problem, code = self.bucket:get(self.key, i == 1 and looks_first)
     if last == nil then return nil, problem, code end
-    if last then return write_over(self, last) end
-    mark = nil
+    if last then revision, problem, code = write_over(self, last) end
+    if problem then return revision, problem, code end
   end
-  local revision = false
-  if mark then revision, problem, code = begin(self, mark.revision) end
-  if revision == false then revision, problem, code = begin(self, 0) end
-  if revision ~= false then return revision, problem, code end
-  last, problem, code = self.bucket:get(self.key)
-  if last == nil then return nil, problem, code end
-  if last == false then return false end
-  return write_over(self, last)
+  return revision
 end
 
 -- @return true where nobody can act on a value that was seen; else what the claim has to answer
@@ -274,7 +274,7 @@ function Nats:claim()
   if not fine then return fine, problem, code end
   self.epoch = nil
   local revision, last, why = create(self)
-  if why == "busy" then return false, { retry_in = BUSY * (1 + APART * candidate.apart()) } end -- nothing was written
+  if why == "busy" then return later() end -- nothing was written
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
   local doubted, trouble, word = doubt(self)
