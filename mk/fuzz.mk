@@ -6,12 +6,12 @@ FUZZ_INPUTS ?=
 FUZZ_MOST = $(or $(FUZZ_INPUTS),$(FUZZ_SECONDS)s)
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
-# $(1): a target, $(2): the folders of runtime/ that it is linked with, $(3): how many inputs one process may read, where that is bounded
+# $(1): a target, $(2): the folders of runtime/ that it is linked with
 define fuzz
 @mkdir -p $(BUILD)/fuzz
 @clang $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(FUZZ_FLAGS) -o $(BUILD)/fuzz/$(1) spec/fuzz/$(1)_fuzz.c \
   $(foreach f,$(2),$(wildcard runtime/$(f)/*.c)) -lbsd
-@tools/fuzz-core.sh $(abspath $(BUILD)/fuzz/$(1)) $(FUZZ_MOST) $(FUZZ_SEED) $(3)
+@tools/fuzz-core.sh $(abspath $(BUILD)/fuzz/$(1)) $(FUZZ_MOST) $(FUZZ_SEED)
 endef
 
 # What servers say to our clients, members and strangers to a member, and guests to the HTTP endpoint: on the program itself, by a seed.
@@ -26,4 +26,4 @@ fuzz-wire: packages-check ## feed the clients what servers may say, changed at r
 .PHONY: fuzz
 fuzz: packages-check fuzz-wire ## feed the core and a child's description nonsense, for FUZZ_SECONDS= or FUZZ_INPUTS= each (clang's libFuzzer)
 	$(call fuzz,election,base election)
-	$(call fuzz,child_spec,base process,50000) # what a description leaves mapped bounds them
+	$(call fuzz,child_spec,base process)

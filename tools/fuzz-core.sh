@@ -1,8 +1,8 @@
 #!/bin/bash
-# fuzz-core.sh PROGRAM MOST SEED [PART]: runs a program of libFuzzer, and says how many inputs it has read. MOST is a number of
-# inputs, or of seconds where it ends in an s; one process reads PART of them at the most.
+# fuzz-core.sh PROGRAM MOST SEED: runs a program of libFuzzer, and says how many inputs it has read. MOST is a number of
+# inputs, or of seconds where it ends in an s.
 set -eu
-program=$1 most=$2 seed=$3 part=${4:-}
+program=$1 most=$2 seed=$3
 log=$program.log corpus=$program.corpus
 cd "$(dirname "$program")"
 
@@ -13,13 +13,9 @@ run() {
 
 rm -rf "$corpus" && mkdir "$corpus" && : >"$log"
 if [[ $most = *s ]]; then
-    run -max_total_time="${most%s}" ${part:+-runs="$part"}
+    run -max_total_time="${most%s}"
 else
-    while [ "$most" -gt 0 ]; do
-        [ -n "$part" ] && [ "$part" -lt "$most" ] || part=$most
-        run -runs="$part"
-        most=$((most - part)) seed=$((seed + 1))
-    done
+    run -runs="$most"
 fi
 awk -v name="$(basename "$program")" '/number_of_executed_units/ { sum += $2 }
     END { printf "%-12s %d inputs, nothing found\n", name, sum }' "$log"

@@ -7,7 +7,7 @@
 
 struct deadmen {
     struct heap heap;
-    struct deadman *timer;
+    struct deadman timer;
     int64_t armed_ns;
 };
 
@@ -19,8 +19,7 @@ struct deadmen *deadmen_new(struct crown_error *err)
         return NULL;
     }
     deadmen->armed_ns = TIME_NEVER;
-    deadmen->timer = deadman_open(err);
-    if (deadmen->timer == NULL) {
+    if (deadman_open(&deadmen->timer, err) < 0) {
         free(deadmen);
         return NULL;
     }
@@ -31,7 +30,7 @@ void deadmen_free(struct deadmen *deadmen)
 {
     if (deadmen == NULL)
         return;
-    deadman_close(deadmen->timer);
+    deadman_close(&deadmen->timer);
     heap_free(&deadmen->heap);
     free(deadmen);
 }
@@ -45,6 +44,6 @@ void deadmen_set(struct deadmen *deadmen, struct heap_node *term, int64_t at_ns)
     struct heap_node *top = heap_top(&deadmen->heap);
     int64_t earliest_ns = top != NULL ? top->key : TIME_NEVER;
     if (earliest_ns != deadmen->armed_ns)
-        deadman_set(deadmen->timer, earliest_ns);
+        deadman_set(&deadmen->timer, earliest_ns);
     deadmen->armed_ns = earliest_ns;
 }

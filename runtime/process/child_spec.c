@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define SPEC_MAX (2u << 20) /* as much as execve(2) takes by default: ARG_MAX */
@@ -140,17 +141,16 @@ static char *take_text(char **at, const char *end)
     return text;
 }
 
-static char **take_list(char **at, const char *end, uint32_t count)
+/* @param list room for so many and NULL. */
+static int take_list(char **at, const char *end, char **list, uint32_t count)
 {
-    char **list = calloc((size_t)count + 1, sizeof(*list));
-    for (uint32_t i = 0; list != NULL && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         list[i] = take_text(at, end);
-        if (list[i] == NULL) {
-            free(list);
-            return NULL;
-        }
+        if (list[i] == NULL)
+            return -1;
     }
-    return list;
+    list[count] = NULL;
+    return 0;
 }
 
 static bool plausible(const struct block *block, size_t size)
@@ -163,41 +163,13 @@ static bool plausible(const struct block *block, size_t size)
            sizeof(*block) + block->text_size + block->group_count * sizeof(gid_t) == size;
 }
 
-/* Fills the spec as far as it comes. */
-static int parse(struct block *block, size_t size, struct child_spec *spec)
+static void take_numbers(const struct block *block, struct child_spec *spec)
 {
-    if (!plausible(block, size))
-        return -1;
-    char *at = (char *)(block + 1);
-    const char *end = at + block->text_size;
-    spec->argv = take_list(&at, end, block->argc);
-    spec->envp = spec->argv != NULL ? take_list(&at, end, block->envc) : NULL;
-    if (spec->envp == NULL)
-        return -1;
-    spec->cwd = block->has_cwd ? take_text(&at, end) : NULL;
-    spec->label = take_text(&at, end);
-    if (spec->label == NULL || (block->has_cwd && spec->cwd == NULL))
-        return -1;
     spec->set_ids = block->set_ids != 0;
     spec->uid = block->uid;
     spec->gid = block->gid;
-    gid_t *groups = calloc((size_t)block->group_count + 1, sizeof(*groups));
-    if (groups == NULL)
-        return -1;
-    memcpy(groups, end, block->group_count * sizeof(*groups)); /* where they lie is not aligned */
-    spec->groups = groups;
     spec->group_count = block->group_count;
-    int next = 0;
-    for (int i = 0; i < 3; i++) {
-        if (block->stdio[i] > CHILD_STDIO_FD)
-            return -1;
-        spec->stdio[i] = (enum child_stdio)block->stdio[i];
-        if (spec->stdio[i] == CHILD_STDIO_FD)
-            spec->stdio_fd[i] = next++;
-    }
     spec->hold_count = block->hold_count;
-    for (unsigned i = 0; i < spec->hold_count; i++)
-        spec->hold_fd[i] = next++;
     spec->stop_signal = block->stop_signal;
     spec->lease_signal = block->lease_signal;
     spec->terminal = block->terminal != 0;
@@ -206,27 +178,102 @@ static int parse(struct block *block, size_t size, struct child_spec *spec)
     spec->stop_at_ns = block->stop_at_ns;
     spec->kill_at_ns = block->kill_at_ns;
     spec->deadline_ns = block->deadline_ns;
+}
+
+static int count_descriptors(const struct block *block, struct child_spec *spec)
+{
+    int next = 0;
+    for (int i = 0; i < 3; i++) {
+        if (block->stdio[i] > CHILD_STDIO_FD)
+            return -1;
+        spec->stdio[i] = (enum child_stdio)block->stdio[i];
+        if (spec->stdio[i] == CHILD_STDIO_FD)
+            spec->stdio_fd[i] = next++;
+    }
+    for (unsigned i = 0; i < block->hold_count; i++)
+        spec->hold_fd[i] = next++;
     return 0;
+}
+
+/* What a description takes as it is read: the lists of its strings, the groups, the text. */
+struct parts {
+    char **argv, **envp;
+    gid_t *groups;
+    char *text;
+};
+
+static int parse(const struct block *block, const struct parts *parts, struct child_spec *spec)
+{
+    char *at = parts->text;
+    const char *end = at + block->text_size;
+    if (take_list(&at, end, parts->argv, block->argc) < 0 ||
+        take_list(&at, end, parts->envp, block->envc) < 0)
+        return -1;
+    spec->argv = parts->argv;
+    spec->envp = parts->envp;
+    spec->groups = parts->groups;
+    spec->cwd = block->has_cwd ? take_text(&at, end) : NULL;
+    spec->label = take_text(&at, end);
+    if (spec->label == NULL || (block->has_cwd && spec->cwd == NULL))
+        return -1;
+    take_numbers(block, spec);
+    return count_descriptors(block, spec);
+}
+
+/* In pages of their own, which are given back as a whole. */
+static int map_parts(const struct block *block, struct parts *parts, struct child_spec *spec)
+{
+    size_t strings = (size_t)block->argc + 1 + block->envc + 1;
+    size_t lists_size = strings * sizeof(char *) + block->group_count * sizeof(gid_t);
+    size_t size = lists_size + block->text_size;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -1;
+    spec->memory = memory;
+    spec->memory_size = size;
+    parts->argv = (char **)(void *)memory;
+    parts->envp = parts->argv + block->argc + 1;
+    parts->groups = (gid_t *)(void *)(parts->envp + block->envc + 1);
+    parts->text = memory + lists_size;
+    return 0;
+}
+
+static int read_parts(int memfd, const struct block *block, struct child_spec *spec,
+                      struct crown_error *err)
+{
+    struct parts parts;
+    size_t groups_size = block->group_count * sizeof(gid_t);
+    if (map_parts(block, &parts, spec) < 0)
+        return error_set_errno(err, errno, "map the child's description");
+    const struct iovec into[] = {{parts.text, block->text_size}, {parts.groups, groups_size}};
+    if (preadv(memfd, into, 2, sizeof(*block)) == (ssize_t)(block->text_size + groups_size) &&
+        parse(block, &parts, spec) == 0)
+        return 0;
+    child_spec_release(spec);
+    return error_set(err, ERROR_PROTOCOL, "the child's description makes no sense");
 }
 
 int child_spec_read(int memfd, struct child_spec *spec, struct crown_error *err)
 {
+    struct block block = {0};
     struct stat info;
     if (fstat(memfd, &info) < 0)
         return error_set_errno(err, errno, "read the child's description");
     size_t size = (size_t)info.st_size;
     if (size == 0 || size > SPEC_MAX)
         return error_set(err, ERROR_PROTOCOL, "the child's description has %zu bytes", size);
-    /* Private: the strings are handed to execve as they lie. */
-    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
-    if (block == MAP_FAILED)
-        return error_set_errno(err, errno, "map the child's description");
     memset(spec, 0, sizeof(*spec));
-    if (parse(block, size, spec) == 0)
-        return 0;
-    free((void *)spec->argv);
-    free((void *)spec->envp);
-    free((void *)spec->groups);
-    (void)munmap(block, size); /* fails for wrong arguments only */
+    if (pread(memfd, &block, sizeof(block), 0) == (ssize_t)sizeof(block) && plausible(&block, size))
+        return read_parts(memfd, &block, spec, err);
     return error_set(err, ERROR_PROTOCOL, "the child's description makes no sense");
+}
+
+void child_spec_release(struct child_spec *spec)
+{
+    if (spec->memory != NULL)
+        (void)munmap(spec->memory, spec->memory_size); /* fails for wrong arguments only */
+    spec->memory = NULL;
+    spec->argv = spec->envp = NULL;
+    spec->cwd = spec->label = NULL;
+    spec->groups = NULL;
 }

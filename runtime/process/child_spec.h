@@ -50,6 +50,8 @@ struct child_spec {
     bool escalate;    /* --terminate: INT, a second later TERM, then SIGKILL */
     enum child_isolation isolation;
     int64_t stop_at_ns, kill_at_ns, deadline_ns; /* as SET_DEADLINE; TIME_NEVER: none */
+    void *memory;                                /* where child_spec_read puts what is pointed at */
+    size_t memory_size;
 };
 
 /** What else the child's tree keeps open. */
@@ -60,11 +62,14 @@ void child_spec_hold(struct child_spec *spec, const struct scope_hold *hold);
 int child_spec_write(const struct child_spec *spec, struct crown_error *err);
 
 /**
- * Reads and checks a block, in the keeper, once in its life: the memory stays until the process
- * ends. Descriptors (stdio_fd, hold_fd) become indexes into the descriptors that came along, in
- * that order.
- * @return 0, or -1 with ERROR_PROTOCOL or ERROR_SYSTEM.
+ * Reads and checks a block, in a keeper or a warden. Descriptors (stdio_fd, hold_fd) become indexes
+ * into the descriptors that came along, in that order.
+ * @return 0, or -1 with ERROR_PROTOCOL or ERROR_SYSTEM; then there is nothing to release.
  */
 int child_spec_read(int memfd, struct child_spec *spec, struct crown_error *err);
+
+/** Gives back what a spec that was read points at, once the child has started: a keeper and a
+ * warden live for as long as it does. The numbers stay. */
+void child_spec_release(struct child_spec *spec);
 
 #endif

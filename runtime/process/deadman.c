@@ -3,36 +3,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 
-struct deadman {
-    timer_t timer;
-};
-
-struct deadman *deadman_open(struct crown_error *err)
+int deadman_open(struct deadman *deadman, struct crown_error *err)
 {
-    struct deadman *deadman = malloc(sizeof(*deadman));
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-    if (deadman == NULL) {
-        (void)error_set(err, ERROR_MEMORY, "make a dead-man timer: out of memory");
-        return NULL;
-    }
-    if (timer_create(CLOCK_BOOTTIME, &event, &deadman->timer) < 0) {
-        (void)error_set(err, ERROR_SYSTEM, "make a dead-man timer: %s",
-                        errno == EAGAIN
-                            ? "no more pending signals are allowed (ulimit -i, LimitSIGPENDING=)"
-                            : strerror(errno));
-        free(deadman);
-        return NULL;
-    }
-    return deadman;
+    if (timer_create(CLOCK_BOOTTIME, &event, &deadman->timer) < 0)
+        return error_set(err, ERROR_SYSTEM, "make a dead-man timer: %s",
+                         errno == EAGAIN
+                             ? "no more pending signals are allowed (ulimit -i, LimitSIGPENDING=)"
+                             : strerror(errno));
+    return 0;
 }
 
-void deadman_set(struct deadman *deadman, int64_t at_ns)
+void deadman_set(const struct deadman *deadman, int64_t at_ns)
 {
     struct itimerspec spec = {{0, 0}, {0, 0}};
     if (at_ns != TIME_NEVER) {
@@ -47,10 +33,7 @@ void deadman_set(struct deadman *deadman, int64_t at_ns)
     (void)result;
 }
 
-void deadman_close(struct deadman *deadman)
+void deadman_close(const struct deadman *deadman)
 {
-    if (deadman == NULL)
-        return;
     (void)timer_delete(deadman->timer); /* fails for wrong arguments only */
-    free(deadman);
 }

@@ -21,6 +21,7 @@
 #include "process/realtime.h"
 #include "process/rounds.h"
 #include "process/signals.h"
+#include "process/stack.h"
 #include "process/title.h"
 #include "process/warden.h"
 #include "process/wire.h"
@@ -32,7 +33,7 @@ struct keeper {
     int signals;
     int timer;
     int line; /* to the warden */
-    struct deadman *deadman;
+    struct deadman deadman;
     struct child_spec spec;
     const struct keeper_home *home;
     pid_t warden;
@@ -110,7 +111,7 @@ static void kill_now(struct keeper *keeper)
 {
     const struct wire_message killed = {.type = WIRE_KILLED};
     /* This keeper can act: its timer need not make room for the warden. */
-    deadman_set(keeper->deadman, keeper->deadline_ns);
+    deadman_set(&keeper->deadman, keeper->deadline_ns);
     (void)rounds_kill_once(last_to_die(keeper)); /* first the deed, then the word */
     (void)shutdown(keeper->line, SHUT_WR); /* the warden ends the tree as well: it may see more */
     report(keeper, &killed);
@@ -206,7 +207,7 @@ static void set_deadline(struct keeper *keeper, const struct wire_message *messa
     keeper->stop_at_ns = message->stop_at_ns;
     keeper->kill_at_ns = message->kill_at_ns;
     keeper->deadline_ns = message->deadline_ns;
-    deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
+    deadman_set(&keeper->deadman, keeper_deadman_ns(keeper));
     keeper->home->warden->deadline_ns = warden_deadman_ns(keeper);
     if (keeper->started)
         tell_warden_of_deadline(keeper);
@@ -321,7 +322,7 @@ static void wake_on_word(int line)
     (void)fcntl(line, F_SETFL, fcntl(line, F_GETFL) | O_ASYNC);
 }
 
-static int start_warden(struct keeper *keeper, const struct child_spec *spec, const int *fds,
+static int start_warden(struct keeper *keeper, struct child_spec *spec, const int *fds,
                         struct crown_error *err)
 {
     keeper->warden = warden_start(spec, fds, keeper->home->warden, &keeper->line, err);
@@ -351,9 +352,10 @@ static void start(struct keeper *keeper, const int *fds, unsigned nfds)
     struct crown_error err = {0};
     keeper->home->warden->deadline_ns = warden_deadman_ns(keeper);
     /* Before there is a child, whose warden may start it while this process is held up. */
-    deadman_set(keeper->deadman, keeper_deadman_ns(keeper));
+    deadman_set(&keeper->deadman, keeper_deadman_ns(keeper));
     if (hand_over(keeper, fds, nfds, &err) < 0)
         fail_start(keeper, err.message);
+    child_spec_release(&keeper->spec);
     /* Streams are the child's alone; what holds a lock stays open here too. */
     for (unsigned i = 0; i + keeper->spec.hold_count < nfds; i++)
         (void)close(fds[i]);
@@ -367,10 +369,9 @@ static bool set_up(struct keeper *keeper)
     (void)realtime_enter();
     keeper->signals = signals_open();
     keeper->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    keeper->deadman = deadman_open(&err);
-    return keeper->signals >= 0 && keeper->timer >= 0 && keeper->deadman != NULL &&
-           prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && prctl(PR_SET_PDEATHSIG, SIGNAL_END) == 0 &&
-           getppid() == keeper->home->supervisor;
+    return keeper->signals >= 0 && keeper->timer >= 0 &&
+           deadman_open(&keeper->deadman, &err) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
+           prctl(PR_SET_PDEATHSIG, SIGNAL_END) == 0 && getppid() == keeper->home->supervisor;
 }
 
 static void keep(struct keeper *keeper) __attribute__((noreturn));
@@ -380,6 +381,7 @@ static void keep(struct keeper *keeper)
                              {.fd = keeper->signals, .events = POLLIN},
                              {.fd = keeper->runtime, .events = POLLIN},
                              {.fd = keeper->line, .events = POLLIN}};
+    stack_release();
     for (;;) {
         if (poll(polls, sizeof(polls) / sizeof(polls[0]), -1) < 0 && errno != EINTR)
             kill_now(keeper);

@@ -22,6 +22,7 @@
 #include "process/launch.h"
 #include "process/process_stat.h"
 #include "process/realtime.h"
+#include "process/rseq.h"
 #include "process/signals.h"
 #include "process/title.h"
 #include "process/watchdog.h"
@@ -365,6 +366,7 @@ static int set_up(struct supervisor *supervisor)
     }
     title_set("crown-supervise", supervisor->config->title);
     supervisor->real_time = realtime_enter();
+    rseq_leave();
     if (start_runtime(supervisor) < 0)
         return -1;
     (void)

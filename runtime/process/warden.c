@@ -21,14 +21,15 @@
 #include "process/rounds.h"
 #include "process/signals.h"
 #include "process/spawn.h"
+#include "process/stack.h"
 #include "process/title.h"
 #include "process/wire.h"
 
 struct warden {
     int keeper; /* line to the keeper */
     int signals;
-    struct deadman *deadman; /* NULL in a namespace: the kernel drops a SIGKILL of its first
-                                process's own */
+    struct deadman deadman; /* not in a namespace: the kernel drops a SIGKILL of its first process's
+                               own */
     const struct warden_note *note;
     pid_t keeper_pid;
     pid_t child;
@@ -99,8 +100,8 @@ static void read_signals(const struct warden *warden)
 
 static void set_timer(const struct warden *warden)
 {
-    if (warden->deadman != NULL)
-        deadman_set(warden->deadman, warden->note->deadline_ns);
+    if (!warden->namespaced)
+        deadman_set(&warden->deadman, warden->note->deadline_ns);
 }
 
 static void read_keeper(const struct warden *warden)
@@ -197,7 +198,7 @@ static void bind_to_keeper(struct warden *warden)
         (void)error_set_errno(&err, errno, "run a child: make a signalfd");
         fail_start(warden, &err);
     }
-    if (!warden->namespaced && (warden->deadman = deadman_open(&err)) == NULL)
+    if (!warden->namespaced && deadman_open(&warden->deadman, &err) < 0)
         fail_start(warden, &err);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
         (!warden->namespaced && getppid() != warden->keeper_pid))
@@ -234,6 +235,7 @@ static void watch(struct warden *warden)
 {
     struct pollfd polls[2] = {{.fd = warden->signals, .events = POLLIN},
                               {.fd = warden->keeper, .events = POLLIN}};
+    stack_release();
     for (;;) {
         if (poll(polls, 2, -1) < 0 && errno != EINTR)
             end_tree(warden);
@@ -242,17 +244,18 @@ static void watch(struct warden *warden)
     }
 }
 
-static void run_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+static void run_child(struct warden *warden, struct child_spec *spec, const int *fds)
     __attribute__((noreturn));
-static void run_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+static void run_child(struct warden *warden, struct child_spec *spec, const int *fds)
 {
     title_set("crown-warden", spec->label);
     start_child(warden, spec, fds);
     close_streams(spec, fds);
+    child_spec_release(spec);
     watch(warden);
 }
 
-static void warden_run(const struct child_spec *spec, const int *fds, int line,
+static void warden_run(struct child_spec *spec, const int *fds, int line,
                        const struct warden_note *note, pid_t keeper, uid_t uid, gid_t gid)
 {
     close_others(spec, fds, line);
@@ -296,7 +299,7 @@ static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown
     return pid;
 }
 
-pid_t warden_start(const struct child_spec *spec, const int *fds, struct warden_note *note,
+pid_t warden_start(struct child_spec *spec, const int *fds, struct warden_note *note,
                    int *keeper_end, struct crown_error *err)
 {
     int ends[2];

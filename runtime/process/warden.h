@@ -23,14 +23,15 @@ struct warden_note {
  * then EXITED. It understands SET_DEADLINE (there is another one in the note) and SIGNAL (`status`
  * 1: to the child's whole group). While it starts the child it reads nothing, and the keeper's end
  * is its own.
- * @param spec NULL: it waits for START_CHILD, in `tree` isolation only.
+ * @param spec NULL: it waits for START_CHILD, in `tree` isolation only. The warden releases its
+ * copy.
  * @param fds what the spec names.
  * @param note is given its pid by the kernel before it runs: the warden starts no child that nobody
  * knows the warden of. The caller sets it to 0 before it reaps the warden. Where the warden has a
  * child to start, the deadline is there before.
  * @return its pid, or -1 with `err`.
  */
-pid_t warden_start(const struct child_spec *spec, const int *fds, struct warden_note *note,
+pid_t warden_start(struct child_spec *spec, const int *fds, struct warden_note *note,
                    int *keeper_end, struct crown_error *err);
 
 #endif

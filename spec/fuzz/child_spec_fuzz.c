@@ -65,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (fd < 0 || write(fd, block, length) != (ssize_t)length)
         abort();
     if (child_spec_read(fd, &spec, NULL) == 0 && walk(&spec) == SIZE_MAX)
-        abort();     /* it never is: but so the walk is made */
-    (void)close(fd); /* what was read stays mapped, as in a keeper: hence the bound of make fuzz */
+        abort(); /* it never is: but so the walk is made */
+    child_spec_release(&spec);
+    (void)close(fd);
     return 0;
 }

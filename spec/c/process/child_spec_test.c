@@ -52,14 +52,6 @@ static void assert_same_lists(char *const *a, char *const *b)
     assert_null(*b);
 }
 
-/* What child_spec_read keeps for the life of a keeper. */
-static void forget(struct child_spec *spec)
-{
-    free((void *)spec->argv);
-    free((void *)spec->envp);
-    free((void *)spec->groups);
-}
-
 static void a_spec_survives_the_way_to_the_keeper(void **state)
 {
     (void)state;
@@ -91,7 +83,7 @@ static void a_spec_survives_the_way_to_the_keeper(void **state)
     assert_int_equal(got.stop_at_ns, 1);
     assert_int_equal(got.kill_at_ns, 2);
     assert_true(got.deadline_ns == TIME_NEVER);
-    forget(&got);
+    child_spec_release(&got);
 }
 
 static void what_may_be_left_out_stays_out(void **state)
@@ -109,7 +101,7 @@ static void what_may_be_left_out_stays_out(void **state)
     assert_null(got.envp[0]);
     assert_int_equal(got.group_count, 0);
     assert_false(got.set_ids || got.terminal || got.escalate);
-    forget(&got);
+    child_spec_release(&got);
 }
 
 static void the_block_is_sealed(void **state)
@@ -221,7 +213,7 @@ static void a_damaged_block_is_refused_or_read_within_its_bounds(void **state)
                 assert_true(strlen(*s) < size);
             assert_true(strlen(got.label) < size);
             assert_true(got.hold_count <= CHILD_MAX_HOLD);
-            forget(&got);
+            child_spec_release(&got);
         } else {
             assert_int_equal(err.code, ERROR_PROTOCOL);
             refused++;

@@ -15,15 +15,15 @@
 
 /* Forks a process that does `act` with a timer that ends it soon; where that does not, it ends
  * itself in the end, with another signal. @return its wait status. */
-static int run(void (*act)(struct deadman *deadman))
+static int run(void (*act)(const struct deadman *deadman))
 {
     pid_t pid = fork();
     if (pid == 0) {
         (void)alarm((unsigned)(patience_ns() / NS_PER_S));
-        struct deadman *deadman = deadman_open(NULL);
-        if (deadman == NULL)
+        struct deadman deadman;
+        if (deadman_open(&deadman, NULL) < 0)
             _exit(99);
-        act(deadman);
+        act(&deadman);
         _exit(0);
     }
     int status = 0;
@@ -37,18 +37,18 @@ static void assert_killed(int status)
     assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-static void arm_soon(struct deadman *deadman)
+static void arm_soon(const struct deadman *deadman)
 {
     deadman_set(deadman, clock_boottime_ns() + 20 * NS_PER_MS);
 }
 
-static void stop_itself(struct deadman *deadman)
+static void stop_itself(const struct deadman *deadman)
 {
     arm_soon(deadman);
     (void)raise(SIGSTOP);
 }
 
-static void spin_with_all_signals_blocked(struct deadman *deadman)
+static void spin_with_all_signals_blocked(const struct deadman *deadman)
 {
     sigset_t set;
     (void)sigfillset(&set);
@@ -58,14 +58,14 @@ static void spin_with_all_signals_blocked(struct deadman *deadman)
         continue;
 }
 
-static void arm_in_the_past(struct deadman *deadman)
+static void arm_in_the_past(const struct deadman *deadman)
 {
     deadman_set(deadman, 0);
     for (;;)
         (void)pause();
 }
 
-static void disarm(struct deadman *deadman)
+static void disarm(const struct deadman *deadman)
 {
     int64_t at_ns = clock_boottime_ns() + 20 * NS_PER_MS;
     deadman_set(deadman, at_ns);
@@ -74,7 +74,7 @@ static void disarm(struct deadman *deadman)
         continue;
 }
 
-static void move(struct deadman *deadman)
+static void move(const struct deadman *deadman)
 {
     int64_t at_ns = clock_boottime_ns() + 20 * NS_PER_MS;
     deadman_set(deadman, at_ns);
@@ -83,12 +83,11 @@ static void move(struct deadman *deadman)
         continue;
 }
 
-static void close_it(struct deadman *deadman)
+static void close_it(const struct deadman *deadman)
 {
     int64_t at_ns = clock_boottime_ns() + 20 * NS_PER_MS;
     deadman_set(deadman, at_ns);
     deadman_close(deadman);
-    deadman_close(NULL);
     while (clock_boottime_ns() < at_ns + 20 * NS_PER_MS)
         continue;
 }
