@@ -293,7 +293,8 @@ local function elect(given)
   local candidate = name_of(where, name, checked.node)
   local plan = known or plan_of(where, checked)
   local spec = plan.spec
-  local self = setmetatable({ name = name }, Election) -- no more than four fields: a fifth doubles the table
+  -- No more than four fields: a fifth doubles the table, and one that comes later leaves a smaller one behind.
+  local self = setmetatable({ name = name, common = nil, state = nil, handle = nil }, Election)
   local opts = oracle_options_for(self, plan)
   if not known then settle_timing(where, plan, opts) end
   self.common, spec.name = plan.common, name

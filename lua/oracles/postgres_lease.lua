@@ -85,9 +85,9 @@ function Lease.init(opts)
   local token
   token, problem = candidate.enter(common.store, name, opts)
   if not token then return nil, problem end
-  local self = setmetatable({ name = name, number = 0, holder = holder.of(opts.node, token), election = candidate.of(opts) },
-    common.kind)
-  self.mine = self.holder
+  -- With all that it may come to have: a table that grows leaves the smaller one behind, a hundred thousand times.
+  local self = setmetatable({ name = name, number = 0, mine = holder.of(opts.node, token), election = candidate.of(opts),
+    leading = false, grant = false, seen = 0, asleep = false }, common.kind)
   self.leases:join(self)
   self.ends:join()
   return self
@@ -95,6 +95,7 @@ end
 
 -- Another table for each of a hundred thousand would only be thrown away.
 local function held_by(answer)
+  if answer.node then return false, answer end -- others share it
   answer.node, answer.mine = holder.node(answer.holder), answer.holder
   return false, answer
 end

@@ -14,12 +14,24 @@ local Lease = {}
 
 local FIRST_LEAST = 0.1 -- of the delay, until the first refresh
 
+-- What was denied last: of thousands that are told of one leader, most can share one table, as with grants below.
+local latest_denial = {}
+
+local function denial_until_asked(node, epoch, retry_in)
+  local denial = latest_denial
+  if denial.node == node and denial.epoch == epoch and denial.retry_in == retry_in then return denial end
+  denial = { node = node, epoch = epoch, retry_in = retry_in }
+  latest_denial = denial
+  return denial
+end
+
 local function denied(held)
   local left = held.left and math.max(0, held.left)
   if (held.distrust or 0) > 0 then
     return false, { node = held.node, epoch = held.held, amnesia = true,
       expires_in = math.max(held.distrust, left or 0) + candidate.apart() }
   end
+  if not left then return false, denial_until_asked(held.node, held.held, held.retry_in) end
   return false, { node = held.node, epoch = held.held, expires_in = left, retry_in = held.retry_in }
 end
 
@@ -70,7 +82,8 @@ local function claim(self)
     if second.mine == self.mine and (second.distrust or 0) == 0 then return nil, "an older claim of ours was answered" end
     return denied(second)
   end
-  self.leading, self.told_to_go = true, false
+  self.leading = true
+  if self.told_to_go then self.told_to_go = false end -- a name that is new to a table may double it
   return granted(self, epoch, tonumber(second) or Lease.first_delay(self.delay))
 end
 

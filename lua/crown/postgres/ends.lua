@@ -36,7 +36,7 @@ local function look(self)
   for _, row in ipairs(rows) do
     for lease in self.leases:named(row.name) do
       if lease.asleep and lease.ends == self then
-        lease.asleep = nil
+        lease.asleep = false
         lease.election:send "missed"
       end
     end
@@ -68,7 +68,7 @@ end
 -- @number left seconds until its lease ends
 -- @treturn number seconds after which it asks at the latest, or nil where it has to look after itself
 function Ends:sleep(lease, left)
-  lease.asleep = nil
+  lease.asleep = false
   if self.followers < MANY or left <= self.ttl * NEAR or not self.leases.listener then return nil end
   lease.asleep, self.slept = true, core.now()
   core.atomic(begin, self)

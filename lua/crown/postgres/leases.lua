@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
+local holders = require "crown.postgres.holder"
 local lease_rules = require "crown.oracle.lease"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
@@ -160,7 +161,7 @@ function Leases.at(url, options)
     self.trust_empty = self.trust_empty and options.trust_empty
     return self
   end
-  self = setmetatable({ url = url, followers = {}, kinds = {}, first = {}, memory = {}, ttl = options.ttl, stored = 0,
+  self = setmetatable({ url = url, followers = {}, kinds = {}, first = {}, told = {}, memory = {}, ttl = options.ttl, stored = 0,
     clock = ServerClock.new(), emit = options.emit, timeout = options.timeout, amnesia_wait = options.amnesia_wait,
     trust_empty = options.trust_empty }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
@@ -274,12 +275,21 @@ local function first_delay(self, lease, server)
   return last.first
 end
 
+-- Who leads, for followers that sleep: of thousands that ask at once one table tells most.
+local function asleep(self, node, held, retry_in)
+  local last = self.told -- which another task may replace at any time
+  if last.node == node and last.held == held and last.retry_in == retry_in then return last end
+  last = { node = node, held = held, retry_in = retry_in }
+  self.told = last
+  return last
+end
+
 local function ask_for(self, lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
   local sent = core.now()
   local found, same, written, epoch, holder, held, left, distrust, server, longest, counted = self.claims:call(CLAIM_WINDOW,
-    lease.timeout, lease.name, lease.holder, claim, lease.ttl, self.memory.written or 0, lease.seen or 0,
+    lease.timeout, lease.name, lease.mine, claim, lease.ttl, self.memory.written or 0, lease.seen,
     tables.unsure(self) > 0 and UNSURE or tables.known_set_back(self))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
@@ -290,7 +300,7 @@ local function ask_for(self, lease, claim)
     return distrust and { held = held, distrust = distrust }, problem, code
   end
   if not same then
-    if epochs.counted(held) < (lease.seen or 0) then -- whatever place it is now, it is not the one that we know
+    if epochs.counted(held) < lease.seen then -- whatever place it is now, it is not the one that we know
       self.memory.place, self.memory.epoch = "gone back", math.max(self.memory.epoch or 0, lease.seen)
     end
     distrust, problem, code = self.doubted:ask(lease.timeout)
@@ -302,11 +312,11 @@ local function ask_for(self, lease, claim)
     left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait))
     if not distrust then return nil, problem, code end
   end
-  lease.seen = math.max(lease.seen or 0, epochs.counted(epoch or held))
+  lease.seen = math.max(lease.seen, epochs.counted(epoch or held))
   if not epoch and epochs.counted(held) == epochs.MOST and left <= 0 then return nil, epochs.none_above(held), "store" end
-  if not epoch and (distrust or 0) <= 0 and left and holder ~= lease.holder then
+  if not epoch and (distrust or 0) <= 0 and left and holder ~= lease.mine then
     local retry_in = lease.ends:sleep(lease, left)
-    if retry_in then return { holder = holder, held = held, retry_in = retry_in } end
+    if retry_in then return asleep(self, holders.node(holder), held, retry_in) end
   end
   if epoch then return { epoch = epoch, first = first_delay(self, lease, server) } end
   return { holder = holder, held = held, left = left, distrust = distrust }
@@ -320,10 +330,11 @@ local function rehearse(self)
 end
 
 --- Claims a lease. A table or a column that was dropped beneath the connection is made anew by the next one.
--- @tparam table lease `name`, `holder`, `ttl`, `timeout`
+-- @tparam table lease `name`, `mine`, `ttl`, `timeout`
 -- @number claim the claim's number, higher than that of any claim before
 -- @treturn table `{ epoch =, first = seconds until the first refresh }` when granted; else
--- `{ holder =, held =, left = or retry_in =, distrust = }`; or nil, message, code
+-- `{ holder =, held =, left =, distrust = }`, or, where it may sleep, `{ node =, held =, retry_in = }`, which others share; or
+-- nil, message, code
 function Leases:claim(lease, claim)
   local bare = self.client.bare
   local generation = bare:generation()
@@ -341,7 +352,7 @@ local function refresh_window(ttl)
 end
 
 --- What refreshes leases without a task for each, as long as nothing has changed, and gives them back. Their state has `name`,
--- `holder`, the claim's `number`, and `leading`.
+-- `mine`, the holder that they are, the claim's `number`, and `leading`.
 -- @number ttl in seconds, as the others
 -- @number delay from one refresh to the next
 -- @number timeout
@@ -351,7 +362,7 @@ function Leases:refresher(ttl, delay, timeout)
     remember(self, written)
     return not watch_clock(self, sent, server)
   end
-  return self.refreshes:refresher { fields = { "name", "holder", "number", ttl }, ttl = ttl, delay = delay, timeout = timeout,
+  return self.refreshes:refresher { fields = { "name", "mine", "number", ttl }, ttl = ttl, delay = delay, timeout = timeout,
     window = refresh_window(ttl), judge = judge, releases = self.releases }
 end
 
@@ -361,7 +372,7 @@ end
 function Leases:refresh(lease, claim)
   local sent = core.now()
   local found, epoch, evicted, holder, held, left, written, server = self.refreshes:call(
-    refresh_window(lease.ttl), lease.timeout, lease.name, lease.holder, claim, lease.ttl)
+    refresh_window(lease.ttl), lease.timeout, lease.name, lease.mine, claim, lease.ttl)
   if found == nil then return nil, epoch, evicted end
   remember(self, written)
   if watch_clock(self, sent, server) then
@@ -375,7 +386,7 @@ end
 --- Releases a lease, and takes back a claim that may still be on its way.
 -- @return true, or nil, message, code
 function Leases:release(lease, claim)
-  local found, problem, code = self.releases:call(CLAIM_WINDOW, lease.timeout, lease.name, lease.holder,
+  local found, problem, code = self.releases:call(CLAIM_WINDOW, lease.timeout, lease.name, lease.mine,
     claim, lease.ttl)
   if found == nil then return nil, problem, code end
   return true
