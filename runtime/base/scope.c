@@ -157,6 +157,11 @@ bool scope_closed(const struct scope *scope)
     return scope->closed;
 }
 
+bool scope_is_empty(const struct scope *scope)
+{
+    return list_empty(&scope->members);
+}
+
 bool scope_owns_processes(const struct scope *scope)
 {
     return scope->owns_processes;

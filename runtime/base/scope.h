@@ -94,6 +94,8 @@ const struct scope_hold *scope_hold(const struct scope *scope);
 /** Takes no new members and tells those that are there to end. Once; later calls do nothing. */
 void scope_close(struct scope *scope);
 bool scope_closed(const struct scope *scope);
+/** @return whether it has no members. */
+bool scope_is_empty(const struct scope *scope);
 
 bool scope_owns_processes(const struct scope *scope);
 

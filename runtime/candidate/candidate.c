@@ -192,7 +192,10 @@ static void all_gone(void *context)
  * has to end first. */
 static void finish(struct candidate *candidate)
 {
-    scope_close(candidate->scope);
+    if (candidate->scope != NULL)
+        scope_close(candidate->scope);
+    else
+        end(candidate);
 }
 
 static void stepped(struct candidate *candidate)
@@ -206,7 +209,7 @@ static void stepped(struct candidate *candidate)
 }
 
 static const struct candidate_hands hands = {
-    .carry_out = carry_out, .stepped = stepped, .finish = finish};
+    .carry_out = carry_out, .stepped = stepped, .finish = finish, .scope = {.empty = all_gone}};
 
 static void describe(const struct telemetry_source *source, struct telemetry_subject *subject)
 {
@@ -222,8 +225,6 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
         .epoch = status.leader_epoch != 0 ? status.leader_epoch : status.view.epoch,
     };
 }
-
-static const struct scope_owner scope_owner = {.empty = all_gone};
 
 /* Names have no newline. @return whether there was memory for what a node of its own needs. */
 static bool take_node(struct candidate *candidate, const struct candidate_config *config)
@@ -252,9 +253,10 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     struct candidate *candidate = calloc(1, sizeof(*candidate) + name_size);
     if (candidate != NULL) {
         candidate->object = LUA_NOREF;
-        term_init(candidate);
         candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
         candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
+        candidate->has_won = config->has_won;
+        candidate->has_lost = config->has_lost;
         candidate->name = memcpy(candidate + 1, config->name, name_size);
         candidate->oracle = shared_text(config->oracle);
         candidate->config = share_config(&config->election);
@@ -263,7 +265,7 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
         child_options_free(config->follower_child);
     }
     if (candidate == NULL || candidate->oracle == NULL || candidate->config == NULL ||
-        !take_node(candidate, config)) {
+        !take_node(candidate, config) || term_init(candidate) < 0) {
         error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
         goto fail;
     }
@@ -271,18 +273,14 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
         goto fail;
     election_share(&candidate->election, candidate->config);
     candidate->env = env;
-    candidate->has_won = config->has_won;
-    candidate->has_lost = config->has_lost;
     candidate->has_campaign = config->has_campaign;
     candidate->has_leader = config->has_leader;
     candidate->failing_since_ns = candidate->answered_ns = TIME_NEVER;
-    candidate->hold = SCOPE_NO_HOLD;
     candidate->leader_expires_ns = TIME_NEVER;
     candidate->timer.fire = timer_fired;
     candidate->hands = &hands;
     candidate->source.describe = describe;
-    candidate->scope = scope_new(&scope_owner, candidate);
-    if (candidate->scope == NULL || candidates_add(env->candidates, candidate, err) < 0)
+    if (candidates_add(env->candidates, candidate, err) < 0)
         goto fail;
     candidate->object = luaL_ref(L, LUA_REGISTRYINDEX);
     return candidate;
@@ -308,7 +306,7 @@ void candidate_free(struct candidate *candidate)
         return;
     if (candidate->object != LUA_NOREF)
         candidate_close(candidate);
-    scope_free(candidate->scope); /* of one that could not be made */
+    term_free(candidate);
     child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
     child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
     shared_release(candidate->leader);

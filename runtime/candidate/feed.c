@@ -1,6 +1,7 @@
 #include "candidate/feed.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "candidate/candidates.h"
 #include "candidate/env.h"
@@ -53,4 +54,23 @@ void candidate_feed_type(struct candidate *candidate, enum election_event_type t
 {
     const struct election_event event = {.type = type};
     candidate_feed(candidate, &event);
+}
+
+struct scope *candidate_scope(struct candidate *candidate)
+{
+    if (candidate->scope == NULL) {
+        assert(!candidate->ended);
+        candidate->scope = scope_new(&candidate->hands->scope, candidate);
+    }
+    if (candidate->scope == NULL)
+        abort(); /* crash-only, as every allocation of a few bytes */
+    return candidate->scope;
+}
+
+void candidate_scope_leave(struct candidate *candidate)
+{
+    if (candidate->scope == NULL || candidate->finished || !scope_is_empty(candidate->scope))
+        return;
+    scope_free(candidate->scope);
+    candidate->scope = NULL;
 }

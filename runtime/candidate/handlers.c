@@ -20,7 +20,7 @@ void handlers_campaign(struct candidate *candidate)
         return;
     lua_State *L = perform_push(candidate, "campaign");
     lua_pushstring(L, candidate_phase_name(election_look(&candidate->election).phase));
-    (void)perform_spawn(candidate, 1, candidate->scope, campaign_done);
+    (void)perform_spawn(candidate, 1, candidate_scope(candidate), campaign_done);
 }
 
 static void leader_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
@@ -38,7 +38,7 @@ void handlers_leader(struct candidate *candidate, const char *leader, uint64_t e
     lua_State *L = perform_push(candidate, "leader");
     lua_pushstring(L, leader);
     lua_pushnumber(L, (lua_Number)epoch);
-    (void)perform_spawn(candidate, 2, candidate->scope, leader_done);
+    (void)perform_spawn(candidate, 2, candidate_scope(candidate), leader_done);
 }
 
 static void won_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
@@ -57,7 +57,7 @@ void handlers_won(struct candidate *candidate, uint64_t epoch)
         return;
     lua_State *L = perform_push(candidate, "won");
     lua_pushnumber(L, (lua_Number)epoch);
-    if (perform_spawn(candidate, 1, candidate->term.scope, won_done) == NULL)
+    if (perform_spawn(candidate, 1, candidate->term->scope, won_done) == NULL)
         candidate_feed_type(candidate, ELECTION_EVENT_WON_FAILED);
 }
 

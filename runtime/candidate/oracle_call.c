@@ -13,6 +13,7 @@
 #include "candidate/refresher.h"
 #include "candidate/state.h"
 #include "candidate/status.h"
+#include "candidate/term.h"
 #include "lua/error_text.h"
 #include "lua/vm.h"
 
@@ -56,8 +57,9 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.refresh_ns = seconds_at(L, first + 1, TIME_NEVER);
     event->grant.ttl_ns = seconds_at(L, first + 2, 0);
     event->grant.epoch = epoch_at(L, first + 3);
-    candidate->hold = (struct scope_hold){
+    const struct scope_hold hold = {
         .fds = {hold_at(L, first + 4), hold_at(L, first + 5), hold_at(L, first + 6)}};
+    term_set_hold(candidate, &hold);
     candidate->refresher = luaL_testudata(L, first + 7, REFRESHER_TYPE);
     leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
@@ -119,6 +121,7 @@ static void end_call(struct candidate *candidate)
 {
     candidate->call = NULL;
     candidate->asked = NULL;
+    candidate_scope_leave(candidate);
     if (candidate->call_kind == CALL_REFRESH)
         loop_urgent_end(candidate->env->loop);
 }
@@ -173,7 +176,7 @@ static void call_in_task(struct candidate *candidate)
         lua_pushboolean(L, election_look(&candidate->election).ending);
         more++;
     }
-    candidate->call = perform_spawn(candidate, more, candidate->scope, call_done);
+    candidate->call = perform_spawn(candidate, more, candidate_scope(candidate), call_done);
     if (candidate->call != NULL)
         return;
     end_call(candidate);
@@ -229,8 +232,7 @@ static bool ask_refresher(struct candidate *candidate)
 {
     struct refresher *refresher = candidate->refresher;
     bool refreshes = candidate->call_kind == CALL_REFRESH;
-    if (refresher == NULL || scope_closed(candidate->scope) ||
-        (!refreshes && candidate->call_kind != CALL_ABDICATE))
+    if (refresher == NULL || (!refreshes && candidate->call_kind != CALL_ABDICATE))
         return false;
     lua_State *L = perform_push_state(candidate);
     candidate->asked = refreshes ? refresher->ask(refresher, L) : refresher->release(refresher, L);

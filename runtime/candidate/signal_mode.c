@@ -145,7 +145,7 @@ bool signal_mode_take_up(struct candidate *candidate)
     candidate->workload = candidate->standing;
     candidate->standing = NULL;
     candidate->workload->stop_requested = candidate->workload->unfenced = false;
-    scope_move(&candidate->workload->member, candidate->term.scope);
+    scope_move(&candidate->workload->member, candidate->term->scope);
     return true;
 }
 
@@ -176,7 +176,7 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
                        options->fence ? election->deadline_ns : TIME_NEVER);
     candidate->standing = workload;
     candidate->workload = NULL;
-    scope_move(&workload->member, candidate->scope);
+    scope_move(&workload->member, candidate_scope(candidate));
     const struct election_event gone = {.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = true}};
     candidate_feed(candidate, &gone);
     return true;

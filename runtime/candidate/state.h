@@ -48,6 +48,7 @@ struct term {
     bool untold; /* there is a `won`, and it has not begun to run: then there is no `lost` either */
     struct scope_instants instants;
     struct heap_node deadman; /* the instant at which its Lua must be over: deadmen.h */
+    struct scope_hold hold;   /* kept open by the child's tree */
 };
 
 struct candidate {
@@ -76,8 +77,8 @@ struct candidate {
     bool doubted;        /* the store may have forgotten who leads: sat out */
     bool child_ended;    /* the leader's command, at least once: as child_status says */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
-                            opened, a command that belongs to no term */
-    struct term term;
+                            opened, a command that belongs to no term; NULL: nothing does now */
+    struct term *term;   /* NULL: nothing can run in one */
 
     /* One oracle call at a time: `call`, or `asked`, where it is its refresher's. */
     struct task *call;
@@ -110,7 +111,6 @@ struct candidate {
     struct child_options *child_options[2]; /* by role */
     struct workload *workload;              /* the one that runs, or NULL */
     struct workload *standing;              /* in signal mode: lives on between terms, or NULL */
-    struct scope_hold hold;                 /* kept open by the child's tree */
 };
 
 /** The options that a command was started with. */

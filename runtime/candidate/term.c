@@ -14,7 +14,7 @@ static struct scope *new_scope(struct candidate *candidate, const struct scope_o
     struct scope *scope = scope_new(owner, candidate);
     if (scope == NULL)
         abort(); /* crash-only, as every allocation of a few bytes */
-    scope_set_hold(scope, &candidate->hold);
+    scope_set_hold(scope, &candidate->term->hold);
     return scope;
 }
 
@@ -22,12 +22,12 @@ static struct scope *new_scope(struct candidate *candidate, const struct scope_o
  * does not end must not cost a runtime that is well, with all its other elections. */
 static void arm(struct candidate *candidate)
 {
-    const struct term *term = &candidate->term;
+    struct term *term = candidate->term;
     bool won = term->scope != NULL && scope_runs_here(term->scope);
     /* A `lost` that comes too late, on a host that slept, has its time all the same. */
     bool lost = term->lost != NULL && scope_runs_here(term->lost) &&
                 loop_now(candidate->env->loop) < term->instants.deadline_ns;
-    deadmen_set(candidate->env->deadmen, &candidate->term.deadman,
+    deadmen_set(candidate->env->deadmen, &term->deadman,
                 won || lost ? loop_boottime(candidate->env->loop, term->instants.deadline_ns)
                             : TIME_NEVER);
 }
@@ -37,14 +37,35 @@ static void quiet(void *context)
     arm(context);
 }
 
-void term_init(struct candidate *candidate)
+int term_init(struct candidate *candidate)
 {
-    candidate->term = (struct term){.instants = SCOPE_NO_INSTANTS};
+    if (!candidate->has_won && !candidate->has_lost &&
+        candidate->child_options[ELECTION_ROLE_LEADER] == NULL)
+        return 0; /* nothing will run in it, and it may be one of a hundred thousand */
+    candidate->term = malloc(sizeof(*candidate->term));
+    if (candidate->term == NULL)
+        return -1;
+    *candidate->term = (struct term){.instants = SCOPE_NO_INSTANTS, .hold = SCOPE_NO_HOLD};
+    return 0;
+}
+
+void term_free(struct candidate *candidate)
+{
+    free(candidate->term);
+    candidate->term = NULL;
+}
+
+void term_set_hold(struct candidate *candidate, const struct scope_hold *hold)
+{
+    if (candidate->term != NULL)
+        candidate->term->hold = *hold;
 }
 
 void term_set_instants(struct candidate *candidate, const struct election_action *action)
 {
-    struct term *term = &candidate->term;
+    struct term *term = candidate->term;
+    if (term == NULL)
+        return;
     term->instants = (struct scope_instants){.stop_at_ns = action->stop_at_ns,
                                              .kill_at_ns = action->kill_at_ns,
                                              .deadline_ns = action->deadline_ns};
@@ -64,9 +85,9 @@ void term_begin(struct candidate *candidate, uint64_t epoch)
 {
     static const struct scope_owner owner = {
         .quiet = quiet, .empty = term_gone, .owns_processes = true};
-    struct term *term = &candidate->term;
+    struct term *term = candidate->term;
     if (!candidate->has_won && candidate->child_options[ELECTION_ROLE_LEADER] == NULL)
-        return; /* nothing will run in it, and it may be one of a hundred thousand */
+        return; /* nothing will run in it */
     term->scope = new_scope(candidate, &owner);
     scope_set_instants(term->scope, &term->instants);
     term->untold = candidate->has_won;
@@ -76,13 +97,13 @@ void term_begin(struct candidate *candidate, uint64_t epoch)
 
 void term_told(struct candidate *candidate)
 {
-    candidate->term.untold = false;
+    candidate->term->untold = false;
 }
 
 void term_close(struct candidate *candidate)
 {
-    if (candidate->term.scope != NULL)
-        scope_close(candidate->term.scope);
+    if (candidate->term != NULL && candidate->term->scope != NULL)
+        scope_close(candidate->term->scope);
     else
         term_gone(candidate);
 }
@@ -96,16 +117,20 @@ static void lost_gone(void *context)
 static void lost_done(struct task *task, enum task_outcome outcome, int nresults, void *context)
 {
     struct candidate *candidate = context;
-    candidate->term.lost_task = NULL;
+    candidate->term->lost_task = NULL;
     handlers_lost_done(task, outcome, nresults, context);
-    scope_close(candidate->term.lost);
+    scope_close(candidate->term->lost);
 }
 
 void term_run_lost(struct candidate *candidate, const struct election_action *action)
 {
     static const struct scope_owner owner = {
         .quiet = quiet, .empty = lost_gone, .owns_processes = true};
-    struct term *term = &candidate->term;
+    struct term *term = candidate->term;
+    if (term == NULL) {
+        lost_gone(candidate);
+        return;
+    }
     /* Its commands are not told to stop before: `lost` itself may begin after that instant. One
      * that is not killed at the term's kill instant may outlive its deadline: from then on none is
      * started. A `lost` that begins after the deadline is news, and not of the term any more. */
@@ -127,7 +152,9 @@ void term_run_lost(struct candidate *candidate, const struct election_action *ac
 
 void term_close_lost(struct candidate *candidate)
 {
-    struct term *term = &candidate->term;
+    struct term *term = candidate->term;
+    if (term == NULL)
+        return;
     if (term->lost_task != NULL)
         handlers_lost_late(candidate);
     term->lost_task = NULL;
@@ -136,7 +163,9 @@ void term_close_lost(struct candidate *candidate)
 
 void term_forget(struct candidate *candidate)
 {
-    struct term *term = &candidate->term;
+    struct term *term = candidate->term;
+    if (term == NULL)
+        return;
     scope_free(term->scope);
     scope_free(term->lost);
     term->scope = term->lost = NULL;

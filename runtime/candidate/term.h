@@ -7,12 +7,19 @@
 #ifndef CROWN_CANDIDATE_TERM_H
 #define CROWN_CANDIDATE_TERM_H
 
+#include "base/scope.h"
 #include "election/election.h"
 
 struct candidate;
 
-/** Before the first. */
-void term_init(struct candidate *candidate);
+/** Before the first. Where nothing can ever run in a term there is nothing of it here, and the
+ * functions below only answer. @return 0, or -1 when memory is out. */
+int term_init(struct candidate *candidate);
+/** After the last. */
+void term_free(struct candidate *candidate);
+
+/** What the processes of the next term keep open. */
+void term_set_hold(struct candidate *candidate, const struct scope_hold *hold);
 
 /** SET_DEADLINE: before the term begins, and with each refresh of its lease. */
 void term_set_instants(struct candidate *candidate, const struct election_action *action);

@@ -226,7 +226,7 @@ static int start(struct candidate *candidate, const struct child_options *option
     };
     /* A command that lives on after the term must not keep its lock. */
     if (action->role == ELECTION_ROLE_LEADER && is_killed(options))
-        child_spec_hold(&spec, &candidate->hold);
+        child_spec_hold(&spec, &candidate->term->hold);
     struct workload *workload = candidate->workload;
     int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
                               &spec, err);
@@ -281,7 +281,7 @@ static void destroy(struct workload *workload)
 /* The same command, a new term: it is told, and its child need not start. */
 static void take_up(struct candidate *candidate)
 {
-    set_instants(&candidate->workload->member, scope_instants(candidate->term.scope));
+    set_instants(&candidate->workload->member, scope_instants(candidate->term->scope));
     signal_mode_tell(candidate->workload, SIGUSR1);
     candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
 }
@@ -340,8 +340,8 @@ void workload_start(struct candidate *candidate, const struct election_action *a
     workload->candidate = candidate;
     workload->role = action->role;
     workload->child.event = workload_event;
-    bool entered = scope_enter(leads ? candidate->term.scope : candidate->scope, &workload->member,
-                               &child_kind);
+    bool entered = scope_enter(leads ? candidate->term->scope : candidate_scope(candidate),
+                               &workload->member, &child_kind);
     assert(entered);
     if (start(candidate, candidate->child_options[action->role], action, &err) == 0)
         return;

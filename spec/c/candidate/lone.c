@@ -49,10 +49,8 @@ int lone_open(void **state)
         .scope = scope_new(NULL, NULL),
         .leader_epoch = 6,
         .child_options = {&lone.options, &lone.options},
-        .hold = SCOPE_NO_HOLD,
     };
-    term_init(&lone.candidate);
-    return lone.candidate.scope != NULL ? 0 : -1;
+    return lone.candidate.scope != NULL ? term_init(&lone.candidate) : -1;
 }
 
 int lone_close(void **state)
@@ -60,6 +58,7 @@ int lone_close(void **state)
     (void)state;
     workload_let_go(&lone.candidate);
     term_forget(&lone.candidate);
+    term_free(&lone.candidate);
     scope_free(lone.candidate.scope);
     link_free(lone.children.link);
     telemetry_free(lone.env.telemetry);

@@ -47,8 +47,8 @@ static void commands_hear_of_each_refresh(void **state)
     const int64_t hour_ns = clock_boottime_ns() + 3600 * NS_PER_S;
     lead_until(hour_ns);
     term_begin(&lone.candidate, 1);
-    assert_true(scope_instants(lone.candidate.term.scope)->deadline_ns == hour_ns);
-    assert_true(scope_enter(lone.candidate.term.scope, &member, &elsewhere));
+    assert_true(scope_instants(lone.candidate.term->scope)->deadline_ns == hour_ns);
+    assert_true(scope_enter(lone.candidate.term->scope, &member, &elsewhere));
     lead_until(2 * hour_ns);
     assert_true(heard.stop_at_ns == 2 * hour_ns - 2);
     assert_true(heard.kill_at_ns == 2 * hour_ns - 1);
@@ -60,7 +60,7 @@ static void work_until_soon(const struct scope_kind *kind)
     member = (struct scope_member){.scope = NULL};
     lead_until(clock_boottime_ns() + 3600 * NS_PER_S);
     term_begin(&lone.candidate, 1);
-    if (!scope_enter(lone.candidate.term.scope, &member, kind))
+    if (!scope_enter(lone.candidate.term->scope, &member, kind))
         _exit(98);
     lead_until(clock_boottime_ns() + SOON);
 }

@@ -40,13 +40,13 @@ static const char *environment(const char *key)
 
 static void hold_a_lock(void)
 {
-    lone.candidate.hold.fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    assert_true(lone.candidate.hold.fds[0] >= 0);
+    lone.candidate.term->hold.fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(lone.candidate.term->hold.fds[0] >= 0);
 }
 
 static unsigned locks(void)
 {
-    assert_int_equal(close(lone.candidate.hold.fds[0]), 0);
+    assert_int_equal(close(lone.candidate.term->hold.fds[0]), 0);
     return lone.spec.hold_count;
 }
 
