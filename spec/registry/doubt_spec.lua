@@ -2,6 +2,7 @@
 -- that leases end too early by it (R12, R14).
 local candidate = require "crown.registry.candidate"
 local elector = require "crown.registry.elector"
+local eventually = require("crown.testing").eventually
 local Postgres = require "support.postgres"
 local Store = require "crown.registry.store"
 local WrongClock = require "support.wrong_clock"
@@ -98,6 +99,30 @@ describe("a registry's store", function()
       assert(store:ask("read", {}))
       server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch'" -- as if that were over
       assert.is_nil(assert(store:ask("read", {})).distrust)
+    end)
+  end)
+
+  describe("whose tables are dropped beneath a connection that lasts", function()
+    -- All that members ask for works again, for who had a connection before.
+    local function dropped(gone)
+      local store = open()
+      a_leads(store, 7)
+      server:sql("DROP TABLE " .. gone)
+      local view
+      eventually(function() view = store:ask("read", {}) return view end, 20)
+      assert(store:ask("enqueue", { messages = { { kind = "nonsense" } } }))
+      return view
+    end
+
+    it("makes them anew, and is sat out", function()
+      for _, gone in ipairs { "crown_registry_v1, crown_registry_queue_v1, crown_store_v1", "crown_registry_v1", "crown_store_v1" } do
+        is_doubted(dropped(gone))
+        server:empty()
+      end
+    end)
+
+    it("makes its queue anew, and is believed", function()
+      assert.is_nil(dropped("crown_registry_queue_v1").distrust)
     end)
   end)
 

@@ -1,8 +1,8 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
--- DO block. For each: `table`; `by_start`: a server that was started again is not believed at once, since older files may have
--- been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing; `rights`: what a candidate
--- needs, `{ table, privileges }` each; `ended`: the SQL expression for whether anything ended less than `behind` of
--- crown_store_v1 ago; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
+-- DO block. For each: `table`; `queue`: a table beside it; `by_start`: a server that was started again is not believed at once,
+-- since older files may have been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing;
+-- `rights`: what a candidate needs, `{ table, privileges }` each; `ended`: the SQL expression for whether anything ended less
+-- than `behind` of crown_store_v1 ago; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -91,6 +91,7 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   },
   registry = {
     table = "crown_registry_v1",
+    queue = "crown_registry_queue_v1",
     rights = { { "crown_registry_v1", "SELECT,INSERT,UPDATE" }, { "crown_registry_queue_v1", "SELECT,INSERT,DELETE" },
       STORE_RIGHTS },
     docs = "docs/registry.md",

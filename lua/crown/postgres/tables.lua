@@ -96,16 +96,17 @@ function tables.is_same(stored, now)
   return ("coalesce(starts_with(%s || '@', %s || '@'), FALSE)"):format(now, stored)
 end
 
---- The SQL expression for whether a table is there with all columns and triggers of ours. It reads the catalogs only:
--- everybody may, and it locks nothing.
+--- The SQL expression for whether a table is there with all columns and triggers of ours, and the queue beside it. It reads
+-- the catalogs only: everybody may, and it locks nothing.
 -- @tparam table part of crown.postgres.parts
 -- @treturn string
 function tables.is_whole(part)
   return ([[((SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
     AND attname IN ('%s')) = %d
-  AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('%s') AND tgname IN ('%s')) = %d)]])
+  AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('%s') AND tgname IN ('%s')) = %d
+  AND to_regclass('%s') IS NOT NULL)]])
     :format(part.table, table.concat(part.columns, "', '"), #part.columns,
-      part.table, table.concat(part.triggers, "', '"), #part.triggers)
+      part.table, table.concat(part.triggers, "', '"), #part.triggers, part.queue or part.table)
 end
 
 -- $1 table, %s whether it is whole.

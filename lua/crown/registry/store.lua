@@ -128,10 +128,13 @@ local function view_of(self, row)
   return view
 end
 
--- A server that takes no writes may still answer whoever reads.
+-- A server that takes no writes may still answer whoever reads. A table that was dropped beneath the connection is made anew by
+-- the next one.
 local function ask(self, sql, ...)
-  local kind = sql == READ and "read" or "write"
+  local kind, bare = sql == READ and "read" or "write", self.client.bare
+  local generation = bare:generation()
   local rows, problem, code = self.client:query(sql, self.registry, ...)
+  if code == tables.MISSING and bare:generation() == generation then bare:disconnect() end
   local told = self.told[kind]
   self.told[kind] = not rows and problem or nil
   if rows then return rows end
