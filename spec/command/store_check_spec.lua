@@ -74,7 +74,7 @@ describe("crown-lua check --store", function()
       return allow(list)
     end
 
-    setup(function()
+    before_each(function() -- one of its own: a test makes the bucket, and another looks how it is without
       local users = { "{ user: all, password: x }",
         PASSWORDS:format("exact", allow(NEEDED), allow { "_INBOX.>", "crown.evict.B.>" }),
         PASSWORDS:format("deaf", allow(NEEDED), allow { "_INBOX.>" }),
@@ -85,7 +85,7 @@ describe("crown-lua check --store", function()
       server = Nats.start { config = "authorization { users: [" .. table.concat(users, ",\n") .. "] }" }
     end)
 
-    teardown(function() server:destroy() end)
+    after_each(function() server:destroy() end)
 
     local function check(user)
       return run { "check", "--store", "--oracle", ("nats://%s:x@127.0.0.1:%d/B?timeout=1"):format(user, server.port), "run",

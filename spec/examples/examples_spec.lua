@@ -27,8 +27,13 @@ describe("the example", function()
   end
 
   it("hello leads, explains itself, and ends by itself when told how long to run", function()
-    local result = run({ "lua/examples/hello.lua", "0.3" }, { env = { CROWN_ORACLE = "file:" .. tempdir(), CROWN_NODE = "n" } })
-    assert.equal(0, result.code, result.stderr)
+    local result
+    for _, seconds in ipairs { "0.3", "3", "30" } do -- a busy host may be too slow for a short time
+      result = run({ "lua/examples/hello.lua", seconds },
+        { env = { CROWN_ORACLE = "file:" .. tempdir(), CROWN_NODE = "n" }, timeout = 60 })
+      assert.equal(0, result.code, result.stderr)
+      if result.stdout ~= "" then break end
+    end
     assert.matches("n leads 'hello' now %(epoch 1%)", result.stdout)
     assert.matches("does not lead any more: shutdown", result.stdout)
   end)

@@ -7,6 +7,7 @@ local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
 local GROWN_MOST = 120 -- MiB, at the most at once, beside what the program has before it asks
+local TRIES = 3
 
 -- Asks one thing, and prints the outcome, by how many MiB the process has grown at the most, and what the loop did meanwhile.
 local APP = [[
@@ -58,14 +59,23 @@ local GREETED = [[connection:write "INFO {}\r\n" repeat local line = connection:
   connection:write "PONG\r\n" repeat line = connection:read("*l", 20) until line:find "^PUB"]]
 local HEARD = [[connection:read("*l", 20)]]
 
-local function asked(app)
+local function ask_once(app)
   local dir = tempdir()
   local result = run({ write_file(dir .. "/app.lua", APP:format(app)) }, { env = { CROWN_LOOP_HELD = dir .. "/held" }, timeout = 60 })
   local grown = tonumber(result.stdout:match "GROWN (%d+)")
   assert(grown, result.stdout .. result.stderr)
   assert.is_true(grown < GROWN_MOST, result.stdout)
-  judge.loop(dir .. "/held")
-  return result.stdout:match "^[^\n]*"
+  return result.stdout:match "^[^\n]*", dir .. "/held"
+end
+
+-- An answer that holds the loop does so each time, a machine that stands still does not.
+local function asked(app)
+  local answer, held
+  for _ = 1, TRIES do
+    answer, held = ask_once(app)
+    if pcall(judge.loop, held) then return answer end
+  end
+  judge.loop(held)
 end
 
 describe("an answer that is too big", function()

@@ -502,8 +502,8 @@ describe("an etcd server", function()
     end
     one = Etcd.start(nil, { "--auth-token", ("jwt,pub-key=%s/pub.pem,priv-key=%s/key.pem,sign-method=RS256,ttl=10m"):format(dir, dir) })
     one:secure "root:secret"
-    local leader = Player.new(etcd, { name = "x", node = "one", url = "etcd://root:secret@" .. one.endpoint, ttl = 5,
-      trust_empty = true })
+    local leader = Player.new(etcd, { name = "x", node = "one", url = "etcd://root:secret@" .. one.endpoint, ttl = 60,
+      timeout = 20, trust_empty = true })
     local epoch = leader:claim()[4]
     one:ctl("--user", "root:secret", "user", "add", "joe:other")
     local verdict = leader:refresh()

@@ -82,7 +82,7 @@ struct stage_board {
     const char *program; /* NULL: this very program, playing `mode` */
     bool arm;            /* the runtime says ARM */
     bool later;          /* it starts its child when it is ordered to */
-    bool ready;          /* it asks for a keeper that is ready, first of all */
+    bool ready;          /* it asks for a keeper that is ready, before anything but ARM */
     bool stay;           /* it notes STOP, and goes on */
     bool slow;           /* its heartbeats come STAGE_SLOW_NS apart */
     bool forks;          /* it has forked a process, "stray", which has its descriptors */

@@ -210,12 +210,12 @@ int stage_play_runtime(int line_fd, int journal, void *context)
     if (stage.board->answers)
         (void)signal(SIGNAL_ASK, answer);
     wait_hello();
-    if (stage.board->ready)
-        link_prepare(line);
     if (stage.board->crash)
         _exit(3);
     if (stage.board->arm && link_arm(line, true, stage.board->silence_ns, NULL) < 0)
         _exit(9);
+    if (stage.board->ready)
+        link_prepare(line); /* whoever sees that keeper knows that it is armed */
     if (!stage.board->later)
         start_children();
     for (;;) {
