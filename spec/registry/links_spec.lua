@@ -203,7 +203,7 @@ describe("a link between members", function()
     local a, b = side("a", { every = 20 }), side("b", { every = 20 })
     local taken, listener = slow_taker(a, 10, 3600)
     a.links:set_peers { ["r@slow"] = a.links.peers["r@slow"].address, ["r@b"] = b.address }
-    eventually(function() return a.ups["r@b"] end)
+    eventually(function() return a.ups["r@b"] and a.ups["r@slow"] end)
     local sent = 0
     while told(a, "too slowly") == 0 and sent < 300 do
       sent = sent + 1
