@@ -96,10 +96,11 @@ static bool is_past(void)
     return clock_boottime_ns() > wanted_ns;
 }
 
-/* Past the deadline that the start began with. */
+/* Past the deadline that the start began with. It has to hang, and the later one to come, before
+ * that one kills: also on a busy host. */
 static void hang_on_under_a_later_deadline(int64_t kill_ns, int64_t deadline_ns)
 {
-    stage_set_deadlines(TIME_NEVER, SOON, 2 * SOON);
+    stage_set_deadlines(TIME_NEVER, 3 * SOON, 4 * SOON);
     start_hanging();
     const int64_t first_ns = stage.board->spec.deadline_ns;
     const struct wire_message later = {.stop_at_ns = TIME_NEVER,
@@ -125,7 +126,7 @@ static void it_goes_on_for_as_long_as_its_deadline_is_moved_on(void **state)
 static void the_deadline_that_it_was_moved_on_to_counts(void **state)
 {
     (void)state;
-    hang_on_under_a_later_deadline(2 * SOON, 3 * SOON);
+    hang_on_under_a_later_deadline(3 * SOON, 4 * SOON);
     stage_hold(stage_pid("crown-warden"));
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);
     daemons_leave_alone();
