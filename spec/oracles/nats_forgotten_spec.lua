@@ -159,6 +159,27 @@ describe("a NATS server that may have forgotten", function()
     assert.equal(1, two.state.ttl)
   end)
 
+  -- Such a TTL is a slip of the hand: nobody was given a lease that long.
+  for what, more in pairs { ["a TTL"] = { max_age = 86400 * 1e9 }, ["a history"] = { max_msgs_per_subject = 5 } } do
+    it(("grants nothing while it has %s that suits no election, and is sat out for no day when that was put right"):format(what),
+      function()
+        local one, two, epoch, wire = settled "SLIP"
+        more.verb = "UPDATE"
+        wire:make_bucket("SLIP", 2, more)
+        one:abdicate()
+        local verdict
+        for _ = 1, 2 do -- the first claim finds it out by its win, the next one before it writes
+          eventually(function() verdict = two:claim() return verdict[1] ~= "denied" end, 10)
+          assert.equal("unknown", verdict[1])
+          assert.matches("the bucket SLIP", verdict[2])
+          two:abdicate()
+        end
+        wire:make_bucket("SLIP", 2, { verb = "UPDATE" })
+        eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
+        assert.is_true(verdict[4] > epoch)
+      end)
+  end
+
   it("is not written to while it is sat out: that would disturb a leader of before", function()
     local _, two, _, wire = settled "QUIET"
     assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_QUIET", nil, "").error)

@@ -167,6 +167,13 @@ local function identity_of(answer, connection)
   return ("%s %.0f %s"):format(answer.created, answer.config.max_age, tostring(server))
 end
 
+-- Whether elections can be held in it as it is now. A TTL that suits none gave nobody a lease: there is none to be sat out.
+local function suits(self, config)
+  local fine, problem = self.options.check(self.name, { ttl = config.max_age / NS, history = config.max_msgs_per_subject })
+  if fine then self.trust:lasts(config.max_age / NS) else self.fitted = nil end
+  return fine, problem
+end
+
 -- Compares the bucket with what was known of it. @return true: it is told to `trust` what it is; or nil, message, code
 function Bucket:look()
   local connection, problem, code = self.link:ready()
@@ -181,13 +188,13 @@ function Bucket:look()
   fine, problem, code = self.servers:keep(connection, answer)
   if not fine then return nil, problem, code end
   note_time(self, sent, answer.ts and value.time(answer.ts))
+  fine, problem = suits(self, answer.config)
   local last, ttl = answer.state.last_seq, answer.config.max_age / NS
-  self.trust:lasts(ttl)
   if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now
   local believed, back = self.trust:saw { identity = identity_of(answer, connection), at = last }
   if back and self.watch and self.watch.told > last then self.watch.astray = true end
   if not believed then self.highest = last end
-  return true
+  return fine, problem
 end
 
 -- Whether elections can be held in it, by way of what answers now. @return what info tells; or nil, message, code
