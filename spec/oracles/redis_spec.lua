@@ -26,6 +26,24 @@ describe("the lease oracle on Redis", function()
     assert.same({ "one", won[4] }, { denied[3], denied[4] })
   end)
 
+  for what, spoil in pairs {
+    ["whose end somebody took away"] = function(key) server:call("PERSIST", key) end,
+    ["that was copied without its end and its TTL"] = function(key)
+      server:call("HDEL", key, "ttl")
+      server:call("PERSIST", key)
+    end,
+  } do
+    it("ends a lease within the longest TTL in use " .. what, function()
+      local one, two = candidate(server.url, "one"), candidate(server.url, "two")
+      local won = one:claim()
+      spoil(redis_lease.key "lease")
+      local denied = two:claim()
+      assert.same({ "denied", "one", won[4] }, { denied[1], denied[3], denied[4] })
+      assert.is_true(denied[2] > 29 and denied[2] <= 30)
+      assert.is_true(server:call("PTTL", redis_lease.key "lease") > 29000)
+    end)
+  end
+
   it("frees at once on abdicate, keeps the epoch, and wakes the followers", function()
     local one, two = candidate(server.url, "one"), candidate(server.url, "two")
     local epoch = one:claim()[4]

@@ -53,10 +53,11 @@ local function unsure_for(lease)
   return age < longest and redis.call('GET', unsure(lease)) and longest - age or 0
 end
 
--- Nobody has more left than the whole TTL: where it seems so the clock was set back.
+-- Nobody has more left than the whole TTL: where it seems so the clock was set back. Where there is no end, the key was copied
+-- or restored without it, or a right was missing as it was written: nobody would ever lead again.
 local function left(lease)
-  local rest, ttl = redis.call('PTTL', lease), tonumber(redis.call('HGET', lease, 'ttl'))
-  if not ttl or rest <= ttl then return rest end
+  local rest, ttl = redis.call('PTTL', lease), tonumber(redis.call('HGET', lease, 'ttl')) or longest
+  if rest == -2 or rest >= 0 and rest <= ttl then return rest end
   set_back, behind = set_back + 1, behind + rest - ttl
   keep()
   prolong(lease, ttl)
