@@ -17,7 +17,7 @@
  * thousands of tasks run it grows all the time, and a walk through all of it at each fifth is what
  * most of the time would go into. */
 #define PAUSE 120
-#define PAUSE_IN_BURST 150
+#define PAUSE_IN_BURST 130
 
 /* From one of the two to the other; what the user has set stays. */
 static void change_pause(struct lua_vm *vm, int from, int to)
