@@ -24,7 +24,7 @@ local usage = require "crown.check.usage"
 local Election = {}
 Election.__index = Election
 
-local declared = {}
+local declared = settings.known
 
 local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits for a lease to end: seconds, and TTLs of its own
 
@@ -37,8 +37,8 @@ local function common(module, prepared, ttl)
   local last = latest -- which another task may replace at any time
   local known = last.handlers
   local same = known and known.functions == prepared.functions and not known.has_state and not prepared.has_state
-  if same and last.module == module and last.most_wait == most_wait then return last end
-  last = { module = module, handlers = prepared, most_wait = most_wait, verdict = oracle.verdicts_of(module) }
+  if same and last.module == module and last.most_wait == most_wait and last.ttl == ttl then return last end
+  last = { module = module, handlers = prepared, ttl = ttl, most_wait = most_wait, verdict = oracle.verdicts_of(module) }
   latest = last
   return last
 end
@@ -257,7 +257,8 @@ end
 -- @return the election's name among those declared; raises what is wrong with it
 local function name_of(where, name, node)
   local candidate = node and ("%s\n%s"):format(name, node) or name
-  if declared[candidate] then
+  local other = declared[candidate]
+  if other and not (other.handle and other.handle:finished()) then
     usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
       .. "its own: node = 'w2'", where)
   end
@@ -302,7 +303,6 @@ local function elect(given)
     self.options, self.timing, self.oracle_options = spec, plan.timing, opts
     opts.send = function() end -- a message makes an oracle claim
   end
-  settings.ttl_of[name] = spec.ttl
   self.pace = Pace.new(where, checked, plan.pace) -- a fifth field, of those that ask for it
   if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end

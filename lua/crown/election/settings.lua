@@ -9,7 +9,7 @@ local settings = {
   named = given ~= nil,      -- whether somebody has named it
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
-  ttl_of = {},      -- by election, where its oracle's options tell it
+  known = setmetatable({}, { __mode = "v" }), -- elections, by name or "NAME\nNODE"; those that have ended go
   declared = {},    -- every election, in order, while checking
 }
 

@@ -4,6 +4,7 @@
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
+local Followers = require "crown.oracle.followers"
 local nats_url = require "crown.nats.url"
 local Reconnecting = require "crown.link.reconnecting"
 local ServerClock = require "crown.oracle.server_clock"
@@ -25,8 +26,6 @@ local MOST_REPLICAS = 5
 
 --- The headers of a write that deletes.
 Bucket.DELETED = "KV-Operation: DEL\r\n"
-
-local NONE = {}
 
 local known = {}
 
@@ -79,8 +78,8 @@ function Bucket.at(url, options)
     return known[key]
   end
   local self = setmetatable({ servers = Servers.new(parsed), name = options.bucket, stream = "KV_" .. options.bucket,
-    prefix = "$KV." .. options.bucket .. ".", timeout = options.timeout, options = options, followers = {}, refreshers = {},
-    highest = 0, trust = Trust.of("nats " .. place), clock = ServerClock.new() }, Bucket)
+    prefix = "$KV." .. options.bucket .. ".", timeout = options.timeout, options = options, followers = Followers.new(),
+    refreshers = {}, highest = 0, trust = Trust.of("nats " .. place), clock = ServerClock.new() }, Bucket)
   self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end) -- those who ask while one is under way share the next
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
@@ -314,13 +313,12 @@ end
 -- @string key
 -- @param follower its method `heard` is called with the word, the value's revision, and who wrote it
 function Bucket:join(key, follower)
-  self.followers[key] = self.followers[key] or {}
-  table.insert(self.followers[key], follower)
+  self.followers:add(key, follower)
 end
 
 --- Tells those who follow a key.
 function Bucket:tell(key, ...)
-  for _, follower in ipairs(self.followers[key] or NONE) do follower:heard(...) end
+  for follower in self.followers:of(key) do follower:heard(...) end
 end
 
 --- The last values of all keys, by one question: see crown.nats.watch.

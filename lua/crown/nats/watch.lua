@@ -86,7 +86,7 @@ local function run_watch(self, connection)
     local subject = new_subject(connection)
     local sid = connection:subscribe(subject, function(message) hear(self, connection, now, message) end)
     if consume(self, subject, { idle_heartbeat = HEARTBEAT * NS, flow_control = true }) then
-      for key in pairs(self.followers) do self:tell(key, "missed") end
+      for _, follower in ipairs(self.followers:all()) do follower:heard "missed" end
       while not connection.closed and core.now() - now.alive < 3 * HEARTBEAT do core.sleep(1) end
     else
       core.sleep(1)

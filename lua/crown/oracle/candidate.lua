@@ -6,11 +6,17 @@ local candidate = {}
 
 local A_SECOND = 5000 -- elections that may come at once
 
-local taken, count = {}, 0 -- taken[store][token][lock]: the election's name
+-- taken[store][token][lock]: the election, while anybody knows it; the name of one whose oracle knows no more
+local taken, count = {}, 0
+local Weak = { __mode = "v" }
 
 -- Of any length, and of any bytes, to few that every store takes.
 local function digest(text)
   return require("crown.core.crypto").digest(text) -- not there on a plain LuaJIT, where nobody enters
+end
+
+local function is_over(election)
+  return election.handle ~= nil and election.handle:finished()
 end
 
 --- Enters an election as a candidate for a lock.
@@ -21,14 +27,15 @@ end
 -- of this runtime is on that lock
 function candidate.enter(store, lock, opts)
   local tokens = taken[store] or {}
-  local locks = tokens[opts.token] or {}
+  local locks = tokens[opts.token] or setmetatable({}, Weak)
   taken[store], tokens[opts.token] = tokens, locks
-  local other = locks[lock]
+  local there = locks[lock]
+  local other = type(there) == "table" and not is_over(there) and there.name or type(there) == "string" and there or nil
   if other and other ~= opts.crown_name then
     return nil, ("election '%s' of this runtime is on the lock '%s' already: each needs one of its own"):format(other, lock)
   end
   if not other then count = count + 1 end
-  locks[lock] = opts.crown_name
+  locks[lock] = opts.election or opts.crown_name
   return ("%s-%s"):format(opts.token, digest(opts.crown_name))
 end
 

@@ -34,7 +34,7 @@ local function look(self)
   if not rows then return end -- the next look covers this one's time
   self.looked = sent
   for _, row in ipairs(rows) do
-    for lease in self.leases:named(row.name) do
+    for lease in self.leases.followers:of(row.name) do
       if lease.asleep and lease.ends == self then
         lease.asleep = false
         lease.election:send "missed"

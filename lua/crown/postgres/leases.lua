@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
+local Followers = require "crown.oracle.followers"
 local holders = require "crown.postgres.holder"
 local lease_rules = require "crown.oracle.lease"
 local notices = require "crown.postgres.notices"
@@ -161,9 +162,9 @@ function Leases.at(url, options)
     self.trust_empty = self.trust_empty and options.trust_empty
     return self
   end
-  self = setmetatable({ url = url, followers = {}, kinds = {}, first = {}, told = {}, memory = {}, ttl = options.ttl, stored = 0,
-    clock = ServerClock.new(), emit = options.emit, timeout = options.timeout, amnesia_wait = options.amnesia_wait,
-    trust_empty = options.trust_empty }, Leases)
+  self = setmetatable({ url = url, followers = Followers.new(), kinds = {}, first = {}, told = {}, memory = {}, stored = 0,
+    ttl = options.ttl, clock = ServerClock.new(), emit = options.emit, timeout = options.timeout,
+    amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
@@ -183,32 +184,16 @@ end
 function Leases:listen(pooled)
   notices.listen(self, pooled, "a released lease is claimed when it would have expired", Leases.CHANNEL, function(payload)
     local what, name = payload:match "^(%l+) (.*)$"
-    for lease in self:named(name) do lease.election:send(what) end
+    for lease in self.followers:of(name) do lease.election:send(what) end
   end, function()
-    for name in pairs(self.followers) do
-      for lease in self:named(name) do lease.election:send "missed" end
-    end
+    for _, lease in ipairs(self.followers:all()) do lease.election:send "missed" end
   end)
 end
 
 --- Hands notifications about a lease to an election: "freed", "evict", or "missed" when some may have been lost.
 -- @tparam table lease
 function Leases:join(lease)
-  local other = self.followers[lease.name]
-  if other then lease.beside = other end
-  self.followers[lease.name] = lease
-end
-
-local function after(first, lease)
-  if not lease then return first end
-  return lease.beside
-end
-
---- The elections of this runtime on one lease: mostly one, so each names the next one, instead of a table for them all.
--- @string name of the lease
--- @treturn function an iterator, for `for`
-function Leases:named(name)
-  return after, self.followers[name]
+  self.followers:add(lease.name, lease)
 end
 
 -- The store knows the longest TTL in use before it is used: it is what a promoted replica sits out. One that is sitting

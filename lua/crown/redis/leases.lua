@@ -6,6 +6,7 @@
 local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
+local Followers = require "crown.oracle.followers"
 local gathered = require "crown.oracle.gathered"
 local promise = require "crown.core.promise"
 local script = require "crown.redis.script"
@@ -87,7 +88,7 @@ function Leases.at(url, options)
   local self = setmetatable({ url = url, prefix = options.prefix, store = Leases.store(options.prefix),
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
-    trust_empty = options.trust_empty, seen = {}, set_back = {}, longest = 0, followers = {}, batches = {},
+    trust_empty = options.trust_empty, seen = {}, set_back = {}, longest = 0, followers = Followers.new(), batches = {},
     refreshers = {}, kinds = {} }, Leases)
   local problem
   self.home, problem = Client.new(url, options_of(self))
@@ -101,21 +102,17 @@ end
 --- Passes a message on: "freed NAME", "evict NAME", or nil when some may have been missed.
 function Leases:hear(payload)
   if not payload then
-    for _, members in pairs(self.followers) do
-      for _, send in pairs(members) do send "missed" end
-    end
+    for _, lease in ipairs(self.followers:all()) do lease.send "missed" end
     return
   end
   local what, name = payload:match "^(%l+) (.*)$"
-  for _, send in pairs(self.followers[name] or {}) do send(what) end
+  for lease in self.followers:of(name) do lease.send(what) end
 end
 
 --- Hands messages about a lease to an election.
 -- @tparam table lease `name`, `send`
 function Leases:join(lease)
-  local members = self.followers[lease.name] or {}
-  self.followers[lease.name] = members
-  members[lease] = lease.send
+  self.followers:add(lease.name, lease)
 end
 
 local function store_of(self, items)

@@ -104,7 +104,8 @@ end
 
 -- Why this candidate could not lead now, if it were its turn; or nothing.
 local function hindrance(one)
-  if one.away and one.away > (settings.ttl_of[one.name] or TTL_UNKNOWN) then
+  local known = settings.known[one.name] or settings.known[one.name .. "\n" .. one.node]
+  if one.away and one.away > (known and known.common.ttl or TTL_UNKNOWN) then
     return ("'%s': its store has given no answer for %.0f s: %s\n"):format(one.name, one.away,
       core.redact(one.failure or "no reason is known"))
   elseif one.amnesia then
