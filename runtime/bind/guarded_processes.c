@@ -3,9 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/scope.h"
-#include "bind/bind.h"
 #include "bind/handle.h"
-#include "host/host.h"
 #include "lua/task.h"
 #include "lua/vm.h"
 
@@ -21,8 +19,6 @@ static int guarded(lua_State *L)
                           "crown.exec { \"sh\", \"-c\", command }",
                           lua_tostring(L, lua_upvalueindex(2)));
     }
-    if (!lua_isnone(L, 1))
-        host_await_go(check_host(L));
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);

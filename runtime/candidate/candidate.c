@@ -340,9 +340,6 @@ static bool report_dead_runtime(const struct candidate *candidate)
 
 void candidate_stop(struct candidate *candidate)
 {
-    candidate->stops = candidate->waits && candidate->owing;
-    if (candidate->stops)
-        return;
     starts_forget(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
@@ -355,8 +352,10 @@ void candidate_start(struct candidate *candidate)
     candidate->env->hold(candidate->env, true);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_INITIALIZED,
                    NULL, 0);
-    candidate->owing = report_dead_runtime(candidate);
-    if (candidate->owing || !candidate->env->stopping)
+    bool owing = report_dead_runtime(candidate);
+    if (owing)
+        candidate_feed_type(candidate, ELECTION_EVENT_START_OWING);
+    else if (!candidate->env->stopping)
         starts_add(candidate->env->starts, candidate);
     if (candidate->env->stopping)
         candidate_stop(candidate);

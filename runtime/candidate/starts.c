@@ -25,19 +25,7 @@ struct starts {
     unsigned count;  /* of those that wait */
     unsigned begun;  /* in this turn */
     unsigned paused; /* how often, one after the other */
-    bool held;
 };
-
-/* One that owes `lost` has to tell it before it ends. */
-static void begin(struct candidate *candidate)
-{
-    bool owing = candidate->owing, stops = candidate->stops;
-    starts_forget(candidate);
-    candidate->owing = candidate->stops = false;
-    candidate_feed_type(candidate, owing ? ELECTION_EVENT_START_OWING : ELECTION_EVENT_START);
-    if (stops)
-        candidate_feed_type(candidate, ELECTION_EVENT_STOP);
-}
 
 static void begin_some(struct starts *starts)
 {
@@ -46,7 +34,8 @@ static void begin_some(struct starts *starts)
     while (starts->begun < MOST && (node = list_first(&starts->waiting)) != NULL) {
         struct candidate *candidate = container_of(node, struct candidate, start);
         starts->begun++;
-        begin(candidate);
+        starts_forget(candidate);
+        candidate_feed_type(candidate, ELECTION_EVENT_START);
     }
     if (starts->begun > 0)
         loop_defer(starts->env->loop, &starts->job);
@@ -56,8 +45,6 @@ static void begin_where_there_is_room(struct starts *starts)
 {
     struct loop *loop = starts->env->loop;
     bool crowded = tidy_tasks(starts->env->lua) - starts->count >= CROWD;
-    if (starts->held)
-        return;
     if (starts->count == 0 || !crowded || ++starts->paused > PAUSES_MOST)
         begin_some(starts);
     else
@@ -95,21 +82,9 @@ void starts_free(struct starts *starts)
     free(starts);
 }
 
-void starts_hold(struct starts *starts, bool hold)
-{
-    starts->held = hold;
-    if (!hold)
-        loop_post(starts->env->loop, &starts->job);
-}
-
-bool starts_held(const struct starts *starts)
-{
-    return starts->held;
-}
-
 void starts_add(struct starts *starts, struct candidate *candidate)
 {
-    if (starts->held || starts->begun >= MOST) { /* the job is on its way, or the pause */
+    if (starts->begun >= MOST) { /* the job is on its way, or the pause */
         candidate->waits = true;
         list_append(&starts->waiting, &candidate->start);
         starts->count++;
@@ -118,7 +93,7 @@ void starts_add(struct starts *starts, struct candidate *candidate)
     }
     starts->begun++;
     loop_defer(starts->env->loop, &starts->job);
-    begin(candidate);
+    candidate_feed_type(candidate, ELECTION_EVENT_START);
 }
 
 void starts_forget(struct candidate *candidate)

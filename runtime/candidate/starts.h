@@ -6,8 +6,6 @@
 #ifndef CROWN_CANDIDATE_STARTS_H
 #define CROWN_CANDIDATE_STARTS_H
 
-#include <stdbool.h>
-
 struct candidate;
 struct candidate_env;
 struct starts;
@@ -16,12 +14,7 @@ struct starts;
 struct starts *starts_new(struct candidate_env *env);
 void starts_free(struct starts *starts);
 
-/** From now on (or no longer) no election begins: what the last runtime started may live on. */
-void starts_hold(struct starts *starts, bool hold);
-/** @return whether none begins now. */
-bool starts_held(const struct starts *starts);
-
-/** Has an election begin: START, or START_OWING, is fed to it, now or in one of the next turns. */
+/** Has an election begin: START is fed to it, now or in one of the next turns. */
 void starts_add(struct starts *starts, struct candidate *candidate);
 /** It is not to begin any more. */
 void starts_forget(struct candidate *candidate);

@@ -72,8 +72,6 @@ struct candidate {
     bool has_won, has_lost, has_campaign, has_leader;
     bool started;
     bool waits;          /* to begin, in `start`: starts.h */
-    bool owing;          /* `lost`, as it begins, for a runtime that died */
-    bool stops;          /* as soon as it has begun, for it owes `lost` */
     bool finished;       /* by the core: nothing is fed any more */
     bool ended;          /* and all that it has started is gone */
     bool doubted;        /* the store may have forgotten who leads: sat out */

@@ -51,7 +51,7 @@ static void beat(struct heartbeat *heartbeat, int64_t quiet_ns)
     int64_t now_ns = clock_coarse_ns();
     int64_t until_ns = quiet_ns > 0 ? clock_add_ns(clock_monotonic_ns(), quiet_ns) : 0;
     /* A missed beat is made up for by the next. */
-    heartbeat->idle = link_fd(heartbeat->link) >= 0 && !heartbeat->unread &&
+    heartbeat->idle = link_fd(heartbeat->link) >= 0 &&
                       link_heartbeat(heartbeat->link, until_ns, &err) == 0 && quiet_ns > 0;
     heartbeat->busy = false;
     if (heartbeat->watchdog_ns > 0 &&
@@ -137,13 +137,6 @@ void heartbeat_arm(struct heartbeat *heartbeat, bool armed)
     if (link_arm(heartbeat->link, armed, heartbeat->silence_ns, &err) < 0)
         log_debug("%s", err.message);
     if (armed)
-        beat(heartbeat, 0);
-}
-
-void heartbeat_unread(struct heartbeat *heartbeat, bool unread)
-{
-    heartbeat->unread = unread;
-    if (!unread && heartbeat->armed)
         beat(heartbeat, 0);
 }
 

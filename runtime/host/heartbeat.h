@@ -18,7 +18,6 @@ struct heartbeat {
     struct link *link;
     struct loop_deadline due; /* while armed or ending: nobody sleeps through a beat */
     bool armed;
-    bool unread;     /* the supervisor reads nothing yet, so none is sent */
     bool busy;       /* something was done since the last beat */
     bool own;        /* the piece of work that is about to be told is a beat */
     bool idle;       /* the supervisor was told that nothing is to be done until the next beat */
@@ -42,9 +41,6 @@ void heartbeat_set_silence(struct heartbeat *heartbeat, int64_t silence_ns);
 
 /** From now on (or no longer) the runtime's death, or its silence, means: restart it. */
 void heartbeat_arm(struct heartbeat *heartbeat, bool armed);
-
-/** From now on (or no longer) the supervisor reads nothing. */
-void heartbeat_unread(struct heartbeat *heartbeat, bool unread);
 
 /** The runtime was told to end: it beats, armed or not, until heartbeat_arm(false). */
 void heartbeat_ending(struct heartbeat *heartbeat);

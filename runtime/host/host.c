@@ -1,7 +1,6 @@
 #include "host/host.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,22 +95,16 @@ static void stop(struct host *host, int signal)
         loop_defer(host->env.loop, &host->stopper);
 }
 
-static void wait_for_go(struct host *host, bool waits)
+static void read_link(struct loop_watch *watch, unsigned events)
 {
-    starts_hold(host->env.starts, waits);
-    heartbeat_unread(&host->heartbeat, waits);
-}
-
-static void read_messages(struct host *host)
-{
+    struct host *host = container_of(watch, struct host, link_watch);
     struct wire_message message;
     struct crown_error err = {0};
     int got;
+    (void)events;
     while ((got = link_receive(host->link, &message, &err)) > 0) {
         if (message.type == WIRE_STOP)
             stop(host, message.signal);
-        else if (message.type == WIRE_GO)
-            wait_for_go(host, false);
         else if (message.type == WIRE_KEEPER_FAILED)
             children_keeper_failed(&host->children, &message);
     }
@@ -119,24 +112,9 @@ static void read_messages(struct host *host)
         _exit(1); /* the supervisor is gone; so are the children in a moment */
 }
 
-static void read_link(struct loop_watch *watch, unsigned events)
-{
-    (void)events;
-    read_messages(container_of(watch, struct host, link_watch));
-}
-
-void host_await_go(struct host *host)
-{
-    struct pollfd line = {.fd = link_fd(host->link), .events = POLLIN};
-    while (starts_held(host->env.starts)) {
-        (void)poll(&line, 1, -1); /* a signal: then once more */
-        read_messages(host);
-    }
-}
-
 /* HELLO, and before it perhaps HELD, are there before anything else: the supervisor sent them right
  * after the fork. */
-static int read_hello(struct host *host, bool *waits, struct crown_error *err)
+static int read_hello(struct host *host, struct crown_error *err)
 {
     struct wire_message message;
     int got;
@@ -152,7 +130,6 @@ static int read_hello(struct host *host, bool *waits, struct crown_error *err)
         return -1;
     (void)snprintf(host->token, sizeof(host->token), "%.63s", message.text);
     host->real_time = message.real_time != 0;
-    *waits = message.waits != 0;
     host->restarts = message.restarts;
     host->last_status = message.status;
     host->link_watch.ready = read_link;
@@ -183,7 +160,6 @@ static void name_node(struct host *host)
 static int open_host(struct host *host, int supervisor_fd, int journal_fd, struct crown_error *err)
 {
     struct candidate_env *env = &host->env;
-    bool waits = false;
     random_seed(&host->random, random_kernel());
     name_node(host);
     *env = (struct candidate_env){.node = host->node,
@@ -199,7 +175,7 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     heartbeat_init(&host->heartbeat, env->loop, host->link);
     host->lifetime.loop = env->loop;
     host->lifetime.heartbeat = &host->heartbeat;
-    if (read_hello(host, &waits, err) < 0 || open_journal(host, journal_fd, err) < 0)
+    if (read_hello(host, err) < 0 || open_journal(host, journal_fd, err) < 0)
         return -1;
     env->deadmen = deadmen_new(err);
     env->candidates = candidates_new();
@@ -211,8 +187,6 @@ static int open_host(struct host *host, int supervisor_fd, int journal_fd, struc
     env->lua = lua_vm_new(env->loop, host->config->modules, host, err);
     if (env->lua == NULL)
         return -1;
-    if (waits)
-        wait_for_go(host, true);
     heartbeat_answer(&host->heartbeat, env->lua);
     clock_set_begin(&host->clock_set, env);
     loop_on_turn(env->loop, turned, host);

@@ -42,12 +42,6 @@ struct host {
 };
 
 /**
- * Waits until the supervisor has said that nothing lives any more of what the last runtime started:
- * for what starts a process by itself. The loop stands still meanwhile.
- */
-void host_await_go(struct host *host);
-
-/**
  * Runs the runtime until its last election ended, its script did, or it was told to stop.
  * @param supervisor_fd the line to the supervisor, or -1 without one.
  * @param journal_fd the supervisor's memfd, or -1.

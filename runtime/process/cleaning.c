@@ -1,6 +1,5 @@
 #include "process/cleaning.h"
 
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,23 +7,8 @@
 #include "base/log.h"
 #include "process/orphans.h"
 
-#define KEEPERS_PATIENCE_NS (2 * NS_PER_S)
 #define PAUSE_FIRST_NS NS_PER_MS
 #define PAUSE_MOST_NS (50 * NS_PER_MS)
-
-void cleaning_await_keepers(struct cleaning *cleaning)
-{
-    cleaning->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS;
-}
-
-void cleaning_hurry(struct cleaning *cleaning, const struct keepers *keepers)
-{
-    if (keepers->count == 0 || clock_monotonic_ns() < cleaning->hurry_ns)
-        return;
-    cleaning->hurry_ns = TIME_NEVER; /* SIGKILL is sent once */
-    keepers_signal(keepers, SIGKILL);
-    log_warn("a keeper did not end with its runtime: killed it");
-}
 
 void cleaning_begin(struct cleaning *cleaning)
 {

@@ -16,14 +16,7 @@ struct cleaning {
     bool orphans;     /* there may be some */
     bool unkillable;  /* some cannot be killed, and that was said */
     int64_t pause_ns; /* until the next round */
-    int64_t hurry_ns; /* when keepers that still live are killed */
 };
-
-/** Their runtime is dead: they have two seconds to end. */
-void cleaning_await_keepers(struct cleaning *cleaning);
-/** Kills those that live when that is over: a stopped one does not see the end of its line. What it
- * leaves is an orphan. */
-void cleaning_hurry(struct cleaning *cleaning, const struct keepers *keepers);
 
 void cleaning_begin(struct cleaning *cleaning);
 /** A round, where there may be orphans. */

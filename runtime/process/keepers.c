@@ -29,28 +29,11 @@ int keepers_init(struct keepers *keepers)
     void *wardens = map(KEEPERS_ROOM * sizeof(struct warden_note), MAP_SHARED);
     if (entries == MAP_FAILED || wardens == MAP_FAILED)
         return -1;
-    *keepers = (struct keepers){.entries = entries, .wardens = wardens};
     /* No keeper needs it, and this process goes on writing to it: each would get copies. */
-    return keepers_share(keepers, false);
-}
-
-int keepers_share(const struct keepers *keepers, bool on)
-{
-    return madvise(keepers->entries, KEEPERS_ROOM * sizeof(struct keeper_entry),
-                   on ? MADV_DOFORK : MADV_DONTFORK);
-}
-
-static void close_holds(const struct keeper_entry *entry)
-{
-    for (unsigned i = 0; i < entry->hold_count; i++)
-        (void)close(entry->holds[i]);
-}
-
-void keepers_let_go(const struct keepers *keepers)
-{
-    for (unsigned i = 0; i < keepers->used; i++)
-        close_holds(&keepers->entries[i]);
-    (void)munmap(keepers->entries, KEEPERS_ROOM * sizeof(struct keeper_entry));
+    if (madvise(entries, KEEPERS_ROOM * sizeof(struct keeper_entry), MADV_DONTFORK) < 0)
+        return -1;
+    *keepers = (struct keepers){.entries = entries, .wardens = wardens};
+    return 0;
 }
 
 bool keepers_room(const struct keepers *keepers)
@@ -127,7 +110,8 @@ static void take(struct keepers *keepers, unsigned at)
 {
     struct keeper_entry *entry = &keepers->entries[at];
     unsigned place = entry->place;
-    close_holds(entry); /* nothing of the tree is left: its lock may be free */
+    for (unsigned i = 0; i < entry->hold_count; i++)
+        (void)close(entry->holds[i]); /* nothing of the tree is left: its lock may be free */
     keepers->wardens[place].pid = 0;
     *entry = keepers->entries[--keepers->used];
     keepers->entries[keepers->used].place = place;

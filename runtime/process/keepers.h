@@ -32,10 +32,6 @@ struct keepers {
 
 /** @return 0, or -1 with errno. */
 int keepers_init(struct keepers *keepers);
-/** Whether a process that is forked now has the table, too. @return 0, or -1 with errno. */
-int keepers_share(const struct keepers *keepers, bool on);
-/** In a process that has a copy of the table, and is to hold no lock for any tree. */
-void keepers_let_go(const struct keepers *keepers);
 /** @return whether another one may live. */
 bool keepers_room(const struct keepers *keepers);
 /** @return whether there is no room even for the news that one failed. */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -38,29 +37,14 @@ static void become_runtime(const struct supervisor_config *config, int line, int
     exit(config->run_runtime(line, journal_fd, config->context));
 }
 
-/* One that is started before the last trees are gone has copies of the descriptors that hold their
- * locks. */
-static pid_t fork_without_holds(const struct keepers *keepers)
-{
-    bool holds = keepers->used > 0;
-    if (holds && keepers_share(keepers, true) < 0)
-        return -1;
-    pid_t pid = fork();
-    if (pid == 0 && holds)
-        keepers_let_go(keepers);
-    if (pid != 0 && holds)
-        (void)keepers_share(keepers, false); /* else the keepers to come have copies of it */
-    return pid;
-}
-
-pid_t launch_runtime(const struct supervisor_config *config, const struct keepers *keepers,
-                     int journal_fd, int signals_fd, int *line, struct crown_error *err)
+pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int signals_fd,
+                     int *line, struct crown_error *err)
 {
     int ends[2];
     pid_t self = getpid();
     if (wire_pair(ends, err) < 0)
         return -1;
-    pid_t pid = fork_without_holds(keepers);
+    pid_t pid = fork();
     if (pid == 0) {
         (void)close(ends[0]);
         (void)close(signals_fd);
@@ -76,17 +60,7 @@ pid_t launch_runtime(const struct supervisor_config *config, const struct keeper
     return pid;
 }
 
-void launch_greet(int line, const struct wire_message *hello, const char *held)
-{
-    struct wire_message silence = {.type = WIRE_HELD};
-    (void)snprintf(silence.text, sizeof(silence.text), "%s", held);
-    /* The line is new: it has room for two. A runtime that is dead already need not hear it. */
-    if (held[0] != '\0')
-        (void)wire_send(line, &silence, NULL, 0, NULL);
-    (void)wire_send(line, hello, NULL, 0, NULL);
-}
-
-static void prepare(struct keepers *keepers, struct launch_spare *spare)
+void launch_prepare(struct keepers *keepers, struct launch_spare *spare)
 {
     int ends[2];
     struct crown_error err;
@@ -138,8 +112,8 @@ static pid_t fork_keeper(struct keepers *keepers, const int *fds, unsigned nfds)
     return pid;
 }
 
-static unsigned launch_keeper(struct keepers *keepers, struct launch_spare *spare,
-                              const struct wire_message *message, const int *fds, unsigned nfds)
+unsigned launch_keeper(struct keepers *keepers, struct launch_spare *spare,
+                       const struct wire_message *message, const int *fds, unsigned nfds)
 {
     unsigned holds = message->holds;
     /* The first two are closed again: so the supervisor always has some for what it opens. */
@@ -160,16 +134,4 @@ static unsigned launch_keeper(struct keepers *keepers, struct launch_spare *spar
     }
     keepers_assign(keepers, pid, message->id, fds + nfds - holds, holds);
     return nfds - holds;
-}
-
-unsigned launch_asked(struct keepers *keepers, struct launch_spare *spare,
-                      const struct wire_message *message, const int *fds, unsigned nfds)
-{
-    if (message->type == WIRE_END_KEEPER)
-        keepers_kill(keepers, message->id);
-    else if (message->type == WIRE_PREPARE)
-        prepare(keepers, spare);
-    else if (message->type == WIRE_START_KEEPER)
-        return launch_keeper(keepers, spare, message, fds, nfds);
-    return nfds;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +20,7 @@
 #include "process/fds.h"
 #include "process/keepers.h"
 #include "process/launch.h"
-#include "process/needs.h"
+#include "process/process_stat.h"
 #include "process/realtime.h"
 #include "process/rseq.h"
 #include "process/signals.h"
@@ -27,13 +29,14 @@
 #include "process/wire.h"
 
 #define TOKEN_DIGITS 32
+#define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for keepers to end after their runtime */
 /* Times the usual silence: of a runtime that leads nothing, and is asked to end. */
 #define END_PATIENCE 5
 
 /* What the supervisor is doing. */
 enum state {
     RUNNING,  /* the runtime lives */
-    CLEANING, /* it died: its trees are being killed; the next one may wait for their end already */
+    CLEANING, /* it died: its trees are being killed */
     PAUSING,  /* backoff before the next one */
 };
 
@@ -47,12 +50,11 @@ struct supervisor {
     char token[TOKEN_DIGITS + 1];
     bool real_time;
     bool armed;         /* a death or silence means: restart */
-    bool waits;         /* the runtime: for the trees of the last one to be gone */
     int64_t silence_ns; /* how long the runtime may be silent; 0: for ever */
     struct watchdog watchdog;
     int64_t wake_ns;
     struct backoff backoff;
-    int64_t pause_ns; /* before the next runtime */
+    int64_t hurry_ns; /* when keepers that still live are killed */
     unsigned restarts;
     int status;      /* of the last runtime */
     int stop_signal; /* the runtime has to be told to end; 0: not, or it was told */
@@ -83,33 +85,34 @@ static void limit_silence(struct supervisor *supervisor)
     watchdog_limit(&supervisor->watchdog, limit_ns);
 }
 
-static struct wire_message hello(const struct supervisor *supervisor)
+static void greet_runtime(const struct supervisor *supervisor)
 {
+    struct wire_message held = {.type = WIRE_HELD};
     struct wire_message hello = {.type = WIRE_HELLO,
                                  .restarts = supervisor->restarts,
                                  .status = supervisor->status,
-                                 .real_time = supervisor->real_time,
-                                 .waits = supervisor->state == CLEANING};
+                                 .real_time = supervisor->real_time};
+    (void)snprintf(held.text, sizeof(held.text), "%s", supervisor->watchdog.held);
     (void)snprintf(hello.text, sizeof(hello.text), "%s", supervisor->token);
-    return hello;
+    /* The line is new: it has room for two. */
+    if (held.text[0] != '\0')
+        (void)tell_runtime(supervisor, &held);
+    (void)tell_runtime(supervisor, &hello);
 }
 
 static int start_runtime(struct supervisor *supervisor)
 {
     struct crown_error err = {0};
-    const struct wire_message greeting = hello(supervisor);
-    pid_t pid = launch_runtime(supervisor->config, &supervisor->keepers, supervisor->journal,
-                               supervisor->signals, &supervisor->line, &err);
+    pid_t pid = launch_runtime(supervisor->config, supervisor->journal, supervisor->signals,
+                               &supervisor->line, &err);
     if (pid < 0) {
         log_warn("%s", err.message);
         return -1;
     }
     supervisor->runtime = pid;
     supervisor->armed = false;
-    supervisor->waits = greeting.waits;
-    if (!supervisor->waits)
-        supervisor->state = RUNNING;
-    launch_greet(supervisor->line, &greeting, supervisor->watchdog.held);
+    supervisor->state = RUNNING;
+    greet_runtime(supervisor);
     watchdog_start(&supervisor->watchdog, pid);
     if (supervisor->stopping)
         supervisor->stop_signal = SIGTERM;
@@ -139,11 +142,14 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
     } else if (message->type == WIRE_LOG) {
         log_set_format((enum log_format)message->log_format);
         log_set_level((enum log_level)message->log_level);
+    } else if (message->type == WIRE_END_KEEPER) {
+        keepers_kill(&supervisor->keepers, message->id);
+    } else if (message->type == WIRE_PREPARE) {
+        launch_prepare(&supervisor->keepers, &supervisor->spare);
     }
 }
 
-/* @param dead it needs no keeper any more, though it may have asked for one. */
-static void read_runtime(struct supervisor *supervisor, bool dead)
+static void read_runtime(struct supervisor *supervisor)
 {
     struct wire_message message;
     int fds[WIRE_MAX_FDS];
@@ -159,50 +165,26 @@ static void read_runtime(struct supervisor *supervisor, bool dead)
             return;
         }
         handle_runtime(supervisor, &message);
-        if (!dead)
-            nfds = launch_asked(&supervisor->keepers, &supervisor->spare, &message, fds, nfds);
+        if (message.type == WIRE_START_KEEPER)
+            nfds = launch_keeper(&supervisor->keepers, &supervisor->spare, &message, fds, nfds);
         for (unsigned i = 0; i < nfds; i++)
             (void)close(fds[i]); /* the keeper has its own copies */
     }
 }
 
-static int restart(struct supervisor *supervisor)
+static void runtime_died(struct supervisor *supervisor, int status)
 {
-    supervisor->restarts++; /* which it is told */
-    if (start_runtime(supervisor) == 0)
-        return 0;
-    supervisor->restarts--;
-    return -1;
-}
-
-static void forget_runtime(struct supervisor *supervisor)
-{
+    read_runtime(supervisor); /* what it said last: DISARM, above all */
     if (supervisor->line >= 0)
         (void)close(supervisor->line);
     supervisor->line = -1;
     supervisor->runtime = 0;
-    supervisor->waits = false;
-    cleaning_begin(&supervisor->cleaning); /* what it has forked itself */
-}
-
-static void runtime_died(struct supervisor *supervisor, int status)
-{
-    int64_t lasted_ns;
-    read_runtime(supervisor, true); /* what it said last: DISARM, above all */
-    lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
-    forget_runtime(supervisor);
     supervisor->status = status;
-    if (supervisor->state == RUNNING)
-        cleaning_await_keepers(&supervisor->cleaning);
     supervisor->state = CLEANING;
+    supervisor->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS;
     supervisor->stop_signal = 0;
     launch_forget(&supervisor->spare);
-    if (!supervisor->armed)
-        return;
-    /* The next one gets ready meanwhile. Its line is not read, so no keeper is forked for it. */
-    supervisor->pause_ns = backoff_pause_ns(&supervisor->backoff, lasted_ns);
-    if (supervisor->pause_ns == 0 && !supervisor->stopping)
-        (void)restart(supervisor); /* if not, then later */
+    cleaning_begin(&supervisor->cleaning); /* what the runtime itself forked */
 }
 
 static void reap(struct supervisor *supervisor)
@@ -219,19 +201,10 @@ static void reap(struct supervisor *supervisor)
     }
 }
 
-/* One that waits has begun nothing, so it need not end in order. It is an orphan as any other. */
-static void give_up_waiting(struct supervisor *supervisor)
-{
-    (void)kill(supervisor->runtime, SIGKILL); /* not reaped yet: it is itself */
-    forget_runtime(supervisor);
-}
-
 static void stop_runtime(struct supervisor *supervisor, int signal)
 {
     bool again = supervisor->interrupted && signal == SIGINT;
     supervisor->interrupted = supervisor->interrupted || signal == SIGINT;
-    if (supervisor->waits)
-        give_up_waiting(supervisor);
     if (!supervisor->stopping) {
         supervisor->stopping = true;
         limit_silence(supervisor);
@@ -258,6 +231,17 @@ static void read_signals(struct supervisor *supervisor)
     reap(supervisor);
 }
 
+/* A stopped keeper does not see the end of its line; what it leaves is an orphan. */
+static void hurry_keepers(struct supervisor *supervisor)
+{
+    if (supervisor->state != CLEANING || supervisor->keepers.count == 0 ||
+        clock_monotonic_ns() < supervisor->hurry_ns)
+        return;
+    supervisor->hurry_ns = TIME_NEVER; /* SIGKILL is sent once */
+    keepers_signal(&supervisor->keepers, SIGKILL);
+    log_warn("a keeper did not end with its runtime: killed it");
+}
+
 static bool tell_failed(void *context, uint64_t id, int error)
 {
     struct wire_message failed = {.type = WIRE_KEEPER_FAILED, .id = id, .error = error};
@@ -271,11 +255,6 @@ static bool tell_failed(void *context, uint64_t id, int error)
 static void pay_debts(struct supervisor *supervisor)
 {
     const struct wire_message stop = {.type = WIRE_STOP, .signal = supervisor->stop_signal};
-    if (supervisor->state != RUNNING) {
-        if (!supervisor->cleaning.orphans)
-            keepers_forget_failed(&supervisor->keepers);
-        return;
-    }
     if (supervisor->stop_signal != 0 && tell_runtime(supervisor, &stop))
         supervisor->stop_signal = 0;
     keepers_tell_failed(&supervisor->keepers, !supervisor->cleaning.orphans, tell_failed,
@@ -299,32 +278,27 @@ static int exit_code(const struct supervisor *supervisor)
     return 128 + WTERMSIG(supervisor->status);
 }
 
-static void let_runtime_go(struct supervisor *supervisor)
-{
-    const struct wire_message go = {.type = WIRE_GO};
-    supervisor->waits = false;
-    (void)tell_runtime(supervisor, &go); /* the line has room: little was said so far */
-    watchdog_beat(&supervisor->watchdog);
-}
-
-/* After a death: nothing of the old runtime may live when the next one may act, or when we exit.
+/* After a death: nothing of the old runtime may live when the next one starts, or when we exit.
  * @return false when it is time to exit. */
 static bool go_on(struct supervisor *supervisor)
 {
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 &&
         !supervisor->cleaning.orphans) {
-        if (!supervisor->waits && !supervisor->armed)
+        if (!supervisor->armed)
             return false;
-        supervisor->wake_ns = clock_monotonic_ns() + supervisor->pause_ns;
-        supervisor->state = supervisor->waits ? RUNNING : PAUSING;
-        if (supervisor->waits)
-            let_runtime_go(supervisor);
+        int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
+        supervisor->wake_ns =
+            clock_monotonic_ns() + backoff_pause_ns(&supervisor->backoff, lasted_ns);
+        supervisor->state = PAUSING;
     }
     if (supervisor->state == PAUSING && supervisor->stopping)
         return false;
     if (supervisor->state == PAUSING && clock_monotonic_ns() >= supervisor->wake_ns) {
-        if (restart(supervisor) < 0)
+        supervisor->restarts++;
+        if (start_runtime(supervisor) < 0) {
             supervisor->wake_ns = clock_monotonic_ns() + BACKOFF_MOST_NS;
+            supervisor->state = PAUSING;
+        }
     }
     return true;
 }
@@ -335,7 +309,7 @@ static int64_t next_look_ns(const struct supervisor *supervisor)
     case RUNNING:
         return watchdog_next_ns(&supervisor->watchdog);
     case CLEANING:
-        return supervisor->keepers.count > 0 ? supervisor->cleaning.hurry_ns : TIME_NEVER;
+        return supervisor->keepers.count > 0 ? supervisor->hurry_ns : TIME_NEVER;
     case PAUSING:
         return supervisor->wake_ns;
     }
@@ -356,7 +330,7 @@ static int poll_timeout_ms(const struct supervisor *supervisor)
 static void wait_for_events(struct supervisor *supervisor)
 {
     struct pollfd polls[] = {{.fd = supervisor->signals, .events = POLLIN},
-                             {.fd = supervisor->state == RUNNING ? supervisor->line : -1}};
+                             {.fd = supervisor->line}};
     if (!keepers_full(&supervisor->keepers))
         polls[1].events |= POLLIN;
     if (owes(supervisor))
@@ -365,12 +339,26 @@ static void wait_for_events(struct supervisor *supervisor)
         _exit(1); /* our death is the death of all below */
 }
 
+/* Asks the kernel for what there is no supervisor without. Returns what it does not give, for a
+ * reason in errno, or NULL. */
+static const char *ask_kernel(struct supervisor *supervisor)
+{
+    supervisor->signals = signals_open_supervisor();
+    if (supervisor->signals < 0)
+        return "make a signalfd";
+    supervisor->journal = memfd_create("crown-journal", MFD_CLOEXEC);
+    if (supervisor->journal < 0)
+        return "make a memfd";
+    if (keepers_init(&supervisor->keepers) < 0)
+        return "make room for keepers";
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return "become a child subreaper";
+    return process_stat_refused();
+}
+
 static int set_up(struct supervisor *supervisor)
 {
-    const struct needs needs = {.signals = &supervisor->signals,
-                                .journal = &supervisor->journal,
-                                .keepers = &supervisor->keepers};
-    const char *refused = fds_open_standard() < 0 ? "open /dev/null" : needs_ask(&needs);
+    const char *refused = fds_open_standard() < 0 ? "open /dev/null" : ask_kernel(supervisor);
     random_token(supervisor->token, TOKEN_DIGITS);
     if (refused != NULL) {
         log_error("set up the supervisor: %s: %s", refused, strerror(errno));
@@ -394,11 +382,10 @@ int supervisor_run(const struct supervisor_config *config)
     do {
         wait_for_events(&supervisor);
         read_signals(&supervisor); /* first: all that a dead runtime has said is there by then */
-        if (supervisor.state == RUNNING) {
-            read_runtime(&supervisor, false);
+        read_runtime(&supervisor);
+        if (supervisor.state == RUNNING)
             watchdog_look(&supervisor.watchdog);
-        } else if (supervisor.state == CLEANING)
-            cleaning_hurry(&supervisor.cleaning, &supervisor.keepers);
+        hurry_keepers(&supervisor);
         cleaning_go_on(&supervisor.cleaning, supervisor.runtime, &supervisor.keepers);
         pay_debts(&supervisor);
     } while (go_on(&supervisor));

@@ -28,8 +28,7 @@
     X(HELD, "held") /* text: what the runtime was doing when it was asked. To the next runtime,    \
                        before HELLO: what the last one was silent over */                          \
     /* supervisor -> runtime */                                                                    \
-    X(HELLO, "hello")          /* version, token, restarts, how the last runtime ended; waits */   \
-    X(GO, "go")                /* to one that waits: what the last runtime started is gone */      \
+    X(HELLO, "hello")          /* version, token, restarts, how the last runtime ended */          \
     X(STOP, "stop")            /* signal: shut down in order */                                    \
     X(KEEPER_FAILED, "failed") /* id: its tree is gone; or error: it could not be forked */        \
     /* runtime -> keeper */                                                                        \
@@ -62,7 +61,6 @@ struct wire_message {
     int32_t error; /* an errno */
     uint32_t restarts;
     uint32_t real_time; /* HELLO: keepers run at real-time priority */
-    uint32_t waits;     /* HELLO: no election may begin and no process start before GO */
     uint32_t holds;     /* START_KEEPER: how many of the descriptors, the last ones, hold a lock */
     uint32_t log_format, log_level; /* as base/log.h has them */
     char text[WIRE_TEXT];           /* NUL-terminated */

@@ -221,7 +221,7 @@ static void one_more_than_there_may_be_names_that_limit_and_no_other(void **stat
     const int fds[] = {-1, -1};
     for (unsigned i = 0; i < KEEPERS_MAX; i++)
         add((pid_t)i + 2, i, NULL, 0);
-    assert_int_equal(launch_asked(&keepers, &spare, &message, fds, 2), 2);
+    assert_int_equal(launch_keeper(&keepers, &spare, &message, fds, 2), 2);
     tell_of(false, 1);
     assert_int_equal(told.id[0], KEEPERS_MAX);
     assert_string_equal(keepers_why(told.error[0]), "a runtime has 65536 of them at most");

@@ -275,17 +275,6 @@ void stage_until_runs(int runs)
     stage_until(so_many_runs);
 }
 
-static bool so_many_begun(void)
-{
-    return stage.board->begun >= wanted_runs;
-}
-
-void stage_until_begun(int begun)
-{
-    wanted_runs = begun;
-    stage_until(so_many_begun);
-}
-
 void stage_until_gone(void)
 {
     assert_true(stage.count[TICK_CHILD] > 0);

@@ -108,8 +108,7 @@ struct stage_board {
     unsigned children; /* 0: one */
 
     /* The runtime's. */
-    _Atomic int runs;  /* how many runtimes may act, since nothing of the last one lives */
-    _Atomic int begun; /* how many have started, and have said all that they say at first */
+    _Atomic int runs; /* how many runtimes have started */
     _Atomic int logged;
     char token[2][WIRE_TEXT];
     uint32_t restarts;
@@ -162,10 +161,8 @@ void stage_start_as_init(void);
 void stage_until(bool (*done)(void));
 /** Until the child, and `daemons` daemons of it, tick. */
 void stage_until_ticking(unsigned daemons);
-/** Until so many runtimes may act. */
+/** Until so many runtimes have started. */
 void stage_until_runs(int runs);
-/** Until so many runtimes have begun, whether they may act or not. */
-void stage_until_begun(int begun);
 /** @return whether no process of the child's tree is left, where it has ticked. */
 bool stage_gone(void);
 /** Until no process of the child's tree is left. */

@@ -158,7 +158,7 @@ static void wait_hello(void)
 {
     struct wire_message hello;
     struct pollfd polled = {.fd = link_fd(line), .events = POLLIN};
-    int run = stage.board->begun;
+    int run = stage.board->runs;
     do {
         if (poll(&polled, 1, -1) < 0 || link_receive(line, &hello, NULL) <= 0)
             _exit(9);
@@ -167,7 +167,7 @@ static void wait_hello(void)
     if (run < 2)
         (void)memcpy(stage.board->token[run], hello.text, WIRE_TEXT);
     stage.board->restarts = hello.restarts;
-    stage.board->runs += !hello.waits;
+    stage.board->runs = run + 1;
 }
 
 static void read_keeper(struct keeper_link *keeper)
@@ -185,7 +185,6 @@ static void read_links(void)
     struct wire_message message;
     while (link_receive(line, &message, NULL) > 0) {
         note(&message);
-        stage.board->runs += message.type == WIRE_GO;
         if (message.type == WIRE_STOP && !stage.board->stay) {
             (void)link_arm(line, false, 0, NULL);
             _exit(5);
@@ -219,7 +218,6 @@ int stage_play_runtime(int line_fd, int journal, void *context)
         link_prepare(line); /* whoever sees that keeper knows that it is armed */
     if (!stage.board->later)
         start_children();
-    stage.board->begun++;
     for (;;) {
         if (!stage.board->quiet)
             (void)link_heartbeat(line, 0, NULL); /* a dead supervisor: our own death comes */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -161,108 +160,6 @@ static void it_keeps_the_supervisor_from_going_on(void **state)
     assert_int_equal(stage.board->runs, 1);
 }
 
-/* --- the next runtime, while it waits for the end of what the last one started */
-
-static void assert_ticks_on_alone(void)
-{
-    assert_ticks_on_and_nobody_says_that_it_is_gone();
-    assert_int_equal(stage.board->runs, 1);
-    assert_int_equal(stage.board->started, 1);
-}
-
-/* Its runtime is dead, and the next one has asked for a child. */
-static void start_and_have_the_next_one_wait(void)
-{
-    stage.board->arm = true;
-    start();
-    stage.board->program = NULL; /* the children that follow can be killed */
-    stage.board->mode = "tick";
-    stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    stage_until_begun(2);
-}
-
-static void assert_goes_on_when_it_has_ended(unsigned restarts)
-{
-    stage_kill(child_pid(), SIGKILL);
-    stage_until_runs(2);
-    stage_until_ticking(0);
-    assert_int_equal(stage.board->restarts, restarts);
-    assert_string_equal(stage.board->token[0], stage.board->token[1]);
-}
-
-static void the_next_runtime_waits_and_starts_no_child_before_its_end(void **state)
-{
-    (void)state;
-    start_and_have_the_next_one_wait();
-    assert_ticks_on_alone();
-    assert_null(stage_message(WIRE_GO));
-    assert_goes_on_when_it_has_ended(1);
-    assert_non_null(stage_message(WIRE_GO));
-}
-
-static void one_that_is_killed_while_it_waits_is_replaced_after_its_end(void **state)
-{
-    (void)state;
-    start_and_have_the_next_one_wait();
-    stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    assert_ticks_on_alone();
-    assert_int_equal(stage.board->begun, 2); /* it died young: the one after it takes its time */
-    assert_goes_on_when_it_has_ended(2);
-    stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    stage_until_runs(3);
-    assert_int_equal(stage.board->restarts, 3);
-}
-
-static bool runtime_is_gone(void)
-{
-    return stage_find("crown-runtime") == 0;
-}
-
-static void one_that_fails_while_it_waits_ends_the_supervisor_after_its_end(void **state)
-{
-    (void)state;
-    stage.board->arm = true;
-    start();
-    stage.board->crash = true;
-    stage_kill(stage_pid("crown-runtime"), SIGKILL);
-    stage_until(runtime_is_gone);
-    assert_ticks_on_alone();
-    assert_true(stage.supervisor > 0);
-    stage_kill(child_pid(), SIGKILL);
-    stage_wait_supervisor();
-    assert_int_equal(WEXITSTATUS(stage.status), 3);
-}
-
-static void
-one_that_waits_ends_as_the_supervisor_is_told_to_and_the_supervisor_after_its_end(void **state)
-{
-    (void)state;
-    start_and_have_the_next_one_wait();
-    stage_kill(stage.supervisor, SIGTERM);
-    stage_until(runtime_is_gone);
-    assert_ticks_on_alone();
-    assert_true(stage.supervisor > 0);
-    stage_kill(child_pid(), SIGKILL);
-    stage_wait_supervisor();
-    assert_int_equal(WEXITSTATUS(stage.status), 128 + SIGKILL); /* of the one that led */
-    assert_int_equal(stage.board->begun, 2);
-}
-
-static void one_that_waits_may_be_silent(void **state)
-{
-    (void)state;
-    stage.board->silence_ns = SOON;
-    start_and_have_the_next_one_wait();
-    pid_t waiting = stage_pid("crown-runtime");
-    stage_kill(waiting, SIGSTOP);
-    int64_t until_ns = clock_monotonic_ns() + 2 * SOON;
-    while (clock_monotonic_ns() < until_ns)
-        stage_until_ticking(0);
-    stage_kill(waiting, SIGCONT);
-    assert_goes_on_when_it_has_ended(1);
-    assert_int_equal(stage_pid("crown-runtime"), waiting);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
 
 int main(int argc, char **argv)
@@ -274,11 +171,6 @@ int main(int argc, char **argv)
         TEST(a_supervisor_that_inherits_it_waits_too),
         TEST(past_its_deadline_it_is_the_supervisor_s),
         TEST(it_keeps_the_supervisor_from_going_on),
-        TEST(the_next_runtime_waits_and_starts_no_child_before_its_end),
-        TEST(one_that_is_killed_while_it_waits_is_replaced_after_its_end),
-        TEST(one_that_fails_while_it_waits_ends_the_supervisor_after_its_end),
-        TEST(one_that_waits_ends_as_the_supervisor_is_told_to_and_the_supervisor_after_its_end),
-        TEST(one_that_waits_may_be_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
