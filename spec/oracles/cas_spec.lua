@@ -301,7 +301,8 @@ describe("an oracle on a compare-and-swap store", function()
 
   it("refuses what is no record of an election, and leaves it alone", function()
     for _, text in ipairs { "", "hello", "[]", "{}", '{"epoch":1,"serial":1}', '{"epoch":"1","serial":1,"ttl":1}',
-      '{"epoch":1.5,"serial":1,"ttl":1}', '{"epoch":1,"serial":1,"ttl":1e9}', '{"epoch":1,"serial":1,"ttl":1,"token":"t"}' } do
+      '{"epoch":1.5,"serial":1,"ttl":1}', '{"epoch":1,"serial":1,"ttl":1e9}', '{"epoch":1,"serial":1,"ttl":1,"token":"t"}',
+      '{"epoch":1,"serial":1,"ttl":0,"token":"t","node":"n","claim":1}' } do
       local store = table_store()
       store.records["cas-" .. serial] = { text = text, version = 1 }
       local verdict = candidate(store):claim()

@@ -7,7 +7,7 @@ local candidate = {}
 local A_SECOND = 5000 -- elections that may come at once
 
 -- taken[store][token][lock]: the election, while anybody knows it; the name of one whose oracle knows no more
-local taken, count = {}, 0
+local taken = {}
 local Weak = { __mode = "v" }
 
 -- Of any length, and of any bytes, to few that every store takes.
@@ -34,7 +34,6 @@ function candidate.enter(store, lock, opts)
   if other and other ~= opts.crown_name then
     return nil, ("election '%s' of this runtime is on the lock '%s' already: each needs one of its own"):format(other, lock)
   end
-  if not other then count = count + 1 end
   locks[lock] = opts.election or opts.crown_name
   return ("%s-%s"):format(opts.token, digest(opts.crown_name))
 end
@@ -51,7 +50,7 @@ end
 -- and thousands do not all come at once.
 -- @treturn number seconds
 function candidate.apart()
-  return math.random() * count / A_SECOND
+  return math.random() * require("crown.core.election").count() / A_SECOND -- not there on a plain LuaJIT
 end
 
 return candidate

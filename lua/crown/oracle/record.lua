@@ -23,8 +23,9 @@ local function is_whole(found)
   for field, wanted in pairs(TYPES) do
     if found[field] ~= nil and type(found[field]) ~= wanted then return false end
   end
-  return is_count(found.epoch) and is_count(found.serial) and type(found.ttl) == "number" and found.ttl >= 0
-    and found.ttl <= TTL_MOST and (found.token == nil) == (found.claim == nil)
+  if type(found.ttl) ~= "number" or found.ttl < 0 or found.ttl > TTL_MOST then return false end
+  if found.token and found.ttl == 0 then return false end -- it would be over while its holder leads
+  return is_count(found.epoch) and is_count(found.serial) and (found.token == nil) == (found.claim == nil)
 end
 
 --- Reads a record.
