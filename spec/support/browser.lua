@@ -57,7 +57,7 @@ end
 function Browser:destroy()
   pcall(self.call, self, "DELETE", self.session)
   self.driver:signal "KILL"
-  self.driver:wait(5)
+  self.driver:wait(20)
 end
 
 return Browser

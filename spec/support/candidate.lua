@@ -206,7 +206,7 @@ function Candidate:destroy()
   local fine = pcall(self.wait, self, 5)
   if not fine then
     signals.send(self.pid, "KILL")
-    self:wait(5)
+    self:wait(20)
   end
   return not fine
 end

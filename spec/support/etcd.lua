@@ -82,7 +82,7 @@ end
 --- Ends the process, as in a crash.
 function Etcd:down()
   self.process:hurt_self "KILL"
-  self.process:wait(5)
+  self.process:wait(20)
 end
 
 --- Makes it one that has been what it is for long: what is not there has never been.

@@ -63,7 +63,7 @@ end
 --- Ends the process, as in a crash.
 function Nats:down()
   self.process:hurt_self "KILL"
-  self.process:wait(5)
+  self.process:wait(20)
 end
 
 --- Throws the data away.

@@ -65,7 +65,7 @@ end
 --- Ends the process, as in a crash.
 function Pgbouncer:down()
   self.process:signal "KILL"
-  self.process:wait(5)
+  self.process:wait(20)
 end
 
 Pgbouncer.destroy = Pgbouncer.down

@@ -49,7 +49,7 @@ end
 
 function Proxy:destroy()
   self:signal "KILL"
-  self.process:wait(5)
+  self.process:wait(20)
 end
 
 return Proxy

@@ -44,7 +44,7 @@ function Redis:down()
   if self.client then self.client:close() end
   self.client = nil
   self.process:hurt_self "KILL"
-  self.process:wait(5)
+  self.process:wait(20)
 end
 
 --- Throws the data away, where it keeps any.
@@ -60,7 +60,7 @@ function Redis:destroy()
   if self.client then self.client:close() end
   if not self.process.code then
     self.process:hurt_self "KILL"
-    self.process:wait(5)
+    self.process:wait(20)
   end
 end
 

@@ -18,7 +18,7 @@ function stores.http()
   end
   local function down()
     process:hurt("KILL", "supervise", "runtime")
-    process:wait(5)
+    process:wait(20)
   end
   up(0)
   local store = { ttl = TTL, cost = 4 * TTL + 2, ports = { function() return number end },
