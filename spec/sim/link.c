@@ -110,9 +110,11 @@ void link_deliver(struct world *world, const struct happening *happening)
     if (happening->request.verb == STORE_RELEASE) {
         event.type = ELECTION_EVENT_RELEASED;
     } else if (!happening->unknown) {
-        struct store_reply reply = trusted(world, who, happening->reply);
+        /* Who does not wait does not look at what it is, either. */
+        bool looks = happening->serial != NOBODYS_ATTEMPT;
+        struct store_reply reply = looks ? trusted(world, who, happening->reply) : happening->reply;
         event = read_reply(world, &reply);
-        if (reply.granted)
+        if (reply.granted && looks)
             candidate->term_life = reply.life;
     }
     event.attempt = (uint32_t)happening->serial;
