@@ -385,6 +385,7 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
       local verdict = player:claim()
       assert.same({ "denied", true }, { verdict[1], verdict[5] })
       assert.is_true(verdict[2] > 15)
+      return verdict
     end
 
     it("sits it out, though the lease is over there, as one finds who has been there before", function()
@@ -405,6 +406,36 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
       one:abdicate()
       is_doubted(candidate_of "two")
     end)
+
+    it("goes on above the epoch that it told right then, as one sees who has heard it, where all its tables are lost next", function()
+      local one, two = candidate_of "one", candidate_of "two"
+      local AHEAD = 5000000000000 -- of the server's time in milliseconds, as after many doubts
+      assert.equal("granted", one:claim()[1])
+      assert.equal("denied", two:claim()[1])
+      server:sql("UPDATE crown_lease_v1 SET epoch = $1::int8", ("%d"):format(AHEAD))
+      clock:set(3600)
+      assert.equal(AHEAD, is_doubted(two)[4])
+      server:sql "DROP TABLE crown_lease_v1, crown_store_v1"
+      eventually(function() return two:claim()[5] end, 20)
+      server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch'" -- as if that were over
+      assert.is_true(two:win()[4] > AHEAD)
+    end)
+  end)
+
+  it("is doubted where its epochs went back, by a leader that was told a higher one as it lost", function()
+    local one = prepare(20)
+    local two = Player.new(lease, { name = name, node = "two", url = server.url .. "?application_name=two", ttl = 20 })
+    server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp()" -- as if its time were over
+    local higher = two:claim()[4]
+    assert.is_true(higher > epoch)
+    local verdict = one:refresh()
+    assert.same({ "denied", higher }, { verdict[1], verdict[4] })
+    two:abdicate()
+    server:sql("UPDATE crown_lease_v1 SET epoch = $1", epoch) -- as in an older state that has written more since
+    verdict = one:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch'" -- as if that were over
+    assert.is_true(one:win()[4] > higher)
   end)
 
   it("refuses a table that a crash would empty", function()

@@ -92,6 +92,22 @@ describe("a registry's store", function()
       assert.is_true(view.epoch_floor > 7)
     end)
 
+    it("is sat out by who has read the last of them as it wrote down another doubt", function()
+      local store = open()
+      a_leads(store, 2)
+      server:sql [[CREATE FUNCTION led_on() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN UPDATE crown_registry_v1 SET epoch = 7, assumed = 7; RETURN NULL; END']] -- by another member, right then
+      server:sql "CREATE TRIGGER led_on AFTER UPDATE ON crown_store_v1 FOR EACH ROW EXECUTE FUNCTION led_on()"
+      clock:set(HOUR)
+      local view = assert(store:ask("read", {}))
+      is_doubted(view)
+      assert.equal(7, view.epoch)
+      server:sql "DROP FUNCTION led_on CASCADE"
+      server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch', epoch_floor = 0" -- as if that were over
+      go_back()
+      is_doubted(assert(store:ask("read", {})))
+    end)
+
     it("is believed again when it was sat out, and is not doubted for ever", function()
       local store = open()
       a_leads(store, 7)

@@ -269,6 +269,11 @@ local function asleep(self, node, held, retry_in)
   return last
 end
 
+-- Whatever else comes of an answer: its epoch was heard of.
+local function heard_of(lease, epoch)
+  lease.seen = math.max(lease.seen, epochs.counted(epoch))
+end
+
 local function ask_for(self, lease, claim)
   local stored, problem, code = store_ttl(self, lease)
   if not stored then return nil, problem, code end
@@ -278,6 +283,7 @@ local function ask_for(self, lease, claim)
     tables.unsure(self) > 0 and UNSURE or tables.known_set_back(self))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
+  heard_of(lease, epoch or held)
   tables.counted_set_back(self, counted)
   if watch_clock(self, sent, server) then
     self:release(lease, claim)
@@ -297,7 +303,6 @@ local function ask_for(self, lease, claim)
     left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait))
     if not distrust then return nil, problem, code end
   end
-  lease.seen = math.max(lease.seen, epochs.counted(epoch or held))
   if not epoch and epochs.counted(held) == epochs.MOST and left <= 0 then return nil, epochs.none_above(held), "store" end
   if not epoch and (distrust or 0) <= 0 and left and holder ~= lease.mine then
     local retry_in = lease.ends:sleep(lease, left)
@@ -359,6 +364,7 @@ function Leases:refresh(lease, claim)
   local found, epoch, evicted, holder, held, left, written, server = self.refreshes:call(
     refresh_window(lease.ttl), lease.timeout, lease.name, lease.mine, claim, lease.ttl)
   if found == nil then return nil, epoch, evicted end
+  heard_of(lease, epoch or held)
   remember(self, written)
   if watch_clock(self, sent, server) then
     local noted, problem, code = doubt_clock(self, lease.timeout)

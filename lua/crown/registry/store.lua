@@ -119,6 +119,7 @@ end
 local function view_of(self, row)
   if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end -- too large for a number
   self.memory.written = math.max(self.memory.written or 0, row.written)
+  tables.heard_of(self, row.epoch)
   local distrust = math.max(row.distrust, tables.unsure(self))
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
     old_leader = row.old_leader, assumed = row.assumed, members = core.json.decode(row.members), evicted = row.evicted,
