@@ -26,21 +26,13 @@ describe("a target of libFuzzer", function()
     return result.stdout, told
   end
 
-  it("reads as many inputs as are asked for, also where that is less than one process may read, or no multiple", function()
-    for inputs, told in pairs { ["1000"] = { "-seed=7 -runs=1000" },
-      ["120000"] = { "-seed=7 -runs=50000", "-seed=8 -runs=50000", "-seed=9 -runs=20000" } } do
-      os.remove(path .. ".told")
-      local said, found = fuzz(inputs, "7", "50000")
-      assert.same(told, found)
-      assert.matches("target +" .. inputs .. " inputs, nothing found\n", said)
-    end
-    os.remove(path .. ".told")
-    assert.same({ "-seed=7 -runs=120000" }, select(2, fuzz("120000", "7")))
+  it("reads as many inputs as are asked for", function()
+    local said, found = fuzz("120000", "7")
+    assert.same({ "-seed=7 -runs=120000" }, found)
+    assert.matches("target +120000 inputs, nothing found\n", said)
   end)
 
   it("reads for as long as is asked for", function()
     assert.same({ "-seed=7 -max_total_time=60" }, select(2, fuzz("60s", "7")))
-    os.remove(path .. ".told")
-    assert.same({ "-seed=7 -max_total_time=60 -runs=50000" }, select(2, fuzz("60s", "7", "50000")))
   end)
 end)
