@@ -233,7 +233,9 @@ describe("a NATS server that may have forgotten", function()
     for i, each in ipairs(servers) do hosts[i] = "127.0.0.1:" .. each.port end
     local one = Player.new(kv, { name = "x", node = "one", url = "nats://" .. table.concat(hosts, ",") .. "/APART", ttl = 3,
       timeout = 1, replicas = 3, amnesia_wait = 0 })
-    local bucket, wire, heard, joined = one.state.bucket, Wire.open(servers[1].port), 0, {}
+    local bucket, wire, joined = one.state.bucket, Wire.open(servers[1].port), {}
+    local listener = { revision = 0 }
+    function listener.heard(_, _, revision) listener.revision = revision or listener.revision end
     local function api(verb) return wire:ask("$JS.API." .. verb, nil, "") end
     local function told() -- a bucket that is far ahead tells the watches of its writes, too
       for _, name in ipairs(api("CONSUMER.NAMES.KV_APART").consumers) do
@@ -245,7 +247,7 @@ describe("a NATS server that may have forgotten", function()
         end
       end
       local ahead = wire:ask("$KV.OTHER.k", nil, "").seq
-      return crown.sleep(0.1) or heard >= ahead
+      return crown.sleep(0.1) or listener.revision >= ahead
     end
     local function wins(before)
       local verdict, amnesia
@@ -258,7 +260,7 @@ describe("a NATS server that may have forgotten", function()
       one:abdicate()
       return amnesia
     end
-    bucket:join("k", { heard = function(_, _, revision) heard = revision or heard end })
+    bucket:join("k", listener)
     wins()
     wire:make_bucket("OTHER", 60)
     for _ = 1, 200 do wire:ask("$KV.OTHER.k", nil, "") end
