@@ -37,7 +37,7 @@ function Nats.init(opts)
   local cool_down = checked.cool_down or (checked.bucket ~= settings.CHORIAS and 0 or nil)
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
     delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
-    cool_down = cool_down, claims = 0, standing = Standing.new(bucket.trust) }, Nats)
+    cool_down = cool_down, claims = 0, standing = Standing.new() }, Nats)
   bucket:join(self.key, self)
   return self
 end
@@ -51,10 +51,10 @@ local function left(self)
 end
 
 -- In the connection's reader: notes when the key was last written, and wakes the candidate.
-function Nats:heard(what, revision, token)
+function Nats:heard(what, revision, token, written)
   if what == "put" then
     if token == self.token then return end
-    self.standing:saw(revision, token)
+    self.standing:saw(revision, token, written)
     self.mark = nil
     if self.leading and revision and revision > self.revision then self.send "check" end
   elseif what == "gone" or what == "missed" then
@@ -89,7 +89,7 @@ end
 
 -- @tparam[opt] table last another one's value
 local function denied(self, last)
-  if last then self.standing:saw(last.revision, last.headers["crown-token"]) end
+  if last then self.standing:saw(last.revision, last.headers["crown-token"], last.written_at) end
   if not last and left(self) == 0 then return later() end
   return false, { node = last and last.data, epoch = last and last.headers["crown-token"] and admin.epoch_of(last) or nil,
     expires_in = math.max(SOON, left(self)) }
@@ -121,21 +121,10 @@ local function doubt(self)
   return self.bucket.trust:left() > 0
 end
 
--- Whether nobody can act any more on a value that stands there. By then the bucket may be another one, in which its revision is
--- somebody else's. @return as doubt
-local function is_over(self, last)
-  if not self.standing:is_over(last.revision, self.ttl) then return false end
-  local doubted, problem, code = doubt(self)
-  if doubted == nil then return nil, problem, code end
-  return not doubted and self.standing:is_over(last.revision, self.ttl)
-end
-
 -- Writes over what is there, where nobody leads by it any more. @return as Bucket:put; with false what is there, where somebody
 -- may lead by it
 local function write_over(self, last)
-  local over, problem, code = last.gone or is_ours(self, last.headers), nil, nil
-  if not over then over, problem, code = is_over(self, last) end
-  if over == nil then return nil, problem, code end
+  local over = last.gone or is_ours(self, last.headers) or self.standing:is_over(last.revision, last.written_at, self.ttl)
   if not over then return false, last end
   return self.bucket:put(self.key, self.node, headers_of(self), last.revision)
 end

@@ -99,7 +99,7 @@ describe("a NATS server whose clock is stepped", function()
     two.state.heard = function() end -- nothing of what comes now
     eventually(function()
       assert.equal("granted", one:refresh()[1])
-      return standing:is_over(standing.revision, TTL)
+      return standing:is_over(standing.revision, standing.written, TTL)
     end, 3 * TTL)
     assert.equal("denied", two:claim()[1])
     assert.equal("granted", one:refresh()[1])

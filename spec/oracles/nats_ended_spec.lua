@@ -1,10 +1,10 @@
 -- A value in a NATS bucket that ends, or is deleted, while a candidate of the same token claims: as a runtime does that was started
 -- again. Nobody else leads there, so nobody waits for a TTL (R7).
-local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local kv = require "crown.oracles.nats_kv"
 local Nats = require "support.nats"
 local Player = require "support.oracle_candidate"
+local Way = require "support.nats_way"
 local Wire = require "support.nats_wire"
 
 local TTL = 2
@@ -14,28 +14,10 @@ local GET = "PUB %$JS%.API%.STREAM%.MSG%.GET%.KV_ENDED "
 describe("a value in a NATS bucket that ends while it is claimed again", function()
   local server, way, wire
 
-  -- A way on which what is asked waits: `before(bytes)` is called with all that comes, and may wait.
-  local function new_way()
-    local self = { before = function() end }
-    self.listener = assert(crown.tcp.listen("127.0.0.1", 0, function(near)
-      local far = assert(crown.tcp.connect("127.0.0.1", server.port))
-      crown.spawn(function()
-        for bytes in function() return far:read("*s", 60) end do near:write(bytes) end
-        near:close()
-      end)
-      for bytes in function() return near:read("*s", 60) end do
-        self.before(bytes)
-        far:write(bytes)
-      end
-      far:close()
-    end))
-    return self
-  end
-
   setup(function() server = Nats.start() end)
-  before_each(function() way, wire = new_way(), Wire.open(server.port) end)
+  before_each(function() way, wire = Way.open(server.port), Wire.open(server.port) end)
   after_each(function()
-    way.listener:close()
+    way.close()
     wire.connection:close()
   end)
   teardown(function() server:destroy() end)
@@ -52,7 +34,7 @@ describe("a value in a NATS bucket that ends while it is claimed again", functio
   -- A leader that dies, and its successor, which the store takes for it.
   local function leader_and_successor()
     member(server.port, "one", "same"):win()
-    local again = member(way.listener:port(), "one", "same")
+    local again = member(way.port, "one", "same")
     assert(again.state.bucket:fit())
     return again
   end
@@ -60,7 +42,7 @@ describe("a value in a NATS bucket that ends while it is claimed again", functio
   for what, pattern in pairs { ["between the look and the write over it"] = PUT_OVER, ["before the look"] = GET } do
     it("is won at once, where it ends " .. what, function()
       local again, waited = leader_and_successor(), 0
-      way.before = function(bytes)
+      way.asked = function(bytes)
         if waited > 0 or not bytes:find(pattern) then return end
         waited = waited + 1
         eventually(is_gone, 5 * TTL)
@@ -73,9 +55,9 @@ describe("a value in a NATS bucket that ends while it is claimed again", functio
 
   it("is another one's where that was quicker", function()
     local again, other = leader_and_successor(), member(server.port, "two", "other")
-    way.before = function(bytes)
+    way.asked = function(bytes)
       if not bytes:find(PUT_OVER) then return end
-      way.before = function() end
+      way.asked = function() end
       eventually(is_gone, 5 * TTL)
       other:win()
     end

@@ -311,7 +311,8 @@ end
 
 --- Hands what happens to a key to an election: "put" or "gone", "evict", "missed".
 -- @string key
--- @param follower its method `heard` is called with the word, the value's revision, and who wrote it
+-- @param follower its method `heard` is called with the word, the value's revision, who wrote it,
+-- and when, as `get` has it
 function Bucket:join(key, follower)
   self.followers:add(key, follower)
 end

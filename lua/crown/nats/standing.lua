@@ -10,26 +10,31 @@ local Standing = {}
 Standing.__index = Standing
 
 --- Makes one; nothing was seen yet.
--- @tparam Trust trust of crown.oracle.trust: in a bucket that was made anew, or has gone back, revisions come again
 -- @treturn Standing
-function Standing.new(trust)
-  return setmetatable({ trust = trust }, Standing)
+function Standing.new()
+  return setmetatable({}, Standing)
+end
+
+-- Whether a value is the one that was seen. Its revision does not tell: revisions come again in a bucket that was made anew, and
+-- a replica that has come apart from the others numbers writes differently. All replicas keep the time at which it was written.
+local function is_that(self, revision, written)
+  return self.at and self.revision == revision and self.written == written
 end
 
 --- Notes a value that stands there: it was written before it was seen.
 -- @number[opt] revision nil where it is not known
 -- @string[opt] by who wrote it. Where another one's was seen before, and no end of that, its writer may act on it still: a server
 -- whose clock was stepped lets a third one win that knows nothing of it
-function Standing:saw(revision, by)
-  local memory = self.trust.memory
-  if self.at and self.revision == revision and self.memory == memory then return end
+-- @number[opt] written when, in seconds by the server's clock
+function Standing:saw(revision, by, written)
+  if is_that(self, revision, written) then return end
   if self.at and self.by ~= by then self.before = self.at end
-  self.revision, self.by, self.at, self.memory = revision, by, core.now(), memory
+  self.revision, self.by, self.written, self.at = revision, by, written, core.now()
 end
 
 --- Notes that its leader has given it up. Who was there before has not.
 function Standing:ended()
-  self.revision, self.by, self.at = nil, nil, nil
+  self.revision, self.by, self.written, self.at = nil, nil, nil, nil
 end
 
 --- Seconds until nobody acts on it any more, nor on the one before; 0 where nothing was seen.
@@ -42,10 +47,11 @@ end
 
 --- Whether a value is the one that was seen, and nobody can act on it any more, also where clocks drift apart.
 -- @number revision
+-- @number written as above
 -- @number ttl in seconds
 -- @treturn boolean
-function Standing:is_over(revision, ttl)
-  if not self.at or self.revision ~= revision or self.memory ~= self.trust.memory then return false end
+function Standing:is_over(revision, written, ttl)
+  if not is_that(self, revision, written) then return false end
   return core.now() - self.at > lease.standing_time(ttl)
 end
 

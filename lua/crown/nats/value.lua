@@ -16,6 +16,15 @@ function value.time(text)
   return ((days * 24 + tonumber(hour)) * 60 + tonumber(minute)) * 60 + tonumber(second)
 end
 
+local UNIX = value.time "1970-01-01T00:00:00"
+
+--- The same of a time as a consumer tells it.
+-- @string nanoseconds since 1970, in digits
+-- @treturn number equal to what `time` makes of the server's words for it
+function value.time_of(nanoseconds)
+  return UNIX + (tonumber(nanoseconds:sub(1, -10)) or 0) + tonumber("0." .. nanoseconds:sub(-9))
+end
+
 --- Whether what was written last says that the key was deleted.
 -- @string operation its header KV-Operation
 -- @treturn boolean

@@ -21,11 +21,11 @@ local function hear(self, connection, now, message)
     if reply then connection:publish(reply, nil, nil, "") end -- flow control
     return
   end
-  local revision = message:delivered()
+  local revision, time = message:delivered()
   now.told = math.max(now.told, revision or 0)
   if not now.astray then self.highest = math.max(self.highest, now.told) end
   self:tell(key_of(self, message), value.is_gone(message:header "kv-operation") and "gone" or "put", revision,
-    message:header "crown-token")
+    message:header "crown-token", time and value.time_of(time))
 end
 
 -- Has the last value of each key delivered to a subject that is subscribed to, and then what comes. A plain subscription would

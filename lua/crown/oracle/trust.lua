@@ -17,9 +17,9 @@ local known = {}
 
 --- What this runtime knows of a store.
 -- @string store what names it: its URL, with what else makes it another store
--- @treturn Trust the same for the same store; its `memory` is a number that changes with each other memory that is found
+-- @treturn Trust the same for the same store
 function Trust.of(store)
-  known[store] = known[store] or setmetatable({ longest = 0, memory = 1 }, Trust)
+  known[store] = known[store] or setmetatable({ longest = 0 }, Trust)
   return known[store]
 end
 
@@ -57,10 +57,7 @@ function Trust:saw(answer)
   local other = answer.identity and self.identity and answer.identity ~= self.identity
   local least = answer.known or self.at
   local back = answer.at and least and answer.at < least
-  if other or back then
-    self.memory = self.memory + 1
-    self:doubt()
-  end
+  if other or back then self:doubt() end
   if answer.age then self:doubt(answer.age) end
   self.identity = answer.identity or self.identity
   if answer.at then self.at = (other or back) and answer.at or math.max(self.at or answer.at, answer.at) end
