@@ -40,10 +40,10 @@ describe("the oracle on a NATS bucket", function()
 
   -- Waits until a candidate has heard of all that was written so far: a stream delivers in order.
   local function caught_up(one)
-    local key, heard = ("fence-%d"):format(math.random(1e9)), false
-    one.state.bucket:join(key, { heard = function() heard = true end })
+    local key, follower = ("fence-%d"):format(math.random(1e9)), { heard = function(self) self.has_heard = true end }
+    one.state.bucket:join(key, follower)
     assert(wire:campaign("ELECTIONS", key, "spec", 0))
-    eventually(function() return heard end)
+    eventually(function() return follower.has_heard end)
   end
 
   it("leads by the bucket's TTL, campaigns at three quarters of it, in the revision of its win as epoch", function()
