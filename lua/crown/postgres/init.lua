@@ -19,7 +19,7 @@ Client.__index = Client
 -- @string sql with $1, $2 … for values
 -- @param ... the values: strings, numbers, booleans, nil
 -- @treturn table rows by column name, and `affected`; or nil, a message and the SQLSTATE, or "timeout", "closed", "protocol"
--- (more than 32 MiB), …
+-- (more than 32 MiB; a single value that is larger may be in memory before that is seen), …
 function Client:query(sql, ...)
   local rows, rest, code = self.bare:query(sql, self.timeout, 0, ...)
   if not rows then return nil, rest, code end
