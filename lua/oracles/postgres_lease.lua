@@ -46,15 +46,10 @@ local function check(opts)
   return checked
 end
 
--- What thousands of elections have in common is one table for all of them, where Lua looks for what their own lack.
 local function kind_of(leases, ttl, delay, timeout)
-  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
-  if not leases.kinds[key] then
-    local common = { leases = leases, ttl = ttl, delay = delay, timeout = timeout, ends = Ends.new(leases, ttl),
-      refresher = leases:refresher(ttl, delay, timeout) }
-    leases.kinds[key] = { __index = setmetatable(common, Lease) }
-  end
-  return leases.kinds[key]
+  return lease.kind(Lease, leases, ttl, delay, timeout, function()
+    return { ends = Ends.new(leases, ttl), refresher = leases:refresher(ttl, delay, timeout) }
+  end)
 end
 
 -- What the user's options come to. Thousands of elections are mostly alike, and declared one after the other: those that are

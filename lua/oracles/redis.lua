@@ -77,12 +77,10 @@ local function store_of(checked)
   return table.concat(checked.urls or { checked.url }, " ") .. " " .. checked.prefix
 end
 
--- What thousands of elections have in common is one table for all of them, where Lua looks for what their own lack.
 local function kind_of(leases, ttl, delay, timeout)
-  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
-  leases.kinds[key] = leases.kinds[key] or { __index = setmetatable({ leases = leases, ttl = ttl, delay = delay,
-    timeout = timeout, milliseconds = ("%.0f"):format(ttl * 1000) }, Redis) }
-  return leases.kinds[key]
+  return Lease.kind(Redis, leases, ttl, delay, timeout, function()
+    return { milliseconds = ("%.0f"):format(ttl * 1000) }
+  end)
 end
 
 function Redis.init(opts)

@@ -43,6 +43,12 @@ describe("a Redis whose clock was set back and put right", function()
     assert.is_true(verdict[2] > (ttl or TTL) / 2 and verdict[2] < 2 * (ttl or TTL), verdict[2])
   end
 
+  local function is_refreshed_while_set_back(one, seconds)
+    clock:set(-seconds)
+    assert.equal("granted", one:refresh()[1])
+    clock:set(0)
+  end
+
   local function counted()
     return tonumber(server:call("HGET", "crown:store", "set_back"))
   end
@@ -50,18 +56,14 @@ describe("a Redis whose clock was set back and put right", function()
   it("is sat out by who comes anew, and has no count to compare", function()
     local one = candidate "one"
     wins(one)
-    clock:set(-HOUR)
-    assert.equal("granted", one:refresh()[1])
-    clock:set(0)
+    is_refreshed_while_set_back(one, HOUR)
     is_doubted(candidate "two":claim())
   end)
 
   it("is sat out by who comes anew, however little it was set back", function()
     local one = candidate "one"
     wins(one)
-    clock:set(-2 * TTL)
-    assert.equal("granted", one:refresh()[1])
-    clock:set(0)
+    is_refreshed_while_set_back(one, 2 * TTL)
     is_doubted(candidate "two":claim())
   end)
 
@@ -69,9 +71,7 @@ describe("a Redis whose clock was set back and put right", function()
     local one, other = candidate "one", candidate("one", { lock = "other" })
     wins(one)
     wins(other)
-    clock:set(-HOUR)
-    assert.equal("granted", one:refresh()[1])
-    clock:set(0)
+    is_refreshed_while_set_back(one, HOUR)
     local way = redis_lease.valve(server)
     ways[#ways + 1] = way
     assert.equal("granted", redis_lease.candidate(way.url, "two", { ttl = TTL, lock = "third" }):claim()[1])

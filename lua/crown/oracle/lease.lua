@@ -58,6 +58,25 @@ local function granted(self, epoch, delay)
   return true, delay, self.grant
 end
 
+--- What the elections in one store with the same times have in common: one table for all of them, where Lua looks for what
+-- their own state lacks.
+-- @tparam table oracle the module, where Lua looks next
+-- @tparam table leases the store's; its table `kinds` keeps them
+-- @number ttl in seconds, as the others
+-- @number delay from one refresh to the next
+-- @number timeout
+-- @tparam function more what else they have in common, called once
+-- @treturn table the metatable of their states
+function Lease.kind(oracle, leases, ttl, delay, timeout, more)
+  local key = ("%.17g %.17g %.17g"):format(ttl, delay, timeout)
+  if not leases.kinds[key] then
+    local common = more()
+    common.leases, common.ttl, common.delay, common.timeout = leases, ttl, delay, timeout
+    leases.kinds[key] = { __index = setmetatable(common, oracle) }
+  end
+  return leases.kinds[key]
+end
+
 --- Until the first refresh of a lease: those that were won at once, by a runtime that starts or after a store that was away,
 -- are not refreshed at once for ever.
 -- @number delay from one refresh to the next, in seconds
