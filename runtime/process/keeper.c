@@ -39,10 +39,12 @@ struct keeper {
     pid_t warden;
     bool started, exited;
     int status;                                  /* of the child */
+    bool moved;                                  /* the deadline, since the start */
     bool stopping;                               /* the stop signal was sent */
     int64_t stop_at_ns, kill_at_ns, deadline_ns; /* of the lease */
     int64_t stop_kill_at_ns;                     /* of STOP_CHILD */
     int64_t escalate_at_ns;
+    int64_t armed_ns; /* what the timer is set to; 0: it went off */
 };
 
 static void report(const struct keeper *keeper, const struct wire_message *message)
@@ -103,8 +105,7 @@ static void finish(struct keeper *keeper)
         keeper->status = SIGKILL; /* also where it was not started yet */
     rounds_kill_all(last_to_die(keeper), report_unkillable, keeper);
     const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
-    /* What could not be said, the supervisor says: KEEPER_FAILED. */
-    _exit(wire_send(keeper->runtime, &gone, NULL, 0, NULL) < 0);
+    _exit(wire_send(keeper->runtime, &gone, NULL, 0, NULL) < 0 ? KEEPER_UNTOLD : KEEPER_TOLD);
 }
 
 static void kill_now(struct keeper *keeper)
@@ -162,15 +163,18 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void arm(const struct keeper *keeper)
+static void arm(struct keeper *keeper)
 {
     int64_t next = earlier(keeper->kill_at_ns, keeper->stop_kill_at_ns);
     next = earlier(next, keeper->escalate_at_ns);
     if (!keeper->stopping)
         next = earlier(next, keeper->stop_at_ns);
+    next = next > 0 ? next : 1; /* zero would disarm */
+    if (next == keeper->armed_ns)
+        return;
+    keeper->armed_ns = next;
     struct itimerspec spec = {{0, 0}, {0, 0}};
     if (next != TIME_NEVER) {
-        next = next > 0 ? next : 1;
         spec.it_value.tv_sec = next / NS_PER_S;
         spec.it_value.tv_nsec = next % NS_PER_S;
     }
@@ -183,6 +187,7 @@ static void act_on_time(struct keeper *keeper)
     ssize_t ignored =
         read(keeper->timer, &fired, sizeof(fired)); /* only so that poll waits again */
     (void)ignored;
+    keeper->armed_ns = 0;
     int64_t now = clock_boottime_ns();
     if (now >= earlier(keeper->kill_at_ns, keeper->stop_kill_at_ns))
         kill_now(keeper);
@@ -192,7 +197,6 @@ static void act_on_time(struct keeper *keeper)
         keeper->escalate_at_ns = TIME_NEVER;
         signal_stop(keeper, SIGTERM);
     }
-    arm(keeper);
 }
 
 /* Not while it starts the child, when it reads nothing: a start that hangs would fill its line. */
@@ -209,6 +213,7 @@ static void set_deadline(struct keeper *keeper, const struct wire_message *messa
     keeper->deadline_ns = message->deadline_ns;
     deadman_set(&keeper->deadman, keeper_deadman_ns(keeper));
     keeper->home->warden->deadline_ns = warden_deadman_ns(keeper);
+    keeper->moved = true;
     if (keeper->started)
         tell_warden_of_deadline(keeper);
 }
@@ -254,7 +259,8 @@ static void read_warden(struct keeper *keeper)
     while (wire_receive(keeper->line, &message, NULL, NULL, NULL) > 0) {
         if (message.type == WIRE_STARTED) {
             keeper->started = true;
-            tell_warden_of_deadline(keeper); /* it may have changed as the child started */
+            if (keeper->moved)
+                tell_warden_of_deadline(keeper); /* it may not have seen the last one */
             message.pid = host_pid(keeper, message.pid);
         }
         if (message.type == WIRE_EXITED) {
@@ -366,7 +372,7 @@ static void start(struct keeper *keeper, const int *fds, unsigned nfds)
 static bool set_up(struct keeper *keeper)
 {
     struct crown_error err = {0};
-    (void)realtime_enter();
+    realtime_enter_again();
     keeper->signals = signals_open();
     keeper->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     return keeper->signals >= 0 && keeper->timer >= 0 &&
@@ -385,11 +391,14 @@ static void keep(struct keeper *keeper)
     for (;;) {
         if (poll(polls, sizeof(polls) / sizeof(polls[0]), -1) < 0 && errno != EINTR)
             kill_now(keeper);
-        act_on_time(keeper);
-        read_runtime(keeper);
+        if (polls[0].revents != 0)
+            act_on_time(keeper);
+        if (polls[2].revents != 0)
+            read_runtime(keeper);
         /* In this order: all that a dead warden has said is on its line by then. */
-        bool over = read_signals(keeper);
-        read_warden(keeper);
+        bool over = polls[1].revents != 0 && read_signals(keeper);
+        if (over || polls[3].revents != 0)
+            read_warden(keeper);
         if (over)
             finish(keeper);
         /* A dead warden's line stays readable for ever; its death comes as SIGCHLD. */
@@ -424,6 +433,7 @@ static struct keeper keeper_at(const struct keeper_home *home)
                            .kill_at_ns = TIME_NEVER,
                            .deadline_ns = TIME_NEVER,
                            .escalate_at_ns = TIME_NEVER,
+                           .armed_ns = TIME_NEVER,
                            .stop_kill_at_ns = TIME_NEVER};
 }
 

@@ -9,6 +9,10 @@
 
 #include "process/warden.h"
 
+/* A keeper's exit codes. Of one that ends with another, or by a signal, a tree may be left. */
+#define KEEPER_TOLD 0   /* it has said GONE, or was given no child */
+#define KEEPER_UNTOLD 2 /* its tree is gone, and that could not be said */
+
 /** Where a keeper was forked. */
 struct keeper_home {
     pid_t supervisor;           /* when it dies, the tree dies */

@@ -8,10 +8,12 @@
 
 #include "base/error.h"
 #include "process/child_spec.h"
+#include "process/keeper.h"
 
 struct keeper_entry {
     uint64_t id;
     pid_t pid;      /* 0: failed */
+    bool over;      /* its tree is known to be gone */
     int error;      /* why it could not be forked; 0: it was */
     unsigned place; /* of its warden's pid, which stays when the entry moves */
     unsigned hold_count;
@@ -33,7 +35,7 @@ int keepers_init(struct keepers *keepers)
     if (madvise(entries, KEEPERS_ROOM * sizeof(struct keeper_entry), MADV_DONTFORK) < 0)
         return -1;
     *keepers = (struct keepers){.entries = entries, .wardens = wardens};
-    return 0;
+    return pid_index_init(&keepers->pids);
 }
 
 bool keepers_room(const struct keepers *keepers)
@@ -71,17 +73,15 @@ static struct keeper_entry *add(struct keepers *keepers, uint64_t id)
 
 void keepers_add(struct keepers *keepers, pid_t pid)
 {
+    pid_index_set(&keepers->pids, pid, keepers->used);
     add(keepers, 0)->pid = pid;
     keepers->count++;
 }
 
-/* The one that was added last comes first: where thousands start at once, it is the one. */
 static struct keeper_entry *find(const struct keepers *keepers, pid_t pid)
 {
-    for (unsigned i = keepers->used; i-- > 0;)
-        if (keepers->entries[i].pid == pid)
-            return &keepers->entries[i];
-    return NULL;
+    unsigned at = pid_index_find(&keepers->pids, pid);
+    return at != PID_INDEX_NONE ? &keepers->entries[at] : NULL;
 }
 
 void keepers_assign(struct keepers *keepers, pid_t pid, uint64_t id, const int *holds,
@@ -115,6 +115,8 @@ static void take(struct keepers *keepers, unsigned at)
     keepers->wardens[place].pid = 0;
     *entry = keepers->entries[--keepers->used];
     keepers->entries[keepers->used].place = place;
+    if (entry->pid > 0 && at < keepers->used)
+        pid_index_set(&keepers->pids, entry->pid, at);
 }
 
 bool keepers_ended(struct keepers *keepers, pid_t pid, int status)
@@ -123,17 +125,19 @@ bool keepers_ended(struct keepers *keepers, pid_t pid, int status)
     if (entry == NULL)
         return false;
     keepers->count--;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    pid_index_remove(&keepers->pids, pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_TOLD) {
         take(keepers, (unsigned)(entry - keepers->entries)); /* it said GONE itself */
         return false;
     }
     entry->pid = 0;
-    return true;
+    entry->over = WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNTOLD;
+    return !entry->over;
 }
 
 static bool is_owed(const struct keeper_entry *entry, bool gone)
 {
-    return entry->pid == 0 && (gone || entry->error != 0);
+    return entry->pid == 0 && (gone || entry->over || entry->error != 0);
 }
 
 void keepers_tell_failed(struct keepers *keepers, bool gone,

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/pid_index.h"
 #include "process/warden.h"
 
 #define KEEPERS_MAX 65536u              /* that live */
@@ -28,6 +29,7 @@ struct keepers {
     unsigned most;               /* so many have been used at a time */
     unsigned count;              /* how many live; the others have failed */
     struct warden_note *wardens; /* one for each entry. Shared with the keepers */
+    struct pid_index pids;       /* of those that live: where their entries are */
 };
 
 /** @return 0, or -1 with errno. */

@@ -8,6 +8,7 @@
 
 #include "process/child_spec.h"
 #include "process/keeper.h"
+#include "process/libraries.h"
 #include "process/plain_fork.h"
 #include "process/realtime.h"
 #include "process/signals.h"
@@ -44,6 +45,7 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
     pid_t self = getpid();
     if (wire_pair(ends, err) < 0)
         return -1;
+    libraries_hand_on(true);
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(ends[0]);
@@ -51,6 +53,7 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
         become_runtime(config, ends[1], journal_fd, self);
     }
     int saved = errno;
+    libraries_hand_on(false);
     (void)close(ends[1]);
     if (pid < 0) {
         (void)close(ends[0]);

@@ -15,15 +15,16 @@
 /* As it was when the supervisor started; the score is empty until both are read. */
 static char original_oom[16];
 static int original_nice;
+static bool spared;
 
-static void write_oom(const char *score)
+static bool write_oom(const char *score)
 {
     int fd = open(OOM_SCORE, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        return;
-    ssize_t ignored = write(fd, score, strlen(score)); /* lowering it is a privilege: proc(5) */
-    (void)ignored;
+        return false;
+    bool wrote = write(fd, score, strlen(score)) > 0; /* lowering it is a privilege: proc(5) */
     (void)close(fd);
+    return wrote;
 }
 
 static void read_oom(void)
@@ -36,16 +37,24 @@ static void read_oom(void)
     (void)close(fd);
 }
 
-bool realtime_enter(void)
+static bool take_priority(void)
 {
-    if (original_oom[0] == '\0') {
-        read_oom();
-        original_nice = getpriority(PRIO_PROCESS, 0);
-    }
-    write_oom(OOM_SPARED);
     const struct sched_param lowest = {.sched_priority = 1};
     /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
     return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+}
+
+bool realtime_enter(void)
+{
+    read_oom();
+    original_nice = getpriority(PRIO_PROCESS, 0);
+    spared = write_oom(OOM_SPARED);
+    return take_priority();
+}
+
+void realtime_enter_again(void)
+{
+    (void)take_priority(); /* the score is handed on */
 }
 
 bool realtime_lock_memory(void)
@@ -58,7 +67,8 @@ void realtime_leave(void)
 {
     if (original_oom[0] == '\0')
         return;
-    write_oom(original_oom);
+    if (spared)
+        (void)write_oom(original_oom); /* as it was: allowed */
     /* The reset at the fork has taken it too: a command under nice(1) is to stay there. */
     (void)setpriority(PRIO_PROCESS, 0, original_nice); /* to less than 0 is a privilege */
 }

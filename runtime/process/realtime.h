@@ -10,6 +10,9 @@
 /** Takes what is allowed. @return whether this process now runs at real-time priority. */
 bool realtime_enter(void);
 
+/** The same in a process that one which entered has forked: what the fork has reset. */
+void realtime_enter_again(void);
+
 /** Locks what memory this process has and will touch, where allowed. Not inherited by fork:
  * mlockall(2). @return whether it was. */
 bool realtime_lock_memory(void);

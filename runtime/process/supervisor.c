@@ -22,6 +22,7 @@
 #include "process/launch.h"
 #include "process/process_stat.h"
 #include "process/realtime.h"
+#include "process/reaping.h"
 #include "process/rseq.h"
 #include "process/signals.h"
 #include "process/title.h"
@@ -60,6 +61,7 @@ struct supervisor {
     int stop_signal; /* the runtime has to be told to end; 0: not, or it was told */
     bool stopping;   /* somebody asked us to end */
     bool interrupted;
+    struct reaping reaping;
     struct cleaning cleaning;
     struct keepers keepers;
     struct launch_spare spare;
@@ -187,18 +189,14 @@ static void runtime_died(struct supervisor *supervisor, int status)
     cleaning_begin(&supervisor->cleaning); /* what the runtime itself forked */
 }
 
-static void reap(struct supervisor *supervisor)
+static void child_ended(struct supervisor *supervisor, pid_t pid, int status)
 {
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-        if (pid == supervisor->runtime)
-            runtime_died(supervisor, status);
-        if (pid == supervisor->spare.pid)
-            launch_forget(&supervisor->spare);
-        if (keepers_ended(&supervisor->keepers, pid, status))
-            cleaning_begin(&supervisor->cleaning);
-    }
+    if (pid == supervisor->runtime)
+        runtime_died(supervisor, status);
+    if (pid == supervisor->spare.pid)
+        launch_forget(&supervisor->spare);
+    if (keepers_ended(&supervisor->keepers, pid, status))
+        cleaning_begin(&supervisor->cleaning);
 }
 
 static void stop_runtime(struct supervisor *supervisor, int signal)
@@ -222,13 +220,19 @@ static void stop_runtime(struct supervisor *supervisor, int signal)
 static void read_signals(struct supervisor *supervisor)
 {
     struct signalfd_siginfo info;
+    int status;
+    pid_t pid;
     while (read(supervisor->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGCHLD && supervisor->state == RUNNING)
             watchdog_heed(&supervisor->watchdog);
+        if (info.ssi_signo == SIGCHLD &&
+            (pid = reaping_heed(&supervisor->reaping, (pid_t)info.ssi_pid, &status)) > 0)
+            child_ended(supervisor, pid, status);
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
             stop_runtime(supervisor, (int)info.ssi_signo);
     }
-    reap(supervisor);
+    while ((pid = reaping_next(&supervisor->reaping, supervisor->keepers.count, &status)) > 0)
+        child_ended(supervisor, pid, status);
 }
 
 /* A stopped keeper does not see the end of its line; what it leaves is an orphan. */
@@ -318,7 +322,8 @@ static int64_t next_look_ns(const struct supervisor *supervisor)
 
 static int poll_timeout_ms(const struct supervisor *supervisor)
 {
-    int64_t next_ns = next_look_ns(supervisor);
+    int64_t next_ns = next_look_ns(supervisor), reap_ns = reaping_at_ns(&supervisor->reaping);
+    next_ns = reap_ns < next_ns ? reap_ns : next_ns;
     int64_t left_ns = next_ns == TIME_NEVER ? TIME_NEVER : next_ns - clock_monotonic_ns();
     if (supervisor->cleaning.orphans && left_ns > supervisor->cleaning.pause_ns)
         left_ns = supervisor->cleaning.pause_ns;

@@ -239,8 +239,10 @@ static void watch(struct warden *warden)
     for (;;) {
         if (poll(polls, 2, -1) < 0 && errno != EINTR)
             end_tree(warden);
-        read_keeper(warden);
-        read_signals(warden);
+        if (polls[1].revents != 0)
+            read_keeper(warden);
+        if (polls[0].revents != 0)
+            read_signals(warden);
     }
 }
 
@@ -266,7 +268,7 @@ static void warden_run(struct child_spec *spec, const int *fds, int line,
                             .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS,
                             .terminal = spec->terminal};
     struct crown_error err = {0};
-    (void)realtime_enter();
+    realtime_enter_again();
     if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
         fail_start(&warden, &err);
     bind_to_keeper(&warden);
@@ -279,7 +281,7 @@ static void warden_wait(int line, const struct warden_note *note, pid_t keeper)
     struct child_spec spec;
     int fds[WIRE_MAX_FDS];
     close_others(NULL, NULL, line);
-    (void)realtime_enter();
+    realtime_enter_again();
     bind_to_keeper(&warden);
     await_child(&warden, &spec, fds);
     run_child(&warden, &spec, fds + 1);

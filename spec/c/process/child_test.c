@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,20 @@ static void a_runtime_is_not_spared_when_memory_is_short(void **state)
     stage_start();
     stage_until_ticking(0);
     assert_int_equal(oom_score_of(stage_pid("crown-runtime")), oom_score_of(getpid()));
+    stage_stop_in(0);
+    stage_until_gone();
+}
+
+static void keeper_and_warden_are_spared_and_on_time_as_their_supervisor_is(void **state)
+{
+    (void)state;
+    stage_start();
+    stage_until_ticking(0);
+    const pid_t pids[] = {stage_pid("crown-keeper"), stage_pid("crown-warden")};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oom_score_of(pids[i]), oom_score_of(stage.supervisor));
+        assert_int_equal(sched_getscheduler(pids[i]), sched_getscheduler(stage.supervisor));
+    }
     stage_stop_in(0);
     stage_until_gone();
 }
@@ -247,6 +262,8 @@ int main(int argc, char **argv)
         STAGE_TEST(a_child_is_as_nice_as_the_supervisor_was),
         STAGE_TEST_READY(a_child_is_as_nice_as_the_supervisor_was),
         STAGE_TEST(a_runtime_is_not_spared_when_memory_is_short),
+        STAGE_TEST(keeper_and_warden_are_spared_and_on_time_as_their_supervisor_is),
+        STAGE_TEST_READY(keeper_and_warden_are_spared_and_on_time_as_their_supervisor_is),
         STAGE_TEST_READY(a_runtime_is_not_spared_when_memory_is_short),
         STAGE_TEST(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST_READY(a_namespaced_child_finds_a_clean_world),

@@ -8,12 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "pages.h"
+
+#include "process/keeper.h"
 #include "process/launch.h"
 
 static struct keepers keepers;
@@ -162,6 +163,40 @@ static void who_ends_badly_is_told_of(void **state)
     assert_int_equal(told.id[0], 1);
 }
 
+/* The runtime may be alive, and its line full. */
+static void who_could_not_say_that_its_tree_is_gone_leaves_nothing_to_look_for(void **state)
+{
+    (void)state;
+    const int holds[] = {copies(1)};
+    add(101, 1, holds, 1);
+    add(102, 2, NULL, 0);
+    assert_false(keepers_ended(&keepers, 101, KEEPER_UNTOLD << 8));
+    assert_true(keepers_owed(&keepers, false));
+    assert_true(is_open(100));
+    tell_of(false, 8);
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.id[0], 1);
+    assert_int_equal(told.error[0], 0);
+    assert_false(is_open(100));
+    assert_false(keepers_owed(&keepers, true));
+    assert_true(keepers_ended(&keepers, 102, KEEPER_UNTOLD)); /* a signal of that number */
+}
+
+static void who_is_left_is_found_when_others_have_gone(void **state)
+{
+    (void)state;
+    for (pid_t pid = 101; pid <= 200; pid++)
+        add(pid, (uint64_t)pid, NULL, 0);
+    for (pid_t pid = 101; pid <= 200; pid += 3)
+        assert_false(keepers_ended(&keepers, pid, 0));
+    for (pid_t pid = 101; pid <= 200; pid++)
+        assert_int_equal(keepers_has(&keepers, pid), (pid - 101) % 3 != 0);
+    assert_true(keepers_ended(&keepers, 199, SIGKILL));
+    assert_false(keepers_has(&keepers, 199));
+    tell_of(true, 8);
+    assert_int_equal(told.id[0], 199);
+}
+
 static void who_was_never_forked_is_told_of_at_once(void **state)
 {
     (void)state;
@@ -227,44 +262,14 @@ static void one_more_than_there_may_be_names_that_limit_and_no_other(void **stat
     assert_string_equal(keepers_why(told.error[0]), "a runtime has 65536 of them at most");
 }
 
-/* @return whether this process has the page that something lies in. */
-static bool has_page_of(const void *what)
-{
-    unsigned char resident;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return mincore((void *)((uintptr_t)what & ~(page - 1)), page, &resident) == 0;
-}
-
-static bool child_has_page_of(const void *what)
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(has_page_of(what));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status != 0;
-}
-
-/* qemu's user mode says yes to MADV_DONTFORK, and copies all the same. */
-static bool forks_can_leave_out(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *own = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(own != MAP_FAILED);
-    assert_int_equal(madvise(own, page, MADV_DONTFORK), 0);
-    bool copied = child_has_page_of(own);
-    assert_int_equal(munmap(own, page), 0);
-    return !copied;
-}
-
 static void a_keeper_has_the_notes_of_wardens_and_no_copy_of_the_table(void **state)
 {
     (void)state;
-    if (!forks_can_leave_out())
+    if (!pages_can_be_left_out())
         skip();
-    assert_true(has_page_of(keepers.entries));
-    assert_true(child_has_page_of(keepers.wardens));
-    assert_false(child_has_page_of(keepers.entries));
+    assert_true(pages_has(keepers.entries));
+    assert_true(pages_child_has(keepers.wardens));
+    assert_false(pages_child_has(keepers.entries));
 }
 
 int main(void)
@@ -275,6 +280,9 @@ int main(void)
         cmocka_unit_test_setup(a_lock_is_held_until_the_tree_is_gone, open_table),
         cmocka_unit_test_setup(a_warden_is_known_for_as_long_as_its_keeper, open_table),
         cmocka_unit_test_setup(who_ends_badly_is_told_of, open_table),
+        cmocka_unit_test_setup(who_could_not_say_that_its_tree_is_gone_leaves_nothing_to_look_for,
+                               open_table),
+        cmocka_unit_test_setup(who_is_left_is_found_when_others_have_gone, open_table),
         cmocka_unit_test_setup(who_was_never_forked_is_told_of_at_once, open_table),
         cmocka_unit_test_setup(what_cannot_be_told_now_is_told_later_and_once, open_table),
         cmocka_unit_test_setup(a_keeper_has_the_notes_of_wardens_and_no_copy_of_the_table,
