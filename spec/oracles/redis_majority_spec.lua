@@ -55,12 +55,53 @@ describe("a majority of Redis servers", function()
     assert.equal("unknown", two:claim()[1])
   end)
 
-  it("leads in the highest epoch of any server, which all of them have then", function()
+  it("leads in the highest epoch of any server that answers, which a majority has then", function()
+    servers[3]:freeze()
+    finally(function() servers[3]:thaw() end)
     servers[1]:call("SET", redis_lease.key "epoch", "9000000000000000")
     assert.equal(9000000000000001, member("one", { timeout = 5 }):claim()[4])
-    for _, server in ipairs(servers) do
-      assert.equal("9000000000000001", server:call("GET", redis_lease.key "epoch"))
-    end
+    for i = 1, 2 do assert.equal("9000000000000001", servers[i]:call("GET", redis_lease.key "epoch")) end
+  end)
+
+  it("does not wait for a server that hangs when the others decide", function()
+    local one, two = member("one", { timeout = 20 }), member("two", { timeout = 20 })
+    one:claim()
+    one:abdicate()
+    servers[1]:freeze()
+    finally(function() servers[1]:thaw() end)
+    local from = crown.now()
+    local epoch = one:claim()[4]
+    for _ = 1, 3 do assert.same({ "granted", epoch }, { one:refresh()[1], one:refresh()[4] }) end
+    assert.same({ "denied", "one" }, { two:claim()[1], two:claim()[3] })
+    one:abdicate()
+    assert.equal("granted", two:claim()[1])
+    assert.is_true(crown.now() - from < 10)
+  end)
+
+  it("says which of them gives no answer where the others are not agreed", function()
+    local one = member("one", { timeout = 20 })
+    one:claim()
+    one:abdicate()
+    servers[3]:freeze()
+    finally(function() servers[3]:thaw() end)
+    servers[1]:call("HSET", redis_lease.key "lease", "token", "x", "node", "n", "epoch", "1", "claim", "1")
+    servers[1]:call("PEXPIRE", redis_lease.key "lease", "30000")
+    local verdict = one:claim()
+    assert.same({ "unknown", "1 of 3 servers granted, 2 are needed: one of them gives no answer" }, { verdict[1], verdict[2] })
+  end)
+
+  it("takes back what a server grants that was not waited for", function()
+    local one, two = member("one", { timeout = 20 }), member("two", { timeout = 20 })
+    one:claim()
+    eventually(function() return redis_lease.field(servers[3], "node") == "one" end)
+    servers[3]:call("DEL", redis_lease.key "lease")
+    local before = servers[3]:call("GET", redis_lease.key "epoch")
+    servers[3]:freeze()
+    finally(function() servers[3]:thaw() end)
+    assert.equal("denied", two:claim()[1])
+    servers[3]:thaw()
+    eventually(function() return servers[3]:call("GET", redis_lease.key "epoch") ~= before end)
+    eventually(function() return redis_lease.field(servers[3], "token") == nil end)
   end)
 
   -- A server that nobody reached for longer than a lease: it has not forgotten what it was asked.
@@ -158,6 +199,22 @@ describe("a majority of Redis servers", function()
     local lonely = run { "info", "--oracle", all() }
     assert.equal(3, lonely.code)
     assert.matches("1 of 3 servers answer, 2 are needed: ", lonely.stderr)
+  end)
+
+  it("is shown and evicted without waiting for a server that hangs", function()
+    local one = Candidate.start { args = { "run", "--quiet", "--oracle", all(), redis_lease.name(), "sleep", "60" }, node = "one",
+      log = tempdir() .. "/log" }
+    finally(function() one:destroy() end)
+    eventually(function() return #one:pids "child" == 1 end)
+    servers[2]:freeze()
+    finally(function() servers[2]:thaw() end)
+    local from = crown.now()
+    local led, found = info()
+    assert.equal("one", led.node)
+    assert.matches("no answer", found.store.server_2)
+    local evicted = run { "evict", "--force", "--oracle", (all():gsub("&timeout=1", "")), redis_lease.name() }
+    assert.equal(0, evicted.code, evicted.stderr)
+    assert.is_true(crown.now() - from < 15) -- 5 s for each of four times that they are asked would be more
   end)
 
   it("reads a login in its one URL as that of one server: up to the last @ before the query", function()

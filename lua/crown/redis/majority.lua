@@ -2,10 +2,9 @@
 -- @internal crown.redis.majority
 
 local admin = require "crown.redis.admin"
-local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
-local promise = require "crown.core.promise"
 local redis_url = require "crown.redis.url"
+local several = require "crown.redis.several"
 
 local majority = {}
 
@@ -25,21 +24,25 @@ local function needed(opts)
   return math.floor(#opts.urls / 2) + 1
 end
 
+-- Seconds that a server has for its answer when a majority has answered.
+local GRACE = 0.5
+
 -- Asks all servers at once. @return their answers, by the server's number, false where there was none; how many there
 -- are; and the failures, in words
 local function ask_all(opts, fn)
-  local answers, left, done, failures, reached = {}, #opts.urls, promise(), {}, 0
+  local answers, problems, failures, reached = {}, {}, {}, 0
+  several.ask(#opts.urls, { enough = needed(opts), grace = GRACE }, function(i)
+    local answer, problem = fn(at(opts, opts.urls[i]))
+    answers[i], problems[i] = answer or false, problem
+    return answer
+  end)
+  local taken = {} -- what comes later belongs to nobody
   for i, url in ipairs(opts.urls) do
-    core.detach(function()
-      local answer, problem = fn(at(opts, url))
-      answers[i] = answer or false
-      if answer then reached = reached + 1 else failures[#failures + 1] = ("%s: %s"):format(label(url), problem) end
-      left = left - 1
-      if left == 0 then done:resolve(true) end
-    end)
+    taken[i] = answers[i] or false
+    if taken[i] then reached = reached + 1
+    else failures[#failures + 1] = ("%s: %s"):format(label(url), problems[i] or "no answer") end
   end
-  done:wait()
-  return answers, reached, failures
+  return taken, reached, failures
 end
 
 -- Adds what a server says, under its name.

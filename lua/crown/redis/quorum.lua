@@ -4,13 +4,15 @@
 
 local core = require "crown.core"
 local Leases = require "crown.redis.leases"
-local promise = require "crown.core.promise"
+local several = require "crown.redis.several"
 
 local Quorum = {}
 Quorum.__index = Quorum
 
 -- Seconds until the next claim where nobody has a majority: apart, so that of several one gets ahead.
 local RETRY_LEAST, RETRY_MOST = 0.2, 1
+-- Seconds that a server has for its answer when a majority has answered, but not agreed.
+local GRACE = 0.25
 
 --- @tparam table urls of the servers: three or more, best an odd number
 -- @tparam table options as Leases.at takes them
@@ -36,27 +38,6 @@ local function copy(item)
     heard = item.heard }
 end
 
--- Asks all servers at once. @return their answers, nil where there was none, and the last failure
-local function ask_all(self, fn, item, ...)
-  local left, done, answers, failure = #self.servers, promise(), {}, {}
-  for i, server in ipairs(self.servers) do
-    core.detach(function(...)
-      local epoch, second, code = server[fn](server, copy(item), ...)
-      if epoch then
-        answers[i] = { epoch = epoch, evicted = second }
-      elseif epoch == false then
-        answers[i] = second or {}
-      else
-        failure = { second, code }
-      end
-      left = left - 1
-      if left == 0 then done:resolve(true) end
-    end, ...)
-  end
-  done:wait()
-  return answers, failure
-end
-
 -- @return how many granted, the highest epoch, whether the leader was evicted, and what the others say
 local function count(self, answers)
   local granted, epoch, evicted, denials = 0, 0, false, {}
@@ -69,6 +50,29 @@ local function count(self, answers)
     end
   end
   return granted, epoch, evicted, denials
+end
+
+-- Asks all servers at once. Who is silent is not waited for when so many granted as decide, nor for long when so many answered.
+-- @return their answers, nil where there is none so far; the last failure; and `silent`, how many may still answer, which is
+-- told to its `late(answer, server)`
+local function ask_all(self, fn, item, ...)
+  local answers, failure, later, arguments = {}, {}, {}, { ... }
+  local wait = { enough = self.needed, grace = GRACE, is_decided = function() return count(self, answers) >= self.needed end }
+  later.silent = several.ask(#self.servers, wait, function(i)
+    local server = self.servers[i]
+    local epoch, second, code = server[fn](server, copy(item), unpack(arguments))
+    if epoch then
+      answers[i] = { epoch = epoch, evicted = second }
+    elseif epoch == false then
+      answers[i] = second or {}
+    else
+      failure = { second, code }
+    end
+    if later.late and answers[i] then later.late(answers[i], server) end
+    return answers[i] ~= nil
+  end)
+  if later.silent > 0 and not failure[1] then failure = { "one of them gives no answer", "timeout" } end
+  return answers, failure, later
 end
 
 local function free_in(denial)
@@ -109,37 +113,40 @@ local function level(self, item, epoch, timeout)
   return raised >= self.needed
 end
 
---- Claims: granted when a majority grants it. What a minority granted is given back.
+--- Claims: granted when a majority grants it. What a minority granted, or may still grant, is given back.
 function Quorum:claim(item, timeout)
-  local answers, failure = ask_all(self, "claim", item, timeout)
+  local answers, failure, later = ask_all(self, "claim", item, timeout)
   local granted, epoch, evicted, denials = count(self, answers)
   local answer, second, code = verdict(self, granted, epoch, evicted, denials, failure)
   if answer then
     if level(self, item, epoch, timeout) then return answer end
     answer, second, code = nil, "a majority granted the lease, but not its epoch", "store"
   end
-  if granted > 0 then ask_all(self, "undo", item, timeout) end
+  if granted + later.silent > 0 then ask_all(self, "undo", item, timeout) end
   return answer, second, code
 end
 
 -- A server that has lost the lease, or was away, gets it again from its holder, so that the majority does not melt
 -- away.
-local function repair(self, item, answers, epoch, timeout)
+local function repair(item, answer, server, epoch, timeout)
+  if answer.epoch or answer.mine and answer.mine ~= item.token then return end
+  core.detach(function()
+    if server:restore(copy(item), timeout) then server:raise(copy(item), epoch, timeout) end
+  end)
+end
+
+local function repair_all(self, item, answers, later, epoch, timeout)
   for i, server in ipairs(self.servers) do
-    local answer = answers[i]
-    if answer and not answer.epoch and (not answer.mine or answer.mine == item.token) then
-      core.detach(function()
-        if server:restore(copy(item), timeout) then server:raise(copy(item), epoch, timeout) end
-      end)
-    end
+    if answers[i] then repair(item, answers[i], server, epoch, timeout) end
   end
+  function later.late(answer, server) repair(item, answer, server, epoch, timeout) end
 end
 
 --- Refreshes: kept while a majority keeps it.
 function Quorum:refresh(item, timeout)
-  local answers, failure = ask_all(self, "refresh", item, timeout)
+  local answers, failure, later = ask_all(self, "refresh", item, timeout)
   local granted, epoch, evicted, denials = count(self, answers)
-  if granted >= self.needed and granted < #self.servers then repair(self, item, answers, epoch, timeout) end
+  if granted >= self.needed then repair_all(self, item, answers, later, epoch, timeout) end
   return verdict(self, granted, epoch, evicted, denials, failure)
 end
 
