@@ -11,6 +11,7 @@ local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local keys = require "crown.etcd.keys"
 local lease = require "crown.oracle.lease"
+local queues = require "crown.etcd.queues"
 local Session = require "crown.etcd.session"
 local store_options = require "crown.oracle.options"
 local Trust = require "crown.oracle.trust"
@@ -25,7 +26,7 @@ local RULES = {
   ttl = { type = "number", least = 1, most = 86400 },
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = store_options.lock(),
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(false),
   ca = { type = "string" },
@@ -151,7 +152,11 @@ local function follow(self, own, leader)
   if is_foreign(self, leader) then
     return nil, ("below %s/ are elections of another URL, whose prefix that is: use another name"):format(self.base), "store"
   end
-  if self.session:revokes(leader) then return nil, "a runtime of ours that died was first in the queue", "store" end
+  local endless = keys.endless(leader)
+  if endless then return nil, endless, "store" end
+  if self.session:revokes(leader) then
+    return nil, "a key of an earlier lease of this candidate was first in the queue", "store"
+  end
   local fine, problem, code = watch_predecessor(self, own.create_revision)
   if not fine then return nil, problem, code end
   local holder = held_by(leader)
@@ -273,49 +278,12 @@ local function with_client(opts, fn)
   return fn(Client.new(checked.parsed, checked.timeout or 5), checked)
 end
 
--- What leases still have, and were granted; nothing where this user may not ask. The elections of one runtime share one, which
--- is asked for once.
-local function lease_reader(client)
-  local known = {}
-  return function(id)
-    known[id] = known[id] or client:ask("/v3/lease/timetolive", { ID = id }) or {}
-    return known[id].grantedTTL and tonumber(known[id].TTL or 0), tonumber(known[id].grantedTTL)
-  end
-end
-
--- For how long a key counts, and was to count; what its lease lasts beyond that is nobody's.
-local function time_of(kv, left, granted)
-  if not left or not keys.spares(base64.decode(kv.key)) then return left, granted end
-  return math.max(0, left - keys.SPARE), granted - keys.SPARE
-end
-
 --- Elections under the prefix.
 -- @tparam table opts `url`
 -- @treturn table an array of `{ name, node, epoch, expires_in, ttl, candidates }`, or nil and a message
 function Etcd.list(opts)
   return with_client(opts, function(client, checked)
-    local prefix = checked.parsed.prefix ~= "" and checked.parsed.prefix .. "/" or ""
-    local body = prefix ~= "" and keys.range(prefix) or { key = base64.encode "\0", range_end = base64.encode "\0" }
-    body.sort_order, body.sort_target = "ASCEND", "CREATE"
-    local answer, problem = client:ask("/v3/kv/range", body)
-    if not answer then return nil, problem end
-    local found, seen, read_lease = {}, {}, lease_reader(client)
-    for _, kv in ipairs(answer.kvs or {}) do
-      local name = base64.decode(kv.key):sub(#prefix + 1):match "^(.*)/%x+$"
-      if name and kv.lease then
-        name = keys.name(name)
-        local node = base64.decode(kv.value or "")
-        local one = seen[name] or { name = name, node = node, epoch = tonumber(kv.create_revision), candidates = {} }
-        if not seen[name] then
-          found[#found + 1] = one
-          one.expires_in, one.ttl = time_of(kv, read_lease(kv.lease))
-        end
-        seen[name] = one
-        table.insert(one.candidates, node)
-      end
-    end
-    table.sort(found, function(a, b) return a.name < b.name end)
-    return found
+    return queues.elections(client, checked.parsed.prefix)
   end)
 end
 
@@ -330,7 +298,12 @@ end
 -- @tparam table opts `url`
 -- @treturn table `{ facts =, warnings = }`, or nil and a message
 function Etcd.health(opts)
-  return with_client(opts, admin.health)
+  return with_client(opts, function(client, checked)
+    local health, problem, code = admin.health(client)
+    if not health then return nil, problem, code end
+    for _, warning in ipairs(queues.warnings(client, checked.parsed.prefix)) do table.insert(health.warnings, warning) end
+    return health
+  end)
 end
 
 --- What a candidate may not do, for `check --store`.
@@ -352,6 +325,8 @@ function Etcd.evict(opts, name)
     local leader, problem = leader_of(client, base)
     if leader == nil then return nil, problem end
     if not leader then return eviction.nobody(name) end
+    local endless = keys.endless(leader)
+    if endless then return nil, endless, "store" end
     local mark = base64.encode(base .. ".evict")
     local put
     put, problem = client:ask("/v3/kv/put", { key = mark, value = leader.key })

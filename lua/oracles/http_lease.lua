@@ -20,13 +20,18 @@ Lease.__index = Lease
 
 local DEFAULT_TTL = 15
 
+-- Each client and proxy takes "." and ".." out of a path, and what is before them, also where they are escaped.
+local function check_lock(lock)
+  if lock == "." or lock == ".." then return ("'%s' is no part of a URL's path: give another"):format(lock) end
+end
+
 local RULES = {
   url = { type = "string", required = "the lease server's address, such as https://host/locks" },
   ttl = { type = "number", least = 0.5, most = 86400 },
   refresh = { type = "number", above = 0, most = 86400 },
   retry = { type = "number", above = 0, most = 86400, default = 1 },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = store_options.lock(check_lock),
   claim_path = { type = "string", default = "/{name}/claim" },
   refresh_path = { type = "string", default = "/{name}/refresh" },
   release_path = { type = "string", default = "/{name}" },
@@ -54,13 +59,6 @@ local BROKEN = 500 -- from this status on the server is not well
 function Lease.timing(opts)
   return store_options.timing(opts, DEFAULT_TTL)
 end
-
--- Each client and proxy takes "." and ".." out of a path, and what is before them, also where they are escaped.
-local function check_lock(lock)
-  lock = tostring(lock)
-  if lock == "" or lock == "." or lock == ".." then return ("'%s' is no part of a URL's path: give another"):format(lock) end
-end
-RULES.lock.check = check_lock
 
 local function check(opts)
   return store_options.check("http_lease", opts, RULES)

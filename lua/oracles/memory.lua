@@ -13,12 +13,12 @@ local spaces = {}
 local RULES = {
   ttl = { type = "number", above = 0, most = 31536000 },
   refresh = { type = "number", above = 0, most = 31536000 },
-  lock = { type = "string" },
+  lock = store_options.lock(),
 }
 
 function Memory.init(opts)
   store_options.own("memory", opts, RULES)
-  local space, name = opts.path or "", opts.lock or opts.crown_name
+  local space, name = opts.path or "", tostring(opts.lock or opts.crown_name)
   local leases = spaces[space] or {}
   spaces[space] = leases
   leases[name] = leases[name] or { epoch = 0, ends = 0 }

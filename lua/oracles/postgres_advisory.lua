@@ -46,7 +46,7 @@ local RULES = {
   check = { type = "number", above = 0, most = 86400 },
   refresh = { type = "number", above = 0, most = 86400, not_beside = "check" },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" }, check = check_lock, not_beside = "key" },
+  lock = store_options.lock(check_lock, "key"),
   key = { type = { "number", "string", "table" }, check = check_key },
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(true),

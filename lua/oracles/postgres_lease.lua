@@ -23,7 +23,7 @@ local RULES = {
   duration = store_options.short_ttl "ttl",
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = store_options.lock(),
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(true),
   synchronous_commit = { type = { "string", "boolean" }, default = "on" },

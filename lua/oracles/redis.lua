@@ -24,7 +24,7 @@ local RULES = {
   duration = store_options.short_ttl "ttl",
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = store_options.lock(),
   prefix = { type = "string", default = "crown", match = "^[%w_.-]+$", match_words = "letters, digits, '_', '.' and '-'" },
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(false),

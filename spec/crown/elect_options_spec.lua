@@ -1,4 +1,5 @@
 -- What crown.elect refuses, and how it says so.
+local cas = require "crown.oracle.cas"
 local crown = require "crown"
 local Elections = require "support.elections"
 
@@ -57,6 +58,18 @@ describe("crown.elect names what is wrong:", function()
       local text = refusal(case[2])
       assert.matches(case[3], text)
       assert.is_nil(text:find "\n")
+    end)
+  end
+
+  local own = cas.oracle { word = "mine", read = print, write = print }
+  for word, oracle in pairs { redis = {}, etcd = {}, nats_kv = {}, memory = {}, file = {}, postgres_lease = { url = "postgres://h/d" },
+    postgres_advisory = { url = "postgres://h/d" }, http_lease = { url = "http://h/x" }, mine = { own } } do
+    it("a lock that the verb evict could not name, in each store: " .. word, function()
+      oracle[1] = oracle[1] or word
+      for _, lock in ipairs { "", "a\nb", "a\194\155b", "a\255b" } do
+        oracle.lock = lock
+        assert.matches(("oracle '%s': lock "):format(word), refusal { name = "x", oracle = oracle })
+      end
     end)
   end
 

@@ -225,13 +225,14 @@ describe("the oracle on etcd", function()
     assert.equal(2, count["/v3/lease/keepalive"])
   end)
 
-  it("takes the place away that a runtime of its own has left in the queue", function()
+  it("takes the place away that an earlier lease of its own has left in the queue", function()
     local one, two = candidate "one", candidate "two"
     local session = one.state.session
     assert(session.client:ask("/v3/lease/grant", { TTL = "60", ID = "1234567" }))
     local key = ("e-%d/%016x%sabc"):format(serial, 1234567, session.digest)
     assert(session.client:ask("/v3/kv/put", { key = base64.encode(key), value = "", lease = "1234567" }))
     assert.equal("denied", two:claim()[1])
+    assert.equal("a key of an earlier lease of this candidate was first in the queue", one:claim()[2])
     eventually(function() return one:claim()[3] == "two" end, 20)
   end)
 
@@ -248,6 +249,23 @@ describe("the oracle on etcd", function()
     client.ask = nil
     one:abdicate()
     assert.equal("granted", candidate("two"):claim()[1])
+  end)
+
+  it("says so where the leader's key was written over without a lease, and what to do", function()
+    local one, two = candidate("one", { ttl = 600 }), candidate("two", { ttl = 600 })
+    one:claim()
+    two:claim()
+    local name, key = "e-" .. serial, base64.decode(one.state.place.encoded)
+    server:ctl("put", key, "mine")
+    local words = ("first key of the queue was written over without a lease, and nobody leads behind it: etcdctl del '%s'"):format(key)
+    local function says(text) assert.is_truthy(text:find(words, 1, true), text) end
+    says(two:claim()[2])
+    local info = crown.json.decode(run({ "info", "--oracle", server.url, "--json", "^" .. name .. "$" }).stdout)
+    assert.same({ { name = name, epoch = info.elections[1].epoch, candidates = { "two" } } }, info.elections)
+    says(table.concat(info.warnings))
+    says(run({ "evict", "--oracle", server.url, "--force", name }).stderr)
+    server:ctl("del", key)
+    eventually(function() return two:claim()[1] == "granted" end)
   end)
 
   it("evicts and lists, from the command line", function()

@@ -2,6 +2,7 @@
 -- @internal crown.etcd.keys
 
 local base64 = require "crown.text.base64"
+local printable = require "crown.text.printable"
 local url = require "crown.text.url"
 
 local keys = {}
@@ -42,6 +43,22 @@ end
 function keys.spares(key)
   local number = (key:match "/(%x+)$" or ""):sub(LEASE_AND_DIGEST + 1)
   return number:sub(1, 1) == "0"
+end
+
+--- Whether a key is one that a candidate of ours has made, whatever has become of its lease.
+-- @string key
+-- @treturn boolean
+function keys.is_place(key)
+  return #(key:match "/(%x+)$" or "") > LEASE_AND_DIGEST
+end
+
+--- What to do about the first key of a queue that no lease ends: somebody has written over it.
+-- @tparam table kv as etcd tells it
+-- @treturn string words; nil where it has a lease
+function keys.endless(kv)
+  if kv.lease and kv.lease ~= "0" then return nil end
+  local key = printable(base64.decode(kv.key))
+  return ("the first key of the queue was written over without a lease, and nobody leads behind it: etcdctl del '%s'"):format(key)
 end
 
 --- The election's name below a prefix. What a name has of "/" is escaped: a prefix may have more parts.

@@ -351,7 +351,8 @@ function Session:refresher()
   return self.gathered
 end
 
---- Ends the session of a runtime of this candidate that died: nothing of its trees is left, or this one would not run.
+--- Ends an earlier lease of this candidate: of a runtime that died, of whose trees nothing is left, or this one would not run; or
+-- of this one, whose terms by it have ended.
 -- @tparam table kv a key in the queue
 -- @treturn boolean whether it was such a one
 function Session:revokes(kv)

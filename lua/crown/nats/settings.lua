@@ -22,7 +22,7 @@ local RULES = {
   ttl = { type = "number", least = LEAST_TTL, most = MOST_TTL },
   refresh = { type = "number", above = 0, most = MOST_TTL },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = store_options.lock(),
   cool_down = { type = "number", least = 0, most = 3600 },
   replicas = { type = "number", integer = true, least = 1, most = 5 },
   storage = { type = "string", values = { "file", "memory" }, default = "file" },

@@ -33,7 +33,7 @@ local OPTIONS = {
   refresh = { type = "number", above = 0, most = MOST_TTL },
   retry = { type = "number", above = 0, most = MOST_TTL, default = 1 },
   timeout = { type = "number", above = 0, most = 3600 },
-  lock = { type = { "string", "number" } },
+  lock = store_options.lock(),
   amnesia_wait = store_options.AMNESIA_WAIT,
 }
 

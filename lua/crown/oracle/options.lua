@@ -2,6 +2,7 @@
 -- @internal crown.oracle.options
 
 local elections = require "crown.core.election"
+local printable = require "crown.text.printable"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -32,6 +33,22 @@ end
 -- @treturn table the option's rule
 function store_options.trust_empty(default)
   return { type = "boolean", default = default }
+end
+
+-- What a lock may be called: it is shown in tables and logs, and a word of the verb evict.
+local function lock_problem(lock)
+  if lock == "" then return "must not be empty" end
+  if lock ~= printable(lock) then return ("'%s' is not possible: UTF-8 without control characters"):format(printable(lock)) end
+end
+
+--- The option `lock`: what the election is called in the store.
+-- @tparam[opt] function more what else is wrong with it there: `more(lock)` → words, or nil
+-- @string[opt] other the option that says the same
+-- @treturn table the option's rule
+function store_options.lock(more, other)
+  return { type = { "string", "number" }, not_beside = other, check = function(lock)
+    return lock_problem(tostring(lock)) or more and more(lock)
+  end }
 end
 
 local function refuse_short_leases(word, checked)
