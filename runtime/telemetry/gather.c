@@ -14,7 +14,7 @@ static void write_counted(struct gather_cause *cause)
 {
     const struct log_field fields[] = {
         log_string("oracle", cause->oracle),
-        log_integer("more_elections", cause->counted),
+        log_integer("more", cause->counted),
         log_string("error", cause->error),
     };
     log_event(cause->level, cause->event, fields, sizeof(fields) / sizeof(fields[0]));
