@@ -138,6 +138,14 @@ describe("an etcd that may have forgotten (R12)", function()
     is_doubted(newcomer("two", { amnesia_wait = 0 }):claim(), 15)
   end)
 
+  it("is sat out for a day at most, whatever somebody has written there as the longest TTL", function()
+    leader({ ttl = 2 }):abdicate()
+    server:ctl("put", "--ignore-lease", "crown.age", "1000000000000000000 1000000000000000000")
+    local verdict = newcomer("two", { amnesia_wait = 0 }):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] <= 86401, verdict[2])
+  end)
+
   it("is sat out as another cluster by who knew the one before, however much was written there", function()
     local options = { name = "x", node = "one", url = server.url, ttl = 30, timeout = 5, trust_empty = true }
     local known = Player.new(etcd, options)

@@ -50,6 +50,16 @@ describe("a Redis server that may have forgotten", function()
     end
   end)
 
+  it("is sat out for a day at most, whatever somebody has written there as the longest TTL", function()
+    server = start()
+    for _, longest in ipairs { "1e18", "1e300", "inf", "nan" } do
+      server:call("HSET", "crown:store", "identity", "another", "longest", longest)
+      local verdict = candidate(server.url, "one"):claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] }, longest)
+      assert.is_true(verdict[2] <= 86401, longest)
+    end
+  end)
+
   it("is sat out for one's own TTL, also when somebody with a shorter one asks first (R12)", function()
     server = start()
     local at = crown.now()

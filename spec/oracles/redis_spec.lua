@@ -200,6 +200,16 @@ describe("the lease oracle on Redis", function()
     assert.equal(9000000000000002, one:claim()[4])
   end)
 
+  it("says so where somebody has made the epoch of its lease no number, also as it is asked to go", function()
+    local one = candidate(server.url, "one")
+    one:claim()
+    for field, value in pairs { epoch = "abc", evicted = "1" } do
+      server:call("HSET", redis_lease.key "lease", "epoch", "abc", field, value)
+      local verdict = one:refresh()
+      assert.same({ "unknown", "the lease's epoch is no number: 'abc'" }, { verdict[1], verdict[2] })
+    end
+  end)
+
   it("goes on after SCRIPT FLUSH", function()
     local one = candidate(server.url, "one")
     one:claim()

@@ -19,6 +19,7 @@ Memory.__index = Memory
 local FOREVER = 1000000000 -- seconds
 local DENIED = "permission denied"
 local LOST = "etcd lost its memory while it was looked at"
+local MOST = 86400 -- seconds: no TTL is longer, whatever somebody has written there
 local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease anew it adds a second or more
 
 -- What a runtime knows of each, by its `trust`: `lease` and `age` as they were last; `ours` and `born`: the one
@@ -53,7 +54,7 @@ end
 
 local function read(kv)
   local longest, floor = base64.decode(kv.value or ""):match "^(%d+) ?(%d*)$"
-  return tonumber(longest) or 0, tonumber(floor) or 0
+  return math.min(MOST, tonumber(longest) or 0), math.min(MOST, tonumber(floor) or 0)
 end
 
 -- A question about the key. What etcd says of a right does not say which one.

@@ -72,7 +72,7 @@ local function look(store, prefix, name)
     if not held then return nil, problem, code end
     local left = client:call("PTTL", lease)
     local epoch = client:call("GET", epochs)
-    return { name = name, node = held[1], token = held[3], epoch = tonumber(held[2] or epoch or 0),
+    return { name = name, node = held[1], token = held[3], epoch = tonumber(held[2] or epoch) or 0,
       expires_in = held[1] and left and left > 0 and left / 1000 or nil,
       ttl = store.is_cluster and longest_ttl(client, Leases.store(prefix, name)) or nil }
   end)

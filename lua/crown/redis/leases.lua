@@ -8,6 +8,7 @@ local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
 local Followers = require "crown.oracle.followers"
 local gathered = require "crown.oracle.gathered"
+local printable = require "crown.text.printable"
 local promise = require "crown.core.promise"
 local script = require "crown.redis.script"
 local ServerClock = require "crown.oracle.server_clock"
@@ -22,6 +23,8 @@ Leases.CHANNEL = "crown:leases"
 -- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 local MOST = 128 -- leases in one call, so that the server is never busy for long
+
+local SHOWN = 40 -- bytes of what is no epoch
 
 local STRANGE = "what came is no answer of Redis to what was asked"
 
@@ -283,10 +286,17 @@ local function denial(answer)
     distrust = distrust > 0 and distrust / 1000 or nil, mine = answer[6] ~= "" and answer[6] or nil }
 end
 
+-- @return the epoch of one's own lease; or nil, message, code
+local function epoch_of(text)
+  local epoch = tonumber(text)
+  if not epoch then return nil, ("the lease's epoch is no number: '%s'"):format(printable(text:sub(1, SHOWN))), "store" end
+  return epoch
+end
+
 local function ask_for(self, op, item, timeout)
   local answer, problem, code = self:ask(op, item, timeout, CLAIM_WINDOW)
   if not answer then return nil, problem, code end
-  if type(answer) == "string" then return tonumber(answer) end
+  if type(answer) == "string" then return epoch_of(answer) end
   return false, denial(answer)
 end
 
@@ -306,9 +316,10 @@ local function refresh_window(ttl) return math.min(REFRESH_WINDOW, ttl / 100) en
 function Leases:refresh(item, timeout)
   local answer, problem, code = self:ask("refresh", item, timeout, refresh_window(tonumber(item.ttl) / 1000))
   if not answer then return nil, problem, code end
-  if type(answer) == "string" then return tonumber(answer) end
-  if answer[1] == 1 then return tonumber(answer[2]), true end
-  return false, denial(answer)
+  if type(answer) == "string" then return epoch_of(answer) end
+  if answer[1] ~= 1 then return false, denial(answer) end
+  local epoch, why, kind = epoch_of(tostring(answer[2]))
+  return epoch, epoch and true or why, kind
 end
 
 local function items_of(states, item_of)

@@ -18,11 +18,12 @@ return [[
 local op, channel, time = ARGV[1], ARGV[3], redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
+local LONGEST = 86400000 -- milliseconds: no TTL is longer, whatever somebody has written there
 
 local count = #KEYS - 1
 local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost', 'set_back', 'behind')
 local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-local since, longest = tonumber(store[2]) or now, math.max(tonumber(store[3]) or 0, tonumber(ARGV[2]))
+local since, longest = tonumber(store[2]) or now, math.max(math.min(LONGEST, tonumber(store[3]) or 0), tonumber(ARGV[2]))
 local lost, floor, is_empty = tonumber(store[4]) or 0, tonumber(ARGV[4]), not store[1] and not store[3]
 local set_back, due, knew = tonumber(store[5]) or 0, tonumber(ARGV[5]), tonumber(ARGV[6])
 local behind, age = tonumber(store[6]) or 0, tonumber(ARGV[7])
