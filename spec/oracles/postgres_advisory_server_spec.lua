@@ -58,6 +58,30 @@ describe("the advisory lock oracle on Postgres", function()
     end)
   end)
 
+  describe("on a table that has lost a column", function()
+    before_each(function() server:empty() end) -- the longest TTL in use is waited for
+    after_each(function() server:empty() end)
+
+    it("makes it anew beneath a session that lasts, and sits it out: what it said is lost", function()
+      local one = candidate("one", { ttl = 3 })
+      local epoch = one:claim()[4]
+      server:sql "ALTER TABLE crown_advisory_v1 DROP COLUMN epoch"
+      assert.equal("denied", one:refresh()[1]) -- its session has ended, and the lock with it
+      local verdict
+      eventually(function() verdict = candidate("three", { ttl = 3 }):claim() return verdict[1] ~= "unknown" end, 20)
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(candidate("four", { ttl = 3 }):win()[4] > epoch)
+    end)
+
+    it("says what to do where that cannot be made anew", function()
+      candidate("one"):claim()
+      server:sql "ALTER TABLE crown_advisory_v1 DROP COLUMN acting_until"
+      local verdict = candidate("two"):claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("crown_advisory_v1 has lost a column that cannot be made anew: DROP TABLE crown_advisory_v1, and", verdict[2])
+    end)
+  end)
+
   describe("behind pgbouncer in transaction mode (the second way to two leaders)", function()
     local pooler
     setup(function() pooler = Pgbouncer.start(server) end)

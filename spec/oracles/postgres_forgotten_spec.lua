@@ -103,6 +103,16 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
     assert.is_true(verdict[2] > 50)
   end)
 
+  it("sits out a day at most, whatever somebody has written there as the longest TTL", function()
+    prepare()
+    for i, longest in ipairs { "1e18", "1e300", "Infinity", "NaN" } do
+      server:sql("UPDATE crown_store_v1 SET identity = 'elsewhere', trusted_at = 'epoch', longest_ttl = $1::float8", longest)
+      local verdict = Player.new(lease, { name = name, url = server.url .. "?application_name=other" .. i, ttl = 2 }):claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] }, verdict[2])
+      assert.is_true(verdict[2] <= 86401, longest)
+    end
+  end)
+
   it("sits it out when what the store knew of itself is gone", function()
     prepare()
     server:sql "DROP TABLE crown_store_v1"
@@ -174,6 +184,23 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
     assert.equal("unknown", one:refresh()[1])
     eventually(function() return two:claim()[1] == "denied" end, 10)
     eventually(function() return one:refresh()[1] == "granted" end, 10)
+  end)
+
+  it("makes a column of its leases anew that was dropped, and sits it out: what it said is lost", function()
+    prepare()
+    server:sql "ALTER TABLE crown_lease_v1 DROP COLUMN epoch"
+    local amnesia, waited, won = newcomer()
+    assert.is_true(amnesia)
+    assert.is_true(waited >= 1.9)
+    assert.is_true(won > epoch)
+  end)
+
+  it("says what to do where a column is gone that cannot be made anew", function()
+    prepare()
+    server:sql "ALTER TABLE crown_lease_v1 DROP COLUMN holder"
+    local verdict = Player.new(lease, { name = name, url = server.url .. "?application_name=other", ttl = 2 }):claim()
+    assert.equal("unknown", verdict[1])
+    assert.matches("crown_lease_v1 has lost a column that cannot be made anew: DROP TABLE crown_lease_v1, and", verdict[2])
   end)
 
   it("sits it out when a pooler puts a promoted replica in its server's place (R12)", function()

@@ -137,10 +137,50 @@ describe("a registry's store", function()
       end
     end)
 
+    it("makes a column anew, and is sat out: what it said is lost", function()
+      for _, column in ipairs { "epoch", "members", "leader" } do
+        local store = open()
+        a_leads(store, 7)
+        server:sql("ALTER TABLE crown_registry_v1 DROP COLUMN " .. column)
+        local view
+        eventually(function() view = store:ask("read", {}) return view end, 20)
+        is_doubted(view)
+        is_doubted(assert(open():ask("read", {})))
+        assert.is_true(view.epoch_floor > 7)
+        server:empty()
+      end
+    end)
+
+    it("says what to do where a column is gone that cannot be made anew", function()
+      local store, problem = open(), nil
+      a_leads(store, 7)
+      server:sql "ALTER TABLE crown_registry_queue_v1 DROP COLUMN message"
+      eventually(function()
+        problem = select(2, store:ask("read", {}))
+        return problem and problem:find "DROP TABLE crown_registry_queue_v1, and all of it is made anew"
+      end, 20)
+    end)
+
     it("makes its queue anew, and is believed", function()
       assert.is_nil(dropped("crown_registry_queue_v1").distrust)
     end)
   end)
+
+  for what, members in pairs { text = '"x"', nothing = "null", ["a list"] = "[1]", ["no member"] = '{"r@a": 7}',
+    ["a member without its lease"] = '{"r@a": {"token": "ta", "runtime": "ra", "number": 1, "address": "h:1", "ttl": 5}}',
+    ["a member whose lease ends at no time"] = '{"r@a": {"expires_at": "x"}}' } do
+    it("whose members somebody has made " .. what .. " says so, and what to do, also to who comes anew", function()
+      local store = open()
+      a_leads(store, 7)
+      server:sql("UPDATE crown_registry_v1 SET members = $2::jsonb WHERE registry = $1", name, members)
+      for _, one in ipairs { store, open() } do
+        local view, problem = one:ask("read", {})
+        assert.is_nil(view)
+        assert.is_truthy(problem:find(("the members of '%s' in crown_registry_v1 are none"):format(name), 1, true), problem)
+        assert.is_truthy(problem:find("SET members = '{}'", 1, true), problem)
+      end
+    end)
+  end
 
   describe("whose clock was set back and put right", function()
     it("is sat out by who has not seen that, where the leader has sent a heartbeat by it", function()

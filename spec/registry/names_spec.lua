@@ -4,10 +4,31 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local frames = require "crown.registry.frames"
 local handshake = require "crown.registry.handshake"
+local Node = require "crown.registry.node"
 local Registry = require "support.registry"
 
 -- Where nothing is to run out: a busy machine stands still for longer than what the other tests wait for.
 local CALM = { ttl = 20, snapshot_timeout = 5, replicate_timeout = 5 }
+
+describe("what is asked of a registry in a wrong way", function()
+  local registry = require "crown.registry"
+  Node.new { registry = "misused" } -- it is not even started
+  local mine = registry.of "misused"
+
+  for words, misuse in pairs {
+    ["timeout must be a number, not a table"] = function() mine:register("n", 1, { timeout = {} }) end,
+    ["timeout must be at least 0"] = function() mine:register("n", 1, { timeout = -1 }) end,
+    ["timeout is not a number"] = function() mine:unregister("n", { timeout = 0 / 0 }) end,
+    ["options must be a table, not a number"] = function() mine:unregister("n", 5) end,
+    ["prefix must be a string, not a number"] = function() mine:names(5) end,
+  } do
+    it("is an error that names the argument, at the caller: " .. words, function()
+      local fine, problem = pcall(misuse)
+      assert.is_false(fine)
+      assert.matches("names_spec.lua:%d+: " .. words .. "$", problem)
+    end)
+  end
+end)
 
 describe("names in a registry", function()
   local cluster, name, server

@@ -196,6 +196,7 @@ end
 local function ask(self, sql, generation, ...)
   local sent = core.now()
   local rows, problem, code = self.bare:query(sql, self.timeout, generation, self.name, self.clock:due(), ...)
+  if tables.is_dropped(code) and self.bare:generation() == generation then self:close() end -- the next session makes it anew
   if not rows then return nil, problem, code end
   if not rows[1] then return false end
   local fine

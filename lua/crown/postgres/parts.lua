@@ -1,8 +1,9 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
 -- DO block. For each: `table`; `queue`: a table beside it; `by_start`: a server that was started again is not believed at once,
--- since older files may have been put in their place; `columns` and `triggers` of ours, for the check that nothing is missing;
--- `rights`: what a candidate needs, `{ table, privileges }` each; `ended`: the SQL expression for whether anything ended less
--- than `behind` of crown_store_v1 ago; `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
+-- since older files may have been put in their place; `columns`, `triggers` and `queue_columns`, for the check that nothing
+-- is missing; `rights`: what a candidate needs, `{ table, privileges }` each; `ended`: the SQL expression for whether anything
+-- ended less than `behind` of crown_store_v1 ago; `make`; `docs`: the page that has the statements, where it is not
+-- docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -34,7 +35,7 @@ local parts = {
     table = "crown_lease_v1",
     by_start = true,
     rights = { { "crown_lease_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
-    columns = { "claim", "epoch", "evicted" },
+    columns = { "lock_name", "holder", "expires_at", "claim", "epoch", "evicted" },
     triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
     ended = "EXISTS (SELECT FROM crown_lease_v1 WHERE expires_at " .. LATELY .. ")",
     make = [[
@@ -71,7 +72,7 @@ END IF;
   advisory = {
     table = "crown_advisory_v1",
     rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
-    columns = { "lock_name", "holder", "epoch", "acting_until" },
+    columns = { "lock_name", "holder", "epoch", "acting_until", "renewed_at", "pid", "direct", "killed", "evicted" },
     triggers = { "crown_advisory_v1_stay" },
     ended = "EXISTS (SELECT FROM crown_advisory_v1 WHERE acting_until " .. LATELY .. ")",
     make = [[
@@ -86,20 +87,27 @@ CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   killed BIGINT NOT NULL,
   evicted BOOLEAN NOT NULL DEFAULT FALSE
 );
+ALTER TABLE crown_advisory_v1
+  ADD COLUMN IF NOT EXISTS epoch BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE;
 ]] .. refusal("crown_advisory_v1_stay", "crown_advisory_v1", "DELETE OR TRUNCATE",
       "crown_advisory_v1 says until when a leader acts: its rows are not deleted"),
   },
   registry = {
     table = "crown_registry_v1",
     queue = "crown_registry_queue_v1",
+    queue_columns = { "registry", "number", "message" },
     rights = { { "crown_registry_v1", "SELECT,INSERT,UPDATE" }, { "crown_registry_queue_v1", "SELECT,INSERT,DELETE" },
       STORE_RIGHTS },
     docs = "docs/registry.md",
     columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
       "evicted", "committed_epoch", "committed", "tail" },
     triggers = { "crown_registry_v1_keep" },
-    ended = "EXISTS (SELECT FROM crown_registry_v1 r, jsonb_each(r.members) m "
-      .. "WHERE to_timestamp((m.value ->> 'expires_at')::float8) " .. LATELY .. ")",
+    ended = [[EXISTS (SELECT FROM crown_registry_v1 r, jsonb_each(CASE WHEN jsonb_typeof(r.members) = 'object' THEN r.members
+        ELSE '{}' END) m
+      WHERE CASE WHEN jsonb_typeof(m.value -> 'expires_at') = 'number' THEN (m.value ->> 'expires_at')::numeric
+        BETWEEN (extract(epoch FROM clock_timestamp())::float8 - behind)::numeric
+        AND extract(epoch FROM clock_timestamp())::numeric END)]],
     make = [[
 CREATE TABLE IF NOT EXISTS crown_registry_v1 (
   registry TEXT PRIMARY KEY,
@@ -116,6 +124,19 @@ CREATE TABLE IF NOT EXISTS crown_registry_v1 (
   committed BIGINT NOT NULL DEFAULT 0,
   tail BIGINT NOT NULL DEFAULT 0
 );
+ALTER TABLE crown_registry_v1
+  ADD COLUMN IF NOT EXISTS version BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS epoch BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS leader TEXT,
+  ADD COLUMN IF NOT EXISTS leader_token TEXT,
+  ADD COLUMN IF NOT EXISTS old_leader TEXT,
+  ADD COLUMN IF NOT EXISTS assumed BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS members JSONB NOT NULL DEFAULT '{}',
+  ADD COLUMN IF NOT EXISTS locked_until TIMESTAMPTZ NOT NULL DEFAULT 'epoch',
+  ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE,
+  ADD COLUMN IF NOT EXISTS committed_epoch BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS committed BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS tail BIGINT NOT NULL DEFAULT 0;
 CREATE TABLE IF NOT EXISTS crown_registry_queue_v1 (
   registry TEXT NOT NULL,
   number BIGINT NOT NULL,

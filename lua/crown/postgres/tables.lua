@@ -96,45 +96,54 @@ function tables.is_same(stored, now)
   return ("coalesce(starts_with(%s || '@', %s || '@'), FALSE)"):format(now, stored)
 end
 
+local function has_columns(name, columns)
+  return ([[(SELECT count(*) = %d FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
+    AND attname IN ('%s'))]]):format(#columns, name, table.concat(columns, "', '"))
+end
+
 --- The SQL expression for whether a table is there with all columns and triggers of ours, and the queue beside it. It reads
 -- the catalogs only: everybody may, and it locks nothing.
 -- @tparam table part of crown.postgres.parts
 -- @treturn string
 function tables.is_whole(part)
-  return ([[((SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
-    AND attname IN ('%s')) = %d
-  AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('%s') AND tgname IN ('%s')) = %d
-  AND to_regclass('%s') IS NOT NULL)]])
-    :format(part.table, table.concat(part.columns, "', '"), #part.columns,
-      part.table, table.concat(part.triggers, "', '"), #part.triggers, part.queue or part.table)
+  return ([[(%s AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('%s') AND tgname IN ('%s')) = %d AND %s)]])
+    :format(has_columns(part.table, part.columns), part.table, table.concat(part.triggers, "', '"), #part.triggers,
+      part.queue and has_columns(part.queue, part.queue_columns) or "TRUE")
 end
 
--- $1 table, %s whether it is whole.
+-- $1 table, %s whether it has its columns, and whether it is whole.
 local LOOK = [[
-SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync,
+SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, %s AS has_columns,
   %s AND ]] .. tables.STORE_IS_WHOLE .. [[ AS complete,
   (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence]]
 
 -- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
 -- yet, so it is relied on at once, where an empty store is trusted. One without its row in crown_store_v1 has lost it, or was
--- made by hand; where there is none any more, the functions of its triggers tell that there was one. Those have to wait.
+-- made by hand; where there is none any more, the functions of its triggers tell that there was one. Those have to wait, and
+-- so has one that lacked columns: what they said is lost.
 local MAKE = [[
 DO $make$
 DECLARE
   known BOOLEAN;
+  had_all BOOLEAN;
 BEGIN
   PERFORM pg_advisory_xact_lock(x'63726f776e6c7561'::bigint);
+  had_all := %s;
   known := EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('%s') AND attname = 'epoch')
     OR to_regproc('%s') IS NOT NULL OR %s;
   %s
   %s
+  UPDATE crown_store_v1 SET identity = NULL WHERE part = '%s' AND NOT had_all;
   INSERT INTO crown_store_v1 (part, identity, trusted_at) VALUES ('%s', CASE WHEN NOT known THEN %s END,
     CASE WHEN known THEN clock_timestamp() ELSE 'epoch' END)
     ON CONFLICT DO NOTHING;
 END $make$]]
 
+-- Whatever somebody has written there, no TTL is longer.
+local LONGEST = "least(longest_ttl, 86400)"
+
 -- No doubt lasts longer: where it seems so the server's clock was set back.
-local DOUBTED_MOST = "clock_timestamp() + make_interval(secs => greatest(longest_ttl, $3::float8, $6::float8))"
+local DOUBTED_MOST = "clock_timestamp() + make_interval(secs => greatest(" .. LONGEST .. ", $3::float8, $6::float8))"
 
 -- $1 part, $2 what this process knows of the place or '', $3 TTL in seconds, $4 how far it knows the log to have come, $5 an
 -- epoch that it knows to have been given, $6 seconds to wait at least where nobody knows how long leases were, $7 how often it
@@ -148,23 +157,23 @@ changed AS (
 UPDATE crown_store_v1 SET
   trusted_at = least(MOST, CASE WHEN LOST
     THEN greatest(trusted_at, clock_timestamp() + make_interval(secs =>
-      greatest(longest_ttl, $3::float8, CASE WHEN longest_ttl = 0 THEN $6::float8 END)))
-    ELSE trusted_at + make_interval(secs => greatest(0, $3::float8 - longest_ttl)) END),
+      greatest(LONGEST, $3::float8, CASE WHEN longest_ttl = 0 THEN $6::float8 END)))
+    ELSE trusted_at + make_interval(secs => greatest(0, $3::float8 - LONGEST)) END),
   epoch_floor = CASE WHEN LOST
     THEN greatest(greatest(epoch_floor, (SELECT coalesce(max(epoch), 0) FROM %s)) + %d,
       (extract(epoch FROM clock_timestamp()) * 1000)::int8, $5::int8) ELSE epoch_floor END,
-  longest_ttl = greatest(longest_ttl, $3::float8),
+  longest_ttl = greatest(LONGEST, $3::float8),
   set_back = set_back + (trusted_at > MOST)::int,
   behind = behind + CASE WHEN trusted_at > MOST THEN extract(epoch FROM trusted_at - clock_timestamp()) ELSE 0 END,
   identity = CASE WHEN LOST THEN here.named ELSE identity END
-FROM here WHERE part = $1 AND (LOST OR longest_ttl < $3::float8 OR trusted_at > MOST)
+FROM here WHERE part = $1 AND (LOST OR longest_ttl NOT BETWEEN $3::float8 AND 86400 OR trusted_at > MOST)
 RETURNING trusted_at, set_back)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
   here.place, here.written, coalesce((SELECT set_back FROM changed), set_back) AS set_back,
-  greatest(longest_ttl, $3::float8) AS longest, behind > 0 AND ENDED AS unsure,
+  greatest(LONGEST, $3::float8) AS longest, behind > 0 AND ENDED AS unsure,
   extract(epoch FROM clock_timestamp())::float8 AS server
-FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("DATABASE", DATABASE)
-  :gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
+FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("LONGEST", LONGEST)
+  :gsub("DATABASE", DATABASE):gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
 
 --- For how long this process, which came anew, cannot tell whether what has ended by the server's clock is over.
 -- @tparam table party as for tables.trust
@@ -216,20 +225,27 @@ local function patience(party)
 end
 
 local function look(client, part, party, generation)
-  local rows, problem, code = client:query(LOOK:format(tables.is_whole(part)), patience(party), generation, part.table)
+  local sql = LOOK:format(has_columns(part.table, part.columns), tables.is_whole(part))
+  local rows, problem, code = client:query(sql, patience(party), generation, part.table)
   if not rows then return nil, problem, code end
   return rows[1]
 end
 
 local function make(client, name, part, party, generation)
-  local made, problem, code = client:query(MAKE:format(part.table, part.triggers[1], party.trust_empty and "FALSE" or "TRUE",
-    part.make, STORE, name, tables.identity(part)), patience(party), generation)
+  local made, problem, code = client:query(MAKE:format(has_columns(part.table, part.columns), part.table, part.triggers[1],
+    party.trust_empty and "FALSE" or "TRUE", part.make, STORE, name, name, tables.identity(part)), patience(party), generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
       .. "%s as the table's owner"):format(part.table, problem, part.docs or "docs/oracle-postgres.md"), code
   end
   return nil, problem, code
+end
+
+-- What to do about a column without which rows mean nothing, and that is not made anew. @return message, code
+local function still_lacking(seen, part)
+  local name = seen.has_columns and part.queue or part.table
+  return ("%s has lost a column that cannot be made anew: DROP TABLE %s, and all of it is made anew"):format(name, name), "usage"
 end
 
 --- Doubts the store, where it is not as it was, and says how long it has to be sat out.
@@ -293,6 +309,7 @@ function tables.prepare(client, name, party, generation)
     if made then seen, problem, code = look(client, part, party, generation) else seen = nil end
   end
   if not seen then return nil, problem, code end
+  if not seen.complete then return nil, still_lacking(seen, part) end
   if seen.persistence == "u" then
     return nil, ("%s is UNLOGGED, so a crash empties it and two could lead: ALTER TABLE %s SET LOGGED")
       :format(part.table, part.table), "usage"

@@ -72,6 +72,24 @@ local function what_is_wrong(message)
   end
 end
 
+-- What the row has of each member. Whoever may write to it may write anything.
+local MEMBER = { token = is_text, runtime = is_text, number = is_number, address = is_text, ttl = is_ttl, joined_at = is_number,
+  expires_at = is_number }
+
+--- Whether what the row has as its members is that.
+-- @param members
+-- @treturn boolean
+function elector.are_members(members)
+  if type(members) ~= "table" then return false end
+  for id, member in pairs(members) do
+    if not is_text(id) or type(member) ~= "table" then return false end
+    for field, check in pairs(MEMBER) do
+      if not check(member[field]) then return false end
+    end
+  end
+  return true
+end
+
 -- Each changes the state that a message means, or returns why the message is dropped.
 local apply = {}
 

@@ -6,6 +6,7 @@ local elector = require "crown.registry.elector"
 local elect = require "crown.elect"
 local messages = require "crown.registry.messages"
 local Node = require "crown.registry.node"
+local schema = require "crown.check.schema"
 local usage = require "crown.check.usage"
 local json = require "crown.text.json"
 
@@ -13,7 +14,7 @@ local decode = core.json.decode
 
 local registry = {}
 
-local DEFAULT_TIMEOUT = 5
+local DEFAULT_TIMEOUT, TIMEOUT = 5, { least = 0 } -- seconds, and what may be given
 local ROWS_AT_ONCE = 1000 -- that are looked at before others get their turn
 
 --- A registry, as this node sees it.
@@ -59,8 +60,16 @@ local function check_name(name)
   end
 end
 
+-- Raises what is wrong where the caller's caller is.
 local function timeout_of(options)
-  return options and options.timeout or DEFAULT_TIMEOUT
+  if options == nil then return DEFAULT_TIMEOUT end
+  if type(options) ~= "table" then error(("options must be a table, not a %s"):format(type(options)), 3) end
+  local timeout = options.timeout
+  if timeout == nil then return DEFAULT_TIMEOUT end
+  if type(timeout) ~= "number" then error(("timeout must be a number, not a %s"):format(type(timeout)), 3) end
+  local problem = schema.range_problem(timeout, TIMEOUT)
+  if problem then error("timeout " .. problem, 3) end
+  return timeout
 end
 
 local function holder(other)
@@ -135,6 +144,7 @@ end
 -- @string[opt] prefix those that begin with it
 -- @treturn table by name: `{ value =, owner = node }`
 function Registry:names(prefix)
+  if prefix ~= nil and type(prefix) ~= "string" then error(("prefix must be a string, not a %s"):format(type(prefix)), 2) end
   local found, member = {}, member_of(self)
   for name, entry in pairs(member and walk(member.replica, prefix or "") or {}) do
     found[name] = { value = decode(entry[1]), owner = elector.node_of(entry[2]) }

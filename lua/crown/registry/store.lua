@@ -4,6 +4,7 @@
 -- @internal crown.registry.store
 
 local core = require "crown.core"
+local elector = require "crown.registry.elector"
 local epochs = require "crown.check.epoch"
 local notices = require "crown.postgres.notices"
 local postgres = require "crown.postgres"
@@ -13,6 +14,10 @@ local json = require "crown.text.json"
 
 local Store = {}
 Store.__index = Store
+
+-- Who is a member of it says until when it may act: that nobody acts has to be seen to before it is thrown away.
+local NO_MEMBERS = "the members of '%s' in crown_registry_v1 are none: stop all of them, then UPDATE crown_registry_v1 SET "
+  .. "members = '{}' WHERE registry = '%s'"
 
 local SQLSTATE = 5 -- letters of an error of the server's; the connection's own are told by the client
 
@@ -118,24 +123,26 @@ end
 
 local function view_of(self, row)
   if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end -- too large for a number
+  local members = core.json.decode(row.members)
+  if not elector.are_members(members) then return nil, NO_MEMBERS:format(self.registry, self.registry) end
   self.memory.written = math.max(self.memory.written or 0, row.written)
   tables.heard_of(self, row.epoch)
   local distrust = math.max(row.distrust, tables.unsure(self))
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
-    old_leader = row.old_leader, assumed = row.assumed, members = core.json.decode(row.members), evicted = row.evicted,
+    old_leader = row.old_leader, assumed = row.assumed, members = members, evicted = row.evicted,
     committed_epoch = row.committed_epoch, committed = row.committed, epoch_floor = row.epoch_floor, now = row.now,
     locked = row.locked, distrust = distrust > 0 and distrust or nil }
   if row.number then view.head = { number = row.number, message = core.json.decode(row.message) } end
   return view
 end
 
--- A server that takes no writes may still answer whoever reads. A table that was dropped beneath the connection is made anew by
--- the next one.
+-- A server that takes no writes may still answer whoever reads. A table or column that was dropped beneath the connection is
+-- made anew by the next one.
 local function ask(self, sql, ...)
   local kind, bare = sql == READ and "read" or "write", self.client.bare
   local generation = bare:generation()
   local rows, problem, code = self.client:query(sql, self.registry, ...)
-  if code == tables.MISSING and bare:generation() == generation then bare:disconnect() end
+  if tables.is_dropped(code) and bare:generation() == generation then bare:disconnect() end
   local told = self.told[kind]
   self.told[kind] = not rows and problem or nil
   if rows then return rows end
