@@ -256,7 +256,7 @@ end
 
 -- @return the election's name among those declared; raises what is wrong with it
 local function name_of(where, name, node)
-  local candidate = node and ("%s\n%s"):format(name, node) or name
+  local candidate = settings.key(name, node)
   local other = declared[candidate]
   if other and not (other.handle and other.handle:finished()) then
     usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "

@@ -16,6 +16,7 @@ local leftovers = require "crown.oracle.leftovers"
 local lock_directory = require "crown.control.lock_directory"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
+local names = require "crown.check.names"
 local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local store_options = require "crown.oracle.options"
@@ -32,9 +33,8 @@ local PATIENCE = 10 -- seconds in which a change may wait for its turn
 -- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 
--- What the lock's files are called; nobody gets out of the directory by it.
-local NAME = { type = "string", match = "^[%w_][%w._-]*$",
-  match_words = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'" }
+-- The lock's files are called so; nobody gets out of the directory by it.
+local NAME = names.rule()
 local RULES = { dir = { type = "string" }, lock = NAME }
 
 -- The first candidate makes the directory. What cannot be looked at counts as there: the next call says why.
@@ -338,11 +338,11 @@ end
 function File.list(opts)
   local dir = lock_directory(opts)
   if not there_is(dir) then return {} end
-  local names, problem = files.list(dir)
-  if not names then return nil, problem end
-  table.sort(names)
+  local all, problem = files.list(dir)
+  if not all then return nil, problem end
+  table.sort(all)
   local found = {}
-  for _, file in ipairs(names) do
+  for _, file in ipairs(all) do
     local name = file:match "^(.+)%.json$"
     if name then
       local state = decode(read_file(dir .. "/" .. file))

@@ -2,14 +2,12 @@
 -- @internal crown.election.options
 
 local is_utf8 = require "crown.text.is_utf8"
+local names = require "crown.check.names"
 local Pace = require "crown.election.pace"
 local printable = require "crown.text.printable"
 local usage = require "crown.check.usage"
 
 local options = {}
-
---- What an election name may be. It is part of paths, and a word of command lines: ".." and "--" mean something else there.
-options.NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 
 local SIGNALS = {
   HUP = 1, INT = 2, QUIT = 3, KILL = 9, USR1 = 10, USR2 = 12, TERM = 15, CONT = 18, WINCH = 28,
@@ -25,17 +23,17 @@ function options.signal_number(signal)
   return SIGNALS[(signal:upper():gsub("^SIG", ""))]
 end
 
-local function check_name(name)
-  if #name > 128 then return "must have at most 128 characters" end
+local function check_name(given)
+  if #given > 128 then return "must have at most 128 characters" end
 end
 
 --- What is wrong with a node's name: it is shown in tables and logs, and written into every store.
--- @string name
+-- @string node
 -- @treturn string words, or nil
-function options.node_problem(name)
-  if #name < 1 or #name > 255 then return "a name has 1 to 255 bytes" end
-  if not is_utf8(name) then return "a name is UTF-8" end
-  if name ~= printable(name) then return "a name has no control characters" end
+function options.node_problem(node)
+  if #node < 1 or #node > 255 then return "a name has 1 to 255 bytes" end
+  if not is_utf8(node) then return "a name is UTF-8" end
+  if node ~= printable(node) then return "a name has no control characters" end
 end
 
 local function check_signal(signal)
@@ -62,8 +60,7 @@ end
 
 --- Options of an election.
 options.election = {
-  name = { type = "string", required = "every election has a name", match = options.NAME_PATTERN,
-    match_words = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'", check = check_name },
+  name = names.rule { required = "every election has a name", check = check_name },
   node = { type = "string", check = options.node_problem },
   oracle = { type = { "string", "table" } },
   child = { type = { "table" }, instead = as_table },

@@ -9,8 +9,16 @@ local settings = {
   named = given ~= nil,      -- whether somebody has named it
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
-  known = setmetatable({}, { __mode = "v" }), -- elections, by name or "NAME\nNODE"; those that have ended go
+  known = setmetatable({}, { __mode = "v" }), -- elections, by settings.key; those that have ended go
   declared = {},    -- every election, in order, while checking
 }
+
+--- What a candidate is known by here.
+-- @string name of the election
+-- @string[opt] node where it was given one of its own
+-- @treturn string
+function settings.key(name, node)
+  return node and ("%s\n%s"):format(name, node) or name
+end
 
 return settings

@@ -104,7 +104,7 @@ end
 
 -- Why this candidate could not lead now, if it were its turn; or nothing.
 local function hindrance(one)
-  local known = settings.known[one.name] or settings.known[one.name .. "\n" .. one.node]
+  local known = settings.known[settings.key(one.name)] or settings.known[settings.key(one.name, one.node)]
   if one.away and one.away > (known and known.common.ttl or TTL_UNKNOWN) then
     return ("'%s': its store has given no answer for %.0f s: %s\n"):format(one.name, one.away,
       core.redact(one.failure or "no reason is known"))
