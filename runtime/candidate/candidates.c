@@ -8,14 +8,21 @@
 #include "base/container.h"
 #include "candidate/state.h"
 #include "candidate/status.h"
+#include "loop/loop.h"
+
+#define VISITED_A_TURN 128 /* some 4 ms: stores answer the first ones meanwhile */
 
 struct candidates {
     void *by_name; /* tsearch(3) tree */
     struct list list;
-    struct list_node *next; /* in the list: whom candidates_visit_on begins with; NULL: nobody */
-    struct list recent;     /* what changed last stands last */
-    uint64_t stamp;         /* of the last change */
-    uint64_t removed;       /* of the last removal */
+    struct list_node *next; /* in the list: who is visited next; NULL: nobody */
+    struct loop *loop;      /* that the visitor runs in; NULL: it never has */
+    struct loop_job visitor;
+    void (*visit)(struct candidate *candidate, void *context);
+    void *context;
+    struct list recent; /* what changed last stands last */
+    uint64_t stamp;     /* of the last change */
+    uint64_t removed;   /* of the last removal */
     unsigned count, leading;
 };
 
@@ -37,6 +44,8 @@ struct candidates *candidates_new(void)
 void candidates_free(struct candidates *candidates)
 {
     assert(candidates == NULL || candidates->count == 0);
+    if (candidates != NULL && candidates->loop != NULL)
+        loop_unpost(candidates->loop, &candidates->visitor);
     free(candidates);
 }
 
@@ -121,22 +130,32 @@ void candidates_each(const struct candidates *candidates,
     }
 }
 
-bool candidates_visit_on(struct candidates *candidates, unsigned most,
-                         void (*visit)(struct candidate *candidate, void *context), void *context)
+static void visit_some(struct loop_job *job)
 {
-    for (; candidates->next != NULL && most > 0; most--) {
+    struct candidates *candidates = container_of(job, struct candidates, visitor);
+    for (int left = VISITED_A_TURN; candidates->next != NULL && left > 0; left--) {
         struct candidate *one = container_of(candidates->next, struct candidate, link);
         candidates->next = list_next(&candidates->list, candidates->next);
-        visit(one, context);
+        candidates->visit(one, candidates->context);
     }
-    return candidates->next != NULL;
+    if (candidates->next != NULL)
+        loop_defer(candidates->loop, job);
 }
 
-bool candidates_visit(struct candidates *candidates, unsigned most,
+void candidates_visit(struct candidates *candidates, struct loop *loop,
                       void (*visit)(struct candidate *candidate, void *context), void *context)
 {
     candidates->next = list_first(&candidates->list);
-    return candidates_visit_on(candidates, most, visit, context);
+    candidates->loop = loop;
+    candidates->visitor.run = visit_some;
+    candidates->visit = visit;
+    candidates->context = context;
+    visit_some(&candidates->visitor);
+}
+
+bool candidates_visiting(const struct candidates *candidates)
+{
+    return candidates->next != NULL;
 }
 
 void candidates_while(const struct candidates *candidates,

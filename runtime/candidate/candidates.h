@@ -12,6 +12,7 @@
 
 struct candidate;
 struct candidates;
+struct loop;
 
 /** @return NULL when memory is out. */
 struct candidates *candidates_new(void);
@@ -31,13 +32,13 @@ unsigned candidates_count(const struct candidates *candidates);
  * and no other. */
 void candidates_each(const struct candidates *candidates,
                      void (*visit)(struct candidate *candidate, void *context), void *context);
-/** Calls `visit` for each of the first `most`. candidates_visit_on goes on with the next ones,
- * whatever was added or removed meanwhile, and returns whether any are left. */
-bool candidates_visit(struct candidates *candidates, unsigned most,
+/** Calls `visit` for each election, some of them now and the others in the next turns of the loop,
+ * whatever is added or removed meanwhile. What an earlier call has left to do is not done. */
+void candidates_visit(struct candidates *candidates, struct loop *loop,
                       void (*visit)(struct candidate *candidate, void *context), void *context);
-bool candidates_visit_on(struct candidates *candidates, unsigned most,
-                         void (*visit)(struct candidate *candidate, void *context), void *context);
-/** The same, until `visit`, which removes none, returns false. */
+/** @return whether elections are still to be visited. */
+bool candidates_visiting(const struct candidates *candidates);
+/** As candidates_each, until `visit`, which removes none, returns false. */
 void candidates_while(const struct candidates *candidates,
                       bool (*visit)(struct candidate *candidate, void *context), void *context);
 

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "candidate/candidate.h"
 
-#define TOLD_A_TURN 128         /* some 4 ms */
 #define FAR_S ((time_t)1 << 33) /* the year 2242; the kernel's end of time is 2262 */
 
 static void tell_one(struct candidate *candidate, void *context)
@@ -19,27 +18,20 @@ static void tell_one(struct candidate *candidate, void *context)
     candidate_clock_set(candidate);
 }
 
-static void tell_more(struct loop_job *job)
-{
-    struct clock_set *clock_set = container_of(job, struct clock_set, teller);
-    struct candidate_env *env = clock_set->env;
-    if (!env->stopping && candidates_visit_on(env->candidates, TOLD_A_TURN, tell_one, NULL))
-        loop_defer(env->loop, job);
-}
-
 static void tell(struct loop_deadline *due)
 {
     struct clock_set *clock_set = container_of(due, struct clock_set, due);
     struct candidate_env *env = clock_set->env;
     clock_set->told_ns = loop_now(env->loop);
-    if (clock_set->teller.queued) { /* the last ones are not told yet of the time before */
+    if (env->stopping)
+        return; /* what is held is released */
+    if (candidates_visiting(
+            env->candidates)) { /* the last ones are not told yet of the time before */
         loop_at(env->loop, due, clock_add_ns(clock_set->told_ns, NS_PER_S));
         return;
     }
     log_info("the wall clock was set: every lease is refreshed now");
-    /* Who stops goes through the same list, and releases what is held. */
-    if (!env->stopping && candidates_visit(env->candidates, TOLD_A_TURN, tell_one, NULL))
-        loop_defer(env->loop, &clock_set->teller);
+    candidates_visit(env->candidates, env->loop, tell_one, NULL);
 }
 
 /* Each time gives up the refreshes under way. Where the clock is set again and again, the store has
@@ -76,7 +68,6 @@ void clock_set_begin(struct clock_set *clock_set, struct candidate_env *env)
         .env = env,
         .watch = {.ready = was_set, .fd = -1},
         .due = {.fire = tell},
-        .teller = {.run = tell_more},
     };
     if (fd < 0)
         return;
@@ -93,7 +84,6 @@ void clock_set_end(struct clock_set *clock_set)
     if (clock_set->env == NULL)
         return;
     loop_at_cancel(clock_set->env->loop, &clock_set->due);
-    loop_unpost(clock_set->env->loop, &clock_set->teller);
     loop_unwatch(&clock_set->watch);
     if (fd >= 0)
         (void)close(fd); /* nothing was written to it */

@@ -17,7 +17,6 @@ struct clock_set {
     struct loop_watch watch;
     struct loop_deadline due;
     int64_t told_ns;
-    struct loop_job teller; /* of many elections, some in each turn of the loop */
 };
 
 /** From now on each candidate of `env` is told. Where the kernel has no such timer, none is. */

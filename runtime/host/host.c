@@ -63,19 +63,10 @@ static void exit_code(struct candidate_env *env, int code)
 
 /* --- the line to the supervisor */
 
-#define STOPPED_A_TURN 128 /* some 4 ms: stores answer the first ones meanwhile */
-
 static void stop_one(struct candidate *candidate, void *context)
 {
     candidate_stop(candidate);
     heartbeat_progress(context);
-}
-
-static void stop_more(struct loop_job *job)
-{
-    struct host *host = container_of(job, struct host, stopper);
-    if (candidates_visit_on(host->env.candidates, STOPPED_A_TURN, stop_one, &host->heartbeat))
-        loop_defer(host->env.loop, job);
 }
 
 static void stop(struct host *host, int signal)
@@ -90,9 +81,7 @@ static void stop(struct host *host, int signal)
     host->env.stopping = true;
     host->given_back = given_back(host);
     lifetime_stop(&host->lifetime);
-    host->stopper.run = stop_more;
-    if (candidates_visit(host->env.candidates, STOPPED_A_TURN, stop_one, &host->heartbeat))
-        loop_defer(host->env.loop, &host->stopper);
+    candidates_visit(host->env.candidates, host->env.loop, stop_one, &host->heartbeat);
 }
 
 static void read_link(struct loop_watch *watch, unsigned events)
@@ -218,7 +207,6 @@ static void close_host(struct host *host)
     deadmen_free(env->deadmen);
     journal_close(env->journal);
     clock_set_end(&host->clock_set);
-    loop_unpost(env->loop, &host->stopper);
     loop_unwatch(&host->link_watch);
     link_free(host->link);
     if (env->loop != NULL)

@@ -34,8 +34,7 @@ struct host {
     struct link *link;
     struct loop_watch link_watch;
     struct clock_set clock_set;
-    struct loop_job stopper; /* of many elections, some in each turn of the loop */
-    uint64_t given_back;     /* leases, when it was told to stop */
+    uint64_t given_back; /* leases, when it was told to stop */
     unsigned restarts;
     int last_status;
     char held[WIRE_TEXT]; /* what the last runtime did when it was killed for its silence, or "" */
