@@ -6,6 +6,7 @@ local Pgbouncer = require "support.pgbouncer"
 local Player = require "support.oracle_candidate"
 local Players = require "support.advisory_players"
 local Postgres = require "support.postgres"
+local run = require "support.run"
 
 describe("the advisory lock oracle on Postgres", function()
   local server, name, players
@@ -100,6 +101,16 @@ describe("the advisory lock oracle on Postgres", function()
       local verdict = candidate("one", { url = pooler.url }):claim()
       assert.equal("unknown", verdict[1])
       assert.matches("behind a connection pooler .*use the lease", verdict[2])
+    end)
+
+    it("is told so by crown-lua check --store", function()
+      local function check(url) return run { "check", "--store", "--oracle", url, "run", "x", "true" } end
+      local pooled = check((pooler.url:gsub("^postgres", "postgres+advisory")))
+      assert.equal(2, pooled.code, pooled.stdout)
+      assert.matches("PROBLEM%s+behind a connection pooler .*use the lease", pooled.stdout)
+      local direct = check((server.url:gsub("^postgres", "postgres+advisory")))
+      assert.equal(0, direct.code, direct.stdout)
+      assert.equal(0, check(pooler.url).code)
     end)
 
     it("lets the lease work, and says that it gets no notifications", function()

@@ -128,6 +128,22 @@ describe("a majority of Redis servers", function()
     end)
   end)
 
+  it("gives the lease back to a server whose answer comes late", function()
+    local valve = redis_lease.valve(servers[3])
+    urls[3] = valve.url
+    local one = member("one", { timeout = 20 })
+    one:claim()
+    eventually(function() return redis_lease.field(servers[3], "node") == "one" end)
+    servers[3]:call("DEL", redis_lease.key "lease")
+    valve.hold = true
+    assert.equal("granted", one:refresh()[1])
+    eventually(function() return #valve.held > 0 end)
+    valve.hold = false
+    for _, deliver in ipairs(valve.held) do deliver() end
+    eventually(function() return redis_lease.field(servers[3], "node") == "one" end)
+    valve.listener:close()
+  end)
+
   it("wakes nobody when a minority is given back, the one who asked least of all", function()
     local one, two = member("one", { ttl = 3 }), member("two", { ttl = 3 })
     one:claim()

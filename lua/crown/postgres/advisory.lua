@@ -4,6 +4,7 @@
 -- @internal crown.postgres.advisory
 
 local core = require "crown.core"
+local parts = require "crown.postgres.parts"
 local postgres = require "crown.postgres"
 local ServerClock = require "crown.oracle.server_clock"
 local tables = require "crown.postgres.tables"
@@ -16,9 +17,6 @@ Session.CHANNEL = "crown_advisory_v1"
 -- A session that waits for a lock holds back VACUUM, so it waits in slices.
 local SLICE_LEAST, SLICE_MOST = 5, 30
 local GONE_CHECKS, GONE_PAUSE = 100, 0.002 -- a backend that ends is off the list within milliseconds
-
-local POOLED = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the "
-  .. "server itself, or use the lease (postgres://…)"
 
 -- The key as text, and as pg_locks shows it: a 64-bit key by halves with objsubid 1, a pair with objsubid 2.
 local KEY = [[
@@ -129,7 +127,7 @@ end
 local function set_up(self, bare, generation)
   local state, problem = tables.prepare(bare, "advisory", self, generation)
   if not state then return nil, problem end
-  if state.pid ~= bare:server_pid() then return nil, POOLED end
+  if state.pid ~= bare:server_pid() then return nil, parts.advisory.pooled end
   self.clock:settle() -- a doubt that there was is written down
   self.trusted_at = state.distrust and core.now() + state.distrust or nil
   local function whole(seconds) return ("%d"):format(math.max(1, math.floor(seconds))) end

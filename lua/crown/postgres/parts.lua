@@ -1,9 +1,9 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
 -- DO block. For each: `table`; `queue`: a table beside it; `by_start`: a server that was started again is not believed at once,
 -- since older files may have been put in their place; `columns`, `triggers` and `queue_columns`, for the check that nothing
--- is missing; `rights`: what a candidate needs, `{ table, privileges }` each; `ended`: the SQL expression for whether anything
--- ended less than `behind` of crown_store_v1 ago; `make`; `docs`: the page that has the statements, where it is not
--- docs/oracle-postgres.md.
+-- is missing; `pooled`: why it is refused behind a pooler; `rights`: what a candidate needs, `{ table, privileges }` each;
+-- `ended`: the SQL expression for whether anything ended less than `behind` of crown_store_v1 ago; `make`; `docs`: the page that
+-- has the statements, where it is not docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -74,6 +74,8 @@ END IF;
     rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
     columns = { "lock_name", "holder", "epoch", "acting_until", "renewed_at", "pid", "direct", "killed", "evicted" },
     triggers = { "crown_advisory_v1_stay" },
+    pooled = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the "
+      .. "server itself, or use the lease (postgres://…)",
     ended = "EXISTS (SELECT FROM crown_advisory_v1 WHERE acting_until " .. LATELY .. ")",
     make = [[
 CREATE TABLE IF NOT EXISTS crown_advisory_v1 (

@@ -59,7 +59,14 @@ local function of_server(row, part, lacks)
   return row.store_is_whole and row.whole
 end
 
---- Rights on the tables of a part.
+-- A pooler gives its clients a process id of its own.
+local function is_pooled(client)
+  local rows, problem = client:query "SELECT pg_backend_pid() AS pid"
+  if not rows then return nil, problem end
+  return rows[1].pid ~= client.bare:server_pid()
+end
+
+--- Rights on the tables of a part, and whether it may be kept behind a pooler where there is one.
 -- @param client of crown.postgres
 -- @string name of the part: see crown.postgres.parts
 -- @treturn table an array of texts, or nil and a message
@@ -68,6 +75,12 @@ function rights.lacks(client, name)
   local rows, problem = client:query(LOOK:format(tables.is_whole(part)), part.table)
   if not rows then return nil, problem end
   local made = of_server(rows[1], part, lacks)
+  if part.pooled then
+    local pooled
+    pooled, problem = is_pooled(client)
+    if pooled == nil then return nil, problem end
+    if pooled then lacks[#lacks + 1] = part.pooled end
+  end
   for _, right in ipairs(part.rights) do
     local found
     found, problem = rights.on(client, right[1], right[2])
