@@ -34,6 +34,7 @@ struct http_request {
     bool stream, over;
     bool header_whole; /* the empty line after it has come */
     struct crown_error error;
+    char tls_trouble[CURL_ERROR_SIZE]; /* libcurl writes there */
 };
 
 /* Each byte is looked at once, however small the pieces are that it comes in.
@@ -66,6 +67,15 @@ static void finish(struct http_request *request, const struct crown_error *err)
     op_complete(&request->op);
 }
 
+/* What is wrong with TLS libcurl says in its own words alone: its code does not tell a certificate
+ * that has expired from one of a stranger. */
+static const char *words_of(const struct http_request *request, CURLcode result)
+{
+    bool is_tls = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR;
+    return is_tls && request->tls_trouble[0] != '\0' ? request->tls_trouble
+                                                     : curl.curl_easy_strerror(result);
+}
+
 static void finished(struct transfer *transfer, CURLcode result)
 {
     struct http_request *request = container_of(transfer, struct http_request, transfer);
@@ -79,7 +89,7 @@ static void finished(struct transfer *transfer, CURLcode result)
         err = *unfound;
     else if (result != CURLE_OK)
         (void)error_set(&err, result == CURLE_OPERATION_TIMEDOUT ? ERROR_TIMEOUT : ERROR_CLOSED,
-                        "%s: %s", url != NULL ? url : "http", curl.curl_easy_strerror(result));
+                        "%s: %s", url != NULL ? url : "http", words_of(request, result));
     else if (!request->header_whole) /* libcurl takes the end of the connection for it */
         (void)error_set(&err, ERROR_CLOSED, "%s: the answer broke off within its header",
                         url != NULL ? url : "http");
@@ -150,6 +160,7 @@ static CURLcode set_up(struct http_request *request, const struct http_options *
     CURLcode result = http_secure(easy, options);
     SET(CURLOPT_URL, options->url);
     SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_ERRORBUFFER, request->tls_trouble);
     /* Over HTTP/2 a request that nobody answers ends its stream alone: the connection would be used
      * for all others, and for ever, where a proxy hangs and goes on acknowledging. */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

@@ -509,7 +509,7 @@ describe("an etcd server", function()
     options.ca = dir .. "/other.crt"
     local verdict = Player.new(etcd, options):claim()
     assert.equal("unknown", verdict[1])
-    assert.matches("certificate", verdict[2])
+    assert.matches("certificate problem: .*issuer", verdict[2])
   end)
 
   it("is logged in to again after a change of its users, which makes every pass of before old", function()
