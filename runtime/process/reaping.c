@@ -4,9 +4,10 @@
 
 #include "base/clock.h"
 
-/* To look through so many takes no time. Through more, it is done once in a millisecond for each so
+/* To look through so many takes no time. Through more, it is done once in such a pause for each so
  * many. */
 #define AT_ONCE 1000u
+#define PAUSE_NS (4 * NS_PER_MS)
 
 static pid_t ask(pid_t which, int *status)
 {
@@ -28,7 +29,7 @@ pid_t reaping_next(struct reaping *reaping, unsigned count, int *status)
     if (pid > 0)
         return pid;
     reaping->due = false;
-    reaping->look_ns = clock_monotonic_ns() + count / AT_ONCE * NS_PER_MS;
+    reaping->look_ns = clock_monotonic_ns() + count / AT_ONCE * PAUSE_NS;
     return 0;
 }
 
