@@ -340,15 +340,29 @@ describe("the oracle on a NATS bucket", function()
     assert.matches("evicted one from", result.stdout)
   end)
 
-  it("refuses a bucket that keeps history, and one whose TTL suits no election", function()
+  it("refuses a bucket that keeps history, one whose TTL suits no election, and one that drops values", function()
     wire:make_bucket("HISTORY", 60, { max_msgs_per_subject = 5 })
     wire:make_bucket("LONG", 7200)
-    for bucket, pattern in pairs { HISTORY = "keeps history", LONG = "TTL of the bucket LONG is 7200 s" } do
+    wire:make_bucket("BYTES", 60, { discard = "old", max_bytes = 10000 })
+    wire:make_bucket("COUNT", 60, { discard = "old", max_msgs = 10 })
+    wire:make_bucket("INTEREST", 60, { retention = "interest" })
+    for bucket, pattern in pairs { HISTORY = "keeps history", LONG = "TTL of the bucket LONG is 7200 s",
+      BYTES = "bucket BYTES drops old values when it is full", COUNT = "bucket COUNT drops old values when it is full",
+      INTEREST = "bucket INTEREST drops values .retention interest." } do
       local verdict = candidate("one", { url = server.url .. "/" .. bucket }):claim()
       assert.equal("unknown", verdict[1])
       assert.matches(pattern, verdict[2])
       local told = run({ "info", "--oracle", server.url .. "/" .. bucket }).stdout
       assert.matches("Warning    [^\n]*" .. pattern .. "[^\n]*: nobody can claim\n", told)
+    end
+  end)
+
+  it("takes a bucket that refuses values when it is full, and one without limits that would drop them", function()
+    wire:make_bucket("REFUSES", 60, { max_bytes = 100000, max_msgs = 1000 })
+    wire:make_bucket("BOUNDLESS", 60, { discard = "old" })
+    for _, bucket in ipairs { "REFUSES", "BOUNDLESS" } do
+      local verdict = candidate("one", { url = server.url .. "/" .. bucket }):claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] }) -- it is young
     end
   end)
 

@@ -139,9 +139,21 @@ local function peers_of(cluster)
   return peers
 end
 
+-- Which values it may drop, whose leaders act on.
+local function drops(config)
+  if config.retention ~= "limits" then return ("values (retention %s)"):format(config.retention) end
+  local is_limited = config.max_bytes > 0 or config.max_msgs > 0
+  return is_limited and config.discard == "old" and "old values when it is full" or nil
+end
+
+-- What decides whether elections can be held in it.
+local function nature(config)
+  return { ttl = config.max_age / NS, history = config.max_msgs_per_subject, drops = drops(config) }
+end
+
 --- What is known of the bucket; it is made when it is missing.
--- @treturn table `{ ttl =, history =, replicas =, storage =, created =, age = seconds or nil, now =, leader =,
--- peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or nil,
+-- @treturn table `{ ttl =, history =, drops = words or nil, replicas =, storage =, created =, age = seconds or nil, now =,
+-- leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or nil,
 -- message, code
 function Bucket:info()
   local sent = core.now()
@@ -153,10 +165,11 @@ function Bucket:info()
   end
   if not answer then return nil, problem, code end
   local now = time_now(self, sent, answer)
-  return { ttl = answer.config.max_age / NS, history = answer.config.max_msgs_per_subject,
-    replicas = answer.config.num_replicas, storage = answer.config.storage, created = answer.created,
-    age = age_of(self, now, value.time(answer.created)), now = now, leader = answer.cluster and answer.cluster.leader,
-    peers = answer.cluster and peers_of(answer.cluster) }
+  local info = nature(answer.config)
+  info.replicas, info.storage, info.created = answer.config.num_replicas, answer.config.storage, answer.created
+  info.age, info.now = age_of(self, now, value.time(answer.created)), now
+  info.leader, info.peers = answer.cluster and answer.cluster.leader, answer.cluster and peers_of(answer.cluster)
+  return info
 end
 
 -- A bucket that one server keeps may have lost its last writes at each start of that server. One whose TTL was made shorter
@@ -168,7 +181,7 @@ end
 
 -- Whether elections can be held in it as it is now. A TTL that suits none gave nobody a lease: there is none to be sat out.
 local function suits(self, config)
-  local fine, problem = self.options.check(self.name, { ttl = config.max_age / NS, history = config.max_msgs_per_subject })
+  local fine, problem = self.options.check(self.name, nature(config))
   if fine then self.trust:lasts(config.max_age / NS) else self.fitted = nil end
   return fine, problem
 end
