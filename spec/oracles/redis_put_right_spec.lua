@@ -56,7 +56,7 @@ describe("a Redis whose clock was set back and put right", function()
   it("is sat out by who comes anew, and has no count to compare", function()
     local one = candidate "one"
     wins(one)
-    is_refreshed_while_set_back(one, HOUR)
+    is_refreshed_while_set_back(one, 48 * HOUR)
     is_doubted(candidate "two":claim())
   end)
 
@@ -125,12 +125,94 @@ describe("a Redis whose clock was set back and put right", function()
     assert.is_true(crown.now() - at > BRIEF.ttl / 2)
   end)
 
-  it("is believed by who comes anew where the lease ended longer ago than it was set back", function()
+  it("is sat out where only who came anew has used it while it was set back", function()
+    local one = candidate "one"
+    wins(one)
+    one:abdicate()
+    clock:set(-HOUR)
+    wins(candidate "two")
+    assert.equal(1, counted())
+    assert.equal("denied", candidate "three":claim()[1])
+    assert.equal(1, counted())
+    clock:set(0)
+    is_doubted(candidate "four":claim())
+  end)
+
+  it("is sat out where nobody had used it for longer than a lease lasts before it was set back", function()
+    local one = candidate "one"
+    wins(one)
+    one:abdicate()
+    clock:set(-HOUR)
+    wins(candidate "two")
+    clock:set(3 * TTL) -- as if that time had passed before it was set back
+    is_doubted(candidate "three":claim())
+  end)
+
+  it("is sat out where it was set back to before the last refresh, and after the claim", function()
+    local one = candidate "one"
+    wins(one)
+    local at = crown.now()
+    eventually(function() return crown.now() > at + 1 end)
+    assert.equal("granted", one:refresh()[1])
+    server:call("DEL", redis_lease.key "lease") -- as if its time were over
+    clock:set(-0.5)
+    wins(candidate "two")
+    assert.equal(1, counted())
+  end)
+
+  it("is counted once where who finds it is given no lease", function()
+    local one = candidate "one"
+    wins(one)
+    one:abdicate()
+    clock:set(-HOUR)
+    server:call("HSET", "crown:store", "since", server:call("TIME")[1] .. "000") -- as if it were doubted
+    for _, node in ipairs { "two", "three" } do is_doubted(candidate(node):claim()) end
+    assert.equal(1, counted())
+  end)
+
+  it("is counted once in a call, however many leases are found to last for too long", function()
+    local one, other = candidate "one", candidate("one", { lock = "other" })
+    wins(one)
+    wins(other)
+    server:call("HDEL", "crown:store", "seen") -- as if a version that does not keep it had written there
+    clock:set(-HOUR)
+    local way = redis_lease.valve(server)
+    ways[#ways + 1] = way
+    local verdicts = {}
+    for i, lock in ipairs { "other", redis_lease.name() } do
+      local player = redis_lease.candidate(way.url, "two", { ttl = TTL, lock = lock })
+      crown.spawn(function() verdicts[i] = player:claim()[1] end)
+    end
+    eventually(function() return verdicts[1] and verdicts[2] end, 20)
+    assert.same({ "denied", "denied" }, verdicts)
+    assert.equal(1, counted())
+  end)
+
+  it("is behind by no less for a lease that has no end", function()
+    local one = candidate "one"
+    wins(one)
+    server:call("HSET", "crown:store", "behind", "1000")
+    assert.equal("granted", one:refresh()[1])
+    server:call("PERSIST", redis_lease.key "lease")
+    assert.equal("denied", candidate "two":claim()[1])
+    assert.is_true(tonumber(server:call("HGET", "crown:store", "behind")) >= 1000)
+  end)
+
+  it("is sat out where it was put right too far", function()
+    local one = candidate "one"
+    wins(one)
+    clock:set(-TTL)
+    assert.equal("granted", one:refresh()[1])
+    clock:set(HOUR)
+    is_doubted(candidate "two":claim())
+  end)
+
+  it("is believed by who comes anew where the lease ended a day longer ago than it was set back", function()
     local one = candidate "one"
     wins(one)
     clock:set(-HOUR)
     one:refresh()
-    clock:set(TTL + 1)
+    clock:set(24 * HOUR + TTL + 1)
     wins(candidate "two")
   end)
 end)

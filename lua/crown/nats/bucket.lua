@@ -153,8 +153,8 @@ end
 
 --- What is known of the bucket; it is made when it is missing.
 -- @treturn table `{ ttl =, history =, drops = words or nil, replicas =, storage =, created =, age = seconds or nil, now =,
--- leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or nil,
--- message, code
+-- leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or
+-- nil, message, code
 function Bucket:info()
   local sent = core.now()
   local answer, problem, code = self:api("STREAM.INFO." .. self.stream)

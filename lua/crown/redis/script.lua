@@ -9,44 +9,54 @@
 -- clock, by which leases end, was stepped forward: `doubt`. A step back is counted in the store, by the call that finds the
 -- clock behind what it has to show. What was written after that ends too early when the clock is put right. Who asked last
 -- before the step back cannot tell by the time: it knows another count, and that too is a doubt. Who comes anew knows none:
--- `behind` is by how much the clock was set back in all, and for so long after the end of a lease a key says that it may be acted
--- on still. Who has been there for less than the longest TTL is not given that lease. Epochs are at least the server's time in
--- milliseconds, and above the last one that the asker has heard of, so that they rise even where all was lost.
+-- `behind` is by how much the clock was set back in all, and for so long after the end of a lease, and a day, a key says that it
+-- may be acted on still. Who has been there for less than the longest TTL is not given that lease. Nor does who comes anew know
+-- the time: the store keeps when a lease was last given out or prolonged (`seen`). By that a step looks smaller than it was, by
+-- the time that has passed since. The day is for that. Epochs are at least the server's time in milliseconds, and above the last
+-- one that the asker has heard of, so that they rise even where all was lost.
 -- @internal crown.redis.script
 
 return [[
 local op, channel, time = ARGV[1], ARGV[3], redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local SLACK = 20 -- milliseconds: steps that are smaller are what the deadline's margin is for
 local function whole(number) return string.format('%.0f', number) end
 local LONGEST = 86400000 -- milliseconds: no TTL is longer, whatever somebody has written there
 
 local count = #KEYS - 1
-local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost', 'set_back', 'behind')
+local store = redis.call('HMGET', KEYS[1], 'identity', 'since', 'longest', 'lost', 'set_back', 'behind', 'seen')
 local identity = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local since, longest = tonumber(store[2]) or now, math.max(math.min(LONGEST, tonumber(store[3]) or 0), tonumber(ARGV[2]))
 local lost, floor, is_empty = tonumber(store[4]) or 0, tonumber(ARGV[4]), not store[1] and not store[3]
 local set_back, due, knew = tonumber(store[5]) or 0, tonumber(ARGV[5]), tonumber(ARGV[6])
-local behind, age = tonumber(store[6]) or 0, tonumber(ARGV[7])
+local behind, age, seen = tonumber(store[6]) or 0, tonumber(ARGV[7]), tonumber(store[7]) or 0
+due = math.max(due, seen - SLACK)
 for i = 1, count do longest = math.max(longest, tonumber(ARGV[5 * i + 6])) end
 if store[1] ~= identity or since > now or op == 'doubt' then since = now end
 if knew >= 0 and knew ~= set_back then since = now end
-if now < due then set_back, behind = set_back + 1, behind + due - now end
+local counted = now < due
+if counted then set_back, behind = set_back + 1, behind + due - now end
 if is_empty or lost > now then lost = now end
 if is_empty and floor < 0 then since, lost = 0, 0 end
 local function keep()
   redis.call('HSET', KEYS[1], 'identity', identity, 'since', whole(since), 'longest', whole(longest), 'lost', whole(lost),
-    'set_back', whole(set_back), 'behind', whole(behind))
+    'set_back', whole(set_back), 'behind', whole(behind), 'seen', whole(now))
 end
 if store[1] ~= identity or whole(since) ~= store[2] or whole(longest) ~= store[3] or whole(lost) ~= store[4]
   or set_back ~= (tonumber(store[5]) or 0) then keep() end
 local doubted = math.max(0, since + longest - now, lost + floor - now)
 
+local used = false -- whether a lease was given out or prolonged
+
 local function unsure(lease) return string.sub(lease, 1, -#':lease' - 1) .. ':unsure' end
 
--- When the clock is put right the lease ends too early, by as much as that was set back at most.
+local DAY = 86400000 -- milliseconds
+
+-- When the clock is put right the lease ends too early, by as much as that was set back.
 local function prolong(lease, ttl)
+  used = true
   redis.call('PEXPIRE', lease, ttl)
-  if behind > 0 then redis.call('SET', unsure(lease), '1', 'PX', whole(ttl + behind)) end
+  if behind > 0 then redis.call('SET', unsure(lease), '1', 'PX', whole(ttl + behind + DAY)) end
 end
 
 -- For how long who has come anew cannot tell whether a lease that is not there has ended too early.
@@ -59,8 +69,10 @@ end
 local function left(lease)
   local rest, ttl = redis.call('PTTL', lease), tonumber(redis.call('HGET', lease, 'ttl')) or longest
   if rest == -2 or rest >= 0 and rest <= ttl then return rest end
-  set_back, behind = set_back + 1, behind + rest - ttl
-  keep()
+  if not counted then
+    set_back, behind, counted = set_back + 1, behind + math.max(0, rest - ttl), true
+    keep()
+  end
   prolong(lease, ttl)
   return ttl
 end
@@ -153,6 +165,7 @@ for i = 1, count do
   answers[i] = ops[op](lease, base .. ':epoch', base .. ':claim:' .. token, token, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3],
     ARGV[at + 4])
 end
+if used then redis.call('HSET', KEYS[1], 'seen', whole(now)) end
 answers[count + 1], answers[count + 2], answers[count + 3] = longest, whole(now), set_back
 return answers
 ]]
