@@ -1,22 +1,13 @@
 -- A Postgres whose clock is stepped forward: until when a leader by an advisory lock acts is a time on that clock.
+local clocked_postgres = require "support.clocked_postgres"
 local eventually = require("crown.testing").eventually
 local Players = require "support.advisory_players"
-local Postgres = require "support.postgres"
-local WrongClock = require "support.wrong_clock"
 
 describe("the advisory lock on a Postgres whose clock is stepped forward (R12, R14)", function()
   local clock, server, players
 
-  setup(function()
-    clock = WrongClock.new(0)
-    server = Postgres.start { clock = clock }
-  end)
-  teardown(function() server:destroy() end)
-  before_each(function()
-    clock:set(0)
-    server:empty()
-    players = Players.new()
-  end)
+  clocked_postgres(function(...) server, clock = ... end)
+  before_each(function() players = Players.new() end)
   after_each(function() players:close() end)
 
   local function candidate(node, ttl) return players:add(server.url, node, { ttl = ttl or 20 }) end

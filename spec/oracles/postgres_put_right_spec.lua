@@ -1,12 +1,11 @@
 -- A Postgres whose clock was set back, and put right before a follower asks again: what was promised meanwhile ends too early by it.
 -- Who made such a promise has counted the step in the store, and who knows another count waits for a TTL (R12, R14).
+local clocked_postgres = require "support.clocked_postgres"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
 local Player = require "support.oracle_candidate"
 local Players = require "support.advisory_players"
-local Postgres = require "support.postgres"
-local WrongClock = require "support.wrong_clock"
 
 local HOUR = 3600
 local TTL = 20
@@ -14,16 +13,8 @@ local TTL = 20
 describe("a Postgres whose clock was set back and put right", function()
   local clock, server, players
 
-  setup(function()
-    clock = WrongClock.new(0)
-    server = Postgres.start { clock = clock }
-  end)
-  teardown(function() server:destroy() end)
-  before_each(function()
-    clock:set(0)
-    server:empty()
-    players = Players.new()
-  end)
+  clocked_postgres(function(...) server, clock = ... end)
+  before_each(function() players = Players.new() end)
   after_each(function() players:close() end)
 
   local function is_doubted(verdict)

@@ -1,11 +1,10 @@
 -- A registry's store that is not believed for a while: its epochs went back, or its server's clock was set back and put right, so
 -- that leases end too early by it (R12, R14).
 local candidate = require "crown.registry.candidate"
+local clocked_postgres = require "support.clocked_postgres"
 local elector = require "crown.registry.elector"
 local eventually = require("crown.testing").eventually
-local Postgres = require "support.postgres"
 local Store = require "crown.registry.store"
-local WrongClock = require "support.wrong_clock"
 
 local HOUR = 3600
 local TTL = 20
@@ -13,14 +12,8 @@ local TTL = 20
 describe("a registry's store", function()
   local clock, server, name, opened
 
-  setup(function()
-    clock = WrongClock.new(0)
-    server = Postgres.start { clock = clock }
-  end)
-  teardown(function() server:destroy() end)
+  clocked_postgres(function(...) server, clock = ... end)
   before_each(function()
-    clock:set(0)
-    server:empty()
     name, opened = ("spec-%d"):format(math.random(1e9)), {}
   end)
   after_each(function()
