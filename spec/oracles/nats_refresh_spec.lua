@@ -2,7 +2,6 @@
 -- has changed.
 local base64 = require "crown.text.base64"
 local crown = require "crown"
-local Elections = require "support.elections"
 local eventually = require("crown.testing").eventually
 local kv = require "crown.oracles.nats_kv"
 local Nats = require "support.nats"
@@ -10,8 +9,6 @@ local refreshed_together = require "support.refreshed"
 local Wire = require "support.nats_wire"
 
 local json = crown.json
-
-local MANY = 200
 
 local server, bucket, wire
 
@@ -61,37 +58,10 @@ refreshed_together("a leader's key in a NATS bucket", {
   take = function(name) write(name, "somebody") end,
   reclaim = another_term,
   raise = another_term,
+  amid = { change = another_term, reason = "denied" },
   freeze = function() server:freeze() end,
   thaw = function() server:thaw() end,
   more = function(it, leader, refreshed, _, calls)
-    it("is lost alone among many that are refreshed with it", function()
-      local many, lost, all, taken = Elections.new(), {}, {}, {}
-      finally(function() many:stop() end)
-      crown.on("leadership.lost", function(event) lost[event.name] = event.reason end)
-      for i = 1, MANY do all[i] = many:elect { name = Elections.unique(), oracle = { "nats_kv", url = url(3), ttl = 3 } } end
-      eventually(function()
-        for _, one in ipairs(all) do
-          if not one:is_leader() then return false end
-        end
-        return true
-      end, 60)
-      for i = 7, MANY, 9 do
-        taken[all[i].name] = "denied"
-        another_term(all[i].name)
-      end
-      for _ = 1, 3 do
-        local before = {}
-        for i, one in ipairs(all) do before[i] = last(one.name).seq end
-        eventually(function()
-          for i, one in ipairs(all) do
-            if last(one.name).seq <= before[i] then return false end
-          end
-          return true
-        end, 60)
-      end
-      assert.same(taken, lost)
-    end)
-
     local function stop(election)
       election:stop()
       eventually(function() return not election.handle or election.handle:finished() end, 20)

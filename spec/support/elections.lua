@@ -25,6 +25,22 @@ function Elections:elect(options)
   return election
 end
 
+--- Declares many, and waits until all of them lead.
+-- @number count
+-- @tparam function options_of the options of each, by its number
+-- @treturn table an array of them
+function Elections:lead(count, options_of)
+  local all = {}
+  for i = 1, count do all[i] = self:elect(options_of(i)) end
+  testing.eventually(function()
+    for _, one in ipairs(all) do
+      if not one:is_leader() then return false end
+    end
+    return true
+  end, 60)
+  return all
+end
+
 --- Stops them all, and waits until they have ended.
 function Elections:stop()
   local running = self.running

@@ -8,14 +8,16 @@ local eventually = require("crown.testing").eventually
 local assert = require "luassert"
 local busted = require "busted"
 
-local TTL = 3
+local TTL, MANY = 3, 200
+local LONG = 4 * TTL -- of which a busy machine makes nobody lose one
 
 --- Describes them.
 -- @string title
 -- @tparam table store `oracle`, the module; `word` of it; `start()`; `url(ttl)`; `amnesia_wait`; of a lease by its name:
 -- `ends_at(name)`, which rises with each refresh, `is_free(name)`, `evict(name)`, `take(name)` for somebody else, with what is then
 -- said in `taken`, and, where there is such a thing, `reclaim(name)` under another claim and `raise(name)` to another term;
--- `freeze()` and `thaw()` of the server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
+-- `amid`: how one of many is lost, `change(name)`, for which `reason`, and `prepare(name)` of each before it is declared; `freeze()`
+-- and `thaw()` of the server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
 return function(title, store)
   local it, lease = busted.it, store.oracle
   busted.describe(title, function()
@@ -104,6 +106,36 @@ return function(title, store)
       eventually(function() return election:is_leader() end, 20)
     end)
 
+    -- Who is asked for in another's place may be told by chance, but not all of them.
+    local function refreshed_again(all, besides)
+      for _ = 1, 3 do
+        local before = {}
+        for _, one in ipairs(all) do before[one.name] = not besides[one.name] and store.ends_at(one.name) or nil end
+        eventually(function()
+          for which, ends_at in pairs(before) do
+            if store.ends_at(which) <= ends_at then return false end
+          end
+          return true
+        end, 60)
+      end
+    end
+
+    local _ = store.amid and it("gets its own answer among many that are refreshed with it", function()
+      local reasons, expected = {}, {}
+      crown.on("leadership.lost", function(event) reasons[event.name] = event.reason end)
+      local all = mine:lead(MANY, function()
+        local one = Elections.unique()
+        if store.amid.prepare then store.amid.prepare(one) end
+        return { name = one, oracle = { store.word, url = store.url(LONG), ttl = LONG } }
+      end)
+      for i = 7, MANY, 9 do
+        expected[all[i].name] = store.amid.reason
+        store.amid.change(all[i].name)
+      end
+      refreshed_again(all, expected)
+      assert.same(expected, reasons)
+    end)
+
     it("is refreshed and given back by an oracle of the user's own that stands before it", function()
       local asked, given, fit = 0, 0, true
       local own = setmetatable({
@@ -117,7 +149,7 @@ return function(title, store)
           return abdicate(state)
         end,
       }, { __index = lease })
-      leader(TTL, own)
+      leader(LONG, own)
       refreshed(2)
       assert.is_true(asked > 0)
       fit = false
@@ -126,7 +158,7 @@ return function(title, store)
     end)
 
     it("is led on while the server gives no answer, which is told, and refreshed when it does again", function()
-      local election = leader(4 * TTL) -- long enough for a freeze that one refresh notices, and for a busy machine
+      local election = leader(LONG) -- for a freeze that one refresh notices
       refreshed(1)
       store.freeze()
       eventually(function() return #failures > 0 end, 20)
