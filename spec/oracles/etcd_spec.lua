@@ -1,43 +1,30 @@
-local authority = require "support.authority"
 local base64 = require "crown.text.base64"
 local Candidate = require "support.candidate"
-local Client = require "crown.etcd.client"
-local contract = require "crown.election.contract"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
-local Player = require "support.oracle_candidate"
-local Proxy = require "support.proxy"
+local Players = require "support.etcd_players"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
-local Watch = require "crown.etcd.watch"
 
 local server = Etcd.start():trusted()
-local serial = 0
 
 testing.conformance("etcd", function()
   return { module = etcd, options = { url = server.url, ttl = 1 }, expires = true }
 end)
 
 describe("the oracle on etcd", function()
-  local players
+  local players, serial
 
   before_each(function()
-    serial = serial + 1
-    players = {}
+    players = Players.new()
+    serial = players.serial
   end)
-  after_each(function()
-    for _, player in ipairs(players) do player:abdicate() end
-  end)
+  after_each(function() players:close() end)
 
-  local function candidate(node, options)
-    local given = { name = "e-" .. serial, node = node, url = server.url, ttl = 5 }
-    for key, value in pairs(options or {}) do given[key] = value end
-    players[#players + 1] = Player.new(etcd, given)
-    return players[#players]
-  end
+  local function candidate(node, options) return players:add(server.url, node, options) end
 
   it("goes by the revision that made its key, also where it was told of it only when it put it again", function()
     local one = candidate "one"
@@ -281,272 +268,6 @@ describe("the oracle on etcd", function()
     local result = run { "evict", "--oracle", server.url, "--force", "--wait", "3", "e-" .. serial }
     assert.equal(0, result.code, result.stderr)
     assert.matches("evicted one from", result.stdout)
-  end)
-
-  describe("with many elections in one runtime", function()
-    local many
-
-    -- Elections of one runtime: they have one token.
-    local function elect(name, options)
-      local given = { crown_name = name, node = "one", token = "many-" .. serial, url = server.url .. "/many" .. serial, ttl = 3 }
-      for key, value in pairs(options or {}) do given[key] = value end
-      local one = { messages = {} }
-      given.given = given
-      given.send = function(message) one.messages[#one.messages + 1] = message return true end
-      one.state = assert(etcd.init(given))
-      function one:call(fn, ...) return { contract.verdict(fn, etcd[fn](self.state, ...)) } end
-      many[#many + 1] = one
-      return one
-    end
-
-    local function keys_of(name)
-      return select(2, server:ctl("get", "--prefix", "--keys-only", ("many%d/%s/"):format(serial, name)):gsub("many", ""))
-    end
-
-    before_each(function()
-      many = {}
-      server:trusted("many" .. serial)
-    end)
-    after_each(function()
-      for _, one in ipairs(many) do etcd.abdicate(one.state) end
-    end)
-
-    it("has one lease for all of them", function()
-      local before = server:ctl("lease", "list") -- some of these end meanwhile
-      local led = 0
-      for i = 1, 250 do
-        local one = elect("e" .. i)
-        crown.spawn(function()
-          eventually(function() return one:call("claim")[1] == "granted" end, 30)
-          led = led + 1
-        end)
-      end
-      eventually(function() return led == 250 end, 30)
-      local made = 0
-      for id in server:ctl("lease", "list"):gmatch "\n(%x+)" do
-        if not before:find(id, 1, true) then made = made + 1 end
-      end
-      assert.equal(1, made)
-      local refreshed = 0
-      for _, one in ipairs(many) do
-        crown.spawn(function()
-          eventually(function() return one:call("refresh")[1] == "granted" end, 30)
-          refreshed = refreshed + 1
-        end)
-      end
-      eventually(function() return refreshed == 250 end, 30)
-    end)
-
-    it("frees an election that nobody refreshes, although the others keep the lease alive", function()
-      local stuck, lively = elect "stuck", elect "lively"
-      assert.equal("granted", stuck:call("claim")[1])
-      assert.equal("granted", lively:call("claim")[1])
-      eventually(function()
-        assert.equal("granted", lively:call("refresh")[1])
-        crown.sleep(0.2)
-        return keys_of "stuck" == 0
-      end, 30)
-      assert.equal("denied", stuck:call("refresh")[1])
-      assert.equal(1, keys_of "lively")
-    end)
-
-    it("deletes a key that a claim has made too late", function()
-      local one = elect "late"
-      elect("lively"):call "claim"
-      local batch = one.state.session.batch
-      local ask, late = batch.ask, nil
-      batch.ask = function(self, ops, wanted)
-        if not ops[1].request_put then return ask(self, ops, wanted) end
-        assert.is_true(wanted())
-        late = ops
-        return nil, "cut off", "closed"
-      end
-      assert.equal("unknown", one:call("claim")[1])
-      batch.ask = nil
-      etcd.abdicate(one.state)
-      assert(batch:ask(late))
-      assert.equal(1, keys_of "late")
-      eventually(function()
-        many[2]:call "refresh"
-        crown.sleep(0.2)
-        return keys_of "late" == 0
-      end, 30)
-    end)
-
-    it("puts no key for a claim that was given up before it was sent", function()
-      local one = elect "given-up"
-      elect("lively"):call "claim"
-      local batch = one.state.session.batch
-      local ask = batch.ask
-      local given_up
-      batch.ask = function(self, ops, wanted)
-        if ops[1].request_put then
-          etcd.abdicate(one.state)
-          given_up = true
-        end
-        return ask(self, ops, wanted)
-      end
-      crown.spawn(function() one:call "claim" end)
-      eventually(function() return given_up end)
-      batch.ask = nil
-      many[2]:call "refresh"
-      assert.equal(0, keys_of "given-up")
-    end)
-
-    it("takes a new place, and a higher epoch, after each term", function()
-      local one = elect "again"
-      elect("lively"):call "claim"
-      local last = 0
-      for _ = 1, 3 do
-        local epoch = one:call("claim")[4]
-        assert.is_true(epoch > last)
-        last = epoch
-        server:ctl("del", "--prefix", ("many%d/again/"):format(serial))
-        eventually(function() return one:call("refresh")[1] == "denied" end)
-      end
-    end)
-
-    it("goes on when the watch breaks off", function()
-      local one, two = elect "watched", elect("watched", { token = "other-" .. serial, node = "two" })
-      one:call "claim"
-      assert.equal("denied", two:call("claim")[1])
-      two.state.session.watch.stream:close()
-      etcd.abdicate(one.state)
-      eventually(function() return two.messages[1] == "look" end, 20)
-      assert.equal("granted", two:call("handle_info", "look")[1])
-    end)
-  end)
-
-  it("tries another endpoint when one does not answer", function()
-    server:trusted "some/prefix"
-    local one = candidate("one", { url = "etcd://127.0.0.1:1," .. server.endpoint .. "/some/prefix" })
-    assert.equal("granted", one:claim()[1])
-    assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. serial .. "/", "--keys-only"))
-  end)
-
-  -- As after a freeze of the server that was longer than the TTL: thousands may come with the lease of before.
-  it("asks for all together, not one by one, when the lease that they share has ended", function()
-    local token, many, ended, transactions = "shared-" .. serial, 100, 0, 0
-    local first = candidate("first", { token = token, name = "first-" .. serial })
-    assert.equal("granted", first:claim()[1])
-    local session = first.state.session
-    local ask = session.client.ask
-    session.client.ask = function(self, path, body)
-      if path == "/v3/kv/txn" then transactions = transactions + 1 end
-      return ask(self, path, body)
-    end
-    assert(session.client:ask("/v3/lease/revoke", { ID = session.lease }))
-    local all = {}
-    for i = 1, many do
-      all[i] = candidate("one", { token = token, name = ("many-%d-%d"):format(serial, i) })
-      crown.spawn(function()
-        all[i]:claim()
-        ended = ended + 1
-      end)
-    end
-    eventually(function() return ended == many end, 20)
-    session.client.ask = nil
-    assert(transactions < many / 2, transactions .. " transactions")
-    for i = 1, many do all[i]:win() end
-  end)
-
-  it("asks the next endpoint in time when the first one freezes, and stays with that", function()
-    local proxy = Proxy.start(server.port)
-    local one = candidate("one", { url = ("etcd://127.0.0.1:%d,%s"):format(proxy.port, server.endpoint), ttl = 10, timeout = false })
-    local epoch = one:claim()[4]
-    proxy:freeze()
-    local at = crown.now()
-    local verdict = one:refresh()
-    local took = crown.now() - at
-    at = crown.now()
-    assert.equal("granted", one:refresh()[1])
-    assert.is_true(crown.now() - at < 0.8)
-    proxy:thaw()
-    proxy:destroy()
-    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
-    assert.is_true(took < 1.6) -- the core waits for 1.8 s
-  end)
-
-  it("counts a server that does not answer as not known, within the time-out", function()
-    candidate("one", { ttl = 20, timeout = 1 }):outlasts(server) -- the TTL would make it 5 s
-  end)
-
-  it("says what is wrong with an URL, and who refused", function()
-    assert.is_nil((etcd.list { url = "etcd:nothing" }))
-    local result = run { "info", "--oracle", "etcd://joe:secret@127.0.0.1:1" }
-    assert.equal(3, result.code)
-    assert.is_nil(result.stderr:find "secret")
-  end)
-
-  it("logs in, and again when its pass has run out", function()
-    server:secure "root:secret"
-    local one = candidate("one", { url = "etcd://root:secret@" .. server.endpoint })
-    local claimed = one:claim()
-    one.state.session.client.login.pass = "not.valid"
-    local refreshed = one:refresh()
-    local refused = candidate("two"):claim()
-    local wrong = candidate("three", { url = "etcd://root:wrong@" .. server.endpoint }):claim()
-    one:abdicate()
-    server:ctl("--user", "root:secret", "auth", "disable")
-    assert.same({ "granted", "granted" }, { claimed[1], refreshed[1] })
-    assert.equal("unknown", refused[1])
-    assert.equal("unknown", wrong[1])
-    assert.matches("etcd: .*invalid user ID or password", wrong[2])
-    assert.is_nil(wrong[2]:find "root:wrong")
-  end)
-end)
-
-describe("an etcd server", function()
-  local one
-
-  after_each(function() one:destroy() end)
-
-  it("is reached by TLS, with a certificate that is checked", function()
-    local dir = authority()
-    one = Etcd.start(dir)
-    local options = { name = "x", node = "one", url = one.url, ttl = 5, ca = dir .. "/ca.crt", trust_empty = true }
-    assert.equal("granted", Player.new(etcd, options):claim()[1])
-    options.ca = dir .. "/other.crt"
-    local verdict = Player.new(etcd, options):claim()
-    assert.equal("unknown", verdict[1])
-    assert.matches("certificate problem: .*issuer", verdict[2])
-  end)
-
-  it("is logged in to again after a change of its users, which makes every pass of before old", function()
-    local dir = tempdir()
-    for _, words in ipairs { { "genrsa", "-out", dir .. "/key.pem", "2048" },
-      { "rsa", "-in", dir .. "/key.pem", "-pubout", "-out", dir .. "/pub.pem" } } do
-      assert.equal(0, crown.exec({ "openssl", unpack(words) }, { timeout = 30 }).code)
-    end
-    one = Etcd.start(nil, { "--auth-token", ("jwt,pub-key=%s/pub.pem,priv-key=%s/key.pem,sign-method=RS256,ttl=10m"):format(dir, dir) })
-    one:secure "root:secret"
-    local leader = Player.new(etcd, { name = "x", node = "one", url = "etcd://root:secret@" .. one.endpoint, ttl = 60,
-      timeout = 20, trust_empty = true })
-    local epoch = leader:claim()[4]
-    one:ctl("--user", "root:secret", "user", "add", "joe:other")
-    local verdict = leader:refresh()
-    assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
-  end)
-
-  it("is watched with a new pass when the old one has run out, and says who may not watch", function()
-    local range = { key = "YQ==", range_end = "Yg==" }
-    local function watch_of(user)
-      local client = Client.new(Client.parse(("etcd://%s@%s"):format(user, one.endpoint)), 5)
-      local watch = Watch.new { client = client, timeout = 5, on_event = function() end, on_missed = function() end }
-      return watch, client
-    end
-    one = Etcd.start()
-    one:ctl("user", "add", "joe:other")
-    one:secure "root:secret"
-    local watch, client = watch_of "root:secret"
-    client.login.pass = "not.valid"
-    local problem
-    local watched = pcall(eventually, function() return watch:over(range) end, 20)
-    local forbidden = watch_of "joe:other"
-    eventually(function() problem = select(2, forbidden:over(range)) return problem:find "permission" end, 20)
-    watch:close()
-    forbidden:close()
-    assert.is_true(watched)
   end)
 end)
 
