@@ -99,6 +99,37 @@ describe("a Redis server that may have forgotten", function()
     assert.same({ "denied", true, 20 }, { denied[1], denied[5], denied[2] })
   end)
 
+  local function is_sat_out_by(follower)
+    local verdict = follower:claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+    assert.is_true(verdict[2] > 10, verdict[2])
+  end
+
+  it("is sat out by who has heard of a later epoch, where somebody has deleted the keys of the election", function()
+    server = trusted(start())
+    local one, two = candidate(server.url, "one", { ttl = 20 }), candidate(server.url, "two", { ttl = 20 })
+    one:claim()
+    two:claim()
+    for _, what in ipairs { "lease", "epoch" } do server:call("DEL", redis_lease.key(what)) end
+    is_sat_out_by(two)
+    is_sat_out_by(two)
+    is_sat_out_by(candidate(server.url, "three", { ttl = 20 }))
+  end)
+
+  it("is sat out by who has heard of a later epoch, where somebody has put other keys in the place of all", function()
+    server = trusted(start())
+    candidate(server.url .. "/1", "other"):claim()
+    server:call("SWAPDB", "0", "1")
+    trusted(server)
+    local one, two = candidate(server.url, "one", { ttl = 20 }), candidate(server.url, "two", { ttl = 20 })
+    local epoch = one:claim()[4]
+    two:claim()
+    server:call("SWAPDB", "0", "1")
+    server:call("HSET", "crown:store", "since", "0") -- its doubt of when it was new is over
+    is_sat_out_by(two)
+    assert.is_true(tonumber(server:call("GET", redis_lease.key "epoch")) >= epoch)
+  end)
+
   it("is sat out after a failover also by whoever held the lease once (R12)", function()
     server = start()
     local way = redis_lease.valve(server)

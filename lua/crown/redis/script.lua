@@ -12,8 +12,9 @@
 -- `behind` is by how much the clock was set back in all, and for so long after the end of a lease, and a day, a key says that it
 -- may be acted on still. Who has been there for less than the longest TTL is not given that lease. Nor does who comes anew know
 -- the time: the store keeps when a lease was last given out or prolonged (`seen`). By that a step looks smaller than it was, by
--- the time that has passed since. The day is for that. Epochs are at least the server's time in milliseconds, and above the last
--- one that the asker has heard of, so that they rise even where all was lost.
+-- the time that has passed since. The day is for that. A claim by who has heard of a later epoch than is there is a doubt, too.
+-- Epochs are at least the server's time in milliseconds, and above the last one that who claims has heard of, so that they rise
+-- even where all was lost.
 -- @internal crown.redis.script
 
 return [[
@@ -59,6 +60,15 @@ local function prolong(lease, ttl)
   if behind > 0 then redis.call('SET', unsure(lease), '1', 'PX', whole(ttl + behind + DAY)) end
 end
 
+-- Who asks has heard of a later epoch than is there: somebody has deleted keys, or put others in their place, and who leads is
+-- not known. It is noted once.
+local function doubt_older(epochs, heard)
+  if tonumber(heard) <= (tonumber(redis.call('GET', epochs)) or 0) then return end
+  redis.call('SET', epochs, heard)
+  since, doubted = now, math.max(doubted, longest)
+  keep()
+end
+
 -- For how long who has come anew cannot tell whether a lease that is not there has ended too early.
 local function unsure_for(lease)
   return age < longest and redis.call('GET', unsure(lease)) and longest - age or 0
@@ -94,8 +104,8 @@ local KEPT = 3600000 -- milliseconds
 
 local function last_claim(mark) return tonumber(redis.call('GET', mark) or -1) end
 
-local function grant(lease, epochs, mark, token, node, claim, ttl, heard)
-  local epoch = whole(math.max((tonumber(redis.call('GET', epochs)) or 0) + 1, tonumber(heard) + 1, now))
+local function grant(lease, epochs, mark, token, node, claim, ttl)
+  local epoch = whole(math.max((tonumber(redis.call('GET', epochs)) or 0) + 1, now))
   redis.call('SET', epochs, epoch)
   redis.call('SET', mark, claim, 'PX', KEPT)
   redis.call('DEL', lease)
@@ -105,18 +115,19 @@ local function grant(lease, epochs, mark, token, node, claim, ttl, heard)
 end
 
 function ops.claim(lease, epochs, mark, token, node, claim, ttl, heard)
+  doubt_older(epochs, heard)
   local held, wait = look(lease)
   if wait > 0 or held[1] and held[1] ~= token then return denied(lease, held, wait) end
   if last_claim(mark) >= tonumber(claim) then return denied(lease, held) end
-  return grant(lease, epochs, mark, token, node, claim, ttl, heard)
+  return grant(lease, epochs, mark, token, node, claim, ttl)
 end
 
 -- The lease of a leader whom most servers know, to one that was away: under the number of its claim, unless that is over.
-function ops.restore(lease, epochs, mark, token, node, claim, ttl, heard)
+function ops.restore(lease, epochs, mark, token, node, claim, ttl)
   local held, wait = look(lease)
   local free = not held[1] or held[1] == token and tonumber(held[4]) < tonumber(claim)
   if wait > 0 or not free or last_claim(mark) > tonumber(claim) then return denied(lease, held, wait) end
-  return grant(lease, epochs, mark, token, node, claim, ttl, heard)
+  return grant(lease, epochs, mark, token, node, claim, ttl)
 end
 
 function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
