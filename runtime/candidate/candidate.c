@@ -24,7 +24,7 @@
 
 static void timer_fired(struct loop_deadline *timer)
 {
-    candidate_feed_type(container_of(timer, struct candidate, timer), ELECTION_EVENT_TIMER);
+    starts_due(container_of(timer, struct candidate, timer));
 }
 
 /* What is waited for, how long, and why. */
@@ -356,7 +356,7 @@ void candidate_start(struct candidate *candidate)
     if (owing)
         candidate_feed_type(candidate, ELECTION_EVENT_START_OWING);
     else if (!candidate->env->stopping)
-        starts_add(candidate->env->starts, candidate);
+        starts_add(candidate);
     if (candidate->env->stopping)
         candidate_stop(candidate);
 }
@@ -386,7 +386,7 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
     }
     if (!mailbox_put(&candidate->mailbox, L))
         return false;
-    candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);
+    starts_tell(candidate);
     return true;
 }
 

@@ -14,6 +14,7 @@
 struct mailbox {
     int *references; /* a ring, which grows as it is needed */
     uint16_t first, count, room;
+    uint16_t untold; /* of the last ones the core has not heard yet: starts.h */
 };
 
 /** Takes the value on top of L (popped). @return false when the mailbox is full. */

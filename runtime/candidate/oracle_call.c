@@ -11,6 +11,7 @@
 #include "candidate/outage.h"
 #include "candidate/perform.h"
 #include "candidate/refresher.h"
+#include "candidate/starts.h"
 #include "candidate/state.h"
 #include "candidate/status.h"
 #include "candidate/term.h"
@@ -105,6 +106,11 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         outage_over(candidate);
 }
 
+static bool may_win(enum candidate_call kind)
+{
+    return kind == CALL_CLAIM || kind == CALL_INFO;
+}
+
 /* A refresh takes several turns of the loop, and a lease may run out meanwhile. */
 static void begin_call(struct candidate *candidate, const struct election_action *action,
                        enum candidate_call kind)
@@ -115,6 +121,8 @@ static void begin_call(struct candidate *candidate, const struct election_action
     candidate->call_until_ns = action->until_ns;
     if (kind == CALL_REFRESH)
         loop_urgent_begin(candidate->env->loop);
+    if (may_win(kind))
+        starts_asking(candidate->env->starts, true);
 }
 
 static void end_call(struct candidate *candidate)
@@ -124,6 +132,8 @@ static void end_call(struct candidate *candidate)
     candidate_scope_leave(candidate);
     if (candidate->call_kind == CALL_REFRESH)
         loop_urgent_end(candidate->env->loop);
+    if (may_win(candidate->call_kind))
+        starts_asking(candidate->env->starts, false);
 }
 
 static void note_latency(const struct candidate *candidate)

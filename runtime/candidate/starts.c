@@ -10,9 +10,9 @@
 #include "lua/tidy.h"
 
 #define MOST 512 /* in a turn: about as many claims as go into one statement */
-/* Tasks at once: with more, a store does not keep up, or does not answer at all. Then the next ones
- * begin when there are fewer, or after a while: those of other stores do not wait for it for ever.
- */
+/* Claims at once: with more, a store does not keep up, or does not answer at all. Then the next
+ * ones begin when there are fewer, or after a while: those of other stores do not wait for it for
+ * ever. */
 #define CROWD 2048
 #define PAUSE_NS (5 * NS_PER_MS)
 #define PAUSES_MOST 10
@@ -22,20 +22,33 @@ struct starts {
     struct loop_job job;
     struct loop_deadline pause;
     struct list waiting;
-    unsigned count;  /* of those that wait */
-    unsigned begun;  /* in this turn */
+    unsigned asking; /* claims that have begun, and are not over */
+    unsigned begun;  /* in this turn, or since the crowd is there */
     unsigned paused; /* how often, one after the other */
 };
+
+/* What it waits with is fed, and what has come now. */
+static void go_on(struct candidate *candidate, unsigned waits)
+{
+    waits |= candidate->waits;
+    starts_forget(candidate);
+    if ((waits & CANDIDATE_WAITS_TO_START) != 0)
+        candidate_feed_type(candidate, ELECTION_EVENT_START);
+    if ((waits & CANDIDATE_WAITS_TO_LOOK) != 0)
+        candidate_feed_type(candidate, ELECTION_EVENT_TIMER);
+    while (candidate->mailbox.untold > 0) {
+        candidate->mailbox.untold--;
+        candidate_feed_type(candidate, ELECTION_EVENT_MESSAGE);
+    }
+}
 
 static void begin_some(struct starts *starts)
 {
     struct list_node *node;
     starts->begun = starts->paused = 0;
     while (starts->begun < MOST && (node = list_first(&starts->waiting)) != NULL) {
-        struct candidate *candidate = container_of(node, struct candidate, start);
         starts->begun++;
-        starts_forget(candidate);
-        candidate_feed_type(candidate, ELECTION_EVENT_START);
+        go_on(container_of(node, struct candidate, start), 0);
     }
     if (starts->begun > 0)
         loop_defer(starts->env->loop, &starts->job);
@@ -44,8 +57,7 @@ static void begin_some(struct starts *starts)
 static void begin_where_there_is_room(struct starts *starts)
 {
     struct loop *loop = starts->env->loop;
-    bool crowded = tidy_tasks(starts->env->lua) - starts->count >= CROWD;
-    if (starts->count == 0 || !crowded || ++starts->paused > PAUSES_MOST)
+    if (starts->asking < CROWD || ++starts->paused > PAUSES_MOST)
         begin_some(starts);
     else
         loop_at(loop, &starts->pause, loop_now(loop) + PAUSE_NS);
@@ -82,27 +94,62 @@ void starts_free(struct starts *starts)
     free(starts);
 }
 
-void starts_add(struct starts *starts, struct candidate *candidate)
+/* A leader's messages, and the end of a call's time, wait for nothing. */
+static bool may_claim(const struct candidate *candidate)
 {
-    if (starts->begun >= MOST) { /* the job is on its way, or the pause */
-        candidate->waits = true;
+    enum election_phase phase = election_look(&candidate->election).phase;
+    return (phase == ELECTION_INIT || phase == ELECTION_FOLLOWING) && candidate->call == NULL &&
+           candidate->asked == NULL;
+}
+
+static void wait_in_line(struct starts *starts, struct candidate *candidate, unsigned waits)
+{
+    if (candidate->waits == 0) {
         list_append(&starts->waiting, &candidate->start);
-        starts->count++;
         tidy_began(starts->env->lua);
+    }
+    candidate->waits |= (uint8_t)waits;
+}
+
+static void begin(struct candidate *candidate, unsigned waits)
+{
+    struct starts *starts = candidate->env->starts;
+    bool claims = may_claim(candidate);
+    if (claims && (candidate->waits != 0 || starts->begun >= MOST)) {
+        wait_in_line(starts, candidate, waits);
         return;
     }
-    starts->begun++;
-    loop_defer(starts->env->loop, &starts->job);
-    candidate_feed_type(candidate, ELECTION_EVENT_START);
+    if (claims && starts->begun++ == 0) /* else the job is on its way, or the pause */
+        loop_defer(starts->env->loop, &starts->job);
+    go_on(candidate, waits);
+}
+
+void starts_add(struct candidate *candidate)
+{
+    begin(candidate, CANDIDATE_WAITS_TO_START);
+}
+
+void starts_due(struct candidate *candidate)
+{
+    begin(candidate, CANDIDATE_WAITS_TO_LOOK);
+}
+
+void starts_tell(struct candidate *candidate)
+{
+    candidate->mailbox.untold++;
+    begin(candidate, CANDIDATE_WAITS_WITH_MESSAGE);
 }
 
 void starts_forget(struct candidate *candidate)
 {
-    if (!candidate->waits)
+    if (candidate->waits == 0)
         return;
-    struct starts *starts = candidate->env->starts;
-    candidate->waits = false;
+    candidate->waits = 0;
     list_remove(&candidate->start);
-    starts->count--;
-    tidy_ended(starts->env->lua);
+    tidy_ended(candidate->env->lua);
+}
+
+void starts_asking(struct starts *starts, bool on)
+{
+    starts->asking += on ? 1 : -1U;
 }

@@ -16,6 +16,13 @@
 #include "lua/task.h"
 #include "telemetry/telemetry.h"
 
+/** What a candidate in line waits for, or with: starts.c. */
+enum candidate_waits {
+    CANDIDATE_WAITS_TO_START = 1,
+    CANDIDATE_WAITS_TO_LOOK = 2, /* its timer has fired */
+    CANDIDATE_WAITS_WITH_MESSAGE = 4,
+};
+
 enum candidate_call { CALL_NONE, CALL_CLAIM, CALL_REFRESH, CALL_INFO, CALL_ABDICATE };
 
 /** The leader's or the follower's command: workload.c, signal_mode.c. */
@@ -71,7 +78,7 @@ struct candidate {
     int object; /* registry reference of the Lua object */
     bool has_won, has_lost, has_campaign, has_leader;
     bool started;
-    bool waits;          /* to begin, in `start`: starts.h */
+    uint8_t waits;       /* in `start`, to begin: enum candidate_waits */
     bool finished;       /* by the core: nothing is fed any more */
     bool ended;          /* and all that it has started is gone */
     bool doubted;        /* the store may have forgotten who leads: sat out */

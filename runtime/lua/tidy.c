@@ -99,11 +99,6 @@ void tidy_ended(struct lua_vm *vm)
     loop_defer(vm->loop, &tidy->job);
 }
 
-unsigned tidy_tasks(const struct lua_vm *vm)
-{
-    return vm->tidy.tasks;
-}
-
 void tidy_close(struct lua_vm *vm)
 {
     loop_unpost(vm->loop, &vm->tidy.job);

@@ -24,8 +24,6 @@ void tidy_open(struct lua_vm *vm);
 /** A task, or an election that waits to begin: the heap grows by each. */
 void tidy_began(struct lua_vm *vm);
 void tidy_ended(struct lua_vm *vm);
-/** @return how many there are. */
-unsigned tidy_tasks(const struct lua_vm *vm);
 /** Before the vm goes. */
 void tidy_close(struct lua_vm *vm);
 

@@ -30,31 +30,95 @@ crown.spawn(function()
 end)
 ]]
 
-local function output(how, beside, after)
-  local app = APP:gsub("HOW", how):gsub("BESIDE", beside):gsub("THEN", after)
-  local result = run({ write_file(tempdir() .. "/app.lua", app) }, { timeout = 120 })
+-- Followers, and one leader among them. When all have been told that somebody leads, THEN begins.
+local FOLLOWERS = [[
+local crown = require "crown"
+local MANY, denied, asked, now, most, before = 6000, 0, 0, 0, 0, nil
+local began = crown.now()
+local oracle = { timing = function() return 60, 20 end }
+local function ask()
+  asked, now = asked + 1, now + 1
+  most = math.max(most, now)
+  crown.sleep(0.01)
+  now = now - 1
+  return true, 20, { ttl = 60 }
+end
+function oracle.init(opts) return { leads = opts.crown_name == "leader" } end
+function oracle.claim(self)
+  if self.leads then return true, 20, { ttl = 60 } end
+  if self.claimed then return ask() end
+  self.claimed, denied = true, denied + 1
+  return false, { node = "another", DENIAL }
+end
+function oracle.refresh() return true, 20, { ttl = 60 } end
+function oracle.handle_info(self)
+  if not self.leads then return ask() end
+  before = asked
+end
+local elections = {}
+for i = 1, MANY do elections[i] = crown.elect { name = "e" .. i, oracle = oracle } end
+local leader = crown.elect { name = "leader", oracle = oracle }
+local function tell()
+  for i = 1, MANY do elections[i]:send "freed" end
+  leader:send "word"
+end
+local function answered() return asked == MANY and now == 0 end
+crown.spawn(function()
+  repeat crown.sleep(0.05) until denied == MANY and leader:is_leader()
+  THEN
+  os.exit(0)
+end)
+]]
+
+local function output(app, words)
+  local result = run({ write_file(tempdir() .. "/app.lua", (app:gsub("%u+", words))) }, { timeout = 120 })
   assert.equal(0, result.code, result.stderr)
   return result.stdout
 end
 
 describe("thousands of elections that are declared at once", function()
   it("do not claim all at once, but all claim", function()
-    local seen = output("crown.sleep(0.01)", "", [[
+    local seen = output(APP, { HOW = "crown.sleep(0.01)", BESIDE = "", THEN = [[
       repeat crown.sleep(0.05) until claims == MANY and now == 0
-      print(most < MANY * 0.7)]])
+      print(most < MANY * 0.7)]] })
     assert.equal("true\n", seen)
   end)
 
   it("all claim, also where the store answers none of them", function()
-    assert.equal("all\n", output("crown.sleep(1000)", "", 'repeat crown.sleep(0.05) until claims == MANY print "all"'))
+    assert.equal("all\n", output(APP, { HOW = "crown.sleep(1000)", BESIDE = "",
+      THEN = 'repeat crown.sleep(0.05) until claims == MANY print "all"' }))
   end)
 
   it("claim before they are handed a message, and not at all where they are stopped before", function()
-    local seen = output("crown.sleep(0.01)", [[
+    local seen = output(APP, { HOW = "crown.sleep(0.01)", BESIDE = [[
       elections[MANY]:send "word"
-      for i = MANY - 10, MANY - 1 do elections[i]:stop() end]], [[
+      for i = MANY - 10, MANY - 1 do elections[i]:stop() end]], THEN = [[
       repeat crown.sleep(0.05) until claims == MANY - 10 and now == 0 and told ~= nil
-      print(told, claims)]])
+      print(told, claims)]] })
     assert.equal("true\t5990\n", seen)
+  end)
+end)
+
+describe("thousands of followers", function()
+  local LONG = "retry_in = 3600"
+
+  it("that are told at once that nobody leads do not claim all at once, but all claim", function()
+    assert.equal("true\n", output(FOLLOWERS, { DENIAL = LONG, THEN = [[
+      require("crown.core").atomic(tell)
+      repeat crown.sleep(0.05) until answered()
+      print(most < MANY * 0.7)]] }))
+  end)
+
+  it("whose leases end in one instant do not claim all at once, but all claim", function()
+    assert.equal("true\n", output(FOLLOWERS, { DENIAL = "expires_in = math.max(0, began + 5 - crown.now())", THEN = [[
+      repeat crown.sleep(0.05) until answered()
+      print(most < MANY * 0.7)]] }))
+  end)
+
+  it("do not hold up what a leader is told", function()
+    assert.equal("true\n", output(FOLLOWERS, { DENIAL = LONG, THEN = [[
+      require("crown.core").atomic(tell)
+      repeat crown.sleep(0.001) until before
+      print(before < MANY / 2)]] }))
   end)
 end)
