@@ -147,8 +147,12 @@ crown.log.info "well"
     local one = start("one", [[
 require("crown").elect { name = "spec", oracle = "file:" .. arg[1], child = { "sleep", "60" } }
 ]])
-    eventually(function() return #one:pids "child" == 1 end, 20)
-    local runtime, child = one:pids("runtime")[1], one:pids("child")[1]
+    local child
+    eventually(function() -- until it is the program it is in the group that is signalled
+      child = one:pids("child")[1]
+      return child and read_file(("/proc/%d/comm"):format(child)) == "sleep\n"
+    end, 20)
+    local runtime = one:pids("runtime")[1]
     for _, signal in ipairs { "USR1", "USR2", "ALRM" } do one:signal_group(signal) end
     eventually(function() -- each has been taken
       local waiting = (read_file(("/proc/%d/status"):format(one.pid)) or ""):match "ShdPnd:%s+(%x+)"
