@@ -14,8 +14,6 @@ testing.conformance("redis, on a majority", function()
     options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 1, amnesia_wait = 0, prefix = "majority" } }
 end)
 
-describe("the servers of these specs", function()
-  it("are stopped", function()
-    for _, server in ipairs(servers) do server:destroy() end
-  end)
+teardown(function()
+  for _, server in ipairs(servers) do server:destroy() end
 end)
