@@ -193,9 +193,10 @@ function Etcd:claim()
     if session.trust:left() > 0 then return session.trust:denial() end
     return nil, problem, code
   end
-  local known, kept = session.trust.at, nil
+  local place, known, kept = self.place, session.trust.at, nil
   local found, header, why = look(self, function()
-    if not self.place.ahead then kept = session.claims:begin() end
+    if place.left then return false end -- the election has ended while this waited for its turn
+    if not place.ahead then kept = session.claims:begin() end
     return true
   end)
   if not found then
@@ -218,7 +219,6 @@ function Etcd:claim()
     leave(self)
     return session.trust:denial()
   end
-  local place = self.place
   if place.gone then
     return nil, "our lease has run out while we were in the queue", "store"
   end

@@ -17,17 +17,26 @@ function Gathered.new(options)
   return setmetatable({ ask_all = options.ask, window = options.window, most = options.most, waiting = Queue.new() }, Gathered)
 end
 
+-- Why it is not to be asked any more; nil: it is. It is the asker's function that says so: what fails there is his alone.
+local function unwanted(one)
+  local fine, wanted = true, true
+  if one.wanted then fine, wanted = pcall(one.wanted) end
+  if not fine then return tostring(wanted), "protocol" end
+  if not wanted then return "it waited too long for its turn", "timeout" end
+end
+
 local function take(self)
   local lot, left = {}, self.most
   while true do
     local one = self.waiting:peek()
     if not one or (one.weight or 1) > left and #lot > 0 then break end
     self.waiting:pop()
-    if not one.wanted or one.wanted() then
+    local problem, code = unwanted(one)
+    if not problem then
       lot[#lot + 1] = one
       left = left - (one.weight or 1)
     else
-      one.answer:resolve(nil, "it waited too long for its turn", "timeout")
+      one.answer:resolve(nil, problem, code)
     end
   end
   self.sending = #lot > 0
