@@ -2,7 +2,8 @@
 #include "base/clock.h"
 #include "election/internal.h"
 
-#define EXPIRY_JITTER_LEAST_NS NS_PER_MS /* Redis, for one, counts whole milliseconds */
+#define EXPIRY_WAIT_LEAST_NS NS_PER_MS /* a store that tells whole seconds says 0 for long */
+#define EXPIRY_JITTER_LEAST_NS (NS_PER_MS / 5) /* clocks run differently */
 #define EXPIRY_JITTER_NS (NS_PER_MS / 2) /* a crowd of followers does not claim in one instant */
 #define RETRY_JITTER_PART 10             /* a tenth */
 #define BACKOFF_MOST 8                   /* times `retry` */
@@ -40,9 +41,9 @@ static void child_waits_no_more(struct step *step)
 static void claim_at_expiry(struct step *step, int64_t expires_ns)
 {
     struct election *election = step->election;
-    int64_t jitter = EXPIRY_JITTER_LEAST_NS +
-                     (int64_t)random_below(&election->random, (uint64_t)EXPIRY_JITTER_NS);
-    election->next_claim_ns = clock_add_ns(clock_add_ns(step->now, expires_ns), jitter);
+    int64_t wait_ns = later(clock_add_ns(expires_ns, EXPIRY_JITTER_LEAST_NS), EXPIRY_WAIT_LEAST_NS);
+    int64_t jitter = (int64_t)random_below(&election->random, (uint64_t)EXPIRY_JITTER_NS);
+    election->next_claim_ns = clock_add_ns(clock_add_ns(step->now, wait_ns), jitter);
     election->watching = true;
 }
 
@@ -132,7 +133,7 @@ void following_granted(struct step *step, enum election_call kind)
     }
     if (forgot(step, &schedule))
         return;
-    if (!lease_take(step, &schedule, election->call.sent_ns)) {
+    if (!lease_take(step, &schedule)) {
         following_unknown(step, kind); /* the answer came when it was nearly over */
         return;
     }

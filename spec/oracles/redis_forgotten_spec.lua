@@ -6,6 +6,7 @@ local Redis = require "support.redis"
 local WrongClock = require "support.wrong_clock"
 local redis_lease = require "support.redis_lease"
 
+local MILLISECOND = 0.0011 -- and what rounding adds. Redis tells whole ones: a follower waits for one more
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
 describe("a Redis server that may have forgotten", function()
@@ -269,7 +270,7 @@ describe("a Redis server that may have forgotten", function()
     clock:set(-3600)
     local at, verdict = crown.now(), two:claim()
     assert.equal("denied", verdict[1])
-    assert.is_true(verdict[2] <= 2)
+    assert.is_true(verdict[2] <= 2 + MILLISECOND)
     eventually(function() return two:claim()[1] == "granted" end, 10)
     assert.is_true(crown.now() - at > 1.5)
   end)
