@@ -11,6 +11,7 @@ local lease = require "crown.oracle.lease"
 local promise = require "crown.core.promise"
 local settings = require "crown.nats.settings"
 local Standing = require "crown.nats.standing"
+local together = require "crown.link.together"
 
 local Nats = {}
 Nats.__index = Nats
@@ -253,6 +254,52 @@ local function grant(self, delay)
   return true, delay, { ttl = self.ttl, epoch = self.epoch, refresher = refresher_of(self) }
 end
 
+-- Writes over one's own value.
+local function rewrite(self)
+  local sent = core.now()
+  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
+  if revision then self.revision, self.sent = revision, sent end
+  return revision, problem, code
+end
+
+-- Looks whether the bucket is doubted, and writes over one's own value: at the same time where one server keeps it, since only a
+-- cluster may let two that come at once write over one revision.
+-- @return what doubt returned, an array, and what rewrite did; an empty one where nothing was written
+local function look_and_rewrite(self)
+  if self.bucket.known.replicas == 1 then
+    return together(function() return doubt(self) end, function() return rewrite(self) end)
+  end
+  local looked = { doubt(self) }
+  local is_well = looked[1] == false and left(self) == 0
+  return looked, is_well and { rewrite(self) } or {}
+end
+
+-- A cluster may let two that come at once write over one revision (seen with NATS 2.9). So a win is one only when it has been
+-- written over at its own revision. This value also bears the epoch, which the first could not know.
+local function confirm(self, first)
+  self.revision, self.epoch = first, first
+  local looked, written = look_and_rewrite(self)
+  local doubted, won = looked[1], written[1]
+  if doubted == false and left(self) == 0 and won then
+    local cool_down = self.cool_down or self.ttl * settings.INTERVAL
+    if cool_down > 0 then
+      self.cooling = core.now() + cool_down
+      return self:cool()
+    end
+    self.leading = true
+    return grant(self, lease.first_delay(self.delay))
+  end
+  self.epoch = nil
+  if doubted == nil then return nil, looked[2], looked[3] end
+  if doubted or left(self) > 0 then -- nobody was asked, or somebody's value ended too early
+    if won ~= false then self.bucket:delete(self.key, self.revision) end
+    if doubted then return self.bucket.trust:denial() end
+    return denied(self)
+  end
+  if won == nil then return nil, written[2], written[3] end
+  return false
+end
+
 function Nats:claim()
   self.claims = self.claims + 1
   local fine, problem, code = fit(self)
@@ -266,41 +313,7 @@ function Nats:claim()
   if why == "busy" then return later() end -- nothing was written
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
-  local doubted, trouble, word = doubt(self)
-  if doubted == nil then return nil, trouble, word end
-  if doubted or left(self) > 0 then -- nobody was asked, or somebody's value ended too early
-    self.bucket:delete(self.key, revision)
-    if doubted then return self.bucket.trust:denial() end
-    return denied(self)
-  end
-  self.revision, self.epoch = revision, revision
-  local cool_down = self.cool_down or self.ttl * settings.INTERVAL
-  if cool_down > 0 then
-    self.cooling = core.now() + cool_down
-    return self:cool()
-  end
-  self.leading = true
-  return self:announce()
-end
-
--- Writes over one's own value.
-local function rewrite(self)
-  local sent = core.now()
-  local revision, problem, code = self.bucket:put(self.key, self.node, headers_of(self), self.revision)
-  if revision then self.revision, self.sent = revision, sent end
-  return revision, problem, code
-end
-
--- A cluster may let two that come at once write over one revision (seen with NATS 2.9). So a win is one only when it has been
--- written over at its own revision. This value also bears the epoch, which the first could not know.
-function Nats:announce()
-  local revision, problem, code = rewrite(self)
-  if revision == nil then return nil, problem, code end
-  if revision == false then
-    self.leading, self.epoch = false, nil
-    return false
-  end
-  return grant(self, lease.first_delay(self.delay))
+  return confirm(self, revision)
 end
 
 -- A campaigner of Choria's that was leader may act for one more interval of its own: the key is kept, and nobody leads yet.

@@ -120,6 +120,10 @@ describe("the oracle on a NATS bucket", function()
   it("has won only when it has written over its own value: a cluster may let two write over one", function()
     local one = candidate "one"
     local looks, key = one.state.bucket.looks, "e-" .. serial
+    local known = assert(one.state.bucket:fit())
+    known.replicas = 3
+    finally(function() known.replicas = 1 end)
+    one.state.heard = function() end -- the watch is late
     one.state.bucket.looks = { ask = function(_, ...) -- between the win and the next write
       assert(wire:campaign("ELECTIONS", key, "another", one.state.bucket:get(key).revision))
       return looks:ask(...)
@@ -129,6 +133,23 @@ describe("the oracle on a NATS bucket", function()
     assert.equal("denied", verdict[1])
     assert.equal("another", one.state.bucket:get(key).data)
     assert.are_not.equal("granted", one:refresh()[1])
+  end)
+
+  it("writes over its own value while it looks at its bucket, where one server keeps that", function()
+    local one = candidate "one"
+    local bucket, puts = one.state.bucket, 0
+    local looks, put = bucket.looks, bucket.put
+    function bucket.put(...)
+      puts = puts + 1
+      return put(...)
+    end
+    assert(bucket:fit())
+    bucket.looks = { ask = function(_, ...)
+      eventually(function() return puts == 2 end)
+      return looks:ask(...)
+    end }
+    finally(function() bucket.looks, bucket.put = looks, nil end)
+    assert.equal("granted", one:claim()[1])
   end)
 
   it("hands over at once on abdicate, by the watch", function()
