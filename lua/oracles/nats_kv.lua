@@ -270,8 +270,7 @@ local function look_and_rewrite(self)
     return together(function() return doubt(self) end, function() return rewrite(self) end)
   end
   local looked = { doubt(self) }
-  local is_well = looked[1] == false and left(self) == 0
-  return looked, is_well and { rewrite(self) } or {}
+  return looked, looked[1] == false and left(self) == 0 and { rewrite(self) } or {}
 end
 
 -- A cluster may let two that come at once write over one revision (seen with NATS 2.9). So a win is one only when it has been

@@ -169,6 +169,7 @@ struct election_event {
         int64_t refresh_ns; /* TIME_NEVER: event-driven */
         int64_t ttl_ns;     /* 0: not said */
         uint64_t epoch;     /* 0: not said */
+        int64_t past_ns;    /* for how long it had counted before the call that it answers */
     } grant;
     struct {
         int64_t expires_ns; /* until the holder's lease ends; -1: not said */

@@ -36,8 +36,9 @@ void call_release(struct step *step);
 int64_t call_term_until(const struct step *step);
 
 /* lease.c: what a grant or a denial says about instants and epochs */
-/** Takes over a grant's instants. @return false where it leaves no time to act. */
-bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns);
+/** Takes over the instants of the grant that has come. @return false where it leaves no time to
+ * act. */
+bool lease_take(struct step *step, const struct election_schedule *schedule);
 void lease_tell(struct step *step);
 /** Takes over a refresh's grant and tells it. @return false where it gave no time: tried again. */
 bool lease_refreshed(struct step *step);

@@ -15,16 +15,18 @@ static int64_t refresh_at(int64_t sent_ns, int64_t refresh_ns)
     return refresh_ns == TIME_NEVER || grid == 0 ? at_ns : at_ns - at_ns % grid;
 }
 
-bool lease_take(struct step *step, const struct election_schedule *schedule, int64_t sent_ns)
+bool lease_take(struct step *step, const struct election_schedule *schedule)
 {
     struct election *election = step->election;
-    /* From when the request was sent: the store cannot have begun to count before (rule 1). */
+    /* From when the request was sent: the store cannot have begun to count before (rule 1). The
+     * oracle may have sent it before the call. */
+    int64_t sent_ns = election->call.sent_ns - step->event->grant.past_ns;
     int64_t stop_at_ns = clock_add_ns(sent_ns, schedule->stop_at_ns);
     if (step->now >= stop_at_ns)
         return false;
     election->refresh_ns = schedule->refresh_ns;
     election->stop_timeout_ns = schedule->stop_timeout_ns;
-    election->refresh_at_ns = refresh_at(sent_ns, schedule->refresh_ns);
+    election->refresh_at_ns = refresh_at(election->call.sent_ns, schedule->refresh_ns);
     election->stop_at_ns = stop_at_ns;
     election->kill_at_ns = clock_add_ns(sent_ns, schedule->kill_at_ns);
     election->deadline_ns = clock_add_ns(sent_ns, schedule->deadline_ns);
@@ -60,8 +62,7 @@ bool lease_refreshed(struct step *step)
     struct election_schedule schedule;
     int fits = timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
                                step->event->grant.refresh_ns, &schedule, NULL);
-    if ((fits < 0 && schedule.ttl_ns == 0) ||
-        !lease_take(step, &schedule, election->call.sent_ns)) {
+    if ((fits < 0 && schedule.ttl_ns == 0) || !lease_take(step, &schedule)) {
         lease_unknown(step, ELECTION_CALL_REFRESH);
         return false;
     }

@@ -10,6 +10,13 @@ describe("the oracle contract", function()
     assert.same({ "granted", math.huge }, verdict(true, math.huge))
   end)
 
+  it("takes what is left of a lease, and for how long it has counted", function()
+    local found = verdict(true, 5, { ttl = 14, past = 1, epoch = 7 })
+    assert.same({ 15, 1 }, { found[3], found[9] })
+    local theirs = { contract.verdicts_of {} ("claim", true, 5, { ttl = 14, past = 1, refresher = io.stdout }) }
+    assert.same({ 15, nil, 1 }, { theirs[3], theirs[8], theirs[9] })
+  end)
+
   for what, results in pairs {
     ["a delay of nothing"] = { true },
     ["a delay of zero"] = { true, 0 },
@@ -18,6 +25,10 @@ describe("the oracle contract", function()
     ["a TTL before now"] = { true, 5, { ttl = -1 } },
     ["a TTL in words"] = { true, 5, { ttl = "15" } },
     ["an epoch of zero"] = { true, 5, { epoch = 0 } },
+    ["a past in words"] = { true, 5, { ttl = 15, past = "1" } },
+    ["a past to come"] = { true, 5, { ttl = 15, past = -1 } },
+    ["a past without end"] = { true, 5, { ttl = 15, past = math.huge } },
+    ["a past of a lease whose time is not told"] = { true, 5, { past = 1 } },
     ["a grant in words"] = { true, 5, "15" },
     ["a truth that is not true"] = { 1, 5 },
     ["a denial in words"] = { false, "ann" },

@@ -166,11 +166,16 @@ local function granted(fn, delay, grant)
   if grant == nil then return "granted", delay end
   if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
   if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end
+  local past = grant.past
+  if past and not (grant.ttl and is_count(past, 0) and past < math.huge) then
+    return breach(fn, ("a past of %s, and a ttl of %s"):format(tostring(past), tostring(grant.ttl)))
+  end
   if grant.epoch ~= nil and not epochs.is(grant.epoch) then
     return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
   local first, second, third = held(grant.hold)
-  return "granted", delay, grant.ttl, grant.epoch, first, second, third, grant.refresher
+  local ttl = past and grant.ttl + past or grant.ttl
+  return "granted", delay, ttl, grant.epoch, first, second, third, grant.refresher, past
 end
 
 local function denied(fn, holder)
@@ -203,8 +208,8 @@ function oracle.verdict(fn, verdict, second, third)
   return "unknown", tostring(second or "no reason given")
 end
 
-local function without_refresher(word, delay, ttl, epoch, first, second, third)
-  return word, delay, ttl, epoch, first, second, third
+local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth)
+  return word, second, third, fourth, fifth, sixth, seventh, nil, ninth
 end
 
 local function verdict_of_another(fn, ...)

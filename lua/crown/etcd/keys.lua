@@ -2,12 +2,14 @@
 -- @internal crown.etcd.keys
 
 local base64 = require "crown.text.base64"
+local crypto = require "crown.core.crypto"
 local printable = require "crown.text.printable"
 local url = require "crown.text.url"
 
 local keys = {}
 
 local LEASE_AND_DIGEST = 48 -- digits
+local LEASE_DIGITS = 18 -- decimal ones of a lease's number, of 63 bits
 
 --- Seconds that a lease lasts longer in etcd than anybody acts on it. etcd tells whole seconds of what is left, so who reads 0
 -- knows that its holder's time is over. See crown.etcd.overdue.
@@ -59,6 +61,14 @@ function keys.endless(kv)
   if kv.lease and kv.lease ~= "0" then return nil end
   local key = printable(base64.decode(kv.key))
   return ("the first key of the queue was written over without a lease, and nobody leads behind it: etcdctl del '%s'"):format(key)
+end
+
+--- The number of a new lease: chosen here, so that it can be revoked also when its answer never came.
+-- @treturn string decimal: more than a number holds
+function keys.new_lease()
+  local digits = {}
+  for i, byte in ipairs { crypto.random(LEASE_DIGITS):byte(1, -1) } do digits[i] = i == 1 and byte % 9 + 1 or byte % 10 end
+  return table.concat(digits)
 end
 
 --- The election's name below a prefix. What a name has of "/" is escaped: a prefix may have more parts.

@@ -14,6 +14,7 @@ local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
 local Overdue = require "crown.etcd.overdue"
 local Shared = require "crown.link.shared"
+local succession = require "crown.etcd.succession"
 local together = require "crown.link.together"
 local Watch = require "crown.etcd.watch"
 
@@ -25,24 +26,18 @@ local REFRESH_WINDOW = 0.5  -- a refresh has time, the more the longer the lease
 local REFRESH_PART = 1 / 60 -- of the TTL
 local MOST = 128            -- leaders that are refreshed, or leave, by one call: etcd takes as many operations in a transaction
 local DIGEST = 16           -- bytes of a digest that no two sessions share
-local LEASE_DIGITS = 18     -- decimal ones of a lease's number, of 63 bits
 local DRIFT = 0.01          -- the part by which etcd's clock may run differently
+local KEPT_AFTER = 0.8      -- of the delay, after which the lease is kept for those who follow
+local CONFIRM_AFTER = 0.01  -- seconds after which a win that asked nothing is confirmed: its child starts meanwhile
 
 local known = {}
 
 -- --- places: what an election has in the queue, `{ encoded =, base =, send =, since =, leading =, sent =, gone =,
--- asked =, ahead = }`
+-- asked =, ahead = }`, and what crown.etcd.succession keeps there
 
 -- What tells the keys of this session, also from one runtime of a candidate to the next.
 local function own_digest(key)
   return hex(crypto.hmac_sha256("etcd session", key):sub(1, DIGEST))
-end
-
--- Chosen here, so that it can be revoked also when its answer never came. More than a number holds: text.
-local function new_lease()
-  local digits = {}
-  for i, byte in ipairs { crypto.random(LEASE_DIGITS):byte(1, -1) } do digits[i] = i == 1 and byte % 9 + 1 or byte % 10 end
-  return table.concat(digits)
 end
 
 local function lose(place)
@@ -143,6 +138,7 @@ local function keep(self)
   if not header then return nil, younger, why end
   if not answer.header or answer.header.raft_term ~= header.raft_term then return nil, Memory.CHANGED, "store" end
   local _, forgot = self:believes(header, known_at)
+  if younger or self.trust:left() > 0 then succession.forget_all(self.places) end
   if forgot then
     finish(self)
   elseif younger then
@@ -153,15 +149,23 @@ local function keep(self)
     give_up(self, lease)
     return true
   end
-  self.from, self.kept, self.term = sent, core.now(), header.raft_term
+  self.from, self.term = sent, header.raft_term
   return true
 end
 
--- Who follows needs the lease as well: its key is its place in the queue.
+local function is_following(self)
+  for _, place in pairs(self.places) do
+    if not place.leading then return true end
+  end
+  return false
+end
+
+-- Who follows needs the lease as well: its key is its place in the queue. Leaders mostly keep it by themselves.
 local function look_after(self)
   while next(self.places) do
-    core.sleep(self.delay)
-    if self.lease and core.now() - (self.kept or 0) > self.delay * 0.9 then self.refreshes:ask() end
+    local left = self.lease and is_following(self) and self.from + self.delay * KEPT_AFTER - core.now() or self.delay
+    core.sleep(left > 0 and left or self.delay * KEPT_AFTER)
+    if self.lease and core.now() - self.from >= self.delay * KEPT_AFTER then self.refreshes:ask() end
     if self.lease then
       drop_overdue(self)
       if core.now() - (self.compared or 0) > self.ttl then compare(self, core.now()) end
@@ -176,7 +180,7 @@ local function open(self)
   local seen, why, kind = self.memory:look()
   if not seen then return nil, why, kind end
   if self.trust:left() > 0 then return nil, "etcd may have forgotten who leads", "store" end
-  local lease, sent = new_lease(), core.now()
+  local lease, sent = keys.new_lease(), core.now()
   local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl + keys.SPARE), ID = lease })
   if not answer then return nil, problem, code end
   self.from, self.lease, self.hex = sent, lease, ("%016s"):format(keys.hex(lease)):gsub(" ", "0")
@@ -191,6 +195,7 @@ local function heard(self, what, encoded, value)
     if place then lose(place) end
     local behind = self.ahead[encoded]
     if behind then
+      succession.gone(behind)
       wait_no_more(self, behind)
       behind.send "look"
     end
@@ -207,6 +212,7 @@ local function missed(self)
   for _, place in pairs(self.places) do
     place.asked = place.leading
     wait_no_more(self, place)
+    succession.forget(place)
     place.send "look"
   end
 end
@@ -222,7 +228,7 @@ function Session.of(key, make)
   local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, timeout = options.timeout,
     window = math.min(REFRESH_WINDOW, options.ttl * REFRESH_PART), trust = options.trust, prefix = options.prefix,
     batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {} }, Session)
-  self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = new_lease,
+  self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = keys.new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
   self.overdue = Overdue.new { client = options.client, majority = function()
     local answers, header = self.batch:ask { { request_range = { key = self.memory.key, keys_only = true } } }
@@ -282,6 +288,32 @@ function Session:wait_for(place, kv, revision)
   place.ahead, self.ahead[kv.key] = kv.key, place
   if kv.lease ~= self.lease and keys.spares(base64.decode(kv.key)) then self.overdue:hold(kv.lease, place) end
   return true
+end
+
+--- Takes note of a look at the queue.
+-- @tparam table place
+-- @tparam table leader the key that was the first in it
+function Session:saw(place, leader)
+  if succession.saw(place, leader) then self.refreshes:begin() end -- what was seen counts once the lease was kept after it
+end
+
+--- Whether a place has become the first, and may lead, without a question: see crown.etcd.succession.
+-- @tparam table place
+-- @treturn number since when its lease counts; nil where etcd has to be asked
+function Session:inherited(place)
+  local usable = not place.gone and not place.leading and place.lease == self.lease
+  return usable and succession.since(place, self.from, self.delay) or nil
+end
+
+--- Has the lease kept soon after a place has begun to lead by what was known.
+function Session:confirm()
+  if self.confirming then return end
+  self.confirming = true
+  core.detach(function()
+    core.sleep(CONFIRM_AFTER)
+    self.confirming = false
+    self.claims:ask()
+  end)
 end
 
 -- @return whether it was still in the queue

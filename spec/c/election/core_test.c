@@ -21,6 +21,28 @@ static void r1_the_deadline_counts_from_before_the_request(void **state)
                      sent + STORY_TTL - 350 * NS_PER_MS);
 }
 
+static void r1_what_was_asked_for_before_the_claim_counts_from_then(void **state)
+{
+    (void)state;
+    story_begin();
+    int64_t sent = story.now;
+    story_feed((struct election_event){.type = ELECTION_EVENT_GRANTED,
+                                       .grant = {STORY_TTL / 3, STORY_TTL, 1, NS_PER_S}});
+    assert_int_equal(story_find(ELECTION_ACTION_SET_DEADLINE)->deadline_ns,
+                     sent - NS_PER_S + STORY_TTL - 350 * NS_PER_MS);
+    assert_in_range(story.election.refresh_at_ns, sent, sent + STORY_TTL / 3);
+}
+
+static void what_was_asked_for_too_long_before_the_claim_is_no_term(void **state)
+{
+    (void)state;
+    story_begin();
+    story_feed((struct election_event){.type = ELECTION_EVENT_GRANTED,
+                                       .grant = {STORY_TTL / 3, STORY_TTL, 1, STORY_TTL}});
+    assert_int_equal(election_look(&story.election).phase, ELECTION_FOLLOWING);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
+}
+
 static void r4_release_comes_last(void **state)
 {
     (void)state;
@@ -213,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY_TEST(r1_the_deadline_counts_from_before_the_request),
+        STORY_TEST(r1_what_was_asked_for_before_the_claim_counts_from_then),
+        STORY_TEST(what_was_asked_for_too_long_before_the_claim_is_no_term),
         STORY_TEST(r4_release_comes_last),
         STORY_TEST(r3_unknown_leads_on_until_it_must_stop),
         STORY_TEST(r10_a_definite_loss_stops_at_once_and_releases_nothing),
