@@ -290,7 +290,7 @@ static bool read_signals(struct keeper *keeper)
             kill_now(keeper);
         pid_t pid;
         forget_dead_warden(keeper);
-        while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+        while ((pid = realtime_wait(-1, NULL, WNOHANG | __WALL)) > 0)
             over = over || pid == keeper->warden;
     }
     return over;
@@ -303,7 +303,7 @@ static void end_warden(struct keeper *keeper)
         return;
     (void)kill(keeper->warden, SIGKILL); /* not reaped yet: it is itself */
     keeper->home->warden->pid = 0;
-    (void)waitpid(keeper->warden, NULL, 0);
+    (void)realtime_wait(keeper->warden, NULL, 0);
     (void)close(keeper->line);
     keeper->warden = 0;
 }

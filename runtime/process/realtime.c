@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define OOM_SCORE "/proc/self/oom_score_adj"
@@ -16,6 +17,7 @@
 static char original_oom[16];
 static int original_nice;
 static bool spared;
+static bool prior; /* this process runs at real-time priority */
 
 static bool write_oom(const char *score)
 {
@@ -41,7 +43,24 @@ static bool take_priority(void)
 {
     const struct sched_param lowest = {.sched_priority = 1};
     /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
-    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+    prior = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+    return prior;
+}
+
+pid_t realtime_wait(pid_t which, int *status, int options)
+{
+    const struct sched_param none = {.sched_priority = 0};
+    siginfo_t dead = {.si_pid = 0};
+    if (!prior)
+        return waitpid(which, status, options);
+    if (waitid(which > 0 ? P_PID : P_ALL, (id_t)which, &dead, options | WEXITED | WNOWAIT) < 0)
+        return -1;
+    if (dead.si_pid == 0)
+        return 0;
+    (void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none); /* always allowed */
+    pid_t pid = waitpid(dead.si_pid, status, options);
+    (void)take_priority();
+    return pid;
 }
 
 bool realtime_enter(void)

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "process/realtime.h"
 
 /* To look through so many takes no time. Through more, it is done once in such a pause for each so
  * many. */
@@ -11,7 +12,7 @@
 
 static pid_t ask(pid_t which, int *status)
 {
-    pid_t pid = waitpid(which, status, WNOHANG | __WALL);
+    pid_t pid = realtime_wait(which, status, WNOHANG | __WALL);
     return pid > 0 ? pid : 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "process/process_stat.h"
+#include "process/realtime.h"
 
 /* How often we look, not a guess at how long it takes: a child's death is noticed at once. */
 #define PAUSE_FIRST_NS (500 * NS_PER_US)
@@ -151,7 +152,7 @@ static int reap(void)
 {
     int count = 0;
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+    while ((pid = realtime_wait(-1, NULL, WNOHANG | __WALL)) > 0)
         count++;
     return pid < 0 && errno == ECHILD ? -1 : count;
 }

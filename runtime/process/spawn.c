@@ -224,7 +224,7 @@ pid_t spawn_child(const struct child_spec *spec, const int *fds, int *error,
     }
     if (start.failed == STAGE_NONE)
         return pid;
-    (void)waitpid(pid, NULL, 0); /* it has exited */
+    (void)realtime_wait(pid, NULL, 0); /* it has exited */
     *error = start.error;
     describe(&start, err);
     return -1;

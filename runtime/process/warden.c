@@ -71,7 +71,7 @@ static void reap(const struct warden *warden)
     int status;
     pid_t pid;
     int flags = WNOHANG | __WALL | (warden->terminal ? WUNTRACED : 0);
-    while ((pid = waitpid(-1, &status, flags)) > 0) {
+    while ((pid = realtime_wait(-1, &status, flags)) > 0) {
         if (pid != warden->child)
             continue; /* a daemonized descendant that came to us */
         if (WIFSTOPPED(status)) {
