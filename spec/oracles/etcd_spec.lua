@@ -172,9 +172,10 @@ describe("the oracle on etcd", function()
   end
 
   it("asks for all that a win needs at once", function()
-    local one, two = candidate("one", { ttl = 60 }), candidate("two", { ttl = 60 })
+    local one, two = candidate("one", { ttl = 600 }), candidate("two", { ttl = 600 })
     one:claim()
     two:claim()
+    eventually(function() return two.state.session.from > two.state.place.next end, 20) -- nothing else asks for it soon
     one:abdicate()
     eventually(function() return two:message() == "look" end)
     two.state.place.first = nil -- or nothing has to be asked
@@ -194,6 +195,17 @@ describe("the oracle on etcd", function()
     local count = overhear(two, function() end)
     assert.equal("denied", two:claim()[1])
     assert.same({ ["/v3/kv/txn"] = 1 }, count)
+  end)
+
+  it("keeps the lease of who only follows, again and again", function()
+    local one, two = candidate("one", { ttl = 60 }), candidate("two", { ttl = 60, refresh = 0.2 })
+    one:claim()
+    assert.equal("denied", two:claim()[1])
+    local from = two.state.session.from
+    for _ = 1, 3 do
+      eventually(function() return two.state.session.from > from end, 20)
+      from = two.state.session.from
+    end
   end)
 
   it("does not believe a deposed leader of etcd that has kept its lease", function()
