@@ -5,6 +5,8 @@ local Cluster = require "crown.redis.cluster"
 local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
+local redis_url = require "crown.redis.url"
+local Sentinels = require "crown.redis.sentinels"
 
 local admin = {}
 
@@ -220,9 +222,20 @@ local function hindrances(info, opts)
   return found
 end
 
+-- What keeps most Sentinels from confirming a lease.
+local function unconfirmed(opts)
+  local parsed = redis_url.parse(opts.url)
+  if not parsed.master then return nil end
+  local sentinels = Sentinels.new(parsed)
+  local primary, problem = sentinels:primary(opts.timeout or 5)
+  sentinels:close()
+  return not primary and problem or nil
+end
+
 -- Who may not ask for INFO hears that among the rest.
 local function lacks_of(client, opts)
   local lacks = hindrances(client:call "INFO" or "", opts)
+  lacks[#lacks + 1] = unconfirmed(opts)
   local user, problem = client:call("ACL", "WHOAMI")
   if not user then
     lacks.unchecked = "what this user may do: " .. problem

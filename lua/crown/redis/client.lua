@@ -11,8 +11,10 @@ Client.__index = Client
 
 -- Of several hosts another one at each try.
 local function choose(self, patience)
-  local place = self.choose and self.choose()
-  if place then return place end
+  if self.choose then
+    local place, problem = self.choose(patience)
+    if place or problem then return place, problem end
+  end
   if self.parsed.master then return sentinel.primary(self.parsed, patience) end
   if not self.parsed.hosts then return nil end
   self.tries = (self.tries or 0) + 1
@@ -26,6 +28,7 @@ local function open(self, link)
   link.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
   local connection, why = Connection.open(self.parsed, place, patience, link)
   if not connection then return nil, why end
+  connection.place = place
   local fine = true
   if self.setup then fine, why = self.setup(connection, patience) end
   if fine then return connection end
@@ -36,8 +39,8 @@ end
 --- Makes a client; it connects by itself.
 -- @string url
 -- @tparam table options `timeout`; `label` for its events, nil for none; `store`, how it is shown ("redis");
--- `setup(connection, timeout)`, run before anything else; `choose()` → `{ host, port }`, where to connect to next, or nil:
--- where the URL leads
+-- `setup(connection, timeout)`, run before anything else; `choose(timeout)` → `{ host, port }`, where to connect to next; nil and
+-- a message; or nil: where the URL leads
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)

@@ -5,12 +5,15 @@
 
 local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"
+local confirmed = require "crown.redis.confirmed"
 local core = require "crown.core"
 local Followers = require "crown.oracle.followers"
 local gathered = require "crown.oracle.gathered"
-local printable = require "crown.text.printable"
 local promise = require "crown.core.promise"
+local reading = require "crown.redis.reading"
+local redis_url = require "crown.redis.url"
 local script = require "crown.redis.script"
+local Sentinels = require "crown.redis.sentinels"
 local ServerClock = require "crown.oracle.server_clock"
 local Subscriber = require "crown.redis.subscriber"
 
@@ -23,8 +26,6 @@ Leases.CHANNEL = "crown:leases"
 -- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 local MOST = 128 -- leases in one call, so that the server is never busy for long
-
-local SHOWN = 40 -- bytes of what is no epoch
 
 local STRANGE = "what came is no answer of Redis to what was asked"
 
@@ -68,7 +69,9 @@ local function set_up(self, connection, timeout)
 end
 
 local function options_of(self)
+  local sentinels = self.sentinels
   return { url = self.url, timeout = self.timeout, label = "redis",
+    choose = sentinels and function(timeout) return sentinels:primary(timeout) end,
     setup = function(...) return set_up(self, ...) end }
 end
 
@@ -93,7 +96,9 @@ function Leases.at(url, options)
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
     trust_empty = options.trust_empty, seen = {}, set_back = {}, longest = 0, followers = Followers.new(), batches = {},
     refreshers = {}, kinds = {} }, Leases)
-  local problem
+  local parsed, problem = redis_url.parse(url)
+  if not parsed then return nil, problem end
+  self.sentinels = parsed.master and Sentinels.new(parsed)
   self.home, problem = Client.new(url, options_of(self))
   if not self.home then return nil, problem end
   self.subscriber = Subscriber.new(url, options.timeout, function() return self.cluster and self.cluster:any() end)
@@ -172,19 +177,6 @@ local function replicated(self, client)
   return nil, ("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), "store"
 end
 
--- Whether it is what the script answers: an epoch, or who holds the lease and for how long, for each item; the longest
--- TTL, the time, and how often that was set back.
-local function fits(answers, count)
-  if type(answers) ~= "table" or type(answers[count + 1]) ~= "number" or not tonumber(answers[count + 2])
-    or type(answers[count + 3]) ~= "number" then return false end
-  for i = 1, count do
-    local one = answers[i]
-    local is_table = type(one) == "table" and (one[1] == 1 or type(one[4]) == "number" and type(one[5]) == "number")
-    if type(one) ~= "string" and not is_table then return false end
-  end
-  return true
-end
-
 -- Where leases have ended too early by the server's clock the doubt is noted there, and what was granted is taken back.
 local function take_back(self, client, op, items)
   local doubted, problem, code = evaluate(self, client, "doubt", items)
@@ -199,7 +191,7 @@ local function ask_server(self, client, op, items)
   local sent = core.now()
   local answers, problem, code = evaluate(self, client, op, items)
   if not answers then return nil, problem, code end
-  if not fits(answers, #items) then return nil, STRANGE, "protocol" end
+  if not reading.fits(answers, #items) then return nil, STRANGE, "protocol" end
   local store = store_of(self, items)
   self.seen[store], self.set_back[store] = self.seen[store] or core.now(), answers[#items + 3]
   client.clock = client.clock or ServerClock.new()
@@ -211,6 +203,12 @@ local function ask_server(self, client, op, items)
   if not fine then return nil, problem, code end
   self.longest = math.max(self.longest, answers[#items + 1])
   return answers
+end
+
+-- The primary that Sentinels named counts as long as most of them name it.
+local function ask_home(self, op, items)
+  return confirmed(self, op, #items, function() return ask_server(self, self.home, op, items) end,
+    function() evaluate(self, self.home, "undo", items) end)
 end
 
 local function settle(items, answers, problem, code)
@@ -235,7 +233,7 @@ local function run_batch(self, op, items)
   if self.in_cluster then
     for _, item in ipairs(items) do core.detach(run_in_cluster, self, op, item) end
   elseif ready then
-    settle(items, ask_server(self, self.home, op, items))
+    settle(items, ask_home(self, op, items))
   else
     settle(items, nil, problem, code)
   end
@@ -280,25 +278,11 @@ function Leases:ask(op, item, timeout, window)
   return answer, problem, code
 end
 
-local function denial(answer)
-  local left, distrust = answer[4], answer[5]
-  if left > 0 then left = left + 1 end -- it tells whole milliseconds, and who claims too early has to ask again
-  return { node = answer[2] ~= "" and answer[2] or nil, held = tonumber(answer[3]), left = left >= 0 and left / 1000 or nil,
-    distrust = distrust > 0 and distrust / 1000 or nil, mine = answer[6] ~= "" and answer[6] or nil }
-end
-
--- @return the epoch of one's own lease; or nil, message, code
-local function epoch_of(text)
-  local epoch = tonumber(text)
-  if not epoch then return nil, ("the lease's epoch is no number: '%s'"):format(printable(text:sub(1, SHOWN))), "store" end
-  return epoch
-end
-
 local function ask_for(self, op, item, timeout)
   local answer, problem, code = self:ask(op, item, timeout, CLAIM_WINDOW)
   if not answer then return nil, problem, code end
-  if type(answer) == "string" then return epoch_of(answer) end
-  return false, denial(answer)
+  if type(answer) == "string" then return reading.epoch(answer) end
+  return false, reading.denial(answer)
 end
 
 --- Claims a lease.
@@ -317,9 +301,9 @@ local function refresh_window(ttl) return math.min(REFRESH_WINDOW, ttl / 100) en
 function Leases:refresh(item, timeout)
   local answer, problem, code = self:ask("refresh", item, timeout, refresh_window(tonumber(item.ttl) / 1000))
   if not answer then return nil, problem, code end
-  if type(answer) == "string" then return epoch_of(answer) end
-  if answer[1] ~= 1 then return false, denial(answer) end
-  local epoch, why, kind = epoch_of(tostring(answer[2]))
+  if type(answer) == "string" then return reading.epoch(answer) end
+  if answer[1] ~= 1 then return false, reading.denial(answer) end
+  local epoch, why, kind = reading.epoch(tostring(answer[2]))
   return epoch, epoch and true or why, kind
 end
 
@@ -332,20 +316,14 @@ end
 -- These are asked for again and again: nobody waits for the answer of one of them.
 local function refreshed(state) return state.refreshed end
 
-local function epochs_of(answers, count)
-  local epochs = {}
-  for i = 1, count do epochs[i] = type(answers[i]) == "string" and tonumber(answers[i]) end
-  return epochs
-end
-
 local function refresh_all(self, items)
   local ready, problem = self.home:ready()
   if not ready then return nil, problem end
   if self.in_cluster then return {} end -- it has become one: the elections ask for themselves
   local answers
-  answers, problem = ask_server(self, self.home, "refresh", items)
+  answers, problem = ask_home(self, "refresh", items)
   if not answers then return nil, problem end
-  return epochs_of(answers, #items)
+  return reading.epochs(answers, #items)
 end
 
 local function release_all(self, items)

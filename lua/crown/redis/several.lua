@@ -9,7 +9,8 @@ local several = {}
 --- Asks each server by a task of its own. Waits until all have been asked, or what they said decides, or enough have answered
 -- and the others had a moment more. Those go on: what they bring comes later.
 -- @number count of servers
--- @tparam table wait `enough`: so many answers; `grace`: seconds that the others have then; `is_decided()`, where less decides
+-- @tparam table wait `enough`: so many answers; `grace`: seconds that the others have then; `is_decided()`, where less decides;
+-- `most`: seconds that are waited in all, where the servers' own time-outs allow for more
 -- @func ask (the server's number) → whether it answered
 -- @treturn number how many are silent so far
 function several.ask(count, wait, ask)
@@ -24,7 +25,7 @@ function several.ask(count, wait, ask)
       if is_over or answered >= wait.enough then enough:resolve(true) end
     end)
   end
-  enough:wait()
+  enough:wait(wait.most or math.huge)
   if not is_over then rest:wait(wait.grace) end
   return left
 end
