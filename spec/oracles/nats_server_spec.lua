@@ -218,10 +218,12 @@ describe("a NATS server", function()
 
   it("is asked for no key that is no subject: it would close the connection, which others share", function()
     server = start()
-    for _, key in ipairs { "", "a b", "a\r\nPING", "a.*", "a.>", ".a", "a.", "a..b", ("x"):rep(1025) } do
+    local no_key, no_lock = "no key of a NATS bucket", "oracle 'nats_kv': lock "
+    for key, words in pairs { [""] = no_lock, ["a b"] = no_key, ["a\r\nPING"] = no_lock, ["a.*"] = no_key, ["a.>"] = no_key,
+      [".a"] = no_key, ["a."] = no_key, ["a..b"] = no_key, [("x"):rep(1025)] = no_key } do
       local fine, problem = pcall(Player.new, kv, { name = "x", node = "one", url = server.url .. "/KEYS", lock = key })
       assert.is_false(fine, key)
-      assert.matches("no key of a NATS bucket", tostring(problem))
+      assert.matches(words, tostring(problem))
     end
     local odd = Player.new(kv, { name = "x", node = "one", url = server.url .. "/KEYS", lock = "ä/ö." .. ("x"):rep(1000), ttl = 1,
       amnesia_wait = 0 })
