@@ -43,8 +43,10 @@ static bool take_priority(void)
 {
     const struct sched_param lowest = {.sched_priority = 1};
     /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
-    prior = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
-    return prior;
+    bool taken = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+    if (prior != taken) /* mostly inherited: keepers need no page of their own for it */
+        prior = taken;
+    return taken;
 }
 
 pid_t realtime_wait(pid_t which, int *status, int options)
