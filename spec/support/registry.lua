@@ -77,12 +77,18 @@ function Registry:join_all(nodes, own)
   return unpack(found)
 end
 
---- Waits until these members agree on who they are and who leads; returns the leader's node and epoch.
-function Registry.await(_, members, seconds)
+--- Waits until these members agree on who they are and which of them leads; returns the leader's node and epoch.
+-- @param _ the registry
+-- @tparam table members
+-- @number[opt=15] seconds to wait at most
+-- @number[opt=0] beyond the epoch that they have left behind
+function Registry.await(_, members, seconds, beyond)
   local node, epoch
   eventually(function()
     node, epoch = members[1]:ask "leader"
-    local agree, views = node ~= nil, {}
+    local agree, views = false, {} -- not before one of them leads: who was killed may be the leader still, and no member
+    for _, member in ipairs(members) do agree = agree or member.node == node end
+    agree = agree and epoch > (beyond or 0)
     for i, member in ipairs(members) do
       local leader, its = member:ask "leader"
       local known = member:ask "members" or {}
