@@ -30,7 +30,7 @@
 #include "process/wire.h"
 
 #define TOKEN_DIGITS 32
-#define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for keepers to end after their runtime */
+#define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for one more keeper to end after their runtime */
 /* Times the usual silence: of a runtime that leads nothing, and is asked to end. */
 #define END_PATIENCE 5
 
@@ -193,6 +193,8 @@ static void child_ended(struct supervisor *supervisor, pid_t pid, int status)
 {
     if (pid == supervisor->runtime)
         runtime_died(supervisor, status);
+    else if (keepers_has(&supervisor->keepers, pid) && supervisor->hurry_ns != TIME_NEVER)
+        supervisor->hurry_ns = clock_monotonic_ns() + KEEPERS_PATIENCE_NS; /* they do end */
     if (pid == supervisor->spare.pid)
         launch_forget(&supervisor->spare);
     if (keepers_ended(&supervisor->keepers, pid, status))

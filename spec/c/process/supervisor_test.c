@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/process_stat.h"
 
 /* Longer than a busy host may keep a runtime from its next turn, shorter than anybody's patience.
  */
@@ -127,6 +128,45 @@ static void a_stopped_keeper_does_not_hold_up_the_next_runtime(void **state)
     stage_kill(stage_pid("crown-keeper"), SIGSTOP); /* and no deadline that would end it */
     stage_kill(stage_pid("crown-runtime"), SIGKILL);
     assert_replaced_with_its_tree();
+}
+
+static int64_t wanted_ns;
+
+static bool is_past(void)
+{
+    return clock_boottime_ns() > wanted_ns;
+}
+
+static bool both_have_started(void)
+{
+    return stage.board->started == 2;
+}
+
+/* As of thousands that need longer to end than one of them: the first one ends late, though before
+ * anybody loses patience, and the second one is asked of a while after that. */
+static void keepers_are_waited_for_while_others_end(void **state)
+{
+    (void)state;
+    pid_t keepers[2] = {0};
+    stage.board->children = 2;
+    stage_start_armed(0);
+    stage_until(both_have_started);
+    for (int i = 0, found = 0; i < stage.board->logged && found < 2; i++)
+        if (stage.board->log[i].type == WIRE_STARTED)
+            keepers[found++] =
+                process_stat(process_stat((pid_t)stage.board->log[i].pid).parent).parent;
+    stage_kill(keepers[0], SIGSTOP);
+    stage_kill(keepers[1], SIGSTOP);
+    const int64_t death_ns = clock_boottime_ns();
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    wanted_ns = death_ns + 1500 * NS_PER_MS;
+    stage_until(is_past);
+    stage_kill(keepers[0], SIGCONT);
+    wanted_ns = death_ns + 2300 * NS_PER_MS;
+    stage_until(is_past);
+    assert_int_equal(stage_state(keepers[0]), '\0');
+    assert_int_equal(stage_state(keepers[1]), 'T');
+    stage_until_runs(2); /* not for ever */
 }
 
 static void runtimes_are_replaced_again_and_again(void **state)
@@ -284,6 +324,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_killed_runtime_is_replaced_after_its_tree_is_gone),
         STAGE_TEST(what_a_runtime_has_forked_dies_with_it),
         STAGE_TEST(a_stopped_keeper_does_not_hold_up_the_next_runtime),
+        STAGE_TEST(keepers_are_waited_for_while_others_end),
         STAGE_TEST(runtimes_are_replaced_again_and_again),
         STAGE_TEST(a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_code),
         STAGE_TEST(a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s),
