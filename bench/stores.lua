@@ -1,11 +1,12 @@
 --- Failover on real servers of etcd and NATS, on the example's HTTP lease server, and in a registry.
 local Candidate = require "support.candidate"
+local Client = require "crown.etcd.client"
 local core = require "crown.core"
 local crown = require "crown"
 local Etcd = require "support.etcd"
-local etcd_oracle = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
+local keys = require "crown.etcd.keys"
 local Nats = require "support.nats"
 local nats_oracle = require "crown.oracles.nats_kv"
 local Postgres = require "support.postgres"
@@ -34,13 +35,17 @@ function left.http(server)
   return core.json.decode(refused.body).expires_in
 end
 
--- etcd tells whole seconds, so the next change of them is waited for.
+-- etcd tells whole seconds, so the next change of them is waited for: it was between the last two answers.
 function left.etcd(server)
-  local function seconds() return assert(etcd_oracle.list { url = server.quick })[1].expires_in end
+  local client = Client.new(Client.parse(server.quick), 5)
+  local range = keys.range "spec/"
+  range.sort_target, range.sort_order, range.limit = "CREATE", "ASCEND", "1"
+  local lease = assert(client:ask("/v3/kv/range", range)).kvs[1].lease
+  local function seconds() return tonumber(assert(client:ask("/v3/lease/timetolive", { ID = lease })).TTL) - keys.SPARE end
   local asked
   local began, first = crown.now(), seconds()
   repeat asked = crown.now() until seconds() ~= first
-  return first + asked - began
+  return first + (asked + crown.now()) / 2 - began
 end
 
 local function store(measure, name, server, url, ttl, limits, left_of)

@@ -110,7 +110,7 @@ describe("a lease in etcd", function()
 
   it("is not ended on the word of a member that a majority may have deposed", function()
     for _, lie in ipairs {
-      function(path, answer) if path == "/v3/kv/txn" then answer.header.raft_term = tostring(core.now()) end end,
+      function(path, answer) if path == "/v3/kv/range" then answer.header.raft_term = tostring(core.now()) end end,
       function(path, answer) if path == "/v3/lease/timetolive" then answer.header.member_id = "7" end end,
     } do
       serial = serial + 1

@@ -2,43 +2,22 @@
 --
 -- Nobody acts on a lease of ours for the last second that it lasts (crown.etcd.keys, SPARE), and who has not kept it in the time
 -- before never acts on it again (crown.etcd.session, keep). So where etcd says that less than a second is left, nobody acts on
--- it, now or later, and it may be revoked, however late that comes. When that is to be asked is guessed, by clocks of our own:
--- asked too early, etcd says that there is more; asked too late, the next leader begins later.
+-- it, now or later, and it may be revoked, however late that comes. When that is to be asked is guessed, by clocks of our own
+-- (crown.etcd.ending): asked too early, etcd says that there is more; asked too late, the next leader begins later.
 --
 -- A member that was deposed, and does not know it, says what it knows: others may have kept the lease since. So a majority has
 -- to answer before and after that, in one term. The member that is asked had heard of that term then: see docs/decisions.md.
 -- @internal crown.etcd.overdue
 
 local core = require "crown.core"
+local Ending = require "crown.etcd.ending"
 local keys = require "crown.etcd.keys"
 
 local Overdue = {}
 Overdue.__index = Overdue
 
-local NEAR = 2.5 -- seconds before it may be over in which it is asked when that is; before that nothing is asked
-local FINE = 0.25 -- seconds between the earliest and the latest, to which that is narrowed down before
-local STEP = 0.003 -- seconds from one question to the next in the time in which it may be over
-local RETRY = 0.25 -- seconds until it is asked again what had no answer, or what changed nothing
-
---- When to ask next. Pure.
--- @number now
--- @number low when it may be over at the earliest
--- @number high and at the latest
--- @treturn number the time
-function Overdue.next(now, low, high)
-  if now < low - NEAR then return low - NEAR end
-  local middle = (low + high) / 2
-  local half = now + (middle - now) % 1 -- etcd tells whole seconds: so many seconds before the middle it tells which half it is
-  return high - low > FINE and half > now and half < low and half or math.max(low, now + STEP)
-end
-
--- Narrows down when it is over, by what etcd says is left.
-local function narrow(known, sent, left)
-  local low, high = sent + left - keys.SPARE, core.now() + left + 1 - keys.SPARE
-  local renewed = not known.high or low > known.high
-  known.low = renewed and low or math.max(known.low, low)
-  known.high = renewed and high or math.min(known.high, high)
-end
+local SOON = 0.003 -- seconds until what was told in another term is asked again,
+local RETRY = 0.25 -- seconds until what had no answer, or what changed nothing
 
 -- Whether a majority answered before and after what a member said, in one term, and the member had heard of that term.
 local function is_believed(before, said, after)
@@ -46,23 +25,21 @@ local function is_believed(before, said, after)
     and said.member_id == before.member_id and said.cluster_id == before.cluster_id
 end
 
--- What is known of whom is asked, before it is needed. @return when to ask again
-local function wait(self, known, sent, answer, left)
-  narrow(known, sent, math.min(left, tonumber(answer.grantedTTL)))
-  if not is_believed(known.before, answer.header, answer.header) then known.before = self.majority() end
-  return Overdue.next(core.now(), known.low, known.high)
-end
-
--- @tparam table known `low`, `high`: when it is over; `before`: a majority's last answer
+-- @tparam table known `ending` of crown.etcd.ending; `before`: a majority's last answer
 -- @return when to ask again
 local function look(self, lease, known)
-  local sent, before = core.now(), known.before
+  local sent, before, ending = core.now(), known.before, known.ending
   local answer = self.client:ask("/v3/lease/timetolive", { ID = lease })
-  if not answer or not answer.header or not tonumber(answer.grantedTTL) then return core.now() + RETRY end -- or it is gone
+  local granted = answer and answer.header and tonumber(answer.grantedTTL)
+  if not granted then return core.now() + RETRY end -- or it is gone
   local left = tonumber(answer.TTL or 0)
-  if left >= keys.SPARE then return wait(self, known, sent, answer, left) end
+  if left >= keys.SPARE then
+    ending:told(sent, core.now(), left, granted)
+    if not is_believed(before, answer.header, answer.header) then known.before = self.majority() end -- before it is needed
+    return ending:next()
+  end
   known.before = self.majority()
-  if known.before and not is_believed(before, answer.header, known.before) then return core.now() + STEP end
+  if known.before and not is_believed(before, answer.header, known.before) then return core.now() + SOON end
   if known.before then self.client:ask("/v3/lease/revoke", { ID = lease }) end
   return core.now() + RETRY
 end
@@ -74,7 +51,7 @@ local function is_held(self, lease)
 end
 
 local function run(self, lease)
-  local known = { before = self.majority() }
+  local known = { before = self.majority(), ending = Ending.new() }
   while core.atomic(is_held, self, lease) do
     local at = look(self, lease, known)
     core.sleep(math.max(0, at - core.now()))

@@ -231,8 +231,8 @@ function Session.of(key, make)
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = keys.new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
   self.overdue = Overdue.new { client = options.client, majority = function()
-    local answers, header = self.batch:ask { { request_range = { key = self.memory.key, keys_only = true } } }
-    return answers and header
+    local answer = self.client:ask("/v3/kv/range", { key = self.memory.key, keys_only = true }) -- waits for no company
+    return answer and answer.header
   end }
   self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil
   self.watch = Watch.new { client = options.client, timeout = options.timeout,
