@@ -15,8 +15,8 @@ describe("a release on Postgres", function()
   setup(function() server = Postgres.start() end)
   teardown(function() server:destroy() end)
 
-  local function candidate(node)
-    return Player.new(lease, { name = "release", node = node, url = server.url, ttl = 30, timeout = 20 })
+  local function candidate(node, url)
+    return Player.new(lease, { name = "release", node = node, url = url or server.url, ttl = 30, timeout = 20 })
   end
 
   it("waits for no disk and no replica, and wakes the followers; a claim does wait", function()
@@ -37,5 +37,19 @@ describe("a release on Postgres", function()
       quick:abdicate()
       return two:claim()[1] == "granted"
     end, 20)
+    two:abdicate()
+  end)
+
+  it("is heard of by a follower that does not listen yet when it comes", function()
+    local one = candidate "one"
+    one:win()
+    server:sql "ALTER SYSTEM SET post_auth_delay = 1" -- seconds that a connection takes
+    server:sql "SELECT pg_reload_conf()"
+    local two = candidate("two", server.url .. "?application_name=two")
+    assert.equal("denied", two:claim()[1])
+    assert.equal(0, server:sql("SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'two' AND query LIKE 'LISTEN%'")[1].n)
+    one:abdicate()
+    eventually(function() return two:message() end, 10)
+    assert.equal("granted", two:claim()[1])
   end)
 end)

@@ -33,9 +33,10 @@ local function member_of(client, subscription)
   if client.background then return end
   local member, problem, code = member_of_scope(function(fn, ...) return fn(...) end, function() subscription.cancel() end)
   if not member then return nil, problem, code end
-  local fn, missed = subscription.fn, subscription.missed
+  local fn, missed, begun = subscription.fn, subscription.missed, subscription.begun
   subscription.fn = function(payload) member:tell(fn, payload) end
   subscription.missed = missed and function() member:tell(missed) end
+  subscription.begun = begun and function() member:tell(begun) end
   return member
 end
 
@@ -43,9 +44,10 @@ end
 -- @string channel
 -- @tparam function fn `fn(payload)`
 -- @tparam[opt] function missed called after a lost connection: notifications may have been missed
+-- @tparam[opt] function begun called when the server listens first: what happened before was not heard
 -- @treturn table a subscription with `:cancel()`, while which the runtime runs on; or nil, message, code
-function Client:listen(channel, fn, missed)
-  local subscription = { fn = fn, missed = missed }
+function Client:listen(channel, fn, missed, begun)
+  local subscription = { fn = fn, missed = missed, begun = begun }
   local member, problem, code = member_of(self, subscription)
   if problem then return nil, problem, code end
   local known = self.channels[channel] or {}
@@ -98,8 +100,9 @@ local function deliver(channels, listened, channel, payload)
   for subscription in pairs(channels[channel] or {}) do
     if payload then
       subscription.fn(payload)
-    elseif listened[channel] and subscription.missed then
-      subscription.missed()
+    else
+      local due = listened[channel] and subscription.missed or not listened[channel] and subscription.begun
+      if due then due() end
     end
   end
   listened[channel] = listened[channel] or (channels[channel] and not payload)

@@ -187,6 +187,10 @@ function Leases:listen(pooled)
     for lease in self.followers:of(name) do lease.election:send(what) end
   end, function()
     for _, lease in ipairs(self.followers:all()) do lease.election:send "missed" end
+  end, function()
+    for _, lease in ipairs(self.followers:all()) do
+      if lease.number > 0 and not lease.leading then lease.election:send "missed" end -- a first claim does not wait for this
+    end
   end)
 end
 

@@ -13,7 +13,8 @@ local notices = {}
 -- @string channel
 -- @tparam function heard called with each payload
 -- @tparam function missed called when some may have been missed
-function notices.listen(store, pooled, otherwise, channel, heard, missed)
+-- @tparam[opt] function begun called when the server listens first; else `missed` is
+function notices.listen(store, pooled, otherwise, channel, heard, missed, begun)
   if pooled then
     if not store.told_pooled then
       store.emit("monitor.failed", { error = "behind a connection pooler there are no notifications: " .. otherwise })
@@ -23,7 +24,7 @@ function notices.listen(store, pooled, otherwise, channel, heard, missed)
   end
   if store.listener then return end
   store.listener = postgres.new(store.url, { timeout = store.timeout, background = true })
-  store.listener:listen(channel, heard, missed)
+  store.listener:listen(channel, heard, missed, begun or missed)
   store.emit("monitor.started", { channel = channel })
 end
 
