@@ -28,7 +28,7 @@ local crown = {
   sleep = core.sleep,
   spawn = core.spawn,
   now = core.now,
-  json = { encode = json.encode, decode = core.json.decode, null = core.json.null },
+  json = { encode = json.exact, decode = core.json.decode, null = core.json.null },
 
   tcp = require "crown.core.tcp",
   exec = require "crown.core.exec",

@@ -21,6 +21,12 @@ describe("what is asked of a registry in a wrong way", function()
     ["timeout is not a number"] = function() mine:unregister("n", { timeout = 0 / 0 }) end,
     ["options must be a table, not a number"] = function() mine:unregister("n", 5) end,
     ["prefix must be a string, not a number"] = function() mine:names(5) end,
+    ["a name must be a string, not a nil"] = function() mine:whereis(nil) end,
+    ["unknown option 'timout' %(did you mean 'timeout'%?%)"] = function() mine:register("n", 1, { timout = 5 }) end,
+    ["unknown option 'wait'"] = function() mine:unregister("n", { wait = 5 }) end,
+    ["a value must fit JSON: number: must not be NaN or Inf"] = function() mine:register("n", { port = 0 / 0 }) end,
+    ["a value must fit JSON: function: type not supported"] = function() mine:register("n", print) end,
+    ["a value must fit JSON: table: excessively sparse array"] = function() mine:register("n", { [1] = 1, [1000] = 1 }) end,
   } do
     it("is an error that names the argument, at the caller: " .. words, function()
       local fine, problem = pcall(misuse)
@@ -57,6 +63,14 @@ describe("names in a registry", function()
     eventually(function() return owner_of(c, "one") == "a" end)
     assert.same({ port = 1 }, (c:ask("whereis", { name = "one" })))
     assert.same({ value = { port = 1 }, owner = "a" }, c:ask("names").one)
+  end)
+
+  it("have values whose numbers arrive exactly", function()
+    local a, b = cluster:join_all({ "a", "b" }, CALM)
+    local value = { 2 ^ 60, -2 ^ 63, 2 ^ 53 - 1, 0.1 + 0.2, 1 / 3, 1e300, 5e-324, 0.1, 100 }
+    assert.is_true(a:ask("register", { name = "numbers", value = value }))
+    eventually(function() return owner_of(b, "numbers") == "a" end)
+    for i, number in ipairs((b:ask("whereis", { name = "numbers" }))) do assert.equal(value[i], number) end
   end)
 
   it("are written to the leader as well as through a follower", function()

@@ -15,6 +15,7 @@ local decode = core.json.decode
 local registry = {}
 
 local DEFAULT_TIMEOUT, TIMEOUT = 5, { least = 0 } -- seconds, and what may be given
+local OPTIONS = { "timeout" }
 local ROWS_AT_ONCE = 1000 -- that are looked at before others get their turn
 
 --- A registry, as this node sees it.
@@ -64,6 +65,9 @@ end
 local function timeout_of(options)
   if options == nil then return DEFAULT_TIMEOUT end
   if type(options) ~= "table" then error(("options must be a table, not a %s"):format(type(options)), 3) end
+  for key in pairs(options) do
+    if key ~= "timeout" then error(("unknown option '%s'%s"):format(tostring(key), usage.suggest(tostring(key), OPTIONS)), 3) end
+  end
   local timeout = options.timeout
   if timeout == nil then return DEFAULT_TIMEOUT end
   if type(timeout) ~= "number" then error(("timeout must be a number, not a %s"):format(type(timeout)), 3) end
@@ -79,14 +83,15 @@ end
 --- Registers a name for this node. It stays until it is unregistered, or until this runtime is a member no more; a runtime
 -- that was cut off registers its names again when it is back.
 -- @string name at most 255 bytes
--- @param[opt] value what JSON can hold, at most 64 KiB; true
+-- @param[opt] value what JSON can hold, at most 64 KiB; true. Numbers arrive exactly
 -- @tparam[opt] table options `timeout` seconds (5)
 -- @return true once it is held by as many members as `replicas` says; false and `{ owner = node, value = }` where another
 -- has it; or nil, message, code ("timeout", "uncertain", "full")
 function Registry:register(name, value, options)
   check_name(name)
   if value == nil then value = true end
-  local text = json.encode(value)
+  local fits, text = pcall(json.exact, value)
+  if not fits then error("a value must fit JSON: " .. text:gsub("^Cannot serialise,? ", ""), 2) end
   if not messages.is_value(text) then
     error(("a value has at most %d bytes as JSON, which can be read again"):format(messages.VALUE_MOST), 2)
   end
@@ -114,6 +119,7 @@ end
 -- @string name
 -- @return its value and its owner's node; or nil
 function Registry:whereis(name)
+  if type(name) ~= "string" then error(("a name must be a string, not a %s"):format(type(name)), 2) end
   local member = self.node.member
   if not member then return nil end
   local value, _, _, node = member.replica.names:find(name)

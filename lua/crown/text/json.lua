@@ -1,5 +1,5 @@
---- JSON: lua-cjson, but whole numbers keep every digit up to 2^53 (it writes fourteen), and a list may stay a list when it is
--- empty (it writes an object).
+--- JSON: lua-cjson, but whole numbers keep every digit up to 2^53 (it writes fourteen), or all numbers do, and a list may stay
+-- a list when it is empty (it writes an object).
 -- @internal crown.text.json
 
 local core = require "crown.core"
@@ -7,22 +7,37 @@ local core = require "crown.core"
 local json = {}
 
 local LEAST_CUT = 1e14 -- cjson writes smaller whole numbers in full
+local CJSON, MOST = 14, 17 -- significant digits that it writes, and that any number can be read again from
 
 -- What stands for a number until it is text; nobody outside knows it.
 local MARK = ("number:%s:"):format(core.token)
 
-local function with_marks(value, path)
+-- A number of which cjson would cut digits: its text. `exact`: also where it is no whole one, or too large for one.
+local function uncut(number, exact)
+  local size = math.abs(number)
+  if number % 1 == 0 and size >= LEAST_CUT and size <= 2 ^ 53 then return ("%d"):format(number) end
+  for digits = CJSON, exact and MOST or CJSON do
+    local text = ("%%.%dg"):format(digits):format(number)
+    if tonumber(text) == number then return digits > CJSON and text or nil end
+  end
+end
+
+local function with_marks(value, path, exact)
   if type(value) == "number" then
-    local cut = value % 1 == 0 and math.abs(value) >= LEAST_CUT and math.abs(value) <= 2 ^ 53
-    return cut and ("%s%d"):format(MARK, value) or value
+    local text = uncut(value, exact)
+    return text and MARK .. text or value
   end
   if type(value) ~= "table" then return value end
   if path[value] then error("cannot encode a table that contains itself", 0) end
   path[value] = true
   local copy = {}
-  for key, one in pairs(value) do copy[key] = with_marks(one, path) end
+  for key, one in pairs(value) do copy[key] = with_marks(one, path, exact) end
   path[value] = nil
   return copy
+end
+
+local function marked(value, exact)
+  return (core.json.encode(with_marks(value, {}, exact)):gsub('"' .. MARK:gsub("%p", "%%%0") .. '([-+.e%d]+)"', "%1"))
 end
 
 --- Encodes a value.
@@ -33,13 +48,23 @@ end
 function json.encode(value, ...)
   local text = core.json.encode(value)
   if text:find("e+1", 1, true) and text:find "%de%+1[45]" then -- the first is quick, and seldom there
-    text = core.json.encode(with_marks(value, {})):gsub('"' .. MARK:gsub("%p", "%%%0") .. '(%-?%d+)"', "%1")
+    text = marked(value, false)
   end
   for _, key in ipairs { ... } do
     -- Inside a string the quotes would be escaped, so this finds keys alone.
     text = text:gsub(('"%s":{}'):format(key), ('"%s":[]'):format(key))
   end
   return text
+end
+
+--- Encodes a value so that each of its numbers is read again as what it was.
+-- @param value what lua-cjson takes
+-- @treturn string
+-- @raise at the caller, when the value holds what JSON cannot
+function json.exact(value)
+  local fine, problem = pcall(core.json.encode, value)
+  if not fine then error(problem, 2) end
+  return marked(value, true)
 end
 
 local function is_list(value)
