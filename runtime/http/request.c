@@ -14,6 +14,7 @@
 #include "http/security.h"
 #include "http/transfers.h"
 #include "net/channel.h"
+#include "net/tls.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define HEADERS_MAX (64u << 10)
@@ -67,11 +68,20 @@ static void finish(struct http_request *request, const struct crown_error *err)
     op_complete(&request->op);
 }
 
+/* What came was something else, or the end of the connection. */
+static bool is_no_tls(const char *trouble)
+{
+    return strstr(trouble, "wrong version number") != NULL || strstr(trouble, "SYSCALL") != NULL ||
+           strstr(trouble, "unexpected eof") != NULL;
+}
+
 /* What is wrong with TLS libcurl says in its own words alone: its code does not tell a certificate
  * that has expired from one of a stranger. */
 static const char *words_of(const struct http_request *request, CURLcode result)
 {
     bool is_tls = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR;
+    if (result == CURLE_SSL_CONNECT_ERROR && is_no_tls(request->tls_trouble))
+        return "the other side does not go on with TLS: " TLS_IS_IT_ON;
     return is_tls && request->tls_trouble[0] != '\0' ? request->tls_trouble
                                                      : curl.curl_easy_strerror(result);
 }

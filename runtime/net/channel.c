@@ -70,7 +70,8 @@ int channel_handshake(struct channel *channel, struct crown_error *err)
     if (outcome == CHANNEL_LATER)
         return CHANNEL_LATER;
     if (outcome == CHANNEL_END)
-        (void)error_set(err, ERROR_TLS, "TLS with %s: the other side broke off", channel->peer);
+        (void)error_set(err, ERROR_TLS, "TLS with %s: the other side broke off: " TLS_IS_IT_ON,
+                        channel->peer);
     err->code = ERROR_TLS;
     return CHANNEL_BROKEN;
 }

@@ -19,7 +19,8 @@ enum state { STREAM_DIALLING, STREAM_HANDSHAKING, STREAM_OPEN, STREAM_CLOSED };
 struct stream {
     struct loop *loop;
     enum state state;
-    struct dial *dial; /* while dialling */
+    enum state reached; /* when its opening was given up */
+    struct dial *dial;  /* while dialling */
     struct channel channel;
     struct loop_watch watch;
     const struct tls_context *tls;
@@ -210,6 +211,7 @@ static void write_cancelled(struct op *op)
 static void open_cancelled(struct op *op)
 {
     struct stream *stream = container_of(op, struct stream, open_op);
+    stream->reached = stream->state;
     set_failed(stream);
 }
 
@@ -222,6 +224,7 @@ static struct stream *stream_new(struct loop *loop, const char *host, struct cro
         return NULL;
     }
     stream->loop = loop;
+    stream->reached = STREAM_CLOSED;
     stream->channel.fd = -1;
     stream->channel.short_io = torture != NULL && strcmp(torture, "short") == 0;
     stream->watch.ready = stream_ready;
@@ -307,7 +310,7 @@ const char *stream_step(const struct stream *stream)
                                         [STREAM_CLOSED] = "closed"};
     if (stream->dial != NULL && dial_is_resolving(stream->dial))
         return "resolving";
-    return steps[stream->state];
+    return steps[stream->state == STREAM_CLOSED ? stream->reached : stream->state];
 }
 
 bool stream_is_open(const struct stream *stream)

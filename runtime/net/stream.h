@@ -43,7 +43,8 @@ struct op *stream_open_op(struct stream *stream);
 /** @return what went wrong, or an error with code ERROR_NONE. */
 const struct crown_error *stream_error(const struct stream *stream);
 bool stream_is_open(const struct stream *stream);
-/** @return how far it is: "resolving", "dialling", "handshaking", "open" or "closed". */
+/** @return how far it is: "resolving", "dialling", "handshaking", "open" or "closed"; where its
+ * opening was given up, how far that had come. */
 const char *stream_step(const struct stream *stream);
 
 /**

@@ -39,6 +39,9 @@ void tls_context_free(struct tls_context *context);
 struct ssl_st *tls_start(const struct tls_context *context, int fd, const char *name,
                          struct crown_error *err);
 
+/** What to look at where the other side does not go on with TLS. */
+#define TLS_IS_IT_ON "is TLS turned on at the other end?"
+
 /** Fills `err` with what went wrong last on a connection: "certificate verify failed: …". @return
  * -1. */
 int tls_error(struct ssl_st *ssl, const char *what, struct crown_error *err);

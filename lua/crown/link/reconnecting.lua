@@ -17,8 +17,16 @@ local CAUSES_MOST = 8 -- that are told until then: a server may have a new word 
 
 local WORDS = { timeout = "no answer in time", closed = "the server closed the connection" }
 
+local NO_TLS = "no answer to the beginning of TLS: is TLS turned on at the other end?"
+
+-- A server without TLS may wait for more of what it takes for a question of its own.
+local function without_tls(self)
+  return self.opening and self.opening:step() == "handshaking" and NO_TLS
+end
+
 -- What a step of opening says in a single word, as a person reads it.
-local function in_words(problem)
+local function in_words(self, problem)
+  if problem == "timeout" and without_tls(self) then return NO_TLS end
   local before, word = problem:match "^(.*: )(%a+)$"
   local words = WORDS[word or problem]
   return words and (before or "") .. words or problem
@@ -108,7 +116,7 @@ local function try(self)
     take(self, connection)
     return true
   end
-  self.problem = in_words(problem or connection and connection.closed or "the connection closed at once")
+  self.problem = in_words(self, problem or connection and connection.closed or "the connection closed at once")
   enter(self, "broken")
   tell_broken(self, self.problem)
   wake(self, nil, self.problem, "closed")
@@ -160,7 +168,7 @@ function Reconnecting:ready(timeout)
   if there then return there end
   if self.closed then return nil, "closed", "closed" end
   local connection, problem, code = one:wait(timeout or self.timeout)
-  if code == "timeout" then problem = self.problem or problem end
+  if code == "timeout" then problem = self.problem or without_tls(self) or problem end
   return connection, problem, code
 end
 

@@ -13,6 +13,7 @@ local Connection = Base.extend()
 
 local NOBODY = "503" -- the status of what the server says itself where nobody answers
 local VERSION = "NATS/1.0\r\n"
+local NO_TLS = "the server does not offer TLS: turn it on there, or have the URL begin with nats://, which encrypts nothing"
 
 function Connection:give_up(reason)
   self.requests:give_up(reason)
@@ -205,6 +206,7 @@ local function greet(self, parsed, place, timeout)
   if not about then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
   self.server = about.server_id -- another one after each start of a server
   self.name = about.server_name
+  if parsed.tls and not (about.tls_required or about.tls_available) then return nil, NO_TLS, "tls" end
   if parsed.tls or about.tls_required then
     local fine
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
