@@ -55,6 +55,9 @@ local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05 -- seconds that a question waits fo
 local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
 local BROKEN = 500 -- from this status on the server is not well
 
+--- What info and evict say.
+Lease.unasked = "a lease service is not asked that; ask it by its own means, or use 'crown-lua status' and 'abdicate' on a host"
+
 --- TTL and refresh delay that these options make.
 function Lease.timing(opts)
   return store_options.timing(opts, DEFAULT_TTL)

@@ -16,6 +16,9 @@ local RULES = {
   lock = store_options.lock(),
 }
 
+--- What info and evict say.
+Memory.unasked = "its leases are in the memory of one process; ask that one: 'crown-lua status' and 'abdicate'"
+
 function Memory.init(opts)
   store_options.own("memory", opts, RULES)
   local space, name = opts.path or "", tostring(opts.lock or opts.crown_name)

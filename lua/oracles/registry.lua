@@ -7,6 +7,7 @@ local admin = require "crown.postgres.admin"
 local Node = require "crown.registry.node"
 local postgres_url = require "crown.postgres.url"
 local secrets = require "crown.registry.secret"
+local Store = require "crown.registry.store"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -118,24 +119,34 @@ function Registry:handle_info(message)
   if message == "assumed" or (member and member.view.leader and member.view.leader ~= member.id) then return self:claim() end
 end
 
+-- Whoever may write to the row may write anything: it is looked at as it is only where its members are some.
+local MEMBERS = ("(CASE WHEN %s THEN members ELSE '{}' END)"):format(Store.ARE_MEMBERS)
+local LEFT = "(" .. MEMBERS .. " -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8"
+
 local LIST = [[
-SELECT registry AS name, substr(leader, length(registry) + 2) AS holder, epoch,
-  coalesce((members -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8, 0) AS left,
-  (SELECT coalesce(string_agg(substr(m.key, length(registry) + 2), E'\n' ORDER BY m.key), '') FROM jsonb_each(members) m
+SELECT registry AS name, substr(leader, length(registry) + 2) AS holder, epoch, coalesce(]] .. LEFT .. [[, 0) AS left,
+  (SELECT coalesce(string_agg(substr(m.key, length(registry) + 2), E'\n' ORDER BY m.key), '')
+    FROM jsonb_each(]] .. MEMBERS .. [[) m
     WHERE (m.value ->> 'expires_at')::float8 > extract(epoch FROM clock_timestamp())) AS candidates
 FROM crown_registry_v1 ORDER BY registry]]
 
 local EVICT = {
   mark = [[
 UPDATE crown_registry_v1 SET evicted = TRUE, version = version + 1
-WHERE registry = $1 AND leader IS NOT NULL
-  AND (members -> leader ->> 'expires_at')::float8 > extract(epoch FROM clock_timestamp())
+WHERE registry = $1 AND leader IS NOT NULL AND ]] .. LEFT .. [[ > 0
 RETURNING substr(leader, length(registry) + 2) AS holder, epoch, pg_notify('crown_registry_v1', 'evict ' || $1)]],
   leads = [[
-SELECT substr(leader, length(registry) + 2) AS holder, epoch,
-  coalesce((members -> leader ->> 'expires_at')::float8 - extract(epoch FROM clock_timestamp())::float8, 0) AS left
+SELECT substr(leader, length(registry) + 2) AS holder, epoch, coalesce(]] .. LEFT .. [[, 0) AS left
 FROM crown_registry_v1 WHERE registry = $1]],
 }
 
+local FAULTY = "SELECT registry FROM crown_registry_v1 WHERE NOT " .. Store.ARE_MEMBERS .. " ORDER BY registry"
+
+local function warnings(client)
+  local found = {}
+  for i, row in ipairs(client:query(FAULTY) or {}) do found[i] = Store.NO_MEMBERS:format(row.registry, row.registry) end
+  return found
+end
+
 return admin.serve(Registry, { word = "registry", rules = RULES, table = "crown_registry_v1", part = "registry",
-  list = LIST, evict = EVICT })
+  list = LIST, evict = EVICT, warnings = warnings })

@@ -4,6 +4,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.http_lease"
 local Player = require "support.oracle_candidate"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
 
@@ -23,6 +24,19 @@ describe("the example's lease server", function()
       assert.equal(404, status_of("POST", "/elsewhere", body), body)
     end
   end)
+end)
+
+describe("what is not asked of an oracle", function()
+  for _, url in ipairs { "http://127.0.0.1:1/locks", "memory:x" } do
+    it("is told as that, with what to do, by " .. url, function()
+      for _, words in ipairs { { "info" }, { "evict", "reports" } } do
+        local refused = run(words, { env = { CROWN_ORACLE = url } })
+        assert.equal(2, refused.code)
+        assert.matches("'crown%-lua status' and 'abdicate'", refused.stderr)
+        assert.is_nil(refused.stderr:find("function", 1, true))
+      end
+    end)
+  end
 end)
 
 testing.conformance("http_lease", function()

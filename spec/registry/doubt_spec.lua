@@ -4,6 +4,7 @@ local candidate = require "crown.registry.candidate"
 local clocked_postgres = require "support.clocked_postgres"
 local elector = require "crown.registry.elector"
 local eventually = require("crown.testing").eventually
+local run = require "support.run"
 local Store = require "crown.registry.store"
 
 local HOUR = 3600
@@ -172,6 +173,14 @@ describe("a registry's store", function()
         assert.is_truthy(problem:find(("the members of '%s' in crown_registry_v1 are none"):format(name), 1, true), problem)
         assert.is_truthy(problem:find("SET members = '{}'", 1, true), problem)
       end
+      local env = { CROWN_ORACLE = "registry+" .. server.url }
+      local shown = run({ "info" }, { env = env })
+      assert.equal(0, shown.code, shown.stderr)
+      local warning = ("Warning    the members of '%s' in crown_registry_v1 are none: stop all of them, then UPDATE"):format(name)
+      assert.is_truthy(shown.stdout:find(warning, 1, true), shown.stdout)
+      assert.matches("\n" .. name:gsub("%-", "%%-") .. " +%- +7", shown.stdout)
+      local evicted = run({ "evict", "--force", name }, { env = env })
+      assert.is_truthy(evicted.stderr:find(("nobody leads '%s'"):format(name), 1, true), evicted.stderr)
     end)
   end
 

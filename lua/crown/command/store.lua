@@ -39,7 +39,10 @@ end
 -- @treturn table the oracle's module
 function store.find(verb, fn)
   local module, options, word = store.open(verb)
-  if not module[fn] then usage.error("%s: the oracle '%s' cannot %s: it has no function '%s'", verb, word, NEEDS[fn], fn) end
+  if not module[fn] then
+    local why = module.unasked or ("it has no function '%s'"):format(fn)
+    usage.error("%s: the oracle '%s' cannot %s: %s", verb, word, NEEDS[fn], why)
+  end
   return module[fn], options, word, module
 end
 

@@ -74,8 +74,9 @@ end
 -- @tparam table opts `url`, `timeout`
 -- @string named the oracle's table
 -- @string[opt] part of crown_store_v1 that knows the longest TTL in use
+-- @tparam[opt] function more `more(client)` → an array of what else is to be warned of
 -- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
-function admin.health(opts, named, part)
+function admin.health(opts, named, part, more)
   return with_client(opts, function(client)
     local rows, problem = client:query(HEALTH, named)
     if not rows then return nil, problem end
@@ -83,7 +84,9 @@ function admin.health(opts, named, part)
     local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
       row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
     if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
-    return { ttl = part and longest_ttl(client, part), facts = facts, warnings = warnings_of(row, named) }
+    local warnings = warnings_of(row, named)
+    for _, warning in ipairs(more and more(client) or {}) do warnings[#warnings + 1] = warning end
+    return { ttl = part and longest_ttl(client, part), facts = facts, warnings = warnings }
   end)
 end
 
@@ -145,13 +148,13 @@ end
 --- Gives an oracle what `info`, `evict` and `check --store` call: list, evict, health, rights.
 -- @tparam table oracle
 -- @tparam table what `word` and `rules` of its options, `table`, its `part` of crown_store_v1, and the SQL: `list` as for
--- admin.list, `evict` as for admin.evict
+-- admin.list, `evict` as for admin.evict; `warnings` as `more` of admin.health
 -- @treturn table the oracle
 function admin.serve(oracle, what)
   local function options(opts) return postgres_url.options(what.word, opts, what.rules) end
   function oracle.list(opts) return admin.list(options(opts), what.list) end
   function oracle.evict(opts, name) return admin.evict(options(opts), name, what.evict) end
-  function oracle.health(opts) return admin.health(options(opts), what.table, what.part) end
+  function oracle.health(opts) return admin.health(options(opts), what.table, what.part, what.warnings) end
   function oracle.rights(opts) return admin.rights(options(opts), what.part) end
   return oracle
 end

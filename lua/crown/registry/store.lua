@@ -16,10 +16,17 @@ local Store = {}
 Store.__index = Store
 
 -- Who is a member of it says until when it may act: that nobody acts has to be seen to before it is thrown away.
-local NO_MEMBERS = "the members of '%s' in crown_registry_v1 are none: stop all of them, then UPDATE crown_registry_v1 SET "
+Store.NO_MEMBERS = "the members of '%s' in crown_registry_v1 are none: stop all of them, then UPDATE crown_registry_v1 SET "
   .. "members = '{}' WHERE registry = '%s'"
 
 local SQLSTATE = 5 -- letters of an error of the server's; the connection's own are told by the client
+
+-- Whether they are what crown.registry.elector takes for members, for statements that look at them.
+Store.ARE_MEMBERS = [[
+CASE jsonb_typeof(members) WHEN 'object' THEN NOT EXISTS (SELECT FROM jsonb_each(members) one, (VALUES ('token', 'string'),
+  ('runtime', 'string'), ('number', 'number'), ('address', 'string'), ('ttl', 'number'), ('joined_at', 'number'),
+  ('expires_at', 'number')) AS wanted (field, kind) WHERE jsonb_typeof(one.value -> field) IS DISTINCT FROM kind)
+ELSE FALSE END]]
 
 Store.CHANNEL = "crown_registry_v1"
 
@@ -124,7 +131,7 @@ end
 local function view_of(self, row)
   if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end -- too large for a number
   local members = core.json.decode(row.members)
-  if not elector.are_members(members) then return nil, NO_MEMBERS:format(self.registry, self.registry) end
+  if not elector.are_members(members) then return nil, Store.NO_MEMBERS:format(self.registry, self.registry) end
   self.memory.written = math.max(self.memory.written or 0, row.written)
   tables.heard_of(self, row.epoch)
   local distrust = math.max(row.distrust, tables.unsure(self))
