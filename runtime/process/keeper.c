@@ -271,13 +271,16 @@ static void read_warden(struct keeper *keeper)
     }
 }
 
-/* Before it is reaped: afterwards its number may be another's. */
-static void forget_dead_warden(const struct keeper *keeper)
+/* It is not reaped, which may take a while, before its tree is killed. And it is forgotten before
+ * it is reaped: afterwards its number may be another's. */
+static bool note_dead_warden(const struct keeper *keeper)
 {
     siginfo_t info = {.si_pid = 0};
-    if (waitid(P_PID, (id_t)keeper->warden, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == keeper->warden)
-        keeper->home->warden->pid = 0;
+    if (waitid(P_PID, (id_t)keeper->warden, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid != keeper->warden)
+        return false;
+    keeper->home->warden->pid = 0;
+    return true;
 }
 
 /* @return whether the warden is dead. */
@@ -288,10 +291,7 @@ static bool read_signals(struct keeper *keeper)
     while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == (uint32_t)SIGNAL_END && getppid() != keeper->home->supervisor)
             kill_now(keeper);
-        pid_t pid;
-        forget_dead_warden(keeper);
-        while ((pid = realtime_wait(-1, NULL, WNOHANG | __WALL)) > 0)
-            over = over || pid == keeper->warden;
+        over = over || note_dead_warden(keeper);
     }
     return over;
 }
@@ -467,6 +467,7 @@ static int await_child(struct keeper *keeper, int line, int *fds, unsigned *nfds
         (void)poll(polls, 2, -1); /* fails for a signal only */
         if (!read_signals(keeper))
             continue;
+        (void)realtime_wait(keeper->warden, NULL, 0);
         (void)close(keeper->line);
         keeper->warden = 0;
         (void)shutdown(line, SHUT_RD); /* the supervisor then forks another keeper */

@@ -12,6 +12,7 @@
 
 #define OOM_SCORE "/proc/self/oom_score_adj"
 #define OOM_SPARED "-900"
+#define ORDINARY_MOST 16 /* that are reaped at ordinary priority in a row */
 
 /* As it was when the supervisor started; the score is empty until both are read. */
 static char original_oom[16];
@@ -63,6 +64,12 @@ pid_t realtime_wait(pid_t which, int *status, int options)
     pid_t pid = waitpid(dead.si_pid, status, options);
     (void)take_priority();
     return pid;
+}
+
+pid_t realtime_reap(int *status, int options, unsigned before)
+{
+    return before < ORDINARY_MOST ? realtime_wait(-1, status, options)
+                                  : waitpid(-1, status, options);
 }
 
 bool realtime_enter(void)

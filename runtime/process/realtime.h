@@ -23,6 +23,13 @@ void realtime_enter_again(void);
  */
 pid_t realtime_wait(pid_t which, int *status, int options);
 
+/**
+ * The same for any child of a process that has to keep up with them. At ordinary priority others
+ * may have the processor, and more children die than are reaped: the first ones in a row only.
+ * @param before how many have been reaped in this row.
+ */
+pid_t realtime_reap(int *status, int options, unsigned before);
+
 /** Locks what memory this process has and will touch, where allowed. Not inherited by fork:
  * mlockall(2). @return whether it was. */
 bool realtime_lock_memory(void);

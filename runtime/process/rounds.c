@@ -26,7 +26,8 @@
 struct round {
     struct rounds_refused refused;
     unsigned depth;
-    pid_t last; /* a child of ours; 0: none */
+    unsigned alive; /* how many there are that were not dead */
+    pid_t last;     /* a child of ours; 0: none */
 };
 
 /* By its number where there are no descriptors of processes, or seccomp gives them and refuses to
@@ -45,34 +46,45 @@ static bool is_itself(const struct rounds_process *process)
            errno != ESRCH;
 }
 
-/* Whether it is a child of this process. Asked of the kernel: /proc may hide it (hidepid of
- * proc(5)), and who loses its parent comes to us in the end. */
-static bool is_ours(const struct rounds_process *process)
+/* Whether it is a child of this process, and dead already. Asked of the kernel: /proc may hide it
+ * (hidepid of proc(5)), and who loses its parent comes to us in the end. */
+static bool is_ours(const struct rounds_process *process, bool *dead)
 {
-    siginfo_t info;
+    siginfo_t info = {.si_pid = 0};
     bool stands = process->pidfd >= 0;
-    return waitid(stands ? P_PIDFD : P_PID, (id_t)(stands ? process->pidfd : process->pid), &info,
-                  WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+    if (waitid(stands ? P_PIDFD : P_PID, (id_t)(stands ? process->pidfd : process->pid), &info,
+               WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+        return false;
+    *dead = info.si_pid != 0;
+    return true;
 }
 
 static void visit(struct round *round, const struct rounds_process *parent);
+
+/* Parents first: a dead parent forks no more, and its children come to us, the subreaper. */
+static void kill_with_all_below(struct round *round, const struct rounds_process *process)
+{
+    pid_t pid = process->pid;
+    round->alive++;
+    if (pid != round->last && send_kill(process) < 0 && errno != ESRCH)
+        round->refused = (struct rounds_refused){.pid = pid, .error = errno};
+    visit(round, process);
+    if (pid == round->last) /* reaps what is dead below it */
+        (void)kill(pid, process_has_children(pid) ? SIGCONT : SIGKILL);
+}
 
 /* The list is a moment old: who was on it may be gone, and its number another's, who must not be
  * touched. So its descriptor first, then a look whether it belongs here. */
 static void kill_child(struct round *round, const struct rounds_process *parent, pid_t pid)
 {
     const struct rounds_process child = {.pid = pid, .pidfd = pidfd_open(pid, 0)};
+    bool dead = false;
     if (child.pidfd < 0 && errno == ESRCH)
         return;
-    if (is_ours(&child) || (process_stat(pid).parent == parent->pid && is_itself(parent))) {
-        /* Parents first: a dead parent forks no more, and its children come to us, the subreaper.
-         */
-        if (pid != round->last && send_kill(&child) < 0 && errno != ESRCH)
-            round->refused = (struct rounds_refused){.pid = pid, .error = errno};
-        visit(round, &child);
-        if (pid == round->last) /* reaps what is dead below it */
-            (void)kill(pid, process_has_children(pid) ? SIGCONT : SIGKILL);
-    }
+    bool below =
+        is_ours(&child, &dead) || (process_stat(pid).parent == parent->pid && is_itself(parent));
+    if (below && !dead)
+        kill_with_all_below(round, &child);
     if (child.pidfd >= 0)
         (void)close(child.pidfd); /* nothing to lose */
 }
@@ -88,7 +100,8 @@ static void visit_list(struct round *round, const struct rounds_process *parent,
     }
 }
 
-/* The children of one thread are in /proc/PID/task/TID/children (proc(5)). */
+/* The children of one thread are in /proc/PID/task/TID/children (proc(5)), of which a page is read
+ * at a time: the living ones may stand behind hundreds that nobody has reaped yet. */
 static void visit_task(struct round *round, const struct rounds_process *parent, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -96,8 +109,12 @@ static void visit_task(struct round *round, const struct rounds_process *parent,
         return; /* gone in the meantime */
     char *list = malloc(CHILDREN_MAX);
     if (list != NULL) {
-        ssize_t size = read(fd, list, CHILDREN_MAX - 1);
-        list[size > 0 ? size : 0] = '\0';
+        size_t length = 0;
+        ssize_t size;
+        while (length < CHILDREN_MAX - 1 &&
+               (size = read(fd, list + length, CHILDREN_MAX - 1 - length)) > 0)
+            length += (size_t)size;
+        list[length] = '\0';
         visit_list(round, parent, list);
         free(list);
     }
@@ -139,22 +156,27 @@ struct rounds_refused rounds_kill_child(const struct rounds_process *parent, pid
     return round.refused;
 }
 
-struct rounds_refused rounds_kill_once(pid_t last)
+static struct round kill_once(pid_t last)
 {
     const struct rounds_process self = {.pid = getpid(), .pidfd = -1};
     struct round round = {.last = last};
     visit(&round, &self);
-    return round.refused;
+    return round;
+}
+
+struct rounds_refused rounds_kill_once(pid_t last)
+{
+    return kill_once(last).refused;
 }
 
 /* @return how many; -1 when there is no child any more. */
 static int reap(void)
 {
-    int count = 0;
+    unsigned count = 0;
     pid_t pid;
-    while ((pid = realtime_wait(-1, NULL, WNOHANG | __WALL)) > 0)
+    while ((pid = realtime_reap(NULL, WNOHANG | __WALL, count)) > 0)
         count++;
-    return pid < 0 && errno == ECHILD ? -1 : count;
+    return pid < 0 && errno == ECHILD ? -1 : (int)count;
 }
 
 /* Until a child dies, where SIGCHLD is blocked, as in keepers and wardens. */
@@ -171,15 +193,15 @@ void rounds_kill_all(pid_t last, void (*refused)(void *context, const struct rou
                      void *context)
 {
     int64_t pause_ns = PAUSE_FIRST_NS;
-    if (reap() < 0)
-        return; /* nothing is left: mostly so, when a child has ended */
     for (;;) {
-        const struct rounds_refused who = rounds_kill_once(last);
-        int reaped = reap();
+        const struct round round = kill_once(last);
+        /* Others may have the processor while this process reaps, at ordinary priority, so nobody
+         * is reaped while one lives that may fork. One that cannot be killed may live for ever. */
+        int reaped = round.alive == 0 || pause_ns == PAUSE_MOST_NS ? reap() : 0;
         if (reaped < 0)
             return;
-        if (who.pid != 0 && refused != NULL) {
-            refused(context, &who);
+        if (round.refused.pid != 0 && refused != NULL) {
+            refused(context, &round.refused);
             refused = NULL;
         }
         if (reaped > 0)

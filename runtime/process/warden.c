@@ -71,7 +71,7 @@ static void reap(const struct warden *warden)
     int status;
     pid_t pid;
     int flags = WNOHANG | __WALL | (warden->terminal ? WUNTRACED : 0);
-    while ((pid = realtime_wait(-1, &status, flags)) > 0) {
+    for (unsigned count = 0; (pid = realtime_reap(&status, flags, count)) > 0; count++) {
         if (pid != warden->child)
             continue; /* a daemonized descendant that came to us */
         if (WIFSTOPPED(status)) {

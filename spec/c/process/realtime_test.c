@@ -6,36 +6,36 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Behind <sys/ptrace.h>, whose names it defines once more. */
-#include <linux/ptrace.h>
-
 #include <cmocka.h>
 
+#include "traced.h"
+
 #define CODE 7
-#define CANNOT 77
+#define MANY 100
 
 static int policy_of(pid_t pid)
 {
     return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
 }
 
-static void be_watched(void) __attribute__((noreturn));
-static void be_watched(void)
+static void begin(void)
+{
+    traced_begin();
+    if (!realtime_enter())
+        _exit(TRACED_CANNOT);
+}
+
+static void reap_one(void)
 {
     int status = 0;
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-        _exit(errno == ENOSYS ? CANNOT : 9); /* as under qemu */
-    if (raise(SIGSTOP) != 0)
-        _exit(9);
-    if (!realtime_enter())
-        _exit(CANNOT);
+    begin();
     pid_t child = fork();
     if (child == 0)
         _exit(CODE);
@@ -44,43 +44,60 @@ static void be_watched(void)
     _exit(policy_of(0) == SCHED_FIFO ? 0 : 1);
 }
 
-/* @return the signal that it has to be given. */
-static int note_call(pid_t pid, int status, int *policy)
+static void reap_many(void)
 {
-    struct ptrace_syscall_info call;
-    if (WSTOPSIG(status) != (SIGTRAP | 0x80))
-        return WSTOPSIG(status);
-    assert_true(ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(call), &call) > 0);
-    if (call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_wait4)
-        *policy = policy_of(pid);
-    return 0;
+    unsigned count = 0;
+    int status;
+    for (int i = 0; i < MANY; i++)
+        if (fork() == 0)
+            _exit(CODE);
+    begin();
+    while (realtime_reap(&status, __WALL, count) > 0)
+        count++;
+    _exit(count == MANY && errno == ECHILD && policy_of(0) == SCHED_FIFO ? 0 : 1);
+}
+
+static unsigned ordinary, prior; /* how many were released at which priority */
+
+static void heard(pid_t pid, uint64_t number)
+{
+    if (number == SYS_wait4 && policy_of(pid) == SCHED_OTHER)
+        ordinary++;
+    else if (number == SYS_wait4)
+        prior++;
+}
+
+static void watch(void (*play)(void))
+{
+    ordinary = prior = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        play();
+    int status = traced_run(pid, heard);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == TRACED_CANNOT)
+        skip(); /* real-time priority is a privilege, and not everything can be watched */
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* A reader of /proc that such a process interrupts on its own processor would never finish, and the
  * kernel waits for it as it releases a dead process. */
 static void a_dead_process_is_released_at_ordinary_priority(void **state)
 {
-    int status, policy = -1, signal = 0;
     (void)state;
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        be_watched();
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (WIFSTOPPED(status))
-        assert_int_equal(
-            ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
-    while (WIFSTOPPED(status)) {
-        assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, signal), 0);
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        if (WIFSTOPPED(status))
-            signal = note_call(pid, status, &policy);
-    }
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == CANNOT)
-        skip(); /* real-time priority is a privilege, and not everything can be watched */
-    assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(policy, SCHED_OTHER);
+    watch(reap_one);
+    assert_int_equal(ordinary, 1);
+    assert_int_equal(prior, 0);
+}
+
+/* Where others have the processor, more would die than are released. */
+static void all_but_a_few_of_many_are_released_at_real_time_priority(void **state)
+{
+    (void)state;
+    watch(reap_many);
+    assert_true(ordinary > 0);
+    assert_true(prior > MANY / 2);
 }
 
 static void whoever_has_no_child_is_told(void **state)
@@ -126,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dead_process_is_released_at_ordinary_priority),
+        cmocka_unit_test(all_but_a_few_of_many_are_released_at_real_time_priority),
         cmocka_unit_test(whoever_has_no_child_is_told),
         cmocka_unit_test(whoever_has_none_that_is_dead_is_told),
         cmocka_unit_test(one_that_is_stopped_is_told_of_where_it_is_asked_for),

@@ -25,8 +25,10 @@
 #include <cmocka.h>
 
 #include "patience.h"
+#include "traced.h"
 
 #define NOBODY 65534
+#define DEAD_MANY 1500
 #define LAST_PID "/proc/sys/kernel/ns_last_pid" /* the next process gets the number after it */
 
 static int patience_ms(void)
@@ -125,6 +127,64 @@ static void all_are_reaped_when_it_is_over(void **state)
     rounds_kill_all(0, NULL, NULL);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
+}
+
+static void fork_dead(void)
+{
+    siginfo_t info;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0)
+        _exit(1);
+}
+
+/* /proc gives a part of such a list at a time. */
+static void one_round_reaches_who_is_behind_many_that_are_dead(void **state)
+{
+    (void)state;
+    pid_t below = 0;
+    for (int i = 0; i < DEAD_MANY; i++)
+        fork_dead();
+    int pidfd = pidfd_open(fork_pair(&below), 0);
+    assert_int_equal(rounds_kill_once(0).pid, 0);
+    assert_true(ends(pidfd));
+    assert_int_equal(close(pidfd), 0);
+}
+
+static void kill_beside_a_dead_one(void)
+{
+    pid_t below = 0;
+    fork_dead();
+    (void)fork_pair(&below);
+    traced_begin();
+    rounds_kill_all(0, NULL, NULL);
+    _exit(0);
+}
+
+static uint64_t earliest; /* of the calls that kill, or reap */
+
+static void note_first(pid_t pid, uint64_t number)
+{
+    (void)pid;
+    if (earliest == 0 &&
+        (number == SYS_wait4 || number == SYS_kill || number == SYS_pidfd_send_signal))
+        earliest = number;
+}
+
+/* Who reaps at ordinary priority may wait for the processor meanwhile. */
+static void whoever_lives_is_killed_before_anybody_is_reaped(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        kill_beside_a_dead_one();
+    int status = traced_run(pid, note_first);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == TRACED_CANNOT)
+        skip();
+    assert_int_equal(status, 0);
+    assert_int_not_equal(earliest, 0);
+    assert_int_not_equal(earliest, SYS_wait4);
 }
 
 /* A round that begins below one process spares what is beside it. */
@@ -359,6 +419,8 @@ static int run_all(void)
     const struct CMUnitTest tests[] = {
         TEST(two_rounds_reach_all_that_is_below),
         TEST(all_are_reaped_when_it_is_over),
+        TEST(one_round_reaches_who_is_behind_many_that_are_dead),
+        TEST(whoever_lives_is_killed_before_anybody_is_reaped),
         TEST(below_one_process_means_nobody_else),
         TEST(who_is_another_s_child_by_now_is_spared),
         TEST(who_has_come_to_the_killer_is_killed),

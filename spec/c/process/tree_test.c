@@ -3,8 +3,10 @@
 #include "process/supervisor.h"
 
 #include "daemons.h"
+#include "traced.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping(void **state)
@@ -161,6 +163,36 @@ static void a_killed_warden_takes_its_tree_along_and_the_keeper_says_so(void **s
     stage_until_gone();
 }
 
+static uint64_t earliest; /* of the keeper's calls that kill, or reap */
+
+static void note_first(pid_t pid, uint64_t number)
+{
+    (void)pid;
+    if (earliest == 0 &&
+        (number == SYS_wait4 || number == SYS_kill || number == SYS_pidfd_send_signal))
+        earliest = number;
+}
+
+static pid_t watched; /* the warden */
+
+static void kill_watched(void)
+{
+    (void)kill(watched, SIGKILL);
+}
+
+/* Who reaps at ordinary priority may wait for the processor meanwhile. */
+static void a_killed_warden_s_tree_is_killed_before_the_warden_is_reaped(void **state)
+{
+    (void)state;
+    daemons_start();
+    watched = stage_pid("crown-warden");
+    if (!traced_seize(stage_pid("crown-keeper"), kill_watched, note_first))
+        skip();
+    assert_int_not_equal(earliest, 0);
+    assert_int_not_equal(earliest, SYS_wait4);
+    stage_until_gone();
+}
+
 static void a_killed_supervisor_takes_everything_along(void **state)
 {
     (void)state;
@@ -311,6 +343,7 @@ int main(int argc, char **argv)
         STAGE_TEST_READY(a_killed_keeper_and_its_killed_warden_leave_the_tree_to_the_supervisor),
         STAGE_TEST(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),
         STAGE_TEST_READY(a_killed_warden_takes_its_tree_along_and_the_keeper_says_so),
+        STAGE_TEST(a_killed_warden_s_tree_is_killed_before_the_warden_is_reaped),
         STAGE_TEST(a_killed_supervisor_takes_everything_along),
         STAGE_TEST_READY(a_killed_supervisor_takes_everything_along),
         STAGE_TEST(a_killed_supervisor_takes_the_tree_along_when_the_runtime_has_left_a_process),
