@@ -16,6 +16,7 @@
 #include "candidate/leader.h"
 #include "candidate/oracle_call.h"
 #include "candidate/outage.h"
+#include "candidate/owed.h"
 #include "candidate/starts.h"
 #include "candidate/state.h"
 #include "candidate/term.h"
@@ -100,11 +101,6 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     note_doubt(candidate, action->notice);
 }
 
-static const char *journal_name(const struct candidate *candidate)
-{
-    return candidate->key != NULL ? candidate->key : candidate->name;
-}
-
 static void carry_out(struct candidate *candidate, const struct election_action *action)
 {
     switch (action->type) {
@@ -140,12 +136,12 @@ static void carry_out(struct candidate *candidate, const struct election_action 
         break;
     case ELECTION_ACTION_RUN_WON:
         /* Until `lost` begins: a runtime that dies before leaves word to its successor. */
-        journal_set(candidate->env->journal, journal_name(candidate),
+        journal_set(candidate->env->journal, candidate_key(candidate),
                     candidate->has_won ? action->epoch | JOURNAL_UNTOLD : action->epoch);
         term_begin(candidate, action->epoch);
         break;
     case ELECTION_ACTION_RUN_LOST:
-        journal_set(candidate->env->journal, journal_name(candidate), 0);
+        journal_set(candidate->env->journal, candidate_key(candidate), 0);
         term_run_lost(candidate, action);
         break;
     case ELECTION_ACTION_CLOSE_LOST:
@@ -320,27 +316,12 @@ void candidate_free(struct candidate *candidate)
     free(candidate);
 }
 
-/* A runtime before this one may have led the election and died. @return whether it owes `lost`. */
-static bool report_dead_runtime(const struct candidate *candidate)
-{
-    uint64_t led = journal_get(candidate->env->journal, journal_name(candidate));
-    if (led == 0)
-        return false;
-    const struct log_field fields[] = {
-        log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED)),
-        log_integer("lost_epoch", (int64_t)(led & ~JOURNAL_UNTOLD)),
-    };
-    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST, fields,
-                   2);
-    if ((led & JOURNAL_UNTOLD) == 0)
-        return true;
-    journal_set(candidate->env->journal, journal_name(candidate), 0);
-    return false;
-}
-
 void candidate_stop(struct candidate *candidate)
 {
+    const bool begins = (candidate->waits & CANDIDATE_WAITS_TO_START) != 0;
     starts_forget(candidate);
+    if (begins)
+        owed_stop(candidate);
     candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
@@ -352,19 +333,18 @@ void candidate_start(struct candidate *candidate)
     candidate->env->hold(candidate->env, true);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_PROCESS_INITIALIZED,
                    NULL, 0);
-    bool owing = report_dead_runtime(candidate);
-    if (owing)
-        candidate_feed_type(candidate, ELECTION_EVENT_START_OWING);
-    else if (!candidate->env->stopping)
+    if (!candidate->env->stopping) {
         starts_add(candidate);
-    if (candidate->env->stopping)
-        candidate_stop(candidate);
+        return;
+    }
+    owed_stop(candidate);
+    candidate_stop(candidate);
 }
 
 void candidate_won(struct candidate *candidate)
 {
     term_told(candidate);
-    journal_set(candidate->env->journal, journal_name(candidate),
+    journal_set(candidate->env->journal, candidate_key(candidate),
                 election_look(&candidate->election).epoch);
 }
 

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "candidate/env.h"
 #include "candidate/feed.h"
+#include "candidate/owed.h"
 #include "candidate/state.h"
 #include "loop/loop.h"
 #include "lua/tidy.h"
@@ -33,7 +34,7 @@ static void go_on(struct candidate *candidate, unsigned waits)
     waits |= candidate->waits;
     starts_forget(candidate);
     if ((waits & CANDIDATE_WAITS_TO_START) != 0)
-        candidate_feed_type(candidate, ELECTION_EVENT_START);
+        owed_start(candidate);
     if ((waits & CANDIDATE_WAITS_TO_LOOK) != 0)
         candidate_feed_type(candidate, ELECTION_EVENT_TIMER);
     while (candidate->mailbox.untold > 0) {

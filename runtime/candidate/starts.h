@@ -17,7 +17,7 @@ struct starts;
 struct starts *starts_new(struct candidate_env *env);
 void starts_free(struct starts *starts);
 
-/** Has an election begin: START is fed to it, now or in one of the next turns. */
+/** Has an election begin, as owed_start says, now or in one of the next turns. */
 void starts_add(struct candidate *candidate);
 /** The same of TIMER. What is no claim is not put off, nor that of a few elections. */
 void starts_due(struct candidate *candidate);

@@ -120,6 +120,12 @@ struct candidate {
     struct workload *standing;              /* in signal mode: lives on between terms, or NULL */
 };
 
+/** @return what the journal knows it by: no other candidate of this runtime. */
+static inline const char *candidate_key(const struct candidate *candidate)
+{
+    return candidate->key != NULL ? candidate->key : candidate->name;
+}
+
 /** The options that a command was started with. */
 static inline const struct child_options *workload_options(const struct workload *workload)
 {

@@ -15,7 +15,7 @@ static void write_counted(struct gather_cause *cause)
     const struct log_field fields[] = {
         log_string("oracle", cause->oracle),
         log_integer("more", cause->counted),
-        log_string("error", cause->error),
+        log_string(cause->key, cause->text),
     };
     log_event(cause->level, cause->event, fields, sizeof(fields) / sizeof(fields[0]));
 }
@@ -65,30 +65,34 @@ static const char *text_of(const struct log_field *fields, unsigned count, const
     return NULL;
 }
 
-static bool is_about(const struct gather_cause *cause, const char *event, const char *oracle,
-                     const char *error)
+/* What a line says, and says of others too. */
+struct saying {
+    const char *event, *oracle, *key, *text;
+};
+
+static bool is_about(const struct gather_cause *cause, const struct saying *saying)
 {
-    return cause->event != NULL && strcmp(cause->event, event) == 0 &&
-           strncmp(cause->oracle, oracle, sizeof(cause->oracle) - 1) == 0 &&
-           strncmp(cause->error, error, sizeof(cause->error) - 1) == 0;
+    return cause->event != NULL && strcmp(cause->event, saying->event) == 0 &&
+           strncmp(cause->oracle, saying->oracle, sizeof(cause->oracle) - 1) == 0 &&
+           strcmp(cause->key, saying->key) == 0 &&
+           strncmp(cause->text, saying->text, sizeof(cause->text) - 1) == 0;
 }
 
 /* @return the cause; a new one where there is room; or NULL. */
-static struct gather_cause *cause_of(struct gather *gather, const char *event, const char *oracle,
-                                     const char *error)
+static struct gather_cause *cause_of(struct gather *gather, const struct saying *saying)
 {
     struct gather_cause *room = NULL;
     for (unsigned i = 0; i < GATHER_CAUSES; i++) {
-        if (is_about(&gather->causes[i], event, oracle, error))
+        if (is_about(&gather->causes[i], saying))
             return &gather->causes[i];
         if (gather->causes[i].event == NULL)
             room = &gather->causes[i];
     }
     if (room == NULL)
         return NULL;
-    *room = (struct gather_cause){.event = event};
-    (void)snprintf(room->oracle, sizeof(room->oracle), "%s", oracle);
-    (void)snprintf(room->error, sizeof(room->error), "%s", error);
+    *room = (struct gather_cause){.event = saying->event, .key = saying->key};
+    (void)snprintf(room->oracle, sizeof(room->oracle), "%s", saying->oracle);
+    (void)snprintf(room->text, sizeof(room->text), "%s", saying->text);
     if (!loop_at_armed(&gather->timer))
         loop_at(gather->loop, &gather->timer, clock_add_ns(loop_now(gather->loop), WINDOW_NS));
     return room;
@@ -97,11 +101,16 @@ static struct gather_cause *cause_of(struct gather *gather, const char *event, c
 void gather_line(struct gather *gather, enum log_level level, const char *event,
                  const struct log_field *fields, unsigned count)
 {
-    const char *error = text_of(fields, count, "error");
-    const char *oracle = text_of(fields, count, "oracle");
+    struct saying saying = {.event = event, .oracle = text_of(fields, count, "oracle")};
     struct gather_cause *cause = NULL;
-    if (error != NULL && oracle != NULL && text_of(fields, count, "name") != NULL)
-        cause = cause_of(gather, event, oracle, error);
+    saying.key = "error";
+    saying.text = text_of(fields, count, saying.key);
+    if (saying.text == NULL) {
+        saying.key = "reason";
+        saying.text = text_of(fields, count, saying.key);
+    }
+    if (saying.text != NULL && saying.oracle != NULL && text_of(fields, count, "name") != NULL)
+        cause = cause_of(gather, &saying);
     if (cause != NULL && cause->written == WRITTEN) {
         cause->level = level;
         cause->counted++;

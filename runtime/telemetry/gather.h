@@ -1,6 +1,7 @@
 /**
  * Lines of the log that say the same of many elections: the first of them are written as they are,
- * the others are counted in one line, once a second.
+ * the others are counted in one line, once a second. They say the same where event, oracle and
+ * cause are: the field "error", or, where there is none, "reason".
  */
 #ifndef CROWN_TELEMETRY_GATHER_H
 #define CROWN_TELEMETRY_GATHER_H
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 
-#define GATHER_CAUSES 4 /* at the same time; others are written as they are */
+#define GATHER_CAUSES 8 /* at the same time; others are written as they are */
 
 struct gather {
     struct loop *loop;
@@ -19,7 +20,8 @@ struct gather {
     struct gather_cause {
         const char *event; /* NULL: free */
         enum log_level level;
-        char oracle[64], error[256];
+        const char *key; /* of the field that is the cause */
+        char oracle[64], text[256];
         unsigned written, counted; /* since the timer fired last, or since it is known */
     } causes[GATHER_CAUSES];
 };
@@ -30,7 +32,7 @@ void gather_init(struct gather *gather, struct loop *loop);
 void gather_finish(struct gather *gather);
 
 /**
- * Writes a line, or counts it. Only lines that bear an election's name and an error are counted.
+ * Writes a line, or counts it. Only lines that bear an election's name and a cause are counted.
  * @param event lives as long as the program.
  */
 void gather_line(struct gather *gather, enum log_level level, const char *event,

@@ -67,6 +67,16 @@ describe("the log of two hundred elections", function()
     end, 40)
   end)
 
+  it("counts those whose runtime died while they led", function()
+    start("file:" .. tempdir())
+    eventually(function() return select(2, one:output():gsub("leadership%.claimed", "")) == COUNT end, 40)
+    one:hurt("KILL", "runtime")
+    eventually(function()
+      local named, counted = lines("leadership.lost", "reason=runtime_died")
+      return counted > 0 and named + counted == COUNT
+    end, 40)
+  end)
+
   it("is not what it tells of where one election fails again and again", function()
     local path = write_file(tempdir() .. "/app.lua", [[
       local function claim(state)

@@ -70,8 +70,45 @@ crown.spawn(function()
 end)
 ]]
 
+-- All of them lead when their runtime is killed. THEN runs in the next one.
+local KILLED = [[
+local crown = require "crown"
+local ffi = require "ffi"
+ffi.cdef "int raise(int);"
+local MANY, claims, now, most, lost = 6000, 0, 0, 0, 0
+local again = io.open(arg[1]) ~= nil
+local oracle = { timing = function() return 60, 20 end, init = function() return {} end }
+function oracle.claim()
+  claims, now = claims + 1, now + 1
+  most = math.max(most, now)
+  for _ = 1, 2 do -- none of those that begin at once is over before all have begun
+    local before
+    repeat before = claims crown.sleep(0.01) until claims == before
+  end
+  now = now - 1
+  return true, 20, { ttl = 60 }
+end
+function oracle.refresh() return true, 20, { ttl = 60 } end
+local elections = {}
+require("crown.core").atomic(function()
+  for i = 1, MANY do elections[i] = crown.elect { name = "e" .. i, oracle = oracle, handlers = { HANDLERS } } end
+  if again then BESIDE end
+end)
+local function all_have_won() return require("crown.core.election").counts()["leadership.claimed"] == MANY end
+crown.spawn(function()
+  if not again then
+    repeat crown.sleep(0.05) until all_have_won()
+    assert(io.open(arg[1], "w")):close()
+    ffi.C.raise(9)
+  end
+  THEN
+  os.exit(0)
+end)
+]]
+
 local function output(app, words)
-  local result = run({ write_file(tempdir() .. "/app.lua", (app:gsub("%u+", words))) }, { timeout = 120 })
+  local dir = tempdir()
+  local result = run({ write_file(dir .. "/app.lua", (app:gsub("%u+", words))), dir .. "/died" }, { timeout = 120 })
   assert.equal(0, result.code, result.stderr)
   return result.stdout
 end
@@ -120,5 +157,24 @@ describe("thousands of followers", function()
       require("crown.core").atomic(tell)
       repeat crown.sleep(0.001) until before
       print(before < MANY / 2)]] }))
+  end)
+end)
+
+describe("thousands of elections whose runtime was killed while they led", function()
+  local ALL_CLAIM = "repeat crown.sleep(0.05) until claims == MANY and now == 0 print(most < MANY * 0.7, lost)"
+
+  it("do not claim all at once, but all claim", function()
+    assert.equal("true\t0\n", output(KILLED, { HANDLERS = "", BESIDE = "", THEN = ALL_CLAIM }))
+  end)
+
+  it("do not claim all at once behind what lost has to do, but all claim", function()
+    assert.equal("true\t6000\n", output(KILLED, { HANDLERS = "lost = function() lost = lost + 1 end", BESIDE = "",
+      THEN = ALL_CLAIM }))
+  end)
+
+  it("are told of that also where they are stopped before they begin (R10)", function()
+    assert.equal("1\n", output(KILLED, { HANDLERS = "lost = function() lost = lost + 1 end",
+      BESIDE = "for i = 2, MANY do elections[i]:stop() end",
+      THEN = "repeat crown.sleep(0.05) until claims > 0 and lost == MANY print(claims)" }))
   end)
 end)
