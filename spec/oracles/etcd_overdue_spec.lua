@@ -2,39 +2,23 @@
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local Etcd = require "support.etcd"
-local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
 local keys = require "crown.etcd.keys"
-local Player = require "support.oracle_candidate"
+local Players = require "support.etcd_players"
 
 local TTL = 2
 local DRIFT = 0.01 -- by which clocks may run differently
 local DIGEST = ("a"):rep(32)
 
+local overhear = Players.overhear
 local server = Etcd.start():trusted()
-local serial = 0
 
 describe("a lease in etcd", function()
-  local players, name
-
-  before_each(function()
-    serial = serial + 1
-    players, name = {}, "o-" .. serial
-  end)
-  after_each(function()
-    for _, player in ipairs(players) do player:abdicate() end
-  end)
-
-  local function candidate(node, options)
-    local given = { name = name, node = node, url = server.url, ttl = 60 }
-    for key, value in pairs(options or {}) do given[key] = value end
-    players[#players + 1] = Player.new(etcd, given)
-    return players[#players]
-  end
+  local players, candidate = Players.of_each_test(function() return server.url end, 60)
 
   -- A leader that keeps its lease no more. @treturn table the lease: its `number`, and when it was asked for
   local function dies(client, key, seconds)
-    local lease = { number = ("%d%09d"):format(serial, math.random(999999999)), sent = core.now() }
+    local lease = { number = ("%d%09d"):format(players.serial, math.random(999999999)), sent = core.now() }
     assert(client:ask("/v3/lease/grant", { TTL = ("%d"):format(seconds), ID = lease.number }))
     assert(client:ask("/v3/kv/put", { key = base64.encode(key), value = base64.encode "dead", lease = lease.number }))
     return lease
@@ -48,7 +32,7 @@ describe("a lease in etcd", function()
   local function follower_of(number, ttl)
     local two = candidate "two"
     local client = two.state.session.client
-    local lease = dies(client, keys.place(name, ("b"):rep(16), DIGEST, 1):gsub("01$", number), ttl + keys.SPARE)
+    local lease = dies(client, keys.place(players.name, ("b"):rep(16), DIGEST, 1):gsub("01$", number), ttl + keys.SPARE)
     assert.equal("denied", two:claim()[1])
     return two, lease, client
   end
@@ -56,18 +40,6 @@ describe("a lease in etcd", function()
   local function awaits(two)
     eventually(function() return two:message() == "look" end, 20)
     return core.now()
-  end
-
-  -- Has `answered(path, answer)` change what the client of a candidate is answered.
-  local function overhear(one, answered)
-    local client = one.state.session.client
-    local ask = client.ask
-    function client.ask(self, path, body)
-      local answer, problem, code = ask(self, path, body)
-      if answer then answered(path, answer) end
-      return answer, problem, code
-    end
-    finally(function() client.ask = nil end)
   end
 
   it("ends as soon as its holder's time is over, and no sooner", function()
@@ -84,9 +56,8 @@ describe("a lease in etcd", function()
   it("lasts for longer than a leader acts on it that is cut off", function()
     local one, two = candidate("one", { ttl = TTL }), candidate "two"
     one:win()
-    local client, session = one.state.session.client, one.state.session
-    function client.ask() return nil, "cut off", "closed" end
-    finally(function() client.ask = nil end)
+    local session = one.state.session
+    overhear(one, function() return nil, "cut off", "closed" end)
     assert.equal("denied", two:claim()[1])
     assert.is_true(awaits(two) - session.from >= TTL * (1 - DRIFT))
   end)
@@ -98,7 +69,7 @@ describe("a lease in etcd", function()
 
   it("is not ended while its holder keeps it", function()
     local two, lease, client = follower_of("01", 2 * TTL)
-    local other, kept = dies(client, "beside-" .. serial, 3 * TTL), nil
+    local other, kept = dies(client, "beside-" .. players.serial, 3 * TTL), nil
     eventually(function()
       kept = core.now()
       assert(client:ask("/v3/lease/keepalive", { ID = lease.number }))
@@ -108,26 +79,32 @@ describe("a lease in etcd", function()
     assert.is_true(awaits(two) - kept >= 2 * TTL * (1 - DRIFT))
   end)
 
-  it("is not ended on the word of a member that a majority may have deposed", function()
-    for _, lie in ipairs {
-      function(path, answer) if path == "/v3/kv/range" then answer.header.raft_term = tostring(core.now()) end end,
-      function(path, answer) if path == "/v3/lease/timetolive" then answer.header.member_id = "7" end end,
-    } do
-      serial = serial + 1
-      name = "o-" .. serial
+  local lies = {
+    ["of another term"] = function(path, answer, ...)
+      if path == "/v3/kv/range" then answer.header.raft_term = tostring(core.now()) end
+      return answer, ...
+    end,
+    ["that was not asked before"] = function(path, answer, ...)
+      if path == "/v3/lease/timetolive" then answer.header.member_id = "7" end
+      return answer, ...
+    end,
+  }
+  for whose, lie in pairs(lies) do
+    it("is not ended on the word of a member that a majority may have deposed: one " .. whose, function()
       local two, lease = follower_of("01", TTL)
       overhear(two, lie)
       assert.is_true(awaits(two) - lease.sent >= (TTL + keys.SPARE) * (1 - DRIFT))
-    end
-  end)
+    end)
+  end
 
   it("is never used again when it was kept after its holder's time was over", function()
     local one = candidate("one", { ttl = TTL, refresh = 0.2 })
     local epoch = one:win()[4]
     local session = one.state.session
     local lease = session.lease
-    overhear(one, function(path)
+    overhear(one, function(path, ...)
       if path == "/v3/lease/keepalive" and session.lease == lease then core.sleep(math.max(0, session.from + TTL - core.now())) end
+      return ...
     end)
     eventually(function() return one:message() == "look" end, 20)
     assert.equal("denied", one:call("handle_info", "look")[1])

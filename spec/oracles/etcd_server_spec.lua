@@ -13,23 +13,18 @@ local tempdir = require "support.tempdir"
 local Watch = require "crown.etcd.watch"
 
 describe("the servers of an election on etcd", function()
-
-  local server, players, serial
+  local server
 
   setup(function() server = Etcd.start():trusted() end)
   teardown(function() server:destroy() end)
-  before_each(function()
-    players = Players.new()
-    serial = players.serial
-  end)
-  after_each(function() players:close() end)
 
-  local function candidate(node, options) return players:add(server.url, node, options) end
+  local players, candidate = Players.of_each_test(function() return server.url end)
+
   it("tries another endpoint when one does not answer", function()
     server:trusted "some/prefix"
     local one = candidate("one", { url = "etcd://127.0.0.1:1," .. server.endpoint .. "/some/prefix" })
     assert.equal("granted", one:claim()[1])
-    assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. serial .. "/", "--keys-only"))
+    assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. players.serial .. "/", "--keys-only"))
   end)
 
   it("asks the next endpoint in time when the first one freezes, and stays with that", function()

@@ -9,6 +9,7 @@ local run = require "support.run"
 local tempdir = require "support.tempdir"
 local testing = require "crown.testing"
 
+local overhear = Players.overhear
 local server = Etcd.start():trusted()
 
 testing.conformance("etcd", function()
@@ -16,15 +17,7 @@ testing.conformance("etcd", function()
 end)
 
 describe("the oracle on etcd", function()
-  local players, serial
-
-  before_each(function()
-    players = Players.new()
-    serial = players.serial
-  end)
-  after_each(function() players:close() end)
-
-  local function candidate(node, options) return players:add(server.url, node, options) end
+  local players, candidate = Players.of_each_test(function() return server.url end)
 
   it("goes by the revision that made its key, also where it was told of it only when it put it again", function()
     local one = candidate "one"
@@ -40,7 +33,7 @@ describe("the oracle on etcd", function()
     assert.equal("granted", verdict[1])
     local listed
     for _, found in ipairs(assert(etcd.list { url = server.url })) do
-      if found.name == "e-" .. serial then listed = found.epoch end
+      if found.name == players.name then listed = found.epoch end
     end
     assert.equal(listed, verdict[4])
   end)
@@ -51,7 +44,7 @@ describe("the oracle on etcd", function()
     assert.equal("granted", won[1])
     local denied = two:claim()
     assert.same({ "denied", "one", won[4] }, { denied[1], denied[3], denied[4] })
-    local kv = crown.json.decode(server:ctl("get", "--prefix", "--sort-by=CREATE", "e-" .. serial .. "/", "-w", "json")).kvs[1]
+    local kv = crown.json.decode(server:ctl("get", "--prefix", "--sort-by=CREATE", players.name .. "/", "-w", "json")).kvs[1]
     assert.equal(won[4], tonumber(kv.create_revision))
   end)
 
@@ -70,9 +63,9 @@ describe("the oracle on etcd", function()
     local one = candidate "one"
     one:claim()
     local other = Candidate.start { program = "/usr/bin/etcdctl", node = "other", log = tempdir() .. "/log",
-      args = { "--endpoints", server.endpoint, "elect", "e-" .. serial, "theirs" } }
-    eventually(function() return server:ctl("get", "--prefix", "e-" .. serial .. "/", "--keys-only"):match "e%-%S+\n\ne%-" end)
-    assert.matches("\none\n", "\n" .. server:ctl("get", "--prefix", "--print-value-only", "--sort-by=CREATE", "e-" .. serial .. "/"))
+      args = { "--endpoints", server.endpoint, "elect", players.name, "theirs" } }
+    eventually(function() return server:ctl("get", "--prefix", players.name .. "/", "--keys-only"):match "e%-%S+\n\ne%-" end)
+    assert.matches("\none\n", "\n" .. server:ctl("get", "--prefix", "--print-value-only", "--sort-by=CREATE", players.name .. "/"))
     one:abdicate()
     eventually(function() return other:output():find "theirs" end)
     local denied
@@ -85,14 +78,14 @@ describe("the oracle on etcd", function()
   it("steps down at once when somebody deletes its key", function()
     local one = candidate("one", { ttl = 600 }) -- it looks for itself in so many seconds only
     one:claim()
-    server:ctl("del", "--prefix", "e-" .. serial .. "/")
+    server:ctl("del", "--prefix", players.name .. "/")
     eventually(function() return one:message() == "look" end)
     assert.equal("denied", one:call("handle_info", "look")[1])
   end)
 
   it("takes another place, and so another epoch, for each term: what comes late of the one before finds nothing", function()
-    local token = "same-" .. serial
-    candidate("one", { token = token, lock = "another-" .. serial }):claim() -- keeps the lease, which is a part of the key
+    local token = "same-" .. players.serial
+    candidate("one", { token = token, lock = "another-" .. players.serial }):claim() -- keeps the lease, which is a part of the key
     local one = candidate("one", { token = token })
     local epoch, key = one:claim()[4], one.state.place.encoded
     for _, ends in ipairs { function() one:abdicate() end, function() end } do -- also without a release
@@ -106,9 +99,9 @@ describe("the oracle on etcd", function()
   end)
 
   it("gives each of those that are asked for at once its own answer", function()
-    local lock, verdicts = "both-" .. serial, {}
+    local lock, verdicts = "both-" .. players.serial, {}
     assert.equal("granted", candidate("held", { lock = lock }):claim()[1])
-    local token = "same-" .. serial -- one runtime's, so that they are asked for together
+    local token = "same-" .. players.serial -- one runtime's, so that they are asked for together
     local both = { candidate("other", { lock = lock, token = token }), candidate("free", { token = token }) }
     for i, one in ipairs(both) do crown.spawn(function() verdicts[i] = one:claim()[1] end) end
     eventually(function() return verdicts[1] and verdicts[2] end)
@@ -120,15 +113,15 @@ describe("the oracle on etcd", function()
     one:claim()
     two:claim()
     local function second()
-      return server:ctl("get", "--prefix", "--keys-only", "--sort-by=CREATE", "e-" .. serial .. "/"):match "\n(e%-%S+)"
+      return server:ctl("get", "--prefix", "--keys-only", "--sort-by=CREATE", players.name .. "/"):match "\n(e%-%S+)"
     end
     local key = second()
     -- Until a lease of the same time, which nobody keeps alive, is over.
     local lease = assert(server:ctl("lease", "grant", "4"):match "lease (%x+) granted")
-    server:ctl("put", "--lease=" .. lease, "unkept-" .. serial, "here")
+    server:ctl("put", "--lease=" .. lease, "unkept-" .. players.serial, "here")
     eventually(function()
       assert.equal("granted", one:refresh()[1])
-      return server:ctl("get", "unkept-" .. serial) == ""
+      return server:ctl("get", "unkept-" .. players.serial) == ""
     end, 20)
     assert.equal(key, second())
     assert.equal("denied", two:claim()[1])
@@ -157,20 +150,6 @@ describe("the oracle on etcd", function()
     client.ask = nil
   end)
 
-  -- Has `answered(path, answer)` see, and change, what the client of a candidate is answered. @return how often each path was asked
-  local function overhear(one, answered)
-    local client, count = one.state.session.client, {}
-    local ask = client.ask
-    function client.ask(self, path, body)
-      count[path] = (count[path] or 0) + 1
-      local answer, problem, code = ask(self, path, body)
-      answered(path, answer, count)
-      return answer, problem, code
-    end
-    finally(function() client.ask = nil end)
-    return count
-  end
-
   it("asks for all that a win needs at once", function()
     local one, two = candidate("one", { ttl = 600 }), candidate("two", { ttl = 600 })
     one:claim()
@@ -179,10 +158,12 @@ describe("the oracle on etcd", function()
     one:abdicate()
     eventually(function() return two:message() == "look" end)
     two.state.place.first = nil -- or nothing has to be asked
-    overhear(two, function(path, _, count)
+    local count
+    count = overhear(two, function(path, ...)
       if path == "/v3/kv/txn" then
         eventually(function() return count["/v3/lease/keepalive"] and count["/v3/lease/timetolive"] and count["/v3/kv/range"] end, 5)
       end
+      return ...
     end)
     assert.equal("granted", two:call("handle_info", "look")[1])
   end)
@@ -192,7 +173,7 @@ describe("the oracle on etcd", function()
     one:claim()
     two:claim()
     eventually(function() return two.state.session.from > two.state.place.next end, 20)
-    local count = overhear(two, function() end)
+    local count = overhear(two)
     assert.equal("denied", two:claim()[1])
     assert.same({ ["/v3/kv/txn"] = 1 }, count)
   end)
@@ -210,8 +191,9 @@ describe("the oracle on etcd", function()
 
   it("does not believe a deposed leader of etcd that has kept its lease", function()
     local one = candidate("one", { ttl = 60 })
-    overhear(one, function(path, answer)
+    overhear(one, function(path, answer, ...)
       if path == "/v3/lease/keepalive" then answer.header.raft_term = "1" end
+      return answer, ...
     end)
     local verdict = one:claim()
     assert.same({ "unknown", "etcd changed its leader while it was asked" }, { verdict[1], verdict[2] })
@@ -219,8 +201,9 @@ describe("the oracle on etcd", function()
 
   it("asks for its lease again where etcd got another leader since", function()
     local one = candidate("one", { ttl = 60 })
-    local count = overhear(one, function(path, answer)
+    local count = overhear(one, function(path, answer, ...)
       if path == "/v3/kv/txn" then answer.header.raft_term = "1" end
+      return answer, ...
     end)
     assert.equal("granted", one:claim()[1])
     assert.equal(2, count["/v3/lease/keepalive"])
@@ -230,7 +213,7 @@ describe("the oracle on etcd", function()
     local one, two = candidate "one", candidate "two"
     local session = one.state.session
     assert(session.client:ask("/v3/lease/grant", { TTL = "60", ID = "1234567" }))
-    local key = ("e-%d/%016x%sabc"):format(serial, 1234567, session.digest)
+    local key = ("e-%d/%016x%sabc"):format(players.serial, 1234567, session.digest)
     assert(session.client:ask("/v3/kv/put", { key = base64.encode(key), value = "", lease = "1234567" }))
     assert.equal("denied", two:claim()[1])
     assert.equal("a key of an earlier lease of this candidate was first in the queue", one:claim()[2])
@@ -256,7 +239,7 @@ describe("the oracle on etcd", function()
     local one, two = candidate("one", { ttl = 600 }), candidate("two", { ttl = 600 })
     one:claim()
     two:claim()
-    local name, key = "e-" .. serial, base64.decode(one.state.place.encoded)
+    local name, key = players.name, base64.decode(one.state.place.encoded)
     server:ctl("put", key, "mine")
     local words = ("first key of the queue was written over without a lease, and nobody leads behind it: etcdctl del '%s'"):format(key)
     local function says(text) assert.is_truthy(text:find(words, 1, true), text) end
@@ -272,14 +255,14 @@ describe("the oracle on etcd", function()
   it("evicts and lists, from the command line", function()
     local one = candidate "one"
     local epoch = one:claim()[4]
-    local info = crown.json.decode(run({ "info", "--oracle", server.url, "--json", "^e-" .. serial .. "$" }).stdout)
+    local info = crown.json.decode(run({ "info", "--oracle", server.url, "--json", "^e-" .. players.serial .. "$" }).stdout)
     assert.same({ "one", epoch }, { info.elections[1].node, info.elections[1].epoch })
     crown.spawn(function()
       eventually(function() return one:message() == "look" end, 10)
       assert.equal("evicted", one:call("handle_info", "look")[1])
       one:abdicate()
     end)
-    local result = run { "evict", "--oracle", server.url, "--force", "--wait", "3", "e-" .. serial }
+    local result = run { "evict", "--oracle", server.url, "--force", "--wait", "3", players.name }
     assert.equal(0, result.code, result.stderr)
     assert.matches("evicted one from", result.stdout)
   end)

@@ -1,33 +1,17 @@
 -- Who is next in a queue of etcd leads as soon as it hears that the leader has gone, where what it knows is enough for that.
 local core = require "crown.core"
 local Etcd = require "support.etcd"
-local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
-local Player = require "support.oracle_candidate"
+local Players = require "support.etcd_players"
 
 local TTL = 600 -- so that nothing is asked just because the time has come
 local PAST = 9 -- where a verdict has for how long the lease had counted
 
+local overhear = Players.overhear
 local server = Etcd.start():trusted()
-local serial = 0
 
 describe("who is next in a queue of etcd", function()
-  local players, name
-
-  before_each(function()
-    serial = serial + 1
-    players, name = {}, "s-" .. serial
-  end)
-  after_each(function()
-    for _, player in ipairs(players) do player:abdicate() end
-  end)
-
-  local function candidate(node, options)
-    local given = { name = name, node = node, url = server.url, ttl = TTL }
-    for key, value in pairs(options or {}) do given[key] = value end
-    players[#players + 1] = Player.new(etcd, given)
-    return players[#players]
-  end
+  local _, candidate = Players.of_each_test(function() return server.url end, TTL)
 
   -- Its lease was kept since it saw that it is next.
   local function is_ready(two)
@@ -42,20 +26,6 @@ describe("who is next in a queue of etcd", function()
     assert.equal("denied", two:claim()[1])
     eventually(function() return is_ready(two) end, 20)
     return one, two
-  end
-
-  -- Has `answered(path, answer)` see, and change, what a candidate is answered. @return how often each path was asked
-  local function overhear(one, answered)
-    local client, count = one.state.session.client, {}
-    local ask = client.ask
-    function client.ask(self, path, body)
-      count[path] = (count[path] or 0) + 1
-      local answer, problem, code = ask(self, path, body)
-      if answered then answer, problem, code = answered(path, answer, problem, code) end
-      return answer, problem, code
-    end
-    finally(function() client.ask = nil end)
-    return count
   end
 
   local function looks(two)

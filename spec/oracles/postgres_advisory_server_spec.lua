@@ -9,17 +9,13 @@ local Postgres = require "support.postgres"
 local run = require "support.run"
 
 describe("the advisory lock oracle on Postgres", function()
-  local server, name, players
+  local server, name
 
   setup(function() server = Postgres.start { hba = "host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n" } end)
   teardown(function() server:destroy() end)
-  before_each(function()
-    players = Players.new()
-    name = players.name
-  end)
-  after_each(function() players:close() end)
 
-  local function candidate(node, options) return players:add(server.url, node, options) end
+  local players, candidate = Players.of_each_test(function() return server.url end)
+  before_each(function() name = players.name end)
 
   describe("with a standby (the first way to two leaders)", function()
     local replica

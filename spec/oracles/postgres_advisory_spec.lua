@@ -10,17 +10,13 @@ local run = require "support.run"
 local tempdir = require "support.tempdir"
 
 describe("the advisory lock oracle on Postgres", function()
-  local server, name, players
+  local server, name
 
   setup(function() server = Postgres.start { hba = "host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n" } end)
   teardown(function() server:destroy() end)
-  before_each(function()
-    players = Players.new()
-    name = players.name
-  end)
-  after_each(function() players:close() end)
 
-  local function candidate(node, options) return players:add(server.url, node, options) end
+  local players, candidate = Players.of_each_test(function() return server.url end)
+  before_each(function() name = players.name end)
 
   local function locks()
     return server:sql [[SELECT pid, classid::int8 AS high, objid::int8 AS low, objsubid AS form FROM pg_locks

@@ -1,4 +1,5 @@
 --- Candidates for elections on one store, played by hand; what a test made ends with it.
+local busted = require "busted"
 local Player = require "support.oracle_candidate"
 
 --- Makes the class of those of one oracle.
@@ -10,11 +11,28 @@ return function(kind)
 
   local serial = 0
 
+  local function begin(self)
+    serial = serial + 1
+    self.serial, self.name, self.all = serial, kind.prefix .. serial, {}
+    return self
+  end
+
   --- Makes none yet, for a name that no other test has.
   -- @treturn Players `name`: what the candidates stand for; `serial`, a number that no other test has
   function Players.new()
-    serial = serial + 1
-    return setmetatable({ serial = serial, name = kind.prefix .. serial, all = {} }, Players)
+    return begin(setmetatable({}, Players))
+  end
+
+  --- Makes none yet, for each test of a `describe` anew.
+  -- @tparam function url → that of the server
+  -- @number[opt] ttl of theirs
+  -- @treturn Players of the test that runs
+  -- @treturn function candidate(node, options): adds one
+  function Players.of_each_test(url, ttl)
+    local self = setmetatable({ ttl = ttl }, Players)
+    busted.before_each(function() begin(self) end)
+    busted.after_each(function() self:close() end)
+    return self, function(node, options) return self:add(url(), node, options) end
   end
 
   --- Adds a candidate.
@@ -23,7 +41,7 @@ return function(kind)
   -- @tparam[opt] table options of the oracle, beyond or instead of these
   -- @treturn Player of support.oracle_candidate
   function Players:add(url, node, options)
-    local given = { name = self.name, node = node, url = url, ttl = kind.ttl }
+    local given = { name = self.name, node = node, url = url, ttl = self.ttl or kind.ttl }
     for key, value in pairs(options or {}) do given[key] = value end
     local player = Player.new(kind.oracle, given)
     self.all[#self.all + 1] = player
