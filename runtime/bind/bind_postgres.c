@@ -4,12 +4,12 @@
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
  * "notified": client:heard() has what there was to hear (bind/postgres_heard.h); "closed",
  * generation, message; with the option setup, "connected", generation: then client:admit(generation
- * [, problem]) has to follow. client:ready(timeout) -> generation · client:query(sql, timeout,
- * generation, …) -> rows, and what has the rest of them if there are many (bind/postgres_rows.h) ·
- * client:batch(sql, columns[, timed]) -> batch · batch:call(window, timeout, …) -> true, values…
- * or false · batch:prepare(on) · batch:due(base, rate) · all of them nil, message, code when it
- * fails; the code is the SQLSTATE where there is one. options() -> the names of libpq's options, as
- * keys. */
+ * [, problem]) has to follow. client:will(message, at) -> true: see client_will.
+ * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
+ * has the rest of them if there are many (bind/postgres_rows.h) · client:batch(sql, columns[,
+ * timed]) -> batch · batch:call(window, timeout, …) -> true, values… or false · batch:prepare(on) ·
+ * batch:due(base, rate) · all of them nil, message, code when it fails; the code is the SQLSTATE
+ * where there is one. options() -> the names of libpq's options, as keys. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -26,6 +26,7 @@
 #include "lua/task.h"
 #include "postgres/client.h"
 #include "postgres/libpq.h"
+#include "process/will.h"
 #include "telemetry/telemetry.h"
 
 #define CLIENT_TYPE "crown.postgres.client"
@@ -36,6 +37,7 @@ struct client {
     struct host *host;
     int on_event; /* registry reference */
     struct pg_heard heard;
+    struct will will; /* of this connection, or none */
     char label[64];
 };
 
@@ -112,7 +114,9 @@ static void connected(void *context, uint64_t generation)
 
 static void closed(void *context, uint64_t generation, const struct crown_error *err)
 {
-    tell_generation(context, "closed", generation, err->message);
+    struct client *client = context;
+    will_revoke(&client->will);
+    tell_generation(client, "closed", generation, err->message);
 }
 
 /* --- client:query, client:ready */
@@ -239,6 +243,35 @@ static int client_admit(lua_State *L)
     return 0;
 }
 
+static int share(struct client *client, const char *message, size_t length, size_t instant_at,
+                 struct crown_error *err)
+{
+    if (client->will.paper == NULL && will_open(&client->will, client->host->link, err) < 0)
+        return -1;
+    int socket = postgres_client_share_socket(client->client, &client->will.paper->midway);
+    if (socket < 0)
+        return error_set(err, ERROR_USAGE, "postgres: nobody else may send on this connection");
+    return will_leave(&client->will, socket, message, length, instant_at, err);
+}
+
+/* client:will(message, at): what the supervisor sends on this connection when this runtime is dead
+ * and its trees are gone, with the instant of that in place of the bytes from `at` on
+ * (process/will.h). */
+static int client_will(lua_State *L)
+{
+    struct client *client = check_client(L);
+    struct crown_error err;
+    size_t length;
+    const char *message = luaL_checklstring(L, 2, &length);
+    lua_Integer at = luaL_checkinteger(L, 3);
+    if (client->client == NULL)
+        return push_closed(L);
+    if (at < 1 || share(client, message, length, (size_t)at - 1, &err) < 0)
+        return push_error(L, &err);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static int client_disconnect(lua_State *L)
 {
     struct client *client = check_client(L);
@@ -327,6 +360,7 @@ static int client_close(lua_State *L)
     struct client *client = check_client(L);
     postgres_client_free(client->client);
     client->client = NULL;
+    will_close(&client->will);
     luaL_unref(L, LUA_REGISTRYINDEX, client->on_event);
     client->on_event = LUA_NOREF;
     (void)pg_heard_take(&client->heard, L);
@@ -395,6 +429,7 @@ int bind_open_postgres(lua_State *L)
         {"listen", client_listen},
         {"unlisten", client_unlisten},
         {"admit", client_admit},
+        {"will", client_will},
         {"disconnect", client_disconnect},
         {"generation", client_generation},
         {"server_pid", client_server_pid},

@@ -360,6 +360,14 @@ int postgres_client_socket(const struct postgres_client *client)
     return client->session != NULL ? libpq.PQsocket(postgres_session_conn(client->session)) : -1;
 }
 
+int postgres_client_share_socket(struct postgres_client *client, _Atomic uint32_t *midway)
+{
+    if (client->session == NULL || postgres_session_encrypted(client->session))
+        return -1;
+    postgres_session_show_midway(client->session, midway);
+    return client->session != NULL ? postgres_client_socket(client) : -1;
+}
+
 static const char *state_of(const struct postgres_client *client)
 {
     if (client->connect != NULL)

@@ -5,6 +5,7 @@
 #ifndef CROWN_POSTGRES_CLIENT_H
 #define CROWN_POSTGRES_CLIENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -78,6 +79,10 @@ bool postgres_client_admitted(const struct postgres_client *client);
 int postgres_client_server_pid(const struct postgres_client *client);
 /** @return the socket, the client's own; -1 while there is none. */
 int postgres_client_socket(const struct postgres_client *client);
+
+/** @return the socket of a connection that somebody else may send on as well, between messages:
+ * none that is encrypted. -1: there is no such. @param midway see postgres_session_show_midway. */
+int postgres_client_share_socket(struct postgres_client *client, _Atomic uint32_t *midway);
 
 /** How a client is, to be shown. */
 struct postgres_client_condition {

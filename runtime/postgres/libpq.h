@@ -31,6 +31,7 @@
     X(PQgetisnull)                                                                                 \
     X(PQgetlength)                                                                                 \
     X(PQgetvalue)                                                                                  \
+    X(PQgssEncInUse)                                                                               \
     X(PQhost)                                                                                      \
     X(PQisBusy)                                                                                    \
     X(PQlibVersion)                                                                                \
@@ -50,6 +51,7 @@
     X(PQsetSingleRowMode)                                                                          \
     X(PQsetnonblocking)                                                                            \
     X(PQsocket)                                                                                    \
+    X(PQsslInUse)                                                                                  \
     X(PQsslStruct)                                                                                 \
     X(PQstatus)                                                                                    \
     X(PQtransactionStatus)

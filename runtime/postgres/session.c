@@ -32,6 +32,7 @@ struct postgres_session {
     PGconn *conn;
     bool keep;
     bool in_transaction;
+    _Atomic uint32_t *midway; /* shown to whoever has the socket too; NULL: nobody has */
     struct list slots;
     struct loop_watch watch;
     int64_t heard_ns;
@@ -207,9 +208,18 @@ static void take_notifications(struct postgres_session *session)
     }
 }
 
+/* Whatever is told to libpq, it may send a part of it at once. */
+static void show_midway(const struct postgres_session *session, bool midway)
+{
+    if (session->midway != NULL)
+        atomic_store(session->midway, midway);
+}
+
 static void flush(struct postgres_session *session)
 {
     int left = libpq.PQflush(session->conn);
+    if (left == 0)
+        show_midway(session, false);
     if (left < 0)
         break_off_libpq(session);
     else
@@ -324,6 +334,7 @@ void postgres_session_send(struct postgres_session *session, struct postgres_req
     request->slot = slot;
     loop_at(session->loop, &slot->deadline,
             clock_add_ns(loop_now(session->loop), request->timeout_ns));
+    show_midway(session, true);
     if (!ask(session, slot, request) || libpq.PQpipelineSync(session->conn) != 1) {
         break_off_libpq(session);
         return;
@@ -371,6 +382,18 @@ void postgres_session_free(struct postgres_session *session)
     loop_unpost(session->loop, &session->closing);
     forget_kept(session);
     free(session);
+}
+
+bool postgres_session_encrypted(const struct postgres_session *session)
+{
+    return libpq.PQsslInUse(session->conn) != 0 || libpq.PQgssEncInUse(session->conn) != 0;
+}
+
+void postgres_session_show_midway(struct postgres_session *session, _Atomic uint32_t *midway)
+{
+    session->midway = midway;
+    show_midway(session, true);
+    flush(session);
 }
 
 int64_t postgres_session_heard_ns(const struct postgres_session *session)

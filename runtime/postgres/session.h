@@ -7,7 +7,9 @@
 #define CROWN_POSTGRES_SESSION_H
 
 #include "postgres/libpq.h"
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "loop/loop.h"
@@ -45,6 +47,13 @@ void postgres_slot_abandon(struct postgres_slot *slot);
 int64_t postgres_session_heard_ns(const struct postgres_session *session);
 /** Whether no answer is waited for. */
 bool postgres_session_idle(const struct postgres_session *session);
+/** Whether the connection is encrypted: then only this process can send on it. */
+bool postgres_session_encrypted(const struct postgres_session *session);
+/**
+ * From now on `midway` is other than 0 while a part of a message may have been sent and the rest
+ * has not.
+ */
+void postgres_session_show_midway(struct postgres_session *session, _Atomic uint32_t *midway);
 PGconn *postgres_session_conn(const struct postgres_session *session);
 /** Whether the server is in the middle of a transaction of the user's. */
 bool postgres_session_in_transaction(const struct postgres_session *session);

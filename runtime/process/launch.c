@@ -39,7 +39,7 @@ static void become_runtime(const struct supervisor_config *config, int line, int
 }
 
 pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int signals_fd,
-                     int *line, struct crown_error *err)
+                     struct wills *wills, int *line, struct crown_error *err)
 {
     int ends[2];
     pid_t self = getpid();
@@ -50,6 +50,7 @@ pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int
     if (pid == 0) {
         (void)close(ends[0]);
         (void)close(signals_fd);
+        wills_drop(wills);
         become_runtime(config, ends[1], journal_fd, self);
     }
     int saved = errno;

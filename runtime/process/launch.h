@@ -8,16 +8,17 @@
 
 #include "process/keepers.h"
 #include "process/supervisor.h"
+#include "process/will.h"
 #include "process/wire.h"
 
 /**
  * @param journal_fd what runtimes hand on to each other; stays open.
- * @param signals_fd the supervisor's, of no use to the runtime.
+ * @param signals_fd the supervisor's, of no use to the runtime. @param wills the same.
  * @param line the supervisor's end of the line to it.
  * @return its pid, or -1 with `err`.
  */
 pid_t launch_runtime(const struct supervisor_config *config, int journal_fd, int signals_fd,
-                     int *line, struct crown_error *err);
+                     struct wills *wills, int *line, struct crown_error *err);
 
 /** A keeper that is ready, with its warden, and waits for a child. It ends when its line closes. On
  * the table of keepers from the start. */

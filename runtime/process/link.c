@@ -13,6 +13,7 @@
 struct link {
     int fd;
     uint64_t last_id;
+    uint64_t wills;
     bool prepared;
 };
 
@@ -101,6 +102,18 @@ void link_log(struct link *link, enum log_format format, enum log_level level)
         .type = WIRE_LOG, .log_format = format, .log_level = level};
     if (link->fd >= 0)
         (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost: then it says it as it did */
+}
+
+uint64_t link_next_will(struct link *link)
+{
+    return link->wills++;
+}
+
+int link_will(struct link *link, uint64_t id, const int *fds, unsigned nfds)
+{
+    const struct wire_message message = {.type = WIRE_WILL, .id = id};
+    struct crown_error err;
+    return link->fd >= 0 ? send_patiently(link->fd, &message, fds, nfds, &err) : -1;
 }
 
 int link_held(struct link *link, const char *text)

@@ -42,6 +42,12 @@ void link_title(struct link *link, const char *text);
 /** How the supervisor, and what it forks, write what they have to say; may be lost. */
 void link_log(struct link *link, enum log_format format, enum log_level level);
 
+/** @return a number for one more last will (process/will.h). */
+uint64_t link_next_will(struct link *link);
+/** Hands over a last will, its socket and its paper; or, without descriptors, revokes it. @return
+ * 0, or -1: it did not go out. */
+int link_will(struct link *link, uint64_t id, const int *fds, unsigned nfds);
+
 /** Answers SIGNAL_ASK: what this runtime is doing. May be called from a signal handler. */
 int link_held(struct link *link, const char *text);
 

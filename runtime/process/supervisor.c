@@ -27,6 +27,7 @@
 #include "process/signals.h"
 #include "process/title.h"
 #include "process/watchdog.h"
+#include "process/will.h"
 #include "process/wire.h"
 
 #define TOKEN_DIGITS 32
@@ -65,6 +66,7 @@ struct supervisor {
     struct cleaning cleaning;
     struct keepers keepers;
     struct launch_spare spare;
+    struct wills wills;
 };
 
 /* @return false when the line is full: it must be said later. */
@@ -106,7 +108,7 @@ static int start_runtime(struct supervisor *supervisor)
 {
     struct crown_error err = {0};
     pid_t pid = launch_runtime(supervisor->config, supervisor->journal, supervisor->signals,
-                               &supervisor->line, &err);
+                               &supervisor->wills, &supervisor->line, &err);
     if (pid < 0) {
         log_warn("%s", err.message);
         return -1;
@@ -169,6 +171,8 @@ static void read_runtime(struct supervisor *supervisor)
         handle_runtime(supervisor, &message);
         if (message.type == WIRE_START_KEEPER)
             nfds = launch_keeper(&supervisor->keepers, &supervisor->spare, &message, fds, nfds);
+        if (message.type == WIRE_WILL)
+            nfds = wills_take(&supervisor->wills, message.id, fds, nfds);
         for (unsigned i = 0; i < nfds; i++)
             (void)close(fds[i]); /* the keeper has its own copies */
     }
@@ -290,6 +294,7 @@ static bool go_on(struct supervisor *supervisor)
 {
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 &&
         !supervisor->cleaning.orphans) {
+        wills_execute(&supervisor->wills);
         if (!supervisor->armed)
             return false;
         int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
@@ -309,7 +314,7 @@ static bool go_on(struct supervisor *supervisor)
     return true;
 }
 
-static int64_t next_look_ns(const struct supervisor *supervisor)
+static int64_t next_step_ns(const struct supervisor *supervisor)
 {
     switch (supervisor->state) {
     case RUNNING:
@@ -322,10 +327,19 @@ static int64_t next_look_ns(const struct supervisor *supervisor)
     return TIME_NEVER;
 }
 
+static int64_t next_look_ns(const struct supervisor *supervisor)
+{
+    const int64_t looks_ns[] = {next_step_ns(supervisor), reaping_at_ns(&supervisor->reaping),
+                                wills_close_ns(&supervisor->wills)};
+    int64_t next_ns = TIME_NEVER;
+    for (size_t i = 0; i < sizeof(looks_ns) / sizeof(looks_ns[0]); i++)
+        next_ns = looks_ns[i] < next_ns ? looks_ns[i] : next_ns;
+    return next_ns;
+}
+
 static int poll_timeout_ms(const struct supervisor *supervisor)
 {
-    int64_t next_ns = next_look_ns(supervisor), reap_ns = reaping_at_ns(&supervisor->reaping);
-    next_ns = reap_ns < next_ns ? reap_ns : next_ns;
+    int64_t next_ns = next_look_ns(supervisor);
     int64_t left_ns = next_ns == TIME_NEVER ? TIME_NEVER : next_ns - clock_monotonic_ns();
     if (supervisor->cleaning.orphans && left_ns > supervisor->cleaning.pause_ns)
         left_ns = supervisor->cleaning.pause_ns;
@@ -384,6 +398,7 @@ static int set_up(struct supervisor *supervisor)
 int supervisor_run(const struct supervisor_config *config)
 {
     struct supervisor supervisor = {.config = config, .line = -1};
+    wills_init(&supervisor.wills);
     if (set_up(&supervisor) < 0)
         return 1;
     do {
@@ -395,6 +410,7 @@ int supervisor_run(const struct supervisor_config *config)
         hurry_keepers(&supervisor);
         cleaning_go_on(&supervisor.cleaning, supervisor.runtime, &supervisor.keepers);
         pay_debts(&supervisor);
+        wills_close(&supervisor.wills);
     } while (go_on(&supervisor));
     return exit_code(&supervisor);
 }

@@ -12,6 +12,7 @@ local postgres = require "crown.postgres"
 local ServerClock = require "crown.oracle.server_clock"
 local Shared = require "crown.link.shared"
 local tables = require "crown.postgres.tables"
+local will = require "crown.postgres.will"
 
 local Leases = {}
 Leases.__index = Leases
@@ -117,6 +118,22 @@ freed AS (
 )
 SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
 
+-- The last will of a runtime that leads: RELEASE of all that it has claimed before its death, under a number above its last
+-- claim's: one that is on its way on another connection comes too late. One row answers, whatever the number of leases: nobody
+-- reads the answer.
+local WILL = [[
+WITH death AS MATERIALIZED (SELECT INSTANT::int8 AS at FROM set_config('synchronous_commit', 'off', true)),
+mine AS MATERIALIZED (
+  SELECT lock_name, death.at FROM crown_lease_v1 l, death
+  WHERE l.holder LIKE '%%#%s-%%' AND l.claim < death.at AND l.expires_at > clock_timestamp()
+  ORDER BY lock_name FOR NO KEY UPDATE OF l
+),
+freed AS (
+  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp(), claim = mine.at, evicted = FALSE
+  FROM mine WHERE l.lock_name = mine.lock_name RETURNING l.lock_name
+)
+SELECT count(pg_notify('crown_lease_v1', 'freed ' || lock_name)) FROM freed]]
+
 -- The statements are planned once, and not anew for each of the first five times that one is run (plan_cache_mode in the
 -- manual): an hour-old follower wins by its second claim. They are planned for tables that may grow, so by the index also
 -- where a table is one page now.
@@ -127,6 +144,11 @@ local PLAN_ONCE = [[SELECT set_config('plan_cache_mode', 'force_generic_plan', f
 local REHEARSAL = 0.05
 
 local known = {}
+
+-- What is not taken, as on a connection with TLS, only takes longer: the next runtime gives the leases back, or they run out.
+local function leave_will(bare)
+  bare:will(will.messages(WILL:format(core.token)))
+end
 
 local function set_up(self, bare, generation)
   local state, problem = tables.prepare(bare, "lease", self, generation)
@@ -141,6 +163,7 @@ local function set_up(self, bare, generation)
   self.planned = not pooled and bare:query(PLAN_ONCE, self.timeout, generation) and generation
   for _, batch in ipairs { self.claims, self.refreshes, self.releases } do batch:prepare(not pooled) end
   self:listen(pooled)
+  if not pooled then leave_will(bare) end
   return true
 end
 

@@ -1,0 +1,158 @@
+#include "process/will.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* How long a store that takes the will has for it: nobody reads what it answers. */
+#define SENT_PATIENCE_NS NS_PER_S
+
+/* --- the runtime's */
+
+static int make_paper(struct will *will)
+{
+    will->fd = memfd_create("crown-will", MFD_CLOEXEC);
+    if (will->fd < 0 || ftruncate(will->fd, sizeof(*will->paper)) < 0)
+        return -1;
+    void *paper = mmap(NULL, sizeof(*will->paper), PROT_READ | PROT_WRITE, MAP_SHARED, will->fd, 0);
+    if (paper == MAP_FAILED)
+        return -1;
+    will->paper = paper;
+    return 0;
+}
+
+int will_open(struct will *will, struct link *link, struct crown_error *err)
+{
+    *will = (struct will){.link = link, .id = link_next_will(link), .fd = -1};
+    if (will->id >= WILLS_MOST)
+        return error_set(err, ERROR_USAGE, "a runtime has %d last wills at most", WILLS_MOST);
+    if (make_paper(will) == 0)
+        return 0;
+    (void)error_set_errno(err, errno, "make room for a last will");
+    if (will->fd >= 0)
+        (void)close(will->fd);
+    return -1;
+}
+
+void will_revoke(struct will *will)
+{
+    if (will->paper == NULL || will->paper->length == 0)
+        return;
+    will->paper->length = 0;
+    link_will(will->link, will->id, NULL, 0);
+}
+
+void will_close(struct will *will)
+{
+    if (will->paper == NULL)
+        return;
+    will_revoke(will);
+    (void)munmap(will->paper, sizeof(*will->paper));
+    (void)close(will->fd);
+    will->paper = NULL;
+}
+
+int will_leave(struct will *will, int socket, const char *message, size_t length, size_t instant_at,
+               struct crown_error *err)
+{
+    struct will_paper *paper = will->paper;
+    const int fds[] = {socket, will->fd};
+    if (paper == NULL || length > WILL_MOST || instant_at + WILL_INSTANT_DIGITS > length)
+        return error_set(err, ERROR_USAGE, "a last will of %zu bytes is too long", length);
+    paper->length = 0; /* what is there is for the connection before */
+    if (link_will(will->link, will->id, fds, 2) < 0)
+        return error_set(err, ERROR_SYSTEM, "the supervisor takes no last will");
+    memcpy(paper->message, message, length);
+    paper->instant_at = (uint32_t)instant_at;
+    paper->length = (uint32_t)length;
+    return 0;
+}
+
+/* --- the supervisor's */
+
+static void put_away(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+void wills_init(struct wills *wills)
+{
+    for (unsigned i = 0; i < WILLS_MOST; i++)
+        wills->sockets[i] = wills->papers[i] = -1;
+    wills->close_ns = TIME_NEVER;
+}
+
+unsigned wills_take(struct wills *wills, uint64_t id, const int *fds, unsigned nfds)
+{
+    if (id >= WILLS_MOST)
+        return nfds;
+    put_away(&wills->sockets[id]);
+    put_away(&wills->papers[id]);
+    if (nfds != 2)
+        return nfds;
+    wills->sockets[id] = fds[0];
+    wills->papers[id] = fds[1];
+    return 0;
+}
+
+/* @return how long the message is, the instant of now in it; 0: there is none to be sent. */
+static size_t read_paper(int fd, struct will_paper *paper)
+{
+    char instant[WILL_INSTANT_DIGITS + 8];
+    if (pread(fd, paper, sizeof(*paper), 0) != (ssize_t)sizeof(*paper) || paper->midway != 0 ||
+        paper->length > WILL_MOST || paper->instant_at + WILL_INSTANT_DIGITS > paper->length)
+        return 0;
+    int digits = snprintf(instant, sizeof(instant), "%0*lld", WILL_INSTANT_DIGITS,
+                          (long long)(clock_boottime_ns() / NS_PER_US));
+    if (digits != WILL_INSTANT_DIGITS)
+        return 0;
+    memcpy(paper->message + paper->instant_at, instant, WILL_INSTANT_DIGITS);
+    return paper->length;
+}
+
+void wills_execute(struct wills *wills)
+{
+    struct will_paper paper;
+    for (unsigned i = 0; i < WILLS_MOST; i++) {
+        if (wills->papers[i] < 0)
+            continue;
+        size_t length = read_paper(wills->papers[i], &paper);
+        put_away(&wills->papers[i]);
+        if (length == 0)
+            put_away(&wills->sockets[i]);
+        else
+            (void)send(wills->sockets[i], paper.message, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    wills->close_ns = clock_monotonic_ns() + SENT_PATIENCE_NS;
+}
+
+void wills_close(struct wills *wills)
+{
+    if (clock_monotonic_ns() < wills->close_ns)
+        return;
+    wills->close_ns = TIME_NEVER;
+    for (unsigned i = 0; i < WILLS_MOST; i++)
+        if (wills->papers[i] < 0)
+            put_away(&wills->sockets[i]);
+}
+
+void wills_drop(struct wills *wills)
+{
+    for (unsigned i = 0; i < WILLS_MOST; i++) {
+        put_away(&wills->papers[i]);
+        put_away(&wills->sockets[i]);
+    }
+    wills->close_ns = TIME_NEVER;
+}
+
+int64_t wills_close_ns(const struct wills *wills)
+{
+    return wills->close_ns;
+}

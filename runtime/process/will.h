@@ -1,0 +1,76 @@
+/**
+ * A runtime's last will: a message to a store, written while the runtime lives, that its supervisor
+ * sends when the runtime is dead and no process of its trees exists any more. So what it led is
+ * released then, and does not have to run out. It goes out on the runtime's own connection, whose
+ * socket the supervisor has too: nobody connects or logs in, and the store reads it behind all that
+ * the runtime itself has sent there.
+ */
+#ifndef CROWN_PROCESS_WILL_H
+#define CROWN_PROCESS_WILL_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/link.h"
+
+#define WILLS_MOST 4 /* of one runtime */
+#define WILL_MOST 4000
+/** How long the instant of the death is that the supervisor writes into the message: decimal, in
+ * microseconds of CLOCK_BOOTTIME, with zeros before it. */
+#define WILL_INSTANT_DIGITS 16
+
+/** What runtime and supervisor share: a memfd of the runtime's. */
+struct will_paper {
+    /* The runtime may have sent a part of a message on the connection: what follows would be read
+     * as the rest of it. */
+    _Atomic uint32_t midway;
+    uint32_t length;     /* 0: there is no will */
+    uint32_t instant_at; /* where in the message */
+    char message[WILL_MOST];
+};
+
+/* --- the runtime's */
+
+struct will {
+    struct link *link;
+    uint64_t id;
+    int fd;
+    struct will_paper *paper;
+};
+
+/** @return 0, or -1 with `err`. */
+int will_open(struct will *will, struct link *link, struct crown_error *err);
+/** Nothing is sent any more; the connection is the runtime's alone. */
+void will_revoke(struct will *will);
+void will_close(struct will *will);
+/**
+ * @param socket of a connection without encryption, which the runtime keeps.
+ * @param instant_at where WILL_INSTANT_DIGITS bytes of the message are to be replaced.
+ * @return 0, or -1 with `err`: ERROR_USAGE where the message is too long.
+ */
+int will_leave(struct will *will, int socket, const char *message, size_t length, size_t instant_at,
+               struct crown_error *err);
+
+/* --- the supervisor's */
+
+struct wills {
+    int sockets[WILLS_MOST], papers[WILLS_MOST]; /* -1: none */
+    int64_t close_ns; /* when the sockets of those that were sent close */
+};
+
+void wills_init(struct wills *wills);
+/** Takes what came with a WIRE_WILL: a socket and a paper, or nothing where it is revoked. @return
+ * how many of the descriptors are the caller's still, the first ones. */
+unsigned wills_take(struct wills *wills, uint64_t id, const int *fds, unsigned nfds);
+/** Sends all of them, once. Does not wait: what a store does not take is lost. */
+void wills_execute(struct wills *wills);
+/** Closes sockets over which a will was sent: a moment later, so that nothing on the way is thrown
+ * away, or as the next runtime's will takes the place. */
+void wills_close(struct wills *wills);
+/** Closes all that there is; nothing is sent. */
+void wills_drop(struct wills *wills);
+/** @return when wills_close has to be called, on CLOCK_MONOTONIC; TIME_NEVER. */
+int64_t wills_close_ns(const struct wills *wills);
+
+#endif
