@@ -37,13 +37,13 @@ end
 
 -- etcd tells whole seconds, so the next change of them is waited for: it was between the last two answers.
 function left.etcd(server)
-  local client = Client.new(Client.parse(server.quick), 5)
+  local began, client = crown.now(), Client.new(Client.parse(server.quick), 5)
   local range = keys.range "spec/"
   range.sort_target, range.sort_order, range.limit = "CREATE", "ASCEND", "1"
   local lease = assert(client:ask("/v3/kv/range", range)).kvs[1].lease
   local function seconds() return tonumber(assert(client:ask("/v3/lease/timetolive", { ID = lease })).TTL) - keys.SPARE end
   local asked
-  local began, first = crown.now(), seconds()
+  local first = seconds()
   repeat asked = crown.now() until seconds() ~= first
   return first + (asked + crown.now()) / 2 - began
 end
