@@ -9,7 +9,7 @@ void daemons_start(void)
 
 void daemons_start_with_deadline(void)
 {
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 5 * SOON);
     daemons_start();
 }
 

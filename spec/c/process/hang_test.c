@@ -100,7 +100,7 @@ static bool is_past(void)
  * that one kills: also on a busy host. */
 static void hang_on_under_a_later_deadline(int64_t kill_ns, int64_t deadline_ns)
 {
-    stage_set_deadlines(TIME_NEVER, 3 * SOON, 4 * SOON);
+    stage_set_deadlines(TIME_NEVER, 5 * SOON, 6 * SOON);
     start_hanging();
     const int64_t first_ns = stage.board->spec.deadline_ns;
     const struct wire_message later = {.stop_at_ns = TIME_NEVER,
@@ -138,7 +138,7 @@ static void the_deadline_that_it_was_moved_on_to_counts(void **state)
 static void the_last_deadline_counts_where_the_keeper_cannot_tell_of_it(void **state)
 {
     (void)state;
-    stage_set_deadlines(TIME_NEVER, 3 * SOON, 4 * SOON);
+    stage_set_deadlines(TIME_NEVER, 5 * SOON, 6 * SOON);
     start_hanging();
     stage_hold(stage_pid("crown-keeper"));
     let_start();
@@ -153,7 +153,7 @@ static void the_last_deadline_counts_where_the_keeper_cannot_tell_of_it(void **s
 static void a_deadline_is_moved_on_however_often(void **state)
 {
     (void)state;
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 5 * SOON);
     start_hanging();
     const struct wire_message signal = {.signal = SIGUSR1};
     struct wire_message later = {
@@ -178,7 +178,7 @@ static void assert_dead_in_time(void)
 static void it_ends_before_its_deadline(void **state)
 {
     (void)state;
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 6 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 8 * SOON);
     start_hanging();
     assert_dead_in_time();
 }
@@ -186,7 +186,7 @@ static void it_ends_before_its_deadline(void **state)
 static void it_ends_before_its_deadline_when_all_above_it_are_stopped(void **state)
 {
     (void)state;
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 6 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 8 * SOON);
     start_hanging();
     stage_kill(warden, SIGSTOP);
     stage_kill(stage_pid("crown-keeper"), SIGSTOP);

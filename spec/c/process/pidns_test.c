@@ -36,7 +36,7 @@ static void a_keeper_that_is_held_when_the_warden_begins_keeps_the_deadline(void
     (void)state;
     stage.board->mode = "daemons";
     stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 5 * SOON);
     (void)stage_start_and_hold_keeper();
     stage_until_ticking(DAEMONS);
     daemons_assert_gone_in_time();
@@ -81,7 +81,7 @@ static void a_namespaced_tree_without_privileges_keeps_its_deadline_or_is_refuse
     stage.board->spec.isolation = CHILD_ISOLATION_PIDNS;
     stage.board->unprivileged = true;
     stage.board->mode = "daemons";
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 5 * SOON);
     stage_start();
     stage_until(started_or_refused);
     const struct wire_message *refused = stage_message(WIRE_START_FAILED);

@@ -76,7 +76,7 @@ static void a_stopped_keeper_and_warden_do_not_keep_the_tree_past_its_deadline(v
 static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(void **state)
 {
     (void)state;
-    stage_set_deadlines(TIME_NEVER, 2 * SOON, 3 * SOON);
+    stage_set_deadlines(TIME_NEVER, 4 * SOON, 5 * SOON);
     stage_start();
     stage_until_ticking(0);
     stage_hold(stage_pid("crown-warden"));
@@ -107,8 +107,8 @@ static void a_child_does_not_outlive_a_deadline_that_was_moved_on(void **state)
     stage_until_ticking(0);
     int64_t now_ns = clock_boottime_ns();
     const struct wire_message moved = {.stop_at_ns = TIME_NEVER,
-                                       .kill_at_ns = now_ns + 2 * SOON,
-                                       .deadline_ns = now_ns + 3 * SOON};
+                                       .kill_at_ns = now_ns + 4 * SOON,
+                                       .deadline_ns = now_ns + 5 * SOON};
     const struct wire_message signal = {.signal = SIGUSR1};
     stage_order(ORDER_DEADLINE, &moved);
     stage_order(ORDER_SIGNAL, &signal);

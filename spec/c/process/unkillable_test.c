@@ -131,7 +131,7 @@ static void a_supervisor_that_inherits_it_waits_too(void **state)
 static void past_its_deadline_it_is_the_supervisor_s(void **state)
 {
     (void)state;
-    stage_set_deadlines(TIME_NEVER, SOON, SOON + SOON / 2);
+    stage_set_deadlines(TIME_NEVER, 3 * SOON, 3 * SOON + SOON / 2);
     start();
     (void)stage_until_message(WIRE_UNKILLABLE);
     stage_until(keeper_is_gone);
