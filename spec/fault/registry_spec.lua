@@ -125,7 +125,7 @@ describe("whoever holds the lock", function()
   local cluster, name
   before_each(function()
     name = ("spec-%d"):format(math.random(1e9))
-    cluster = Registry.new { url = server.url, name = name }
+    cluster = Registry.new { url = server.url, name = name, ttl = 5 } -- who is stopped is a member for as long as a test needs
   end)
   after_each(function()
     server:sql "DROP TRIGGER IF EXISTS hold_up ON crown_registry_v1"
@@ -186,6 +186,7 @@ describe("whoever holds the lock", function()
         a.candidate:hurt("KILL", "supervise", "runtime")
       end
     end)
+    Postgres.await_listener(function() return client end)
     b.candidate:signal "TERM"
     eventually(function() return #a.candidate:pids "runtime" == 0 end, 5)
     is_taken_over(c)
@@ -198,17 +199,18 @@ local on_hosts = Network.is_possible() and describe or pending
 on_hosts("a registry whose network is parted", function()
   local cluster, network
   local NODES = { "a", "b", "c", "d", "e" }
+  local LASTING = 6 -- a TTL where the leader is not to change
 
   after_each(function()
     cluster:finish()
     network:destroy()
   end)
 
-  local function start(count)
+  local function start(count, ttl)
     local nodes = { unpack(NODES, 1, count) }
     network = Network.new(nodes)
     cluster = Registry.new({ url = ("postgres://crown@%s:%d/crown"):format(network.here, server.port),
-      name = ("spec-%d"):format(math.random(1e9)) }, network)
+      name = ("spec-%d"):format(math.random(1e9)), ttl = ttl }, network)
     local members = { cluster:join_all(nodes, { child = true }) }
     local leading, others = split(members, (cluster:await(members)))
     return members, leading, others
@@ -216,6 +218,10 @@ on_hosts("a registry whose network is parted", function()
 
   local function register(member, name)
     return member:ask("register", { name = name, timeout = 1.5 })
+  end
+
+  local function is_registered(member, name)
+    assert.is_true(member:ask("register", { name = name, timeout = 20 }))
   end
 
   local function heals(members, names)
@@ -232,19 +238,19 @@ on_hosts("a registry whose network is parted", function()
   for _, count in ipairs { 3, 5 } do
     it(("has one leader of %d, and no name lost, when its leader is cut off from everything"):format(count), function()
       local members, leading, others = start(count)
-      assert.is_true(register(others[1], "before"))
+      is_registered(others[1], "before")
       for _, one in ipairs(others) do network:cut(leading.node, one.node) end
       network:cut_port(leading.node, server.port)
       cluster:await(others)
       assert.is_nil((register(leading, "refused")))
       eventually(function() return #leading.candidate:pids "child" == 0 end, 5)
-      assert.is_true(register(others[2], "meanwhile"))
+      is_registered(others[2], "meanwhile")
       heals(members, { before = others[1].node, meanwhile = others[2].node })
       assert.is_nil((leading:ask("whereis", { name = "refused" })))
     end)
 
     it(("keeps its leader of %d when a follower is cut off, and takes it back"):format(count), function()
-      local members, leading, others = start(count)
+      local members, leading, others = start(count, LASTING)
       local _, epoch = leading:ask "leader"
       local away = table.remove(others, 1)
       for _, one in ipairs(members) do
@@ -255,13 +261,13 @@ on_hosts("a registry whose network is parted", function()
       others[#others + 1] = leading
       local now_leading, now_epoch = cluster:await(others)
       assert.same({ leading.node, epoch }, { now_leading, now_epoch })
-      assert.is_true(register(leading, "meanwhile"))
+      is_registered(leading, "meanwhile")
       heals(members, { meanwhile = leading.node })
     end)
 
     it(("changes over when the leader of %d loses the store alone"):format(count), function()
       local members, leading, others = start(count)
-      assert.is_true(register(others[1], "before"))
+      is_registered(others[1], "before")
       network:cut_port(leading.node, server.port)
       cluster:await(others)
       assert.is_nil((register(leading, "refused")))
@@ -270,7 +276,7 @@ on_hosts("a registry whose network is parted", function()
 
     it(("changes over when nobody can dial the leader of %d"):format(count), function()
       local members, leading, others = start(count)
-      assert.is_true(register(others[1], "before"))
+      is_registered(others[1], "before")
       for _, one in ipairs(leading:ask "members") do
         if one.node == leading.node then network:deafen(leading.node, tonumber(one.address:match ":(%d+)$")) end
       end
@@ -279,9 +285,9 @@ on_hosts("a registry whose network is parted", function()
     end)
 
     it(("throws a follower of %d out that loses the store alone, and takes it back"):format(count), function()
-      local members, leading, others = start(count)
+      local members, leading, others = start(count, LASTING)
       local away = table.remove(others, 1)
-      assert.is_true(register(away, "before"))
+      is_registered(away, "before")
       network:cut_port(away.node, server.port)
       others[#others + 1] = leading
       assert.equal(leading.node, (cluster:await(others)))
@@ -290,7 +296,7 @@ on_hosts("a registry whose network is parted", function()
     end)
 
     it(("refuses writes where the leader of %d is in the minority of the links"):format(count), function()
-      local members, leading, others = start(count)
+      local members, leading, others = start(count, LASTING)
       for _, one in ipairs(others) do network:cut(leading.node, one.node) end
       eventually(function()
         local fine, problem = register(leading, "refused")

@@ -23,7 +23,7 @@ describe("a release on Postgres", function()
     local one, two = candidate "one", candidate "two"
     one:win()
     two:claim()
-    eventually(function() return two.state.leases.listener and two.state.leases.listener.bare end)
+    Postgres.await_listener(function() return two.state.leases.listener end)
     while two:message() do end
     commits_wait "nobody"
     eventually(function() return server:sql("SHOW synchronous_standby_names")[1].synchronous_standby_names == "nobody" end)

@@ -113,6 +113,15 @@ function Postgres:admin(database)
     { timeout = 60 })) -- a disk may be slow
 end
 
+--- Waits until a client's connection listens, from when on no notification passes it by. That it is connected is not enough.
+-- @tparam function find returns the client, once there is one
+function Postgres.await_listener(find)
+  eventually(function()
+    local client = find()
+    return client and #assert(client:query "SELECT pg_listening_channels()") > 0
+  end, 20)
+end
+
 --- Runs one statement as the superuser in the database crown.
 function Postgres:sql(...)
   self.client = self.client or self:admin()

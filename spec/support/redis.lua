@@ -40,6 +40,12 @@ function Redis:call(...)
   return self.client:call(...)
 end
 
+--- Waits until somebody has subscribed to a channel, from when on no message passes by. That there is a connection is not enough.
+-- @string channel
+function Redis:await_subscriber(channel)
+  eventually(function() return tonumber(self:call("PUBSUB", "NUMSUB", channel)[2]) > 0 end, 20)
+end
+
 function Redis:down()
   if self.client then self.client:close() end
   self.client = nil

@@ -22,6 +22,9 @@ function redis_lease.key(what)
   return ("crown:{%s}:%s"):format(redis_lease.name(), what)
 end
 
+--- The channel on which leases are told of.
+redis_lease.CHANNEL = "crown:crown:leases"
+
 --- A field of the lease as a server has it.
 function redis_lease.field(server, field)
   return server:call("HGET", redis_lease.key "lease", field)
