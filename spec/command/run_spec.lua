@@ -376,7 +376,7 @@ describe("crown-lua run", function()
     local result = finish("--wait", "0.5", "x", "true")
     assert.equal(1, result.code)
     assert.matches("'x' is led by one", result.stderr)
-    local two = start("two", "--wait", "0.5", "y", "sleep", "1.5")
+    local two = start("two", "--wait", "3", "y", "sleep", "4")
     assert.equal(0, two:wait(20))
   end)
 

@@ -126,7 +126,7 @@ describe("crown.elect", function()
   end)
 
   it("keeps leading while nothing is known, and steps down in time (R3)", function()
-    local fake = testing.fake_oracle():grant(0.05, { ttl = 1.5, epoch = 7 })
+    local fake = testing.fake_oracle():grant(0.05, { ttl = 4, epoch = 7 })
     local reason
     local election = elect { oracle = fake, handlers = { won = function() end, lost = function(why) reason = why end } }
     testing.eventually(function() return election:is_leader() end)
@@ -134,7 +134,7 @@ describe("crown.elect", function()
     local asked = fake:count "refresh"
     testing.eventually(function() return fake:count "refresh" >= asked + 2 end)
     assert.is_true(election:is_leader())
-    testing.eventually(function() return reason end, 3)
+    testing.eventually(function() return reason end, 10)
     assert.equal("expired", reason)
   end)
 

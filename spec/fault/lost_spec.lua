@@ -9,7 +9,7 @@ local ticker = os.getenv "CROWN_TICKER" or "build/ticker"
 
 local APP = [[
 local crown = require "crown"
-crown.elect { name = "owed", oracle = "file:" .. arg[1], child = { arg[2], arg[3], "stubborn" }, stop_timeout = 1, handlers = {
+crown.elect { name = "owed", oracle = "file:" .. arg[1], child = { arg[2], arg[3], "stubborn" }, stop_timeout = 4, handlers = {
   won = function(term) print(("WON %d"):format(term.epoch)) io.flush() end,
   lost = function(reason) print("LOST " .. reason) io.flush() end,
 } }
@@ -93,7 +93,7 @@ crown.elect { name = "%s", oracle = "file:" .. arg[1], lost_timeout = tonumber(a
   end)
 
   it("ends when lost is over, if it is told to end meanwhile", function()
-    killed_while_leading("last-news", "crown.sleep(1.5)", 30)
+    killed_while_leading("last-news", "crown.sleep(6)", 30) -- long enough to be told meanwhile
     eventually(function() return one:output():find "LOST runtime_died" end, 20)
     one:signal "TERM"
     assert.equal(0, one:wait(20))

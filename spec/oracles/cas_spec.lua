@@ -5,7 +5,7 @@ local eventually = require("crown.testing").eventually
 local record = require "crown.oracle.record"
 local testing = require "crown.testing"
 
-local TTL = 0.5
+local TTL = 1
 
 -- A store in a table: `records` by name, each a text and a version.
 local function table_store(changes)

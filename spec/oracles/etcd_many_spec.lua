@@ -14,7 +14,7 @@ describe("many elections of one runtime on etcd", function()
 
   -- Elections of one runtime: they have one token.
   local function elect(name, options)
-    local given = { crown_name = name, node = "one", token = "many-" .. serial, url = server.url .. "/many" .. serial, ttl = 3 }
+    local given = { crown_name = name, node = "one", token = "many-" .. serial, url = server.url .. "/many" .. serial, ttl = 10 }
     for key, value in pairs(options or {}) do given[key] = value end
     local one = { messages = {} }
     given.given = given

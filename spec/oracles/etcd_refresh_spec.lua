@@ -8,7 +8,7 @@ local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
 local refreshed_together = require "support.refreshed"
 
-local MANY, TTL = 200, 3
+local MANY, TTL = 200, 9
 
 local server
 local states = {} -- by election
@@ -66,7 +66,7 @@ refreshed_together("a leader's key on etcd", {
 
     it("is deleted together with others, while the rest is led on", function()
       local stays, many = leader(), Elections.new()
-      local all = many:lead(MANY, function() return { oracle = { "etcd", url = server.url, ttl = TTL } } end)
+      local all = many:lead(MANY, function() return { oracle = { "etcd", url = server.url, ttl = TTL, refresh = TTL / 12 } } end)
       local client, deletes = states[stays.name].session.client, 0
       local ask = client.ask
       function client.ask(self, path, body)

@@ -13,7 +13,7 @@ local overhear = Players.overhear
 local server = Etcd.start():trusted()
 
 testing.conformance("etcd", function()
-  return { module = etcd, options = { url = server.url, ttl = 1 }, expires = true }
+  return { module = etcd, options = { url = server.url, ttl = 3, timeout = 20 }, expires = true }
 end)
 
 describe("the oracle on etcd", function()
@@ -60,7 +60,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("is the same election as that of etcdctl elect", function()
-    local one = candidate "one"
+    local one = candidate("one", { ttl = 60 }) -- nobody refreshes it here
     one:claim()
     local other = Candidate.start { program = "/usr/bin/etcdctl", node = "other", log = tempdir() .. "/log",
       args = { "--endpoints", server.endpoint, "elect", players.name, "theirs" } }
@@ -253,7 +253,7 @@ describe("the oracle on etcd", function()
   end)
 
   it("evicts and lists, from the command line", function()
-    local one = candidate "one"
+    local one = candidate("one", { ttl = 60 }) -- nobody refreshes it here
     local epoch = one:claim()[4]
     local info = crown.json.decode(run({ "info", "--oracle", server.url, "--json", "^e-" .. players.serial .. "$" }).stdout)
     assert.same({ "one", epoch }, { info.elections[1].node, info.elections[1].epoch })

@@ -259,12 +259,12 @@ describe("the lease oracle over HTTP", function()
   end)
 
   it("counts silence as not known, within the time-out, and tells no password", function()
-    answer = function() crown.sleep(3) return "" end
+    answer = function() crown.sleep(30) return "" end
     local at = crown.now()
     local url = ("http://joe:secret@127.0.0.1:%d/locks"):format(listener:port())
     local verdict = candidate({ timeout = 0.3, url = url }):claim()
     assert.equal("unknown", verdict[1])
-    assert.is_true(crown.now() - at < 2)
+    assert.is_true(crown.now() - at < 15)
     assert.is_nil(verdict[2]:find "secret")
   end)
 end)

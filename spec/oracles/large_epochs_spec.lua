@@ -19,6 +19,7 @@ local LARGEST, BEFORE, ABOVE = "9007199254740991", "9007199254740990", "90071992
 -- Leads once, prints its epoch as each place tells it, and ends; or prints why it does not lead.
 local APP = [[
 local crown = require "crown"
+local begun = os.getenv "CROWN_DIRECTORY" .. "/begun"
 local program, url, oracle = arg[1], arg[2], crown.json.decode(arg[3])
 oracle[1], oracle.word = oracle.word, nil
 local function told(place, text) print(place .. " " .. (tostring(text):match '"epoch":([^,}]*)' or tostring(text))) end
@@ -27,12 +28,12 @@ crown.on("oracle.error", function(event)
   print("error " .. event.error)
   os.exit(0)
 end)
-crown.elect { name = "large", oracle = oracle, child = { "sh", "-c", "echo environment $CROWN_EPOCH; exec sleep 60" },
+crown.elect { name = "large", oracle = oracle, child = { "sh", "-c", "echo environment $CROWN_EPOCH; >" .. begun .. "; exec sleep 60" },
   handlers = { won = function(term) crown.spawn(function()
     told("term", ("%d"):format(term.epoch))
     told("status", crown.exec({ program, "status", "--json" }).stdout)
     told("lists", url == "" and ("%d"):format(term.epoch) or crown.exec({ program, "info", "--json", "--oracle", url }).stdout)
-    crown.sleep(0.2)
+    repeat crown.sleep(0.01) until io.open(begun)
     os.exit(0)
   end) end } }
 ]]
@@ -102,9 +103,9 @@ describe("the largest epoch", function()
       for _, name in ipairs { "high", "low", "middle" } do
         assert.equal(0, run({ "run", "--once", "--oracle", server.url, name, "--", "true" }).code)
       end
-      local function set(name, holder, epoch)
+      local function set(name, holder, epoch, lasts)
         server:sql(("UPDATE crown_lease_v1 SET holder = '%s#t', epoch = %s, evicted = FALSE, "
-          .. "expires_at = now() + interval '1 second' WHERE lock_name = '%s'"):format(holder, epoch, name))
+          .. "expires_at = now() + interval '%s' WHERE lock_name = '%s'"):format(holder, epoch, lasts or "1 second", name))
       end
       set("low", "one", "77")
       set("middle", "one", ABOVE)
@@ -113,11 +114,15 @@ describe("the largest epoch", function()
       assert.equal("", info.stderr)
       assert.matches("low .* 77 .*middle .* 9007199254740992 .*high .* 9223372036854775807 ", info.stdout)
       local function evict(name)
-        local evicted = run { "evict", name, "--force", "--wait", "2", "--oracle", server.url }
+        local evicted = run { "evict", name, "--force", "--wait", "5", "--oracle", server.url }
         assert.equal("", evicted.stderr)
         return evicted.stdout
       end
-      set("high", "one", "9223372036854775807")
+      set("high", "one", "9223372036854775807", "1 minute")
+      crown.spawn(function()
+        eventually(function() return server:sql("SELECT evicted FROM crown_lease_v1 WHERE lock_name = 'high'")[1].evicted end, 20)
+        server:sql "UPDATE crown_lease_v1 SET expires_at = now() WHERE lock_name = 'high'"
+      end)
       assert.matches("^evicted one.* from 'high' %(epoch 9223372036854775807%)\nnobody leads 'high' yet\n$", evict "high")
       server:sql [[UPDATE crown_lease_v1 SET holder = 'one#t', evicted = FALSE, expires_at = now() + interval '1 minute'
         WHERE lock_name = 'low']]

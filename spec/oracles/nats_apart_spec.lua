@@ -8,7 +8,7 @@ local Nats = require "support.nats"
 local Player = require "support.oracle_candidate"
 local Way = require "support.nats_way"
 
-local TTL = 3
+local TTL = 6
 
 describe("a value in a NATS bucket", function()
   local server, way, one, two
@@ -60,7 +60,7 @@ describe("a value in a NATS bucket", function()
     way.meets = function() eventually(function() return not away end, 10 * TTL) end
     way.answered = function(bytes) return bytes end
     two.state.bucket.link.connection:close "the next watch is on another replica"
-    eventually(function() return crown.now() - at > TTL / 2 end, TTL)
+    eventually(function() return crown.now() - at > TTL / 2 end, 2 * TTL)
     at = refreshed()
     away = false
     eventually(function() return two:claim()[1] == "granted" end, 10 * TTL)

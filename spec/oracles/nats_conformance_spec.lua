@@ -5,7 +5,8 @@ local testing = require "crown.testing"
 local server = Nats.start()
 
 testing.conformance("nats_kv", function()
-  return { module = require "crown.oracles.nats_kv", options = { url = server.url .. "/SPEC", ttl = 1, amnesia_wait = 0 }, expires = true }
+  return { module = require "crown.oracles.nats_kv", expires = true,
+    options = { url = server.url .. "/SPEC", ttl = 3, timeout = 20, amnesia_wait = 0 } }
 end)
 
 teardown(function() server:destroy() end)

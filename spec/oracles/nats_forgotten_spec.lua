@@ -347,18 +347,18 @@ describe("a NATS server that may have forgotten", function()
 
   it("is sat out for one TTL when it has lost all its data", function()
     server = start()
-    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 1, timeout = 0.5, amnesia_wait = 0 }
+    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 4, timeout = 0.5, amnesia_wait = 0 }
     local one = Player.new(kv, options)
-    eventually(function() return one:claim()[1] == "granted" end)
+    eventually(function() return one:claim()[1] == "granted" end, 20)
     server:down()
     server:wipe()
     server:up()
     local verdict
-    eventually(function() verdict = one:refresh() return verdict[1] ~= "granted" and verdict[2] ~= "closed" end)
+    eventually(function() verdict = one:refresh() return verdict[1] ~= "granted" and verdict[2] ~= "closed" end, 20)
     options.node = "two"
     local two, at = Player.new(kv, options), crown.now()
     eventually(function() verdict = two:claim() return verdict[5] == true end)
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end)
-    assert.is_true(crown.now() - at > 0.5)
+    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
+    assert.is_true(crown.now() - at > 2)
   end)
 end)

@@ -11,11 +11,13 @@ local Wire = require "support.nats_wire"
 local json = crown.json
 
 local server, bucket, wire
+local last_url -- of the bucket
 
 -- A bucket for each TTL: it says how long a lease lasts.
 local function url(ttl)
   bucket = "TTL" .. ttl
-  return ("%s/%s?trust_empty=true&refresh=%g"):format(server.url, bucket, ttl / 4)
+  last_url = ("%s/%s?trust_empty=true&refresh=%g"):format(server.url, bucket, ttl / 12)
+  return last_url
 end
 
 -- The message that a key has now.
@@ -54,7 +56,7 @@ refreshed_together("a leader's key in a NATS bucket", {
   url = url,
   ends_at = function(name) return last(name).seq end,
   is_free = function(name) return head(last(name)):find "KV%-Operation: DEL" ~= nil end,
-  evict = function(name) assert(kv.evict({ url = url(3) }, name)) end,
+  evict = function(name) assert(kv.evict({ url = last_url }, name)) end,
   take = function(name) write(name, "somebody") end,
   reclaim = another_term,
   raise = another_term,
@@ -95,7 +97,7 @@ refreshed_together("a leader's key in a NATS bucket", {
         end
         return getmetatable(bucket_of).get(...)
       end
-      crown.spawn(function() kv.evict({ url = url(3), wait = 60 }, election.name) end)
+      crown.spawn(function() kv.evict({ url = last_url, wait = 60 }, election.name) end)
       eventually(function() return wins > 0 end, 30)
       refreshed(2)
       assert.same({ "evicted" }, losses)

@@ -17,7 +17,7 @@ describe("the oracle on a NATS bucket", function()
   setup(function()
     server = Nats.start()
     wire = Wire.open(server.port)
-    wire:make_bucket("ELECTIONS", 2)
+    wire:make_bucket("ELECTIONS", 4)
     local first = Player.new(kv, { name = "first", node = "one", url = server.url .. "/ELECTIONS", amnesia_wait = 0 })
     eventually(function() return first:claim()[1] == "granted" end, 10) -- a bucket that is younger than its TTL is sat out
     first:abdicate()
@@ -49,10 +49,10 @@ describe("the oracle on a NATS bucket", function()
   it("leads by the bucket's TTL, campaigns at three quarters of it, in the revision of its win as epoch", function()
     local one = candidate("one", { ttl = 60 })
     local verdict = one:claim()
-    assert.same({ "granted", 2 }, { verdict[1], verdict[3] })
-    assert(verdict[2] <= 1.5, "what is won together is not refreshed together, and no later than ever")
+    assert.same({ "granted", 4 }, { verdict[1], verdict[3] })
+    assert(verdict[2] <= 3, "what is won together is not refreshed together, and no later than ever")
     local epoch, refreshed = verdict[4], one:refresh()
-    assert.same({ "granted", 1.5, 2, epoch }, { unpack(refreshed, 1, 4) })
+    assert.same({ "granted", 3, 4, epoch }, { unpack(refreshed, 1, 4) })
     local last = one.state.bucket:get("e-" .. serial)
     assert.same({ "one", tostring(epoch) }, { last.data, last.headers["crown-epoch"] })
   end)
@@ -64,6 +64,7 @@ describe("the oracle on a NATS bucket", function()
       looks = looks + 1
       assert.equal("", message:data())
     end)
+    assert(listener:prove(20))
     local url = ("nats://localhost:%d/ELECTIONS"):format(server.port) -- another connection than the other specs have
     for i = 1, 50 do
       local one = Player.new(kv, { name = ("all-%d-%d"):format(serial, i), node = "one", url = url,
@@ -74,6 +75,7 @@ describe("the oracle on a NATS bucket", function()
       end)
     end
     eventually(function() return ended == 50 end, 20)
+    assert(listener:prove(20))
     listener:close()
     assert(looks >= 2 and looks < 25, ("%d looks for 50 elections"):format(looks))
   end)
@@ -87,7 +89,9 @@ describe("the oracle on a NATS bucket", function()
     local questions = 0
     local listener = assert(Connection.open({}, { host = "127.0.0.1", port = server.port }, 5))
     listener:subscribe("$JS.API.>", function() questions = questions + 1 end)
+    assert(listener:prove(20))
     local found = assert(kv.list(options))
+    assert(listener:prove(20))
     listener:close()
     assert.equal(299, #found)
     local one = found[1]
@@ -223,7 +227,7 @@ describe("the oracle on a NATS bucket", function()
     assert.same({ "denied", "choria-host" }, { denied[1], denied[3] })
     theirs = assert(wire:campaign("ELECTIONS", key, "choria-host", theirs))
     assert.equal("denied", one:claim()[1])
-    eventually(function() return one:claim()[1] == "granted" end, 5)
+    eventually(function() return one:claim()[1] == "granted" end, 10)
     assert.is_nil(wire:campaign("ELECTIONS", key, "choria-host", theirs))
     assert.is_nil(wire:campaign("ELECTIONS", key, "choria-host", 0))
     assert.equal("granted", one:refresh()[1])
@@ -286,8 +290,8 @@ describe("the oracle on a NATS bucket", function()
       local one = Player.new(kv, options)
       local granted, won, at
       eventually(function()
-        local verdict = one:claim()
-        if one.state.cooling and not won then won = crown.now() end
+        local asked, verdict = crown.now(), one:claim()
+        if one.state.cooling then won = won or asked end
         granted, at = verdict[1] == "granted", crown.now()
         return granted
       end, 20)
@@ -306,7 +310,10 @@ describe("the oracle on a NATS bucket", function()
     eventually(function() one:claim() return one.state.cooling end)
     local url = server.url .. "/ELECTIONS"
     crown.spawn(function()
-      eventually(function() return one:message() == "evict" end, 20)
+      eventually(function()
+        if one:message() == "evict" then return true end
+        one:claim() -- it cools down on
+      end, 20)
       assert.equal("denied", one:call("handle_info", "evict")[1])
     end)
     local result = run { "evict", "--oracle", url, "--force", "--wait", "5", "e-" .. serial }
@@ -338,27 +345,28 @@ describe("the oracle on a NATS bucket", function()
   end)
 
   it("evicts, lists and describes the bucket, from the command line", function()
-    local one = candidate "one"
+    local one, evicted = candidate "one", nil
     local epoch = one:claim()[4]
-    local info = json.decode(run({ "info", "--oracle", server.url .. "/ELECTIONS?ttl=600", "--json", "^e-" .. serial .. "$" })
-      .stdout)
-    assert.same({ "one", epoch }, { info.elections[1].node, info.elections[1].epoch })
-    assert.same({ "ELECTIONS", "file", "2 s" }, { info.store.bucket, info.store.storage, info.store.max_time })
-    local warnings = table.concat(info.warnings, "\n")
-    assert.matches("TTL is 2 s", warnings)
-    assert.is_nil(warnings:find("600 s", 1, true)) -- the URL's is that of a bucket that is made
-    crown.spawn(function()
-      for _ = 1, 20 do
-        if one:message() == "evict" then break end
+    crown.spawn(function() -- keeps its lease until it is asked to go
+      repeat
         one:refresh()
         crown.sleep(0.1)
-      end
+        evicted = one:message() == "evict"
+      until evicted
       assert.equal("evicted", one:call("handle_info", "evict")[1])
       one:abdicate()
     end)
+    local info = json.decode(run({ "info", "--oracle", server.url .. "/ELECTIONS?ttl=600", "--json", "^e-" .. serial .. "$" })
+      .stdout)
+    assert.same({ "one", epoch }, { info.elections[1].node, info.elections[1].epoch })
+    assert.same({ "ELECTIONS", "file", "4 s" }, { info.store.bucket, info.store.storage, info.store.max_time })
+    local warnings = table.concat(info.warnings, "\n")
+    assert.matches("TTL is 4 s", warnings)
+    assert.is_nil(warnings:find("600 s", 1, true)) -- the URL's is that of a bucket that is made
     local result = run { "evict", "--oracle", server.url .. "/ELECTIONS", "--force", "--wait", "3", "e-" .. serial }
     assert.equal(0, result.code, result.stderr)
     assert.matches("evicted one from", result.stdout)
+    assert.is_true(evicted)
   end)
 
   it("refuses a bucket that keeps history, one whose TTL suits no election, and one that drops values", function()

@@ -110,8 +110,8 @@ describe("the advisory lock oracle on Postgres", function()
     end)
 
     it("lets the lease work, and says that it gets no notifications", function()
-      local one = Player.new(lease, { name = name, node = "one", url = pooler.url, ttl = 2 })
-      local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 2 })
+      local one = Player.new(lease, { name = name, node = "one", url = pooler.url, ttl = 20 })
+      local two = Player.new(lease, { name = name, node = "two", url = pooler.url, ttl = 20 })
       local verdict
       eventually(function() verdict = one:claim() return verdict[1] == "granted" end)
       assert.equal("denied", two:claim()[1])

@@ -23,18 +23,23 @@ describe("the advisory lock oracle on Postgres", function()
       WHERE locktype = 'advisory' AND granted]]
   end
 
-  -- Whether a session has a lock; others may have some for a moment.
-  local function holds(pid)
+  -- The lock of a session, if it has one; others, of the test before, may have some for a moment.
+  local function lock_of(pid)
     for _, lock in ipairs(locks()) do
-      if lock.pid == pid then return true end
+      if lock.pid == pid then return lock end
     end
-    return false
+  end
+
+  local function pid_of(player) return player.state.session.bare:server_pid() end
+
+  local function nobody_has(pid)
+    eventually(function() return not lock_of(pid) end, 20)
   end
 
   it("holds the lock in its own session, and checks it there", function()
     local one = candidate "one"
     assert.equal("granted", one:claim()[1])
-    assert.equal(one.state.session.bare:server_pid(), locks()[1].pid)
+    assert.is_table(lock_of(pid_of(one)))
     assert.equal("granted", one:refresh()[1])
   end)
 
@@ -120,17 +125,18 @@ describe("the advisory lock oracle on Postgres", function()
   end)
 
   it("uses the first 64 bits of the MD5 of the name as its key", function()
-    candidate("one"):claim()
-    local key = server:sql("SELECT left(md5($1), 16) AS hex", name)[1].hex
-    assert.equal(key, ("%08x%08x"):format(locks()[1].high, locks()[1].low))
-    assert.equal(1, locks()[1].form)
+    local one = candidate "one"
+    one:claim()
+    local key, lock = server:sql("SELECT left(md5($1), 16) AS hex", name)[1].hex, lock_of(pid_of(one))
+    assert.equal(key, ("%08x%08x"):format(lock.high, lock.low))
+    assert.equal(1, lock.form)
   end)
 
   for key, expected in pairs { ["7"] = { 0, 7, 1 }, ["3,4"] = { 3, 4, 2 }, ["-1"] = { 4294967295, 4294967295, 1 } } do
     it("takes a key of the user's: " .. key, function()
       local one = candidate("one", { key = key })
       assert.equal("granted", one:claim()[1])
-      local lock = locks()[1]
+      local lock = lock_of(pid_of(one))
       assert.same(expected, { lock.high, lock.low, lock.form })
       assert.equal("granted", one:refresh()[1])
     end)
@@ -189,16 +195,16 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
   end)
 
   it("waits for the leader's promise to end when the server itself ended its session", function()
-    local one, two = candidate("one", { ttl = 3 }), candidate "two"
+    local one, two = candidate("one", { ttl = 6 }), candidate "two"
     one:claim()
     two:claim()
     server:sql("SELECT pg_terminate_backend($1)", one.state.session.bare:server_pid())
     eventually(function() return two:message() == "locked" end)
     local verdict = two:call("handle_info", "locked")
     assert.equal("denied", verdict[1])
-    assert.is_true(verdict[2] > 0 and verdict[2] <= 3)
+    assert.is_true(verdict[2] > 0 and verdict[2] <= 6)
     local granted
-    eventually(function() granted = two:claim() return granted[1] == "granted" end)
+    eventually(function() granted = two:claim() return granted[1] == "granted" end, 20)
     assert.are_not.equal("granted", one:refresh()[1])
   end)
 
@@ -214,7 +220,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
           ("TCP-LISTEN:%d,bind=127.0.0.1,reuseaddr,fork"):format(way.port),
           ("SYSTEM:exec socat - TCP\\:127.0.0.1\\:%d\\,bind=%s\\:$SOCAT_PEERPORT"):format(server.port, words[1]) } }
       end
-      local one = candidate("one", { url = server:url_for("crown", "crown", way.port) })
+      local one = candidate("one", { url = server:url_for("crown", "crown", way.port), ttl = 20 })
       eventually(function() return one:claim()[1] == "granted" end)
       local row = server:sql("SELECT direct FROM crown_advisory_v1 WHERE lock_name = $1", name)[1]
       assert.equal(words[2], row.direct)
@@ -232,11 +238,12 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
   end
 
   it("does not believe the end of a connection without having waited for it", function()
-    local one, two = candidate "one", candidate "two"
+    local one, two = candidate("one", { ttl = 20 }), candidate "two"
     two.state.session:ready()
     one:claim()
+    local pid = pid_of(one)
     one.state.session.client:close()
-    eventually(function() return #locks() == 0 end)
+    nobody_has(pid)
     local verdict = two:claim()
     assert.equal("denied", verdict[1])
     assert.is_true(verdict[2] > 0)
@@ -245,8 +252,9 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
   it("does not believe the end of a connection that it has not seen alive", function()
     local one = candidate("one", { ttl = 20, key = "77" })
     one:claim()
+    local pid = pid_of(one)
     one.state.session.client:close()
-    eventually(function() return #locks() == 0 end)
+    nobody_has(pid)
     server:sql "SELECT pg_advisory_lock(77)" -- somebody else's, so that there is something to wait for
     local two = candidate("two", { key = "77" })
     assert.equal("denied", two:claim()[1])
@@ -357,20 +365,20 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     three:claim()
     lose_the_session(one)
     local given, waiting = given_the_lock(two, three)
-    local pid = locks()[1].pid
+    local pid = pid_of(given)
     assert.equal("denied", given:call("handle_info", "locked")[1])
     outwait_a_slice(waiting)
-    assert.is_true(holds(pid))
+    assert.is_table(lock_of(pid))
   end)
 
   it("does not end the session of another program that holds the key", function()
     local other = assert(crown.postgres.connect(server.url))
     assert(other:query "SELECT pg_advisory_lock(4711)")
-    local pid = locks()[1].pid
+    local pid = other.bare:server_pid()
     local one = candidate("one", { key = "4711" })
     assert.equal("denied", one:claim()[1])
     outwait_a_slice(one)
-    assert.is_true(holds(pid))
+    assert.is_table(lock_of(pid))
     other:close()
   end)
 

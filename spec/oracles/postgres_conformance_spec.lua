@@ -5,7 +5,7 @@ local testing = require "crown.testing"
 local server = Postgres.start()
 
 testing.conformance("postgres_lease", function()
-  return { module = require "crown.oracles.postgres_lease", options = { url = server.url, ttl = 1 }, expires = true,
+  return { module = require "crown.oracles.postgres_lease", options = { url = server.url, ttl = 3, timeout = 5 }, expires = true,
     numbered = true, outage = function() server:down "immediate" return function() server:up() end end }
 end)
 

@@ -25,9 +25,9 @@ refreshed_together("a leader's lease on Postgres", {
   start = function() server = Postgres.start { clock = clock } end,
   url = function() return server.url end,
   ends_at = function(name) return row(name, "extract(epoch FROM expires_at)::float8 AS at").at end,
-  is_free = function(name)
+  is_free = function(name, epoch)
     local found = row(name, "expires_at <= clock_timestamp() AS free, epoch")
-    return found.free and found.epoch == 1
+    return found.free and tonumber(found.epoch) == epoch
   end,
   evict = changes "evicted = TRUE",
   take = changes "holder = 'somebody#00-00', expires_at = clock_timestamp() + interval '1 minute'",

@@ -7,7 +7,7 @@ local redis_lease = require "support.redis_lease"
 
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
-local TTL = 2
+local TTL = 6
 local MONITOR = "sentinel monitor mine 127.0.0.1 %d 2\nsentinel down-after-milliseconds mine %d\n"
   .. "sentinel failover-timeout mine 3000\n"
 local NEVER = 600000 -- milliseconds: nobody is failed over

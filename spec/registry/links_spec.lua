@@ -61,8 +61,11 @@ describe("a link between members", function()
     eventually(function() return not shown() end, 20)
   end)
 
+  -- A machine that stands still is no silence of theirs.
+  local PATIENT = { every = 20, linger = 5 }
+
   it("carries messages in order, and answers back", function()
-    local a, b = side "a", side "b"
+    local a, b = side("a", PATIENT), side("b", PATIENT)
     a.links:set_peers { ["r@b"] = b.address }
     eventually(function() return a.ups["r@b"] end)
     for i = 1, 100 do a.links:send("r@b", { kind = "ask", of = i }) end
@@ -80,7 +83,7 @@ describe("a link between members", function()
   end
 
   it("cuts a member that sends a frame above the bounds, with one line", function()
-    local b = side "b"
+    local b = side("b", PATIENT)
     local stream = proved(b)
     stream:write "\1\0\0\0"
     assert.is_true(is_cut(stream))
@@ -88,7 +91,7 @@ describe("a link between members", function()
   end)
 
   it("cuts a member that sends what is no message", function()
-    local b = side "b"
+    local b = side("b", PATIENT)
     for _, bytes in ipairs { frames.encode { kind = "nonsense" }, "\0\0\0\4junk" } do
       local stream = proved(b)
       stream:write(bytes)
@@ -105,7 +108,7 @@ describe("a link between members", function()
   end)
 
   it("gives an older connection of the same member up for a newer one", function()
-    local b = side "b"
+    local b = side("b", PATIENT)
     local older = proved(b)
     local newer = proved(b)
     assert.is_true(is_cut(older))
@@ -124,7 +127,7 @@ describe("a link between members", function()
   end)
 
   it("is not to be had by a second runtime under a member's name, which does no harm to the first", function()
-    local b = side "b"
+    local b = side("b", PATIENT)
     local first = proved(b)
     local second = connect(b)
     local fine, problem, code = handshake.dial(second, who("x", { runtime = "another" }), "r@b", 5)
@@ -200,7 +203,7 @@ describe("a link between members", function()
 
   it("cuts somebody for whom 256 MiB wait, says so, and survives it", function()
     local MIB = 1024 * 1024
-    local a, b = side("a", { every = 20 }), side("b", { every = 20 })
+    local a, b = side("a", { every = 20, patience = 120 }), side("b", { every = 20 })
     local taken, listener = slow_taker(a, 10, 3600)
     a.links:set_peers { ["r@slow"] = a.links.peers["r@slow"].address, ["r@b"] = b.address }
     eventually(function() return a.ups["r@b"] and a.ups["r@slow"] end)
@@ -252,7 +255,7 @@ describe("a link between members", function()
   end)
 
   it("stays up for a while when the other is a member no more, and then goes", function()
-    local a, b = side "a", side "b"
+    local a, b = side("a", PATIENT), side("b", PATIENT)
     a.links:set_peers { ["r@b"] = b.address }
     eventually(function() return a.ups["r@b"] end)
     a.links:set_peers {}

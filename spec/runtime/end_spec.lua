@@ -91,7 +91,7 @@ crown.sleep(1000)
   it("does not lead again when it is stopped, with a command that lives from term to term", function()
     local app = [[
 local crown = require "crown"
-crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 3,
+crown.elect { name = "spec", oracle = "file:" .. arg[1], stop_timeout = 20,
   child = { command = { "bash", "-c", [=[
     trap : USR1 USR2
     trap 'echo stopping; stop=1' TERM

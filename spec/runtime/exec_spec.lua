@@ -133,7 +133,7 @@ describe("nothing of a command runs on", function()
   end
 
   it("when it has left a daemon behind", function()
-    local result = crown.exec({ "sh", "-c", ("%s %s daemon & sleep 0.1"):format(ticker, path) },
+    local result = crown.exec({ "sh", "-c", ("%s %s daemon & until [ -s %s ]; do sleep 0.01; done"):format(ticker, path, path) },
       { env = { CROWN_ROLE = "leader", CROWN_EPOCH = "1" } })
     assert.equal(0, result.code)
     assert.is_true(#ticks.read(path) > 0)

@@ -280,7 +280,7 @@ describe("crown.postgres", function()
         crown.sleep(0.01)
       end
     end)
-    local connected, _, code = crown.postgres.connect(server:url_for("crown", "crown", proxy.port), { timeout = 0.5 })
+    local connected, _, code = crown.postgres.connect(server:url_for("crown", "crown", proxy.port), { timeout = 2 })
     done = true
     proxy:destroy()
     assert.is_nil(connected)
@@ -323,7 +323,7 @@ describe("crown.postgres", function()
       local app = assert(io.open(dir .. "/app.lua", "w"))
       app:write(('print(select(2, require("crown").postgres.connect %q))'):format(url))
       app:close()
-      local result = require "support.run"({ dir .. "/app.lua" }, { env = { [variable] = dir .. value }, timeout = 5 })
+      local result = require "support.run"({ dir .. "/app.lua" }, { env = { [variable] = dir .. value }, timeout = 30 })
       return result.stdout .. result.stderr
     end
 
@@ -400,7 +400,7 @@ describe("crown.postgres with passwords", function()
           crown.sleep(0.01)
         end
       end)
-      local client, _, code = crown.postgres.connect(slow, { timeout = 0.5 })
+      local client, _, code = crown.postgres.connect(slow, { timeout = 2 })
       done = true
       assert.is_nil(client)
       assert.equal("timeout", code)

@@ -67,25 +67,29 @@ function Cluster:join(node, url, words)
     CROWN_LOG_LEVEL = "debug" } -- tells of each claim and refresh
   for key, value in pairs(self.options.env and self.options.env[node] or {}) do env[key] = value end
   local member = Candidate.start { program = words and words[1], args = args, node = node, env = env,
-    log = ("%s/%s.log"):format(self.dir, node) }
+    log = ("%s/%s-%d.log"):format(self.dir, node, #self.members) } -- its own: one of before may have said what it is asked for
   self.members[#self.members + 1] = member
   return member
 end
 
---- A leader that ticks and a follower that has been told that it is one; `url`: the leader's own way to the store.
+--- A leader that ticks and a follower that has been told that it is one, and the leader's term; `url`: the leader's own way to
+-- the store.
 function Cluster:pair(url)
   local leader = self:join("one", url)
   ticks.await(self.ticks, 0, 10)
   ticks.settle(self.ticks)
-  local follower = self:join "two"
+  local follower, term, lost = self:join "two", nil, 0
   eventually(function()
-    if follower:is_told() then return true end
-    if #follower:pids "child" > 0 then -- on a busy machine a short lease had ended: the first one leads again then
+    local terms = ticks.terms(self.ticks)
+    term = terms[#terms]
+    if term.node == "one" then return follower:is_told() end
+    if term.epoch > lost then -- on a busy machine a short lease had ended: the first one leads again then
+      lost = term.epoch
       follower:destroy()
       follower = self:join "two"
     end
   end, 20)
-  return leader, follower, ticks.await(self.ticks, 0)
+  return leader, follower, term
 end
 
 --- Waits for the leader behind `epoch`, and raises when anything of an old one ticks beside it.

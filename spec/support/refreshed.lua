@@ -8,16 +8,17 @@ local eventually = require("crown.testing").eventually
 local assert = require "luassert"
 local busted = require "busted"
 
-local TTL, MANY = 3, 200
-local LONG = 4 * TTL -- of which a busy machine makes nobody lose one
+local TTL, MANY = 9, 200 -- a lease of which a busy machine makes nobody lose one
+local LONG = 12
+local PART = 12 -- of it, after which it is refreshed
 
 --- Describes them.
 -- @string title
 -- @tparam table store `oracle`, the module; `word` of it; `start()`; `url(ttl)`; `amnesia_wait`; of a lease by its name:
--- `ends_at(name)`, which rises with each refresh, `is_free(name)`, `evict(name)`, `take(name)` for somebody else, with what is then
--- said in `taken`, and, where there is such a thing, `reclaim(name)` under another claim and `raise(name)` to another term;
--- `amid`: how one of many is lost, `change(name)`, for which `reason`, and `prepare(name)` of each before it is declared; `freeze()`
--- and `thaw()` of the server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
+-- `ends_at(name)`, which rises with each refresh, `is_free(name, epoch)` after the term of that epoch, `evict(name)`, `take(name)`
+-- for somebody else, with what is then said in `taken`, and, where there is such a thing, `reclaim(name)` under another claim and
+-- `raise(name)` to another term; `amid`: how one of many is lost, `change(name)`, for which `reason`, and `prepare(name)` of each
+-- before it is declared; `freeze()` and `thaw()` of the server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
 return function(title, store)
   local it, lease = busted.it, store.oracle
   busted.describe(title, function()
@@ -51,7 +52,8 @@ return function(title, store)
     end)
 
     local function leader(ttl, oracle)
-      local election = mine:elect { name = name, oracle = { oracle or store.word, url = store.url(ttl or TTL), ttl = ttl or TTL,
+      ttl = ttl or TTL
+      local election = mine:elect { name = name, oracle = { oracle or store.word, url = store.url(ttl), ttl = ttl, refresh = ttl / PART,
         amnesia_wait = store.amnesia_wait } }
       eventually(function() return election:is_leader() end, 20)
       return election
@@ -78,10 +80,11 @@ return function(title, store)
 
     it("is given back, and free at once, without a call of the oracle", function()
       local election = leader()
+      local epoch = election:status().epoch
       mine:stop()
       assert.equal(0, calls)
       assert.is_false(election.state.leading)
-      assert.is_true(store.is_free(name))
+      assert.is_true(store.is_free(name, epoch))
     end)
 
     it("is given back when only its row says that the leader is to go", function()

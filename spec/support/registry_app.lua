@@ -50,8 +50,9 @@ end
 function answers.lose(ask)
   local member = Node.of(options.name).member
   member.replica:apply { "-", ask.name }
+  local lost = not member.replica:find(ask.name)
   member.own:restore()
-  return { member.replica:count() }
+  return { member.replica:count(), lost }
 end
 
 -- What has changed since this was asked for last.

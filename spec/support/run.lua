@@ -8,7 +8,7 @@ local function run(args, options)
   options = options or {}
   local words = { program }
   for _, word in ipairs(args) do words[#words + 1] = word end
-  return assert(crown.exec(words, { timeout = options.timeout or 20, env = options.env, stdin = options.stdin,
+  return assert(crown.exec(words, { timeout = options.timeout or 60, env = options.env, stdin = options.stdin,
     cwd = options.cwd }))
 end
 
