@@ -78,6 +78,15 @@ struct candidate {
     uint64_t claim;               /* number of the last claim */
     unsigned known_life;
 
+    /* Its place in a queue: the claim by which it was next and from when that counts, and the
+     * word that the one before it has gone. */
+    uint64_t next_claim;
+    int64_t next_since_ns;
+    struct {
+        uint64_t claim, epoch;
+        unsigned life;
+    } word;
+
     /* The processes and the Lua of a term; `stuck`: killed, but the kernel does not let go. */
     bool child, leader_child, dying, stuck, stop_told;
     uint64_t child_serial;
@@ -158,8 +167,10 @@ void hands_forget(struct candidate *candidate); /* the runtime died */
 void link_send(struct world *world, unsigned who, enum store_verb verb, uint32_t attempt);
 void link_serve(struct world *world, const struct happening *happening);
 void link_deliver(struct world *world, const struct happening *happening);
-/** Tells whoever watches, without fail, that the lease may be free. */
+/** Tells whoever watches, without fail, that the lease may be free, and who has it by the queue. */
 void link_watch(struct world *world);
+/** Whatever it knew of a queue counts no more. */
+void link_forget(struct candidate *candidate);
 
 /* faults.c */
 void faults_inject(struct world *world);

@@ -13,6 +13,7 @@ void feed_later(struct world *world, unsigned who, int64_t after, struct electio
 void hands_forget(struct candidate *candidate)
 {
     candidate->attempt = 0;
+    link_forget(candidate);
     candidate->tasks = candidate->closing = candidate->lost = candidate->lost_ending = false;
     watch_begin(&candidate->watch);
     candidate->deadline_ns = TIME_NEVER;

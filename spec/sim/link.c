@@ -20,14 +20,46 @@ static void deliver_late(struct world *world, unsigned who)
     ask(world, who, STORE_RELEASE, NOBODYS_ATTEMPT, at_ns + below(world, 200 * NS_PER_MS));
 }
 
+void link_forget(struct candidate *candidate)
+{
+    candidate->next_claim = candidate->word.claim = 0;
+}
+
+/* Who heard that the one before it has gone leads by what it knew, and has that confirmed soon. */
+static bool inherit(struct world *world, unsigned who, uint32_t attempt)
+{
+    struct candidate *candidate = &world->candidates[who];
+    int64_t past_ns = local_now(world, candidate) - candidate->next_since_ns;
+    bool usable = candidate->word.claim != 0 && candidate->word.claim == candidate->next_claim &&
+                  candidate->next_claim == candidate->claim &&
+                  past_ns <= world->store.ttl_ns * 3 / 10;
+    link_forget(candidate);
+    if (!usable)
+        return false;
+    struct happening *answer = plan(world, world->now, REPLY, who);
+    answer->incarnation = candidate->incarnation;
+    answer->serial = attempt;
+    answer->request = (struct store_request){STORE_CLAIM, who, candidate->claim};
+    answer->reply = (struct store_reply){.granted = true,
+                                         .epoch = candidate->word.epoch,
+                                         .life = candidate->word.life,
+                                         .past_ns = past_ns};
+    feed_later(world, who, 10 * NS_PER_MS, (struct election_event){.type = ELECTION_EVENT_MESSAGE});
+    return true;
+}
+
 void link_send(struct world *world, unsigned who, enum store_verb verb, uint32_t attempt)
 {
     struct candidate *candidate = &world->candidates[who];
-    if (verb == STORE_CLAIM)
-        candidate->claim = ++world->claims;
     candidate->attempt = attempt;
     candidate->verb = verb;
     candidate->sent_ns = local_now(world, candidate);
+    if (verb == STORE_CLAIM && inherit(world, who, attempt))
+        return;
+    if (verb == STORE_CLAIM)
+        candidate->claim = ++world->claims;
+    if (verb == STORE_RELEASE)
+        link_forget(candidate);
     unsigned copies = chance(world, 20) ? 0 : chance(world, 10) ? 2 : 1;
     while (copies-- > 0)
         ask(world, who, verb, attempt, world->now + any_delay(world, who, 3 * NS_PER_MS));
@@ -37,6 +69,13 @@ void link_send(struct world *world, unsigned who, enum store_verb verb, uint32_t
 
 void link_watch(struct world *world)
 {
+    if (store_pass_on(&world->store, world->now)) {
+        struct candidate *heir = &world->candidates[world->store.owner];
+        heir->word.claim = world->store.claim;
+        heir->word.epoch = world->store.epoch;
+        heir->word.life = world->store.life;
+        (void)plan(world, world->store.ends_ns + NS_PER_US, WATCH, world->store.owner);
+    }
     if (world->config.monitor_leader)
         return; /* they look by themselves */
     for (unsigned i = 0; i < world->count; i++)
@@ -88,6 +127,7 @@ static struct election_event read_reply(const struct world *world, const struct 
     if (reply->granted) {
         event.type = ELECTION_EVENT_GRANTED;
         event.grant.epoch = reply->epoch;
+        event.grant.past_ns = world->mutation == MUTATE_PAST_FORGOTTEN ? 0 : reply->past_ns;
         event.grant.ttl_ns = world->store.lock ? 0 : world->store.ttl_ns;
         event.grant.refresh_ns = world->store.lock ? TIME_NEVER : world->store.ttl_ns / 3;
     } else if (reply->evicted) {
@@ -114,6 +154,10 @@ void link_deliver(struct world *world, const struct happening *happening)
         bool looks = happening->serial != NOBODYS_ATTEMPT;
         struct store_reply reply = looks ? trusted(world, who, happening->reply) : happening->reply;
         event = read_reply(world, &reply);
+        if (looks && happening->request.verb == STORE_CLAIM) {
+            candidate->next_claim = reply.next ? candidate->claim : 0;
+            candidate->next_since_ns = candidate->sent_ns;
+        }
         if (reply.granted && looks)
             candidate->term_life = reply.life;
     }

@@ -9,10 +9,11 @@
 
 #define MUTATIONS(X)                                                                               \
     X(NONE, "none")                                                                                \
-    X(LATE_ANCHOR, "late-anchor")     /* R1: instants count from the reply, not the request */     \
-    X(NO_MARGIN, "no-margin")         /* R1: instants count to the end of the store's TTL */       \
-    X(FOREIGN_CLOCK, "foreign-clock") /* R14: instants are the store's, read on our clock */       \
-    X(NO_ROOM, "no-room")             /* R2: a refresh that comes after the stop is accepted */    \
+    X(LATE_ANCHOR, "late-anchor")       /* R1: instants count from the reply, not the request */   \
+    X(NO_MARGIN, "no-margin")           /* R1: instants count to the end of the store's TTL */     \
+    X(FOREIGN_CLOCK, "foreign-clock")   /* R14: instants are the store's, read on our clock */     \
+    X(PAST_FORGOTTEN, "past-forgotten") /* R1: a term by a queue counts from its claim */          \
+    X(NO_ROOM, "no-room")               /* R2: a refresh that comes after the stop is accepted */  \
     X(UNKNOWN_IS_LOST, "unknown-is-lost") /* R3: no answer to a refresh ends the term */           \
     X(NO_LEAD, "no-lead")                 /* P1: the keeper kills at the deadline itself */        \
     X(LAZY_KEEPER, "lazy-keeper")         /* P1: the keeper leaves the kill to the runtime */      \

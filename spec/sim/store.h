@@ -17,8 +17,10 @@ struct store_request {
 
 struct store_reply {
     bool granted, evicted, amnesia;
+    bool next; /* denied, and the holder when this one has gone */
     uint64_t epoch;
     unsigned life;      /* raised when the store forgets */
+    int64_t past_ns;    /* for how long a grant had counted before the claim */
     int64_t expires_ns; /* of the holder's lease; -1: it has none */
 };
 
@@ -36,10 +38,20 @@ struct store {
     unsigned life;
     bool evict;
     int64_t sit_out_ns; /* after a loss of memory: no claims before this instant */
+    bool queue;         /* who was denied first is the next holder, by a lease of its own */
+    struct {
+        bool there;
+        unsigned owner;
+        uint64_t claim, epoch;
+        int64_t ends_ns;
+    } next;
 };
 
 struct store_reply store_serve(struct store *store, const struct store_request *request,
                                int64_t now_ns);
+
+/** Makes the next one the holder where that has gone. @return whether it did. */
+bool store_pass_on(struct store *store, int64_t now_ns);
 
 /** The lock's holder is gone, processes and all. */
 void store_free_lock(struct store *store, unsigned candidate);

@@ -68,6 +68,7 @@ static void set_up_store(struct world *world)
 {
     world->store.ttl_ns = NS_PER_S / 2 + below(world, 10 * NS_PER_S);
     world->store.lock = chance(world, 150);
+    world->store.queue = !world->store.lock && chance(world, 300);
     world->store.life = 1;
     world->store.epoch = EPOCH_BEFORE;
     world->store.release_by_token = world->mutation == MUTATE_RELEASE_BY_TOKEN;
