@@ -18,7 +18,7 @@
 static char original_oom[16];
 static int original_nice;
 static bool spared;
-static bool prior; /* this process runs at real-time priority */
+static int priority; /* real-time, of this process; 0: ordinary */
 
 static bool write_oom(const char *score)
 {
@@ -40,21 +40,42 @@ static void read_oom(void)
     (void)close(fd);
 }
 
+static bool take(int wanted)
+{
+    const struct sched_param param = {.sched_priority = wanted};
+    /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
+    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0;
+}
+
+/* The highest that is allowed. A child may have real-time priority too, and spin: at a lower one
+ * than its own nobody would get a processor to kill it, and no timer would end who has to. */
+static int take_highest(void)
+{
+    struct rlimit limit;
+    int highest = sched_get_priority_max(SCHED_FIFO);
+    if (take(highest))
+        return highest;
+    if (getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur > 0 &&
+        limit.rlim_cur < (rlim_t)highest && take((int)limit.rlim_cur))
+        return (int)limit.rlim_cur;
+    return 0;
+}
+
 static bool take_priority(void)
 {
-    const struct sched_param lowest = {.sched_priority = 1};
-    /* RESET_ON_FORK: what this process forks begins with ordinary priority (sched(7)). */
-    bool taken = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
-    if (prior != taken) /* mostly inherited: keepers need no page of their own for it */
-        prior = taken;
-    return taken;
+    if (priority > 0 && take(priority))
+        return true;
+    int taken = take_highest();
+    if (priority != taken) /* mostly inherited: keepers need no page of their own for it */
+        priority = taken;
+    return taken > 0;
 }
 
 pid_t realtime_wait(pid_t which, int *status, int options)
 {
     const struct sched_param none = {.sched_priority = 0};
     siginfo_t dead = {.si_pid = 0};
-    if (!prior)
+    if (priority == 0)
         return waitpid(which, status, options);
     if (waitid(which > 0 ? P_PID : P_ALL, (id_t)which, &dead, options | WEXITED | WNOWAIT) < 0)
         return -1;

@@ -15,9 +15,11 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "traced.h"
 
 #define CODE 7
+#define SPIN_NS NS_PER_S
 #define MANY 100
 
 static int policy_of(pid_t pid)
@@ -55,6 +57,53 @@ static void reap_many(void)
     while (realtime_reap(&status, __WALL, count) > 0)
         count++;
     _exit(count == MANY && errno == ECHILD && policy_of(0) == SCHED_FIFO ? 0 : 1);
+}
+
+/* A child may have real-time priority of its own, and spin. For a while only: where this fails it
+ * has the processor for itself. */
+static void spin(int line)
+{
+    const struct sched_param middle = {.sched_priority = 50};
+    int64_t until_ns = clock_monotonic_ns() + SPIN_NS;
+    if (sched_setscheduler(0, SCHED_FIFO, &middle) < 0 || write(line, "", 1) != 1)
+        _exit(1);
+    while (clock_monotonic_ns() < until_ns)
+        continue;
+    _exit(0);
+}
+
+static int wait_beside_one_that_spins(void)
+{
+    int line[2];
+    char byte;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    if (sched_setaffinity(0, sizeof(one), &one) < 0 || pipe(line) < 0)
+        return 2;
+    if (!realtime_enter())
+        return TRACED_CANNOT;
+    pid_t child = fork();
+    if (child == 0)
+        spin(line[1]);
+    (void)close(line[1]);
+    if (read(line[0], &byte, 1) != 1)
+        return TRACED_CANNOT; /* it may have a lower priority only */
+    return waitpid(child, NULL, WNOHANG) == 0 ? 0 : 1;
+}
+
+static void whoever_has_a_lower_real_time_priority_and_spins_holds_nobody_up(void **state)
+{
+    int status;
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(wait_beside_one_that_spins());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == TRACED_CANNOT)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static unsigned ordinary, prior; /* how many were released at which priority */
@@ -144,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dead_process_is_released_at_ordinary_priority),
         cmocka_unit_test(all_but_a_few_of_many_are_released_at_real_time_priority),
+        cmocka_unit_test(whoever_has_a_lower_real_time_priority_and_spins_holds_nobody_up),
         cmocka_unit_test(whoever_has_no_child_is_told),
         cmocka_unit_test(whoever_has_none_that_is_dead_is_told),
         cmocka_unit_test(one_that_is_stopped_is_told_of_where_it_is_asked_for),
