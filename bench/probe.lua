@@ -20,7 +20,8 @@ local function read(path)
 end
 
 --- One failover: from the fault, or, for an orderly stop, from the old child's last tick.
--- @tparam table options of support.cluster; `patience`: seconds that it may take (15)
+-- @tparam table options of support.cluster; `patience`: seconds that it may take (15); `settled`: a function that returns when
+-- the fault may come
 -- @tparam function hurt called with the leader; returns when it did
 -- @tparam[opt] boolean from_last_tick
 -- @string[opt] leaders_url the leader's own way to the store
@@ -30,6 +31,7 @@ function probe.failover(options, hurt, from_last_tick, leaders_url)
   options.ttl = options.ttl or probe.TTL
   local cluster = Cluster.new(options)
   local leader, _, term = cluster:pair(leaders_url)
+  if options.settled then options.settled() end
   crown.sleep(math.random() * 0.6) -- anywhere between two refreshes
   ticks.read(cluster.ticks) -- now, not when it would take a core from those that are measured
   local at = hurt(leader, cluster)

@@ -48,11 +48,21 @@ function left.etcd(server)
   return first + (asked + crown.now()) / 2 - began
 end
 
-local function store(measure, name, server, url, ttl, limits, left_of)
+-- A follower in NATS counts from when it has heard of the last write. So it has to be there when that comes.
+local settled = {}
+
+function settled.nats(server)
+  local function revision() return assert(nats_oracle.list { url = server.quick })[1].revision end
+  local first = revision()
+  repeat crown.sleep(0.05) until revision() ~= first
+end
+
+local function store(measure, name, server, url, ttl, limits, left_of, settle)
   probe.store_rows(probe.rows(measure, function() return { url = url, ttl = ttl } end), name, limits, server, url)
   if left_of then
     measure(name .. ", tree SIGKILL, beyond the lease", "≤ 5", function()
-      return probe.beyond_lease({ url = url, ttl = ttl }, function() return left_of(server) end)
+      return probe.beyond_lease({ url = url, ttl = ttl, settled = settle and function() settle(server) end },
+        function() return left_of(server) end, left_of == left.nats and probe.QUESTIONS)
     end)
   end
   server:destroy()
@@ -63,7 +73,7 @@ return function(measure)
   store(measure, "registry 2 s", postgres,
     postgres.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=that-of-the-bench", 2,
     { "≤ 40", "≤ 120", "≤ 2100" })
-  store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 4", "≤ 80", "≤ 5100" }, left.nats)
+  store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 4", "≤ 80", "≤ 5100" }, left.nats, settled.nats)
   store(measure, "http_lease 2 s", web, web.url, 2, { "≤ 10", "≤ 80", "≤ 2100" }, left.http)
   store(measure, "etcd 2 s", etcd, etcd.quick, 2, { "≤ 5", "≤ 80", "≤ 3500" }, left.etcd)
 end

@@ -16,7 +16,6 @@ local together = require "crown.link.together"
 local Nats = {}
 Nats.__index = Nats
 
-local SOON = 0.1 -- seconds until a value is asked for again that should be over by now
 local WINDOW, MOST = 0.05, 128 -- seconds that a refresh waits for company at most; leases in one lot of questions
 local AGAIN, APART = 1, 5 -- seconds until a claim comes again that found no room, or no end of changes; among thousands longer
 local TRIES = 2 -- of a claim, where what is there changes meanwhile
@@ -93,7 +92,7 @@ local function denied(self, last)
   if last then self.standing:saw(last.revision, last.headers["crown-token"], last.written_at) end
   if not last and left(self) == 0 then return later() end
   return false, { node = last and last.data, epoch = last and last.headers["crown-token"] and admin.epoch_of(last) or nil,
-    expires_in = math.max(SOON, left(self)) }
+    expires_in = self.standing:again(self.ttl) }
 end
 
 -- The mark that the key was deleted, which the watch told of. After a TTL it is gone itself, and its revision may be a value's in

@@ -94,6 +94,17 @@ describe("a NATS server whose clock is stepped", function()
     assert.equal("denied", one:refresh()[1])
   end)
 
+  it("is asked again the sooner the less late it lets a dead leader's value go", function()
+    local _, two = leader_and_follower()
+    clock:set(-HOUR)
+    local standing = two.state.standing
+    eventually(function() return standing:left(TTL) == 0 end, 2 * TTL)
+    local verdict = two:claim()
+    local late = crown.now() - standing.at - TTL
+    assert.equal("denied", verdict[1])
+    assert.is_true(verdict[2] <= math.max(0.011, late), verdict[2] .. " s, " .. late .. " s late")
+  end)
+
   it("keeps a value that was refreshed since it was seen last (P1)", function()
     local one, two = leader_and_follower "localhost"
     local standing = two.state.standing

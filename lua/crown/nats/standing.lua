@@ -9,6 +9,8 @@ local lease = require "crown.oracle.lease"
 local Standing = {}
 Standing.__index = Standing
 
+local SOON, LATER = 0.01, 0.1 -- seconds until a value is asked for again that should be over by now
+
 --- Makes one; nothing was seen yet.
 -- @treturn Standing
 function Standing.new()
@@ -43,6 +45,16 @@ end
 function Standing:left(ttl)
   local since = self.at or self.before
   return since and math.max(0, since + ttl - core.now()) or 0
+end
+
+--- Seconds until it is worth while to ask whether it is gone: when nobody acts on it any more; where that was before, the sooner
+-- the less time has passed since. A busy server is some milliseconds late, one whose clock was set back is for long.
+-- @number ttl in seconds
+-- @treturn number
+function Standing:again(ttl)
+  local since = self.at or self.before
+  local late = since and core.now() - since - ttl or 0
+  return late < 0 and -late or math.min(LATER, math.max(SOON, late))
 end
 
 --- Whether a value is the one that was seen, and nobody can act on it any more, also where clocks drift apart.
