@@ -145,6 +145,7 @@ bool signal_mode_take_up(struct candidate *candidate)
     candidate->workload = candidate->standing;
     candidate->standing = NULL;
     candidate->workload->stop_requested = candidate->workload->unfenced = false;
+    candidate->workload->stopped = false;
     scope_move(&candidate->workload->member, candidate->term->scope);
     return true;
 }

@@ -34,7 +34,8 @@ struct workload {
     enum election_role role;
     bool exited; /* EXITED was told: GONE need not tell it again */
     bool stop_requested;
-    bool killed; /* KILLED was told: its keeper ended it, not it itself */
+    bool stopped; /* SIGNALLED was told: its keeper sent it what it has to end by */
+    bool killed;  /* KILLED was told: its keeper ended it, not it itself */
     bool unstartable;
     bool fenced;   /* told to go: it is killed when that says, whatever the lease does */
     bool unfenced; /* its term is over, it works on, and nothing tells it to stop */

@@ -156,10 +156,11 @@ static void workload_event(struct child *child, const struct wire_message *messa
     case WIRE_EXITED:
         workload->exited = true;
         workload->status = message->status;
-        if (!workload->stop_requested)
+        if (!workload->stop_requested && !workload->stopped && !workload->killed)
             emit_exit(workload, TELEMETRY_CHILD_EXITED);
         break;
     case WIRE_SIGNALLED:
+        workload->stopped = true;
         signal_mode_sent(workload, message->signal);
         break;
     case WIRE_KILLED:

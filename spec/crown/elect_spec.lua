@@ -138,6 +138,31 @@ describe("crown.elect", function()
     assert.equal("expired", reason)
   end)
 
+  it("tells of a command that had to end at the deadline as stopped, not as exited", function()
+    local result = run({ write_file(tempdir() .. "/app.lua", [[
+      local crown = require "crown"
+      local Oracle = {}
+      function Oracle.init() return setmetatable({}, { __index = Oracle }) end
+      function Oracle:claim()
+        if self.granted then return false end
+        self.granted = true
+        return true, 0.3, { ttl = 2, epoch = 1 }
+      end
+      function Oracle.refresh() return nil, "no answer" end
+      local left = 10
+      crown.on("child.exited", function() print "exited" end)
+      crown.on("child.stopped", function()
+        print "stopped"
+        left = left - 1
+        if left == 0 then os.exit(0) end
+      end)
+      for i = 1, 10 do
+        crown.elect { name = "one" .. i, oracle = { Oracle }, stop_timeout = 0.5, child = { "sleep", "100" } }
+      end
+    ]]) }, { timeout = 60 })
+    assert.equal(("stopped\n"):rep(10), result.stdout)
+  end)
+
   it("gives up a call that never answers, releases what it may have got, and tries again (R5)", function()
     local fake = testing.fake_oracle()
     fake:answer("claim", { function() crown.sleep(math.huge) end, { true, 5, { ttl = 60, epoch = 1 }, n = 3 } })
