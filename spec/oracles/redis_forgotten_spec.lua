@@ -106,6 +106,37 @@ describe("a Redis server that may have forgotten", function()
     assert.is_true(verdict[2] > 10, verdict[2])
   end
 
+  it("gives a lease that somebody has deleted to nobody else before its end, who comes anew included", function()
+    server = trusted(start())
+    local one, two = candidate(server.url, "one", { ttl = 20 }), candidate(server.url, "two", { ttl = 20 })
+    local epoch = one:claim()[4]
+    two:claim()
+    server:call("DEL", redis_lease.key "lease")
+    for _, other in ipairs { two, candidate(server.url, "three", { ttl = 20 }) } do is_sat_out_by(other) end
+    assert.equal("denied", one:refresh()[1]) -- so nothing acts by it any more, and none other has had it since
+    local verdict = one:claim()
+    assert.equal("granted", verdict[1])
+    assert.is_true(verdict[4] > epoch)
+    server:call("DEL", redis_lease.key "lease")
+    server:call("PEXPIRE", redis_lease.key "held", 1)
+    eventually(function() return two:claim()[1] == "granted" end)
+  end)
+
+  it("is not sat out where the lease has ended, or was released", function()
+    server = trusted(start())
+    local one, two = candidate(server.url, "one", { ttl = 20 }), candidate(server.url, "two", { ttl = 20 })
+    one:claim()
+    one:abdicate()
+    assert.equal("granted", two:claim()[1])
+    for _ = 1, 5 do
+      server:call("PEXPIRE", redis_lease.key "lease", 1)
+      server:call("PEXPIRE", redis_lease.key "held", 1)
+      eventually(function() return server:call("EXISTS", redis_lease.key "lease") == 0 end)
+      one, two = two, one
+      assert.equal("granted", two:claim()[1])
+    end
+  end)
+
   it("is sat out by who has heard of a later epoch, where somebody has deleted the keys of the election", function()
     server = trusted(start())
     local one, two = candidate(server.url, "one", { ttl = 20 }), candidate(server.url, "two", { ttl = 20 })

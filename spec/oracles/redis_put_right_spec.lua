@@ -155,7 +155,7 @@ describe("a Redis whose clock was set back and put right", function()
     local at = crown.now()
     eventually(function() return crown.now() > at + 4 end)
     assert.equal("granted", one:refresh()[1])
-    server:call("DEL", redis_lease.key "lease") -- as if its time were over
+    server:call("DEL", redis_lease.key "lease", redis_lease.key "held") -- as if its time were over
     clock:set(-3)
     wins(candidate "two")
     assert.equal(1, counted())

@@ -13,6 +13,8 @@
 -- may be acted on still. Who has been there for less than the longest TTL is not given that lease. Nor does who comes anew know
 -- the time: the store keeps when a lease was last given out or prolonged (`seen`). By that a step looks smaller than it was, by
 -- the time that has passed since. The day is for that. A claim by who has heard of a later epoch than is there is a doubt, too.
+-- A second key of each lease (`held`) says who has it, and ends with it: where that one is there alone, somebody has deleted the
+-- lease, and until it would have ended it is given to nobody else.
 -- Epochs are at least the server's time in milliseconds, and above the last one that who claims has heard of, so that they rise
 -- even where all was lost.
 -- @internal crown.redis.script
@@ -49,13 +51,15 @@ local doubted = math.max(0, since + longest - now, lost + floor - now)
 
 local used = false -- whether a lease was given out or prolonged
 
-local function unsure(lease) return string.sub(lease, 1, -#':lease' - 1) .. ':unsure' end
+local function beside(lease, what) return string.sub(lease, 1, -#':lease' - 1) .. what end
+local function unsure(lease) return beside(lease, ':unsure') end
 
 local DAY = 86400000 -- milliseconds
 
 -- When the clock is put right the lease ends too early, by as much as that was set back.
-local function prolong(lease, ttl)
+local function prolong(lease, token, ttl)
   used = true
+  redis.call('SET', beside(lease, ':held'), token, 'PX', ttl) -- first: it is not to outlast the lease
   redis.call('PEXPIRE', lease, ttl)
   if behind > 0 then redis.call('SET', unsure(lease), '1', 'PX', whole(ttl + behind + DAY)) end
 end
@@ -74,6 +78,17 @@ local function unsure_for(lease)
   return age < longest and redis.call('GET', unsure(lease)) and longest - age or 0
 end
 
+-- For how long a lease that somebody has deleted would have lasted. Who had it asks for it when nothing acts by it any more.
+local function deleted_for(lease, token)
+  local mark = beside(lease, ':held')
+  local who = redis.call('GET', mark)
+  if not who or who == token then return 0 end
+  local rest = redis.call('PTTL', mark)
+  if rest >= 0 and rest <= longest then return rest end
+  redis.call('PEXPIRE', mark, longest)
+  return longest
+end
+
 -- Nobody has more left than the whole TTL: where it seems so the clock was set back. Where there is no end, the key was copied
 -- or restored without it, or a right was missing as it was written: nobody would ever lead again.
 local function left(lease)
@@ -83,7 +98,7 @@ local function left(lease)
     set_back, behind, counted = set_back + 1, behind + math.max(0, rest - ttl), true
     keep()
   end
-  prolong(lease, ttl)
+  prolong(lease, redis.call('HGET', lease, 'token'), ttl)
   return ttl
 end
 
@@ -93,9 +108,10 @@ end
 
 -- What is known of a lease, and for how long it is to be sat out. While the store is doubted, one's own lease is no excuse: it
 -- may be an old one, which another has had since.
-local function look(lease)
+local function look(lease, token)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim')
-  return held, math.max(doubted, not held[1] and unsure_for(lease) or 0)
+  if held[1] then return held, doubted end
+  return held, math.max(doubted, unsure_for(lease), deleted_for(lease, token))
 end
 
 local ops = {}
@@ -110,13 +126,13 @@ local function grant(lease, epochs, mark, token, node, claim, ttl)
   redis.call('SET', mark, claim, 'PX', KEPT)
   redis.call('DEL', lease)
   redis.call('HSET', lease, 'token', token, 'node', node, 'epoch', epoch, 'claim', claim, 'ttl', ttl)
-  prolong(lease, ttl)
+  prolong(lease, token, ttl)
   return epoch
 end
 
 function ops.claim(lease, epochs, mark, token, node, claim, ttl, heard)
   doubt_older(epochs, heard)
-  local held, wait = look(lease)
+  local held, wait = look(lease, token)
   if wait > 0 or held[1] and held[1] ~= token then return denied(lease, held, wait) end
   if last_claim(mark) >= tonumber(claim) then return denied(lease, held) end
   return grant(lease, epochs, mark, token, node, claim, ttl)
@@ -124,7 +140,7 @@ end
 
 -- The lease of a leader whom most servers know, to one that was away: under the number of its claim, unless that is over.
 function ops.restore(lease, epochs, mark, token, node, claim, ttl)
-  local held, wait = look(lease)
+  local held, wait = look(lease, token)
   local free = not held[1] or held[1] == token and tonumber(held[4]) < tonumber(claim)
   if wait > 0 or not free or last_claim(mark) > tonumber(claim) then return denied(lease, held, wait) end
   return grant(lease, epochs, mark, token, node, claim, ttl)
@@ -133,7 +149,7 @@ end
 function ops.refresh(lease, epochs, mark, token, node, claim, ttl)
   local held = redis.call('HMGET', lease, 'token', 'node', 'epoch', 'claim', 'evicted')
   if held[1] ~= token or held[4] ~= claim then return denied(lease, held) end
-  prolong(lease, ttl)
+  prolong(lease, token, ttl)
   return held[5] and { 1, held[3] } or held[3]
 end
 
@@ -141,7 +157,8 @@ end
 local function free(lease, mark, token, claim)
   if last_claim(mark) < tonumber(claim) + 0.5 then redis.call('SET', mark, claim .. '.5', 'PX', KEPT) end
   local held = redis.call('HMGET', lease, 'token', 'claim')
-  return held[1] == token and tonumber(held[2]) <= tonumber(claim) and redis.call('DEL', lease, unsure(lease)) > 0
+  if held[1] ~= token or tonumber(held[2]) > tonumber(claim) then return false end
+  return redis.call('DEL', lease, unsure(lease), beside(lease, ':held')) > 0
 end
 
 function ops.release(lease, epochs, mark, token, node, claim, ttl)
