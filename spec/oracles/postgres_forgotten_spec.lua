@@ -1,4 +1,5 @@
 -- What a Postgres server may have forgotten is sat out: tables made anew, older files, other servers in its place.
+local advisory = require "crown.oracles.postgres_advisory"
 local eventually = require("crown.testing").eventually
 local lease = require "crown.oracles.postgres_lease"
 local Pgbouncer = require "support.pgbouncer"
@@ -193,6 +194,39 @@ crown.elect { name = "r11", oracle = { "postgres_lease", url = arg[1], ttl = 2, 
     assert.is_true(amnesia)
     assert.is_true(waited >= 1.9)
     assert.is_true(won > epoch)
+  end)
+
+  it("makes any column anew of what the store knows of itself, and sits it out", function()
+    server, name = Postgres.start(), "r11"
+    for i, column in ipairs { "part", "identity", "trusted_at", "longest_ttl", "epoch_floor", "set_back", "behind", "seen" } do
+      local function other(node)
+        return Player.new(lease, { name = name, node = node, url = ("%s?application_name=%s%d"):format(server.url, node, i), ttl = 20 })
+      end
+      local one = other "one"
+      epoch = one:win()[4]
+      server:sql("ALTER TABLE crown_store_v1 DROP COLUMN " .. column)
+      local verdict = other "two":claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] }, column)
+      assert.is_true(verdict[2] > 10, column)
+      eventually(function() return one:refresh()[1] == "granted" end, 10)
+      one:abdicate()
+      server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch'" -- as if that were over
+      assert.is_true(other "three":win()[4] > epoch + 1000, column)
+      server:empty()
+    end
+  end)
+
+  it("doubts its leases, too, where a column of what the store knows of itself was made anew for another kind", function()
+    prepare()
+    local function locks() return Player.new(advisory, { name = name, url = server.url, ttl = 2 }) end
+    local first = locks()
+    first:win()
+    first.state.session.client:close()
+    server:sql "ALTER TABLE crown_store_v1 DROP COLUMN trusted_at"
+    local second = locks()
+    eventually(function() return second:claim()[1] == "denied" end)
+    second.state.session.client:close()
+    assert.is_true((newcomer()))
   end)
 
   it("says what to do where a column is gone that cannot be made anew", function()

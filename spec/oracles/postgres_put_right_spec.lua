@@ -30,15 +30,18 @@ describe("a Postgres whose clock was set back and put right", function()
     local made = 0
 
     -- Each is a runtime of its own: they share nothing.
-    local function candidate(node)
+    local function candidate(node, lock, url, token)
       made = made + 1
-      return Player.new(lease, { name = "put-right", node = node, ttl = TTL, amnesia_wait = 0,
-        url = ("%s?application_name=%s%d"):format(server.url, node, made) })
+      url = url or ("%s?application_name=%s%d"):format(server.url, node, made)
+      local player = Player.new(lease, { name = lock or "put-right", node = node, ttl = TTL, amnesia_wait = 0, url = url,
+        token = token })
+      player.url = url
+      return player
     end
 
     local function wins(player)
       local verdict = player:claim()
-      assert.equal("granted", verdict[1])
+      assert.equal("granted", verdict[1], verdict[2])
       return verdict[4]
     end
 
@@ -116,7 +119,7 @@ describe("a Postgres whose clock was set back and put right", function()
       server:sql "UPDATE crown_store_v1 SET trusted_at = 'epoch'" -- as if that were over
       server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp()"
       wins(two)
-      two:abdicate()
+      server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp()" -- as if two's time were over by that clock
       is_doubted(candidate "three":claim())
       server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp() - interval '2 h'"
       wins(candidate "four")
@@ -153,6 +156,53 @@ describe("a Postgres whose clock was set back and put right", function()
       assert.equal("granted", one:refresh()[1])
     end)
 
+    it("is sat out by who comes anew before the lease ends too early", function()
+      local one = candidate "one"
+      wins(one)
+      clock:set(-TTL / 2)
+      for _ = 1, 2 do one:refresh() end
+      clock:set(0)
+      local two = candidate "two"
+      local verdict = two:claim()
+      assert.same({ "denied", "one" }, { verdict[1], verdict[3] })
+      assert.is_true(verdict[2] < 0.6 * TTL)
+      server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp()" -- as if that time had passed
+      verdict = two:claim()
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(verdict[2] > 0.4 * TTL and verdict[2] <= TTL / 2, verdict[2])
+    end)
+
+    it("is believed by who comes anew where the last leader has left in order", function()
+      local one = candidate "one"
+      wins(one)
+      clock:set(-HOUR)
+      for _ = 1, 2 do one:refresh() end
+      one:abdicate()
+      clock:set(0)
+      wins(candidate "two")
+    end)
+
+    it("is believed by the next runtime of who leads", function()
+      local one = candidate("one", nil, nil, "same")
+      wins(one)
+      clock:set(-HOUR)
+      for _ = 1, 2 do one:refresh() end
+      local next = candidate("one", nil, nil, "same")
+      next.state.number = one.state.number
+      wins(next)
+    end)
+
+    it("is doubted by who came anew, and hears of another step", function()
+      local one, two = candidate "one", candidate "two"
+      wins(one)
+      clock:set(-HOUR)
+      for _ = 1, 2 do one:refresh() end
+      clock:set(0)
+      assert.equal("denied", two:claim()[1])
+      server:sql "UPDATE crown_store_v1 SET set_back = set_back + 1"
+      is_doubted(candidate("two", "new", two.url):claim())
+    end)
+
     it("is sat out by who had only connected when it was stepped forward", function()
       local one, two = candidate "one", candidate "two"
       wins(one)
@@ -161,10 +211,125 @@ describe("a Postgres whose clock was set back and put right", function()
       is_doubted(two:claim())
     end)
 
-    it("is counted in tables that a version before made, too", function()
+    -- Somebody has led something else before; nobody who asks later has asked then.
+    local function used_before()
+      local one = candidate("one", "other")
+      wins(one)
+      return one
+    end
+
+    it("is sat out where only who came anew has used it while it was set back", function()
+      used_before()
+      clock:set(-HOUR)
+      wins(candidate "two")
+      assert.equal(1, counted "lease")
+      assert.equal("denied", candidate "three":claim()[1])
+      assert.equal(1, counted "lease")
+      clock:set(0)
+      is_doubted(candidate "four":claim())
+    end)
+
+    it("is sat out where that was less than a lease lasts", function()
+      used_before()
+      clock:set(-TTL / 2)
+      wins(candidate "two")
+      clock:set(0)
+      server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp()" -- as if two's time were over by that clock
+      is_doubted(candidate "three":claim())
+    end)
+
+    it("is sat out by who was there before, and has not asked while only who came anew did", function()
+      local one = used_before()
+      clock:set(-HOUR)
+      wins(candidate "two")
+      clock:set(0)
+      is_doubted(candidate("one", nil, one.url):claim())
+      assert.equal("granted", one:refresh()[1])
+    end)
+
+    it("is sat out where nobody had used it for a while before it was set back", function()
+      used_before()
+      server:sql "UPDATE crown_store_v1 SET seen = clock_timestamp() - interval '20 min'" -- as if that were how long ago it was
+      clock:set(-HOUR)
+      wins(candidate "two")
+      clock:set(0)
+      is_doubted(candidate "three":claim())
+    end)
+
+    it("is sat out where it is set back once more, by less", function()
+      used_before()
+      clock:set(-HOUR)
+      local two = candidate "two"
+      wins(two)
+      two:abdicate()
+      clock:set(-HOUR - TTL / 2)
+      wins(candidate("three", "new"))
+      assert.equal(2, counted "lease")
+    end)
+
+    it("is known by the time of the last refresh, not just of the claim", function()
+      local one = used_before()
+      local before = crown.now()
+      eventually(function() return crown.now() > before + 1 end)
+      assert.equal("granted", one:refresh()[1])
+      clock:set(-0.5)
+      wins(candidate "two")
+      assert.equal(1, counted "lease")
+    end)
+
+    it("is counted once by who comes anew, also where a lease is found to last for too long", function()
       wins(candidate "one")
-      server:sql "ALTER TABLE crown_store_v1 DROP COLUMN set_back, DROP COLUMN behind"
-      candidate "two":claim()
+      clock:set(-HOUR)
+      assert.equal("denied", candidate "two":claim()[1])
+      assert.equal(1, counted "lease")
+    end)
+
+    it("is counted where a lease is found to last for too long, and nobody has kept the time", function()
+      wins(candidate "one")
+      server:sql "UPDATE crown_store_v1 SET seen = 'epoch'" -- as if a version that does not keep it had written there
+      clock:set(-HOUR)
+      assert.equal("denied", candidate "two":claim()[1])
+      assert.equal(1, counted "lease")
+      clock:set(0)
+      is_doubted(candidate "three":claim())
+    end)
+
+    it("is sat out by who comes anew, whatever nonsense somebody has written there", function()
+      for _, nonsense in ipairs { "Infinity", "NaN", "1e300" } do
+        local one = candidate "one"
+        wins(one)
+        server:sql "UPDATE crown_lease_v1 SET expires_at = clock_timestamp()"
+        server:sql("UPDATE crown_store_v1 SET behind = $1::float8, seen = 'infinity'", nonsense)
+        is_doubted(candidate "two":claim())
+        server:empty()
+      end
+    end)
+
+    it("keeps the time without a wait for who writes there", function()
+      local one = candidate "one"
+      wins(one)
+      server:sql "UPDATE crown_store_v1 SET seen = 'epoch'"
+      local other = server:admin()
+      assert(other:query "BEGIN")
+      assert(other:query "SELECT FROM crown_store_v1 FOR UPDATE")
+      local verdicts = { one:refresh()[1], candidate("two", "new"):claim()[1] }
+      assert(other:query "COMMIT")
+      other:close()
+      assert.same({ "granted", "granted" }, verdicts)
+    end)
+
+    -- As version 0.1.0 made it, with what it has written there.
+    local function has_older_table()
+      server:sql "CREATE TABLE older AS SELECT part, identity, trusted_at, longest_ttl, epoch_floor FROM crown_store_v1"
+      server:sql "DROP TABLE crown_store_v1"
+      server:sql "ALTER TABLE older RENAME TO crown_store_v1"
+      server:sql "ALTER TABLE crown_store_v1 ADD PRIMARY KEY (part), OWNER TO crown"
+    end
+
+    it("is counted in tables that a version before made, too, which are believed", function()
+      wins(candidate "one")
+      has_older_table()
+      wins(candidate("two", "new"))
       assert.equal(0, counted "lease")
     end)
   end)
@@ -218,6 +383,54 @@ describe("a Postgres whose clock was set back and put right", function()
       clock:set(0)
       end_session(one)
       is_doubted(candidate "two":claim())
+    end)
+
+    it("is sat out where only who came anew has used it while it was set back", function()
+      local one = players:add(server.url, "one", { name = "other", ttl = TTL, amnesia_wait = 0 })
+      assert.equal("granted", one:claim()[1])
+      clock:set(-HOUR)
+      local two = candidate "two"
+      assert.equal("granted", two:claim()[1])
+      assert.equal(1, counted "advisory")
+      clock:set(0)
+      end_session(two)
+      is_doubted(candidate "three":claim())
+    end)
+
+    it("is sat out by who comes anew before the last leader's time ends too early", function()
+      local one = candidate "one"
+      assert.equal("granted", one:claim()[1])
+      clock:set(-TTL / 2)
+      assert.equal("granted", one:refresh()[1])
+      clock:set(0)
+      local two = candidate "two"
+      assert.equal("denied", two:claim()[1])
+      server:sql "UPDATE crown_advisory_v1 SET acting_until = clock_timestamp()" -- as if that time had passed
+      end_session(one)
+      local verdict = is_given_the_lock(two)
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(verdict[2] > 0.4 * TTL and verdict[2] <= TTL / 2, verdict[2])
+    end)
+
+    it("is believed by who comes anew where the last leader has left in order", function()
+      local one = candidate "one"
+      assert.equal("granted", one:claim()[1])
+      clock:set(-HOUR)
+      assert.equal("granted", one:refresh()[1])
+      one:abdicate()
+      clock:set(0)
+      assert.equal("granted", candidate "two":claim()[1])
+    end)
+
+    it("is known by the time of the last refresh, not just of the win", function()
+      local one = players:add(server.url, "one", { name = "other", ttl = TTL, amnesia_wait = 0 })
+      assert.equal("granted", one:claim()[1])
+      local before = crown.now()
+      eventually(function() return crown.now() > before + 1 end)
+      assert.equal("granted", one:refresh()[1])
+      clock:set(-0.5)
+      assert.equal("granted", candidate "two":claim()[1])
+      assert.equal(1, counted "advisory")
     end)
 
     it("is counted where somebody who came then waits for no longer than a lease lasts", function()

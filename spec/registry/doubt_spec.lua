@@ -2,6 +2,7 @@
 -- that leases end too early by it (R12, R14).
 local candidate = require "crown.registry.candidate"
 local clocked_postgres = require "support.clocked_postgres"
+local crown = require "crown"
 local elector = require "crown.registry.elector"
 local eventually = require("crown.testing").eventually
 local run = require "support.run"
@@ -224,6 +225,42 @@ describe("a registry's store", function()
         leads = function() return false end }, nil
       candidate.claim(follower, function(_, holder) told = holder end)
       assert.equal(TTL, told.expires_in)
+    end)
+
+    it("is doubted where only who came anew has used it while it was set back", function()
+      a_leads(open(), 1)
+      clock:set(-HOUR)
+      assert.is_nil(heartbeat(open(), "a").distrust)
+      assert.equal(1, counted())
+      clock:set(0)
+      is_doubted(assert(open():ask("read", {})))
+    end)
+
+    it("drops no member by who comes anew before its lease ends too early", function()
+      local one = open()
+      a_leads(one, 1)
+      clock:set(-TTL / 2)
+      for _ = 1, 2 do heartbeat(one, "b") end
+      clock:set(0)
+      local two = open()
+      assert(two:ask("read", {}))
+      server:sql([[UPDATE crown_registry_v1 SET members =
+        jsonb_set(members, ARRAY[$1, 'expires_at'], to_jsonb(extract(epoch FROM clock_timestamp())))]], elector.member_id("b", name))
+      local view = assert(two:ask("read", {}))
+      local left = view.members[elector.member_id("b", name)].expires_at - view.now
+      assert.is_true(left > 0.4 * TTL and left <= TTL / 2, left)
+      assert.is_nil(view.distrust)
+    end)
+
+    it("is known by the time of the last heartbeat", function()
+      local one = open()
+      a_leads(one, 1)
+      local before = crown.now()
+      eventually(function() return crown.now() > before + 1 end)
+      heartbeat(one, "a")
+      clock:set(-0.5)
+      heartbeat(open(), "b")
+      assert.equal(1, counted())
     end)
 
     it("is doubted by who has seen nothing else where a lease may have ended too early, and only then", function()

@@ -159,6 +159,24 @@ return function(title, store)
           if store.drop then store.drop() end
         end, through_proxy() .. store.often)
       end)
+
+      it("leaves no overlap when the server's clock is put right, and nobody is left who knew it before it was set back", function()
+        cluster.options.ttl = 6
+        local right = store.clock.seconds
+        local zero = cluster:join "zero"
+        local before = ticks.await(cluster.ticks, 0, 20)
+        zero:signal "TERM"
+        assert.equal(0, zero:wait(10))
+        store.clock:set(right - 5)
+        local leader = cluster:join("one", through_proxy() .. store.often)
+        local term = ticks.await(cluster.ticks, before.epoch, 20)
+        refreshes_twice(leader)
+        proxy:freeze()
+        store.clock:set(right)
+        if store.drop then store.drop() end
+        cluster:join "two"
+        cluster:succeed(term.epoch, 20, "two")
+      end)
     end
 
     if store.drop then

@@ -54,6 +54,7 @@ local NOW = "extract(epoch FROM clock_timestamp())::float8 AS now"
 -- Whoever hears of the clock counts where it was set back: what it shows then is all that is known of it from then on. $2 is what
 -- it has to show.
 local COUNT = "WITH back AS (" .. tables.count_set_back("advisory", "$2") .. ")\n"
+local COUNT_AND_KEEP = COUNT .. ", shown AS (" .. tables.keep_time "advisory" .. ")\n"
 
 -- Until when a leader acts is a time on the server's clock: what goes by it tells the clock, too.
 local LOOK = MARK .. COUNT .. [[
@@ -68,7 +69,7 @@ FROM (SELECT) AS one LEFT JOIN crown_advisory_v1 r ON r.lock_name = $1
 
 local SHORTEN = MARK .. tables.shorten(tables.parts.advisory, "advisory", "acting_until")
 
-local WIN = MARK .. COUNT .. [[
+local WIN = MARK .. COUNT_AND_KEEP .. [[
 INSERT INTO crown_advisory_v1 AS r
   (lock_name, holder, epoch, acting_until, renewed_at, pid, direct, killed)
 SELECT $1, $3, s.epoch_floor + 1, clock_timestamp() + make_interval(secs => $4::float8), clock_timestamp(),
@@ -79,14 +80,14 @@ ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, epoch = greatest
   direct = excluded.direct, killed = excluded.killed, evicted = FALSE
 RETURNING r.epoch, ]] .. NOW
 
-local CHECK = COUNT .. [[
+local CHECK = COUNT_AND_KEEP .. [[
 UPDATE crown_advisory_v1 r SET acting_until = clock_timestamp() + make_interval(secs => $4::float8),
   renewed_at = clock_timestamp(), killed = ]] .. KILLED .. [[
 WHERE lock_name = $1 AND holder = $3 AND epoch = $5::int8 AND pid = pg_backend_pid() AND HELD
 RETURNING r.evicted, ]] .. NOW
 
 local RELEASE = [[
-UPDATE crown_advisory_v1 SET acting_until = clock_timestamp(), evicted = FALSE
+UPDATE crown_advisory_v1 SET acting_until = ]] .. tables.over "advisory" .. [[, evicted = FALSE
 WHERE lock_name = $1 AND holder = $2 AND epoch = $3::int8]]
 
 -- Sessions whose kernel, or whatever stands between, still answers for a frozen candidate: the leader's that outlived its
@@ -207,11 +208,19 @@ end
 local function shorten(self, generation, row)
   local most = math.max(row.longest or 0, self.amnesia_wait)
   if row.left <= most then return true end
-  local done, problem, code = self.bare:query(SHORTEN, self.timeout, generation, self.name, self.amnesia_wait)
+  local done, problem, code = self.bare:query(SHORTEN, self.timeout, generation, self.name, self.amnesia_wait,
+    row.counted ~= nil)
   if not done then return nil, problem, code end
   tables.counted_set_back(self, done[1] and done[1].set_back)
   row.left = most
   return true
+end
+
+-- Who comes anew to a clock that was set back cannot tell at once whether the last leader's time is over.
+local function sit_unsure_out(self, row)
+  if not row.holder or row.holder == self.holder or row.left > 0 then return end
+  local wait = tables.unsure(self, row.left)
+  if wait > 0 then self.trusted_at = math.max(self.trusted_at or 0, core.now() + wait) end
 end
 
 -- A store whose epochs were higher before is not the one that we know, whatever it says of its place. One whose clock was set
@@ -224,6 +233,7 @@ local function look(self, generation)
   if tables.epochs_went_back(self, row) or was_set_back then fine, problem, code = doubt(self, generation) end
   if fine then fine, problem, code = shorten(self, generation, row) end
   if not fine then return nil, problem, code end
+  sit_unsure_out(self, row)
   return row
 end
 

@@ -22,7 +22,6 @@ Leases.CHANNEL = "crown_lease_v1"
 -- Seconds that a call waits for company: a claim for that of its own turn of the loop; a refresh has time, the more the longer
 -- the lease.
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
-local UNSURE = -2 -- no count: a claim that is not to be granted, and tells who leads
 
 -- Durable before it counts: a server that crashes after its answer must not forget it, whatever its settings are. A release
 -- may be forgotten: then its lease runs out. So nobody waits for a disk or a replica to hear of it.
@@ -33,7 +32,7 @@ WITH input AS MATERIALIZED (
     set_config('synchronous_commit', '%s', true) AS durable WHERE durable IS NOT NULL
 ), ]]
 -- A claim also says how far this process knows the server's log to have come, the highest epoch that it has heard of, and how
--- often it knows the server's clock to have been set back.
+-- often it knows the server's clock to have been set back, as tables.knows tells it.
 local CLAIM_INPUT = INPUT:gsub("AS ttl\n", "AS ttl, known::int8 AS known, seen::int8 AS seen, knew::int8 AS knew\n")
   :gsub("%$4::text%[%]", "$4::text[], $5::text[], $6::text[], $7::text[]"):gsub("ttl, n%)", "ttl, known, seen, knew, n)")
 
@@ -51,24 +50,26 @@ mine AS MATERIALIZED (
 -- Granted only by the memory that the store was last believed in: between a look of its own and the claim another server
 -- could take the place of this one, behind a pooler. Nor by one whose epochs were higher before: an older state that was put
 -- back may have written more since than it had lost. Nor by one whose clock was set back since: leases may have been refreshed by
--- that, and end too early.
+-- that, and end too early. Who comes anew is not given another one's lease that ended less than `behind` ago.
 --
 -- What is the same for all rows is asked for once, behind the changes. A join of two lists is a full one, though the second has
 -- nothing that the first lacks: Postgres does not know how many rows come, may take them for ten, and then compares each with
 -- each, 262,144 times. It cannot do a full join so.
 local CLAIM = CLAIM_INPUT .. ([[
 back AS (BACK),
-store AS MATERIALIZED (SELECT trusted_at, epoch_floor, longest_ttl, set_back, WRITTEN AS written, SAME AS same
+store AS MATERIALIZED (SELECT trusted_at, epoch_floor, longest_ttl, set_back, BEHIND AS behind, WRITTEN AS written, SAME AS same
   FROM crown_store_v1 WHERE part = 'lease' AND COUNTED),
 asked AS MATERIALIZED (
   SELECT i.*, store.*, l.*, same AND i.known <= written AND i.seen <= greatest(epoch_floor, l.held)
-    AND i.knew IN (-1, set_back) AS believed
+    AND i.knew IN (-1, set_back, -2 - set_back) AS believed,
+    i.knew > -2 OR l.holds IS NULL OR l.holds = i.holder OR l.expires_at <= clock_timestamp() - make_interval(secs => behind)
+      AS sure
   FROM input i CROSS JOIN store LEFT JOIN LATERAL (
     SELECT holder AS holds, epoch AS held, expires_at FROM crown_lease_v1 WHERE lock_name = i.name LIMIT 1) l ON TRUE),
 won AS (
   INSERT INTO crown_lease_v1 AS l (lock_name, holder, expires_at, claim, epoch)
   SELECT i.name, i.holder, clock_timestamp() + make_interval(secs => i.ttl), i.claim, i.epoch_floor + 1
-  FROM asked i WHERE i.believed AND i.trusted_at <= clock_timestamp()
+  FROM asked i WHERE i.believed AND i.sure AND i.trusted_at <= clock_timestamp()
   ORDER BY i.name
   ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
     claim = excluded.claim, epoch = greatest(l.epoch + 1, excluded.epoch), evicted = FALSE
@@ -76,6 +77,7 @@ won AS (
     ELSE l.expires_at <= clock_timestamp() END
   RETURNING l.lock_name, l.epoch
 ),
+shown AS (SHOWN),
 after AS MATERIALIZED (
   SELECT extract(epoch FROM trusted_at - clock_timestamp())::float8 AS distrust,
     extract(epoch FROM clock_timestamp())::float8 AS server, (SELECT set_back FROM back) AS counted
@@ -83,7 +85,8 @@ after AS MATERIALIZED (
 SELECT i.n, i.believed, i.written, won.epoch, i.holds, i.held,
   extract(epoch FROM i.expires_at - clock_timestamp())::float8, after.distrust, after.server, i.longest_ttl, after.counted
 FROM asked i FULL JOIN won ON won.lock_name = i.name CROSS JOIN after]])
-  :gsub("BACK", tables.count_set_back("lease", "$8")):gsub("COUNTED", COUNTED)
+  :gsub("BEHIND", tables.BEHIND):gsub("BACK", tables.count_set_back("lease", "$8")):gsub("COUNTED", COUNTED)
+  :gsub("SHOWN", tables.keep_time("lease", "(SELECT count(*) FROM won) > 0"))
   :gsub("SAME", (tables.is_same("identity", tables.identity(tables.parts.lease))))
   :gsub("WRITTEN", tables.WRITTEN):gsub("MOST", ("%.0f"):format(epochs.MOST))
 
@@ -99,6 +102,7 @@ kept AS (
     CASE WHEN (SELECT count(*) FROM back) > 0 THEN l.expires_at END)
   FROM mine WHERE l.ctid = mine.place RETURNING mine.n, l.epoch, l.evicted
 ),
+shown AS (]] .. tables.keep_time "lease" .. [[),
 after AS MATERIALIZED (
   SELECT ]] .. tables.WRITTEN .. [[ AS written, extract(epoch FROM clock_timestamp())::float8 AS server
   FROM (SELECT count(*) FROM kept) AS done)
@@ -113,7 +117,7 @@ local SHORTEN = tables.shorten(tables.parts.lease, "lease", "expires_at", " AND 
 -- Under a number above the claim's: neither the claim nor a refresh of it that comes late finds it again.
 local RELEASE = INPUT .. MINE:format "l.claim <= i.claim" .. [[
 freed AS (
-  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp(), claim = mine.claim + 1, evicted = FALSE
+  UPDATE crown_lease_v1 l SET expires_at = ]] .. tables.over "lease" .. [[, claim = mine.claim + 1, evicted = FALSE
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING mine.n, l.lock_name
 )
 SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
@@ -261,7 +265,7 @@ end
 
 -- What lasts longer than anything can was written by a clock that was set back since.
 -- @return seconds until the lease ends, or nil where there is none; until the store is believed. Or nil, nil, message, code
-local function shortened(self, lease, left, distrust, most)
+local function shortened(self, lease, left, distrust, most, counted)
   local problem, code
   if distrust > most then
     distrust, problem, code = self.doubted:ask(lease.timeout)
@@ -269,7 +273,7 @@ local function shortened(self, lease, left, distrust, most)
   end
   if left and left > most then
     local done
-    done, problem, code = self.client:query(SHORTEN, lease.name, self.amnesia_wait)
+    done, problem, code = self.client:query(SHORTEN, lease.name, self.amnesia_wait, counted ~= nil)
     if not done then return nil, nil, problem, code end
     tables.counted_set_back(self, done[1] and done[1].set_back)
     left = most
@@ -307,7 +311,7 @@ local function ask_for(self, lease, claim)
   local sent = core.now()
   local found, same, written, epoch, holder, held, left, distrust, server, longest, counted = self.claims:call(CLAIM_WINDOW,
     lease.timeout, lease.name, lease.mine, claim, lease.ttl, self.memory.written or 0, lease.seen,
-    tables.unsure(self) > 0 and UNSURE or tables.known_set_back(self))
+    tables.knows(self))
   if found == nil then return nil, same, written end
   if not found then return nil, tables.ROW_LOST:format "lease", "store" end
   heard_of(lease, epoch or held)
@@ -327,8 +331,9 @@ local function ask_for(self, lease, claim)
     remember(self, tonumber(written))
   end
   if not epoch then
-    left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait))
+    left, distrust, problem, code = shortened(self, lease, left, distrust, math.max(longest, self.amnesia_wait), counted)
     if not distrust then return nil, problem, code end
+    if left and left <= 0 and holder ~= lease.mine then distrust = math.max(distrust, tables.unsure(self, left)) end
   end
   if not epoch and epochs.counted(held) == epochs.MOST and left <= 0 then return nil, epochs.none_above(held), "store" end
   if not epoch and (distrust or 0) <= 0 and left and holder ~= lease.mine then

@@ -2,8 +2,7 @@
 -- DO block. For each: `table`; `queue`: a table beside it; `by_start`: a server that was started again is not believed at once,
 -- since older files may have been put in their place; `columns`, `triggers` and `queue_columns`, for the check that nothing
 -- is missing; `pooled`: why it is refused behind a pooler; `rights`: what a candidate needs, `{ table, privileges }` each;
--- `ended`: the SQL expression for whether anything ended less than `behind` of crown_store_v1 ago; `make`; `docs`: the page that
--- has the statements, where it is not docs/oracle-postgres.md.
+-- `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -26,8 +25,6 @@ END IF;
 ]]):format(name, message, hint and ("\n    USING HINT = '%s'"):format(hint) or "", table, name, name, events, table, name)
 end
 
-local LATELY = "BETWEEN clock_timestamp() - make_interval(secs => behind) AND clock_timestamp()"
-
 local STORE_RIGHTS = { "crown_store_v1", "SELECT,UPDATE" }
 
 local parts = {
@@ -37,7 +34,6 @@ local parts = {
     rights = { { "crown_lease_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
     columns = { "lock_name", "holder", "expires_at", "claim", "epoch", "evicted" },
     triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
-    ended = "EXISTS (SELECT FROM crown_lease_v1 WHERE expires_at " .. LATELY .. ")",
     make = [[
 CREATE TABLE IF NOT EXISTS crown_lease_v1 (
   lock_name TEXT PRIMARY KEY,
@@ -76,7 +72,6 @@ END IF;
     triggers = { "crown_advisory_v1_stay" },
     pooled = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the "
       .. "server itself, or use the lease (postgres://…)",
-    ended = "EXISTS (SELECT FROM crown_advisory_v1 WHERE acting_until " .. LATELY .. ")",
     make = [[
 CREATE TABLE IF NOT EXISTS crown_advisory_v1 (
   lock_name TEXT PRIMARY KEY,
@@ -105,11 +100,6 @@ ALTER TABLE crown_advisory_v1
     columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
       "evicted", "committed_epoch", "committed", "tail" },
     triggers = { "crown_registry_v1_keep" },
-    ended = [[EXISTS (SELECT FROM crown_registry_v1 r, jsonb_each(CASE WHEN jsonb_typeof(r.members) = 'object' THEN r.members
-        ELSE '{}' END) m
-      WHERE CASE WHEN jsonb_typeof(m.value -> 'expires_at') = 'number' THEN (m.value ->> 'expires_at')::numeric
-        BETWEEN (extract(epoch FROM clock_timestamp())::float8 - behind)::numeric
-        AND extract(epoch FROM clock_timestamp())::numeric END)]],
     make = [[
 CREATE TABLE IF NOT EXISTS crown_registry_v1 (
   registry TEXT PRIMARY KEY,

@@ -12,7 +12,9 @@
 -- how often it was found to be behind what it had shown before: what is promised by a clock that was set back ends too early
 -- when that is put right, and who has not asked meanwhile cannot tell by the time. The statement that makes such a promise
 -- counts; who knows another count doubts. Who comes anew knows none: `behind` says by how many seconds it was set back in all, so
--- what ended less than that ago may not be over.
+-- what ended less than that ago may not be over. Nor does who comes anew know what time was shown before: the store keeps when
+-- something was last promised (`seen`). By that a step looks smaller than it was, by the time that has passed since: `behind` is
+-- a day more then. Who has been there for as long as the longest TTL can tell again.
 -- @internal crown.postgres.tables
 
 local core = require "crown.core"
@@ -43,26 +45,41 @@ tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (pa
 
 local LEAST_TIMEOUT = 2 -- seconds
 
---- The SQL expression for whether crown_store_v1 is there with all its columns: version 0.1.0 made it without the last
--- two.
-tables.STORE_IS_WHOLE = "(SELECT count(*) = 2 FROM pg_attribute WHERE attrelid = to_regclass('crown_store_v1') "
-  .. "AND NOT attisdropped AND attname IN ('set_back', 'behind'))"
+local function has_columns(name, columns)
+  return ([[(SELECT count(*) = %d FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
+    AND attname IN ('%s'))]]):format(#columns, name, table.concat(columns, "', '"))
+end
 
+--- The SQL expression for whether crown_store_v1 is there with all its columns: version 0.1.0 made it without the last
+-- three.
+tables.STORE_IS_WHOLE = has_columns("crown_store_v1",
+  { "part", "identity", "trusted_at", "longest_ttl", "epoch_floor", "set_back", "behind", "seen" })
+
+-- Without `part` nobody can tell whose rows these were.
 local STORE = ([[
 CREATE TABLE IF NOT EXISTS crown_store_v1 (
-  part TEXT PRIMARY KEY,
-  identity TEXT,
-  trusted_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
-  longest_ttl DOUBLE PRECISION NOT NULL DEFAULT 0,
-  epoch_floor BIGINT NOT NULL DEFAULT 0,
-  set_back BIGINT NOT NULL DEFAULT 0,
-  behind DOUBLE PRECISION NOT NULL DEFAULT 0
+  part TEXT PRIMARY KEY
 );
-IF NOT STORE_IS_WHOLE THEN
-  ALTER TABLE crown_store_v1 ADD COLUMN IF NOT EXISTS set_back BIGINT NOT NULL DEFAULT 0,
-    ADD COLUMN IF NOT EXISTS behind DOUBLE PRECISION NOT NULL DEFAULT 0;
+IF NOT HAS_PART THEN
+  DELETE FROM crown_store_v1;
+  ALTER TABLE crown_store_v1 ADD COLUMN part TEXT PRIMARY KEY;
 END IF;
-]]):gsub("STORE_IS_WHOLE", tables.STORE_IS_WHOLE)
+IF NOT STORE_IS_WHOLE THEN
+  ALTER TABLE crown_store_v1
+    ADD COLUMN IF NOT EXISTS identity TEXT,
+    ADD COLUMN IF NOT EXISTS trusted_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    ADD COLUMN IF NOT EXISTS longest_ttl DOUBLE PRECISION NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS epoch_floor BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS set_back BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS behind DOUBLE PRECISION NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS seen TIMESTAMPTZ NOT NULL DEFAULT 'epoch';
+END IF;
+]]):gsub("STORE_IS_WHOLE", tables.STORE_IS_WHOLE):gsub("HAS_PART", (has_columns("crown_store_v1", { "part" })))
+
+-- Whether columns of crown_store_v1 were dropped, and not made anew yet. Those that an older version did not make have said
+-- nothing.
+local STORE_HAS_LOST = "(NOT " .. tables.STORE_IS_WHOLE .. [[ AND EXISTS (SELECT FROM pg_attribute
+    WHERE attrelid = to_regclass('crown_store_v1') AND attisdropped))]]
 
 tables.parts = parts
 
@@ -96,11 +113,6 @@ function tables.is_same(stored, now)
   return ("coalesce(starts_with(%s || '@', %s || '@'), FALSE)"):format(now, stored)
 end
 
-local function has_columns(name, columns)
-  return ([[(SELECT count(*) = %d FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
-    AND attname IN ('%s'))]]):format(#columns, name, table.concat(columns, "', '"))
-end
-
 --- The SQL expression for whether a table is there with all columns and triggers of ours, and the queue beside it. It reads
 -- the catalogs only: everybody may, and it locks nothing.
 -- @tparam table part of crown.postgres.parts
@@ -120,24 +132,29 @@ SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, %s A
 -- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
 -- yet, so it is relied on at once, where an empty store is trusted. One without its row in crown_store_v1 has lost it, or was
 -- made by hand; where there is none any more, the functions of its triggers tell that there was one. Those have to wait, and
--- so has one that lacked columns: what they said is lost.
+-- so has one that lacked columns: what they said is lost. All parts have those of crown_store_v1.
 local MAKE = [[
 DO $make$
 DECLARE
   known BOOLEAN;
   had_all BOOLEAN;
+  store_has_lost BOOLEAN;
 BEGIN
   PERFORM pg_advisory_xact_lock(x'63726f776e6c7561'::bigint);
   had_all := %s;
+  store_has_lost := %s;
   known := EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('%s') AND attname = 'epoch')
     OR to_regproc('%s') IS NOT NULL OR %s;
   %s
   %s
-  UPDATE crown_store_v1 SET identity = NULL WHERE part = '%s' AND NOT had_all;
+  UPDATE crown_store_v1 SET identity = NULL WHERE part = '%s' AND NOT had_all OR store_has_lost;
   INSERT INTO crown_store_v1 (part, identity, trusted_at) VALUES ('%s', CASE WHEN NOT known THEN %s END,
     CASE WHEN known THEN clock_timestamp() ELSE 'epoch' END)
     ON CONFLICT DO NOTHING;
 END $make$]]
+
+--- The SQL expression for how many seconds the clock was set back in all, whatever somebody has written there.
+tables.BEHIND = "least(behind, 1e9)"
 
 -- Whatever somebody has written there, no TTL is longer.
 local LONGEST = "least(longest_ttl, 86400)"
@@ -165,21 +182,37 @@ UPDATE crown_store_v1 SET
   longest_ttl = greatest(LONGEST, $3::float8),
   set_back = set_back + (trusted_at > MOST)::int,
   behind = behind + CASE WHEN trusted_at > MOST THEN extract(epoch FROM trusted_at - clock_timestamp()) ELSE 0 END,
+  seen = CASE WHEN trusted_at > MOST THEN least(seen, clock_timestamp()) ELSE seen END,
   identity = CASE WHEN LOST THEN here.named ELSE identity END
 FROM here WHERE part = $1 AND (LOST OR longest_ttl NOT BETWEEN $3::float8 AND 86400 OR trusted_at > MOST)
 RETURNING trusted_at, set_back)
 SELECT extract(epoch FROM coalesce((SELECT trusted_at FROM changed), trusted_at) - clock_timestamp())::float8 AS left,
   here.place, here.written, coalesce((SELECT set_back FROM changed), set_back) AS set_back,
-  greatest(LONGEST, $3::float8) AS longest, behind > 0 AND ENDED AS unsure,
+  greatest(LONGEST, $3::float8) AS longest, BEHIND::float8 AS behind,
   extract(epoch FROM clock_timestamp())::float8 AS server
 FROM crown_store_v1, here WHERE part = $1]]):gsub("LOST", LOST):gsub("MOST", DOUBTED_MOST):gsub("LONGEST", LONGEST)
+  :gsub("BEHIND", tables.BEHIND)
   :gsub("DATABASE", DATABASE):gsub("WRITTEN", (tables.WRITTEN:gsub("%%", "%%%%")))
+
+-- For how long this process has come anew to a clock that was set back before.
+local function unsure_for(party)
+  return math.max(0, (party.memory.sure_at or 0) - core.now())
+end
 
 --- For how long this process, which came anew, cannot tell whether what has ended by the server's clock is over.
 -- @tparam table party as for tables.trust
+-- @number left seconds until it ended, not above 0
 -- @treturn number seconds, 0 where it can
-function tables.unsure(party)
-  return math.max(0, (party.memory.sure_at or 0) - core.now())
+function tables.unsure(party, left)
+  return math.max(0, math.min(unsure_for(party), left + (party.memory.behind or 0)))
+end
+
+--- How often this process knows the server's clock to have been set back, for a claim.
+-- @tparam table party as for tables.trust
+-- @treturn number -1 where it does not know; that many below -2 where what ended not long ago may not be over
+function tables.knows(party)
+  local count = tables.known_set_back(party)
+  return unsure_for(party) > 0 and -2 - count or count
 end
 
 --- How often this process knows the server's clock to have been set back.
@@ -207,16 +240,43 @@ function tables.was_set_back(party, row)
   return found
 end
 
+local NOW = "extract(epoch FROM clock_timestamp())::float8"
+
+-- Seconds that `seen` may seem to be ahead without a step.
+local SLACK = "0.02"
+
 --- The statement that counts a step back of the server's clock, where it shows less than it has to; `set_back` is what that made
--- it. It comes before all that locks rows of a part's own table, so that no two of these wait for each other.
+-- it. It comes before all that locks rows of a part's own table, so that no two of these wait for each other. Who has not seen
+-- the clock before goes by what the store has. Nobody knows for how long that had stood idle before the step: for a day at most.
 -- @string name of the part
 -- @string due the parameter that has the time which the clock has to show, as crown.oracle.server_clock tells it
 -- @treturn string
 function tables.count_set_back(name, due)
-  return (([[UPDATE crown_store_v1 SET set_back = set_back + 1,
-  behind = behind + greatest(0, DUE::float8 - extract(epoch FROM clock_timestamp())::float8)
-  WHERE part = 'PART' AND extract(epoch FROM clock_timestamp())::float8 < DUE::float8 RETURNING set_back]])
-    :gsub("PART", name):gsub("DUE", function() return due end))
+  return (([[UPDATE crown_store_v1 SET set_back = set_back + 1, seen = clock_timestamp(),
+  behind = behind + greatest(DUE - NOW, SEEN - NOW + CASE WHEN NOW < DUE THEN 0 ELSE 86400 END)
+  WHERE part = 'PART' AND NOW < greatest(DUE, SEEN - SLACK) RETURNING set_back]])
+    :gsub("SEEN", "extract(epoch FROM seen)::float8"):gsub("NOW", NOW):gsub("SLACK", SLACK)
+    :gsub("PART", name):gsub("DUE", function() return due .. "::float8" end))
+end
+
+--- The statement that keeps the time for who comes later, in one that promises something and begins with `back`: what
+-- tables.count_set_back says. It is not written each time, and waits for nobody: who has the row's lock writes it.
+-- @string name of the part
+-- @string[opt] condition
+-- @treturn string
+function tables.keep_time(name, condition)
+  return (([[UPDATE crown_store_v1 s SET seen = clock_timestamp() FROM (
+    SELECT ctid AS place FROM crown_store_v1 WHERE part = 'PART' AND seen < clock_timestamp() - interval '0.1 s'
+      AND (SELECT count(*) FROM back) = 0 AND CONDITION FOR NO KEY UPDATE SKIP LOCKED) AS free
+  WHERE s.ctid = free.place]]):gsub("PART", name):gsub("CONDITION", function() return condition or "TRUE" end))
+end
+
+--- The SQL expression for when something ends that is given back now: so that who comes anew knows that it is over.
+-- @string name of the part
+-- @treturn string
+function tables.over(name)
+  return ("clock_timestamp() - coalesce((SELECT make_interval(secs => %s) FROM crown_store_v1 WHERE part = '%s'), '0')")
+    :format(tables.BEHIND, name)
 end
 
 -- Catalogs and locks take their time where a whole runtime begins at once.
@@ -232,8 +292,9 @@ local function look(client, part, party, generation)
 end
 
 local function make(client, name, part, party, generation)
-  local made, problem, code = client:query(MAKE:format(has_columns(part.table, part.columns), part.table, part.triggers[1],
-    party.trust_empty and "FALSE" or "TRUE", part.make, STORE, name, name, tables.identity(part)), patience(party), generation)
+  local sql = MAKE:format(has_columns(part.table, part.columns), STORE_HAS_LOST, part.table, part.triggers[1],
+    party.trust_empty and "FALSE" or "TRUE", part.make, STORE, name, name, tables.identity(part))
+  local made, problem, code = client:query(sql, patience(party), generation)
   if made then return true end
   if code == "42501" then
     return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
@@ -257,23 +318,23 @@ end
 -- @treturn number seconds, 0 when it is believed; or nil, message, code
 function tables.trust(client, name, party, generation)
   local part, memory = parts[name], party.memory
-  local sql = TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP):gsub("ENDED", function()
-    return part.ended
-  end)
+  local sql = TRUST:format(place(part), tables.identity(part), part.table, tables.EPOCH_JUMP)
   local sent = core.now()
   local rows, problem, code = client:query(sql, patience(party), generation, name, memory.place or "", party.ttl,
     ("%.0f"):format(memory.written or 0), ("%.0f"):format(memory.epoch or 0), party.amnesia_wait, tables.known_set_back(party))
   if not rows then return nil, problem, code end
   if not rows[1] then return nil, tables.ROW_LOST:format(name), "store" end
   if not memory.set_back then party.clock:saw(sent, rows[1].server) end -- the first that this process hears of it
-  if not memory.set_back and rows[1].unsure then memory.sure_at = core.now() + rows[1].longest end
+  if not memory.set_back and rows[1].behind > 0 then memory.sure_at = core.now() + rows[1].longest end
   memory.place, memory.written, memory.set_back = rows[1].place, tonumber(rows[1].written), rows[1].set_back
-  return math.max(0, rows[1].left, tables.unsure(party))
+  memory.behind = rows[1].behind
+  return math.max(0, rows[1].left)
 end
 
 --- The statement that shortens what a row says of the future to what it can mean: nobody has promised more than the longest TTL.
 -- Where it seems so the server's clock was set back, or a standby whose clock is behind has taken its place: that is counted. $1
--- name, $2 the `amnesia_wait`, which no TTL is above: the store may have forgotten which TTL was the longest.
+-- name, $2 the `amnesia_wait`, which no TTL is above: the store may have forgotten which TTL was the longest. $3 whether the
+-- statement that found the row has counted that.
 -- @tparam table part of crown.postgres.parts
 -- @string name of it
 -- @string column the time in question
@@ -282,9 +343,9 @@ end
 function tables.shorten(part, name, column, condition)
   return (([[
 WITH back AS (
-  UPDATE crown_store_v1 SET set_back = set_back + 1,
-    behind = behind
-      + (SELECT coalesce(max(extract(epoch FROM COLUMN - clock_timestamp())), 0) FROM TABLE WHERE lock_name = $1)
+  UPDATE crown_store_v1 SET set_back = set_back + 1 - $3::boolean::int,
+    behind = behind + (1 - $3::boolean::int)
+      * (SELECT coalesce(max(extract(epoch FROM COLUMN - clock_timestamp())), 0) FROM TABLE WHERE lock_name = $1)
   WHERE part = 'PART' AND EXISTS (SELECT FROM TABLE WHERE lock_name = $1
     AND COLUMN > clock_timestamp() + make_interval(secs => greatest(longest_ttl, $2::float8)) CONDITION)
   RETURNING set_back, greatest(longest_ttl, $2::float8) AS most)

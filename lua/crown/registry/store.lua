@@ -44,6 +44,8 @@ local function counting(due)
   return "WITH back AS (" .. tables.count_set_back("registry", due) .. ")"
 end
 
+local KEEPING = ", shown AS (" .. tables.keep_time "registry" .. ")"
+
 -- What a view is made of, behind what counts.
 local VIEW = tables.WRITTEN .. [[ AS written, s.set_back, (SELECT set_back FROM back) AS counted,
   r.version, r.epoch, r.leader, r.leader_token, r.old_leader, r.assumed, r.members::text AS members, r.evicted,
@@ -94,14 +96,14 @@ WITH won AS (
 )
 SELECT ]] .. CHANGED .. " FROM won"
 
-local HEARTBEAT = counting "$6" .. [[, r AS (
+local HEARTBEAT = counting "$6" .. KEEPING .. [[, r AS (
   UPDATE crown_registry_v1 SET version = version + 1, members = jsonb_set(members, ARRAY[$2, 'expires_at'],
     to_jsonb(extract(epoch FROM clock_timestamp())::float8 + $4::float8))
   WHERE registry = $1 AND members -> $2 ->> 'token' = $3 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
 SELECT TRUE AS same, ]] .. VIEW .. " FROM crown_store_v1 s JOIN r ON TRUE" .. HEAD
 
-local ASSUME = counting "$6" .. [[, r AS (
+local ASSUME = counting "$6" .. KEEPING .. [[, r AS (
   UPDATE crown_registry_v1 SET version = version + 1, assumed = epoch, locked_until = 'epoch'
   WHERE registry = $1 AND leader = $2 AND leader_token = $3 AND epoch = $4::int8 AND ]] .. HERE:format "$5" .. [[ RETURNING *
 )
@@ -128,13 +130,26 @@ local function doubt(self)
   return tables.trust(self.client.bare, "registry", self, 0)
 end
 
+-- Who comes anew to a clock that was set back cannot tell at once which leases are over: to it they last until it can.
+-- @return seconds until it can tell of the leader's, 0 where it can now
+local function prolong_unsure(self, members, row)
+  local leaders = 0
+  for id, member in pairs(members) do
+    local left = member.expires_at - row.now
+    local wait = left <= 0 and tables.unsure(self, left) or 0
+    if wait > 0 then member.expires_at = row.now + wait end
+    if id == row.leader then leaders = wait end
+  end
+  return leaders
+end
+
 local function view_of(self, row)
   if type(row.epoch) == "string" then return nil, epochs.none_above(row.epoch) end -- too large for a number
   local members = core.json.decode(row.members)
   if not elector.are_members(members) then return nil, Store.NO_MEMBERS:format(self.registry, self.registry) end
   self.memory.written = math.max(self.memory.written or 0, row.written)
   tables.heard_of(self, row.epoch)
-  local distrust = math.max(row.distrust, tables.unsure(self))
+  local distrust = math.max(row.distrust, prolong_unsure(self, members, row))
   local view = { version = row.version, epoch = row.epoch, leader = row.leader, leader_token = row.leader_token,
     old_leader = row.old_leader, assumed = row.assumed, members = members, evicted = row.evicted,
     committed_epoch = row.committed_epoch, committed = row.committed, epoch_floor = row.epoch_floor, now = row.now,
