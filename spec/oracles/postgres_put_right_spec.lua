@@ -318,6 +318,24 @@ describe("a Postgres whose clock was set back and put right", function()
       assert.same({ "granted", "granted" }, verdicts)
     end)
 
+    it("is led by where statements fail that write what others have written since they began", function()
+      server:sql "ALTER DATABASE crown SET default_transaction_isolation = 'repeatable read'"
+      local all, refreshed = {}, 0
+      for i = 1, 4 do
+        all[i] = candidate("one", "many" .. i)
+        wins(all[i])
+      end
+      for _ = 1, 100 do
+        server:sql "UPDATE crown_store_v1 SET seen = 'epoch'" -- as if none had written there lately
+        for _, one in ipairs(all) do
+          crown.spawn(function() if one:refresh()[1] == "granted" then refreshed = refreshed + 1 end end)
+        end
+      end
+      local done = pcall(eventually, function() return refreshed == 400 end, 20)
+      server:sql "ALTER DATABASE crown RESET default_transaction_isolation"
+      assert.is_true(done, refreshed)
+    end)
+
     -- As version 0.1.0 made it, with what it has written there.
     local function has_older_table()
       server:sql "CREATE TABLE older AS SELECT part, identity, trusted_at, longest_ttl, epoch_floor FROM crown_store_v1"

@@ -260,13 +260,15 @@ function tables.count_set_back(name, due)
 end
 
 --- The statement that keeps the time for who comes later, in one that promises something and begins with `back`: what
--- tables.count_set_back says. It is not written each time, and waits for nobody: who has the row's lock writes it.
+-- tables.count_set_back says. It is not written each time, and waits for nobody: who has the row's lock writes it. A stricter
+-- isolation than the usual one would fail the statement where another one has written there since it began.
 -- @string name of the part
 -- @string[opt] condition
 -- @treturn string
 function tables.keep_time(name, condition)
   return (([[UPDATE crown_store_v1 s SET seen = clock_timestamp() FROM (
     SELECT ctid AS place FROM crown_store_v1 WHERE part = 'PART' AND seen < clock_timestamp() - interval '0.1 s'
+      AND current_setting('transaction_isolation') = 'read committed'
       AND (SELECT count(*) FROM back) = 0 AND CONDITION FOR NO KEY UPDATE SKIP LOCKED) AS free
   WHERE s.ctid = free.place]]):gsub("PART", name):gsub("CONDITION", function() return condition or "TRUE" end))
 end
