@@ -133,7 +133,7 @@ mine AS MATERIALIZED (
   ORDER BY lock_name FOR NO KEY UPDATE OF l
 ),
 freed AS (
-  UPDATE crown_lease_v1 l SET expires_at = clock_timestamp(), claim = mine.at, evicted = FALSE
+  UPDATE crown_lease_v1 l SET expires_at = ]] .. tables.over "lease" .. [[, claim = mine.at, evicted = FALSE
   FROM mine WHERE l.lock_name = mine.lock_name RETURNING l.lock_name
 )
 SELECT count(pg_notify('crown_lease_v1', 'freed ' || lock_name)) FROM freed]]
