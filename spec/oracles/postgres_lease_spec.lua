@@ -335,6 +335,13 @@ RETURNING holder]]
       assert.equal("granted", two:refresh()[1])
     end)
 
+    it("says that nobody leads where nobody has made the table yet", function()
+      server:sql "CREATE DATABASE unused OWNER crown"
+      local evicted, problem, code = lease.evict({ url = server:url_for("crown", "unused") }, name)
+      assert.is_nil(evicted)
+      assert.same({ ("nobody leads '%s'"):format(name), "no_leader" }, { problem, code })
+    end)
+
     it("says when nobody leads, and when the leader is none of ours", function()
       candidate("one"):claim()
       local evicted, problem = lease.evict({ url = server.url }, "nobody")

@@ -123,7 +123,8 @@ end
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function admin.evict(opts, name, sql)
   return with_client(opts, function(client)
-    local rows, problem = client:query(sql.mark, name)
+    local rows, problem, code = client:query(sql.mark, name)
+    if code == tables.MISSING then return eviction.nobody(name) end
     if not rows then return nil, problem end
     local evicted = rows[1]
     if not evicted then
