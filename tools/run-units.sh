@@ -3,31 +3,34 @@
 # totals in build/test, and what failed in short to build/test/failures. A unit is a program of build/spec/c, a spec file,
 # simulate:SEEDS[:FIRST], registry:SEEDS[:FIRST], torture:STORE:FAULTS:SEED or fuzz:TARGET:MOST:SEED.
 # JOBS: how many at a time. Tests mostly wait, for a lease to end or a server to start.
+# SPEC_MOST: how many seconds a spec file may take; one that does not end would hold up all that comes behind it.
 # SHUFFLE: the seed of another order, of the units and of the tests in each spec file.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 # shellcheck source=tools/excuses.sh disable=SC1091
 . tools/excuses.sh
 JOBS=${JOBS:-$((2 * $(nproc) < 4 ? 4 : 2 * $(nproc)))}
-export LOGS=${LOGS:-build/test} SHUFFLE
+export LOGS=${LOGS:-build/test} SHUFFLE SPEC_MOST
 times=$LOGS-times
 mkdir -p "$LOGS" && touch "$times"
 
 log_of() { echo "$LOGS/${1//[\/: ]/.}"; }
 
 run_unit() { # leaves the unit's output, its exit code, and how many milliseconds it took
-    local log start numbers
+    local log start numbers code most=${SPEC_MOST:-600}
     log=$(log_of "$1") start=$(date +%s%N)
     IFS=: read -ra numbers <<<"$1"
     case $1 in
-    *_spec.lua) tools/run-spec.sh "$1" -o gtest ${SHUFFLE:+--shuffle-tests --seed="$SHUFFLE"} ;;
+    *_spec.lua) timeout -k 20 "$most" tools/run-spec.sh "$1" -o gtest ${SHUFFLE:+--shuffle-tests --seed="$SHUFFLE"} ;;
     simulate:*) build/simulate --seeds "${numbers[1]}" --first "${numbers[2]:-1}" --jobs 2 ;;
     torture:*) tools/run-torture.sh "${numbers[@]:1}" 1 whole ;;
     fuzz:*) tools/fuzz-unit.sh "${numbers[@]:1}" ;;
     registry:*) luajit spec/sim/registry.lua "${numbers[2]:-1}" "${numbers[1]}" ;;
     *) "$1" ;;
     esac >"$log.out" 2>&1 </dev/null
-    echo "$?" >"$log.code"
+    code=$?
+    [ "$code" != 124 ] || echo "[  ERROR   ] its tests did not end within $most s, or what they have started did not" >>"$log.out"
+    echo "$code" >"$log.code"
     echo "$1 $((($(date +%s%N) - start) / 1000000))" >"$log.time"
 }
 export -f run_unit log_of
@@ -61,7 +64,7 @@ TRIES_ALONE=3
 passes_alone() {
     local log watcher
     log=$(log_of "$1")
-    [[ $1 == *_spec.lua ]] || return 1
+    [[ $1 == *_spec.lua && $(cat "$log.code") != 124 ]] || return 1
     for ((try = 1; try <= TRIES_ALONE; try++)); do
         may_be_tried_again "$log.out" || return 1
         [ -e "$log.first" ] || mv "$log.out" "$log.first"

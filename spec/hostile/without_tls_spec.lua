@@ -34,19 +34,14 @@ describe("a server without TLS whose URL asks for TLS", function()
       :format(start(Postgres).port)))
   end)
 
-  -- Whatever says something else first.
-  local function chatterbox()
-    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(peer)
+  it("is asked about where it says something else", function()
+    local chatterbox = assert(crown.tcp.listen("127.0.0.1", 0, function(peer)
       peer:write "220 here is a server of some other kind\r\n"
       peer:read("*l", 20)
     end))
-    finally(function() listener:close() end)
-    return listener:port()
-  end
-
-  it("is asked about where it says something else", function()
-    assert.matches("is TLS turned on at the other end%?", said(("rediss://127.0.0.1:%d"):format(chatterbox())))
-    local _, problem = crown.http.request { url = ("https://127.0.0.1:%d/"):format(chatterbox()) }
+    finally(function() chatterbox:close() end)
+    assert.matches("is TLS turned on at the other end%?", said(("rediss://127.0.0.1:%d"):format(chatterbox:port())))
+    local _, problem = crown.http.request { url = ("https://127.0.0.1:%d/"):format(chatterbox:port()) }
     assert.matches("is TLS turned on at the other end%?", problem)
   end)
 end)
