@@ -40,6 +40,7 @@ enum state {
     RUNNING,  /* the runtime lives */
     CLEANING, /* it died: its trees are being killed */
     PAUSING,  /* backoff before the next one */
+    LEAVING,  /* there is no next one: only the stores may have something to read */
 };
 
 struct supervisor {
@@ -295,15 +296,15 @@ static bool go_on(struct supervisor *supervisor)
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 &&
         !supervisor->cleaning.orphans) {
         wills_execute(&supervisor->wills);
-        if (!supervisor->armed)
-            return false;
         int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
         supervisor->wake_ns =
             clock_monotonic_ns() + backoff_pause_ns(&supervisor->backoff, lasted_ns);
-        supervisor->state = PAUSING;
+        supervisor->state = supervisor->armed ? PAUSING : LEAVING;
     }
     if (supervisor->state == PAUSING && supervisor->stopping)
-        return false;
+        supervisor->state = LEAVING;
+    if (supervisor->state == LEAVING)
+        return wills_close_ns(&supervisor->wills) != TIME_NEVER;
     if (supervisor->state == PAUSING && clock_monotonic_ns() >= supervisor->wake_ns) {
         supervisor->restarts++;
         if (start_runtime(supervisor) < 0) {
@@ -323,6 +324,8 @@ static int64_t next_step_ns(const struct supervisor *supervisor)
         return supervisor->keepers.count > 0 ? supervisor->hurry_ns : TIME_NEVER;
     case PAUSING:
         return supervisor->wake_ns;
+    case LEAVING:
+        return TIME_NEVER;
     }
     return TIME_NEVER;
 }
@@ -350,13 +353,15 @@ static int poll_timeout_ms(const struct supervisor *supervisor)
 
 static void wait_for_events(struct supervisor *supervisor)
 {
-    struct pollfd polls[] = {{.fd = supervisor->signals, .events = POLLIN},
-                             {.fd = supervisor->line}};
+    struct pollfd polls[2 + WILLS_MOST] = {{.fd = supervisor->signals, .events = POLLIN},
+                                           {.fd = supervisor->line}};
+    for (unsigned i = 0; i < WILLS_MOST; i++)
+        polls[2 + i] = (struct pollfd){.fd = supervisor->wills.sent[i], .events = POLLIN};
     if (!keepers_full(&supervisor->keepers))
         polls[1].events |= POLLIN;
     if (owes(supervisor))
         polls[1].events |= POLLOUT;
-    if (poll(polls, 2, poll_timeout_ms(supervisor)) < 0 && errno != EINTR)
+    if (poll(polls, 2 + WILLS_MOST, poll_timeout_ms(supervisor)) < 0 && errno != EINTR)
         _exit(1); /* our death is the death of all below */
 }
 

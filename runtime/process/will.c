@@ -1,6 +1,7 @@
 #include "process/will.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* How long a store that takes the will has for it: nobody reads what it answers. */
+/* How long a store that takes the will has for it, and for all that was asked of it before. */
 #define SENT_PATIENCE_NS NS_PER_S
 
 /* --- the runtime's */
@@ -85,7 +86,7 @@ static void put_away(int *fd)
 void wills_init(struct wills *wills)
 {
     for (unsigned i = 0; i < WILLS_MOST; i++)
-        wills->sockets[i] = wills->papers[i] = -1;
+        wills->sockets[i] = wills->papers[i] = wills->sent[i] = -1;
     wills->close_ns = TIME_NEVER;
 }
 
@@ -125,22 +126,38 @@ void wills_execute(struct wills *wills)
             continue;
         size_t length = read_paper(wills->papers[i], &paper);
         put_away(&wills->papers[i]);
-        if (length == 0)
-            put_away(&wills->sockets[i]);
-        else
-            (void)send(wills->sockets[i], paper.message, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (length > 0 && send(wills->sockets[i], paper.message, length,
+                               MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length) {
+            put_away(&wills->sent[i]);
+            wills->sent[i] = wills->sockets[i];
+            wills->sockets[i] = -1;
+            wills->close_ns = clock_monotonic_ns() + SENT_PATIENCE_NS;
+        }
+        put_away(&wills->sockets[i]);
     }
-    wills->close_ns = clock_monotonic_ns() + SENT_PATIENCE_NS;
+}
+
+/* @return whether the store may still have something to say. */
+static bool throw_away_answers(int socket)
+{
+    char answers[4096];
+    ssize_t got;
+    do
+        got = recv(socket, answers, sizeof(answers), MSG_DONTWAIT);
+    while (got == (ssize_t)sizeof(answers));
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 void wills_close(struct wills *wills)
 {
-    if (clock_monotonic_ns() < wills->close_ns)
-        return;
-    wills->close_ns = TIME_NEVER;
-    for (unsigned i = 0; i < WILLS_MOST; i++)
-        if (wills->papers[i] < 0)
-            put_away(&wills->sockets[i]);
+    bool over = clock_monotonic_ns() >= wills->close_ns, waiting = false;
+    for (unsigned i = 0; i < WILLS_MOST; i++) {
+        if (wills->sent[i] >= 0 && (over || !throw_away_answers(wills->sent[i])))
+            put_away(&wills->sent[i]);
+        waiting = waiting || wills->sent[i] >= 0;
+    }
+    if (!waiting)
+        wills->close_ns = TIME_NEVER;
 }
 
 void wills_drop(struct wills *wills)
@@ -148,6 +165,7 @@ void wills_drop(struct wills *wills)
     for (unsigned i = 0; i < WILLS_MOST; i++) {
         put_away(&wills->papers[i]);
         put_away(&wills->sockets[i]);
+        put_away(&wills->sent[i]);
     }
     wills->close_ns = TIME_NEVER;
 }

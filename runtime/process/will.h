@@ -56,7 +56,8 @@ int will_leave(struct will *will, int socket, const char *message, size_t length
 
 struct wills {
     int sockets[WILLS_MOST], papers[WILLS_MOST]; /* -1: none */
-    int64_t close_ns; /* when the sockets of those that were sent close */
+    int sent[WILLS_MOST]; /* over which one was sent, until the store is done with it */
+    int64_t close_ns;     /* when those close in any case; TIME_NEVER: there are none */
 };
 
 void wills_init(struct wills *wills);
@@ -65,12 +66,14 @@ void wills_init(struct wills *wills);
 unsigned wills_take(struct wills *wills, uint64_t id, const int *fds, unsigned nfds);
 /** Sends all of them, once. Does not wait: what a store does not take is lost. */
 void wills_execute(struct wills *wills);
-/** Closes sockets over which a will was sent: a moment later, so that nothing on the way is thrown
- * away, or as the next runtime's will takes the place. */
+/** Closes sockets over which a will was sent: when the store closes, or a moment later. Until then
+ * what it answers is read, and thrown away: a store that cannot answer what the dead runtime asked
+ * for last might not read any further. */
 void wills_close(struct wills *wills);
 /** Closes all that there is; nothing is sent. */
 void wills_drop(struct wills *wills);
-/** @return when wills_close has to be called, on CLOCK_MONOTONIC; TIME_NEVER. */
+/** @return when wills_close has to be called, on CLOCK_MONOTONIC, though nothing has come over a
+ * socket in `sent`; TIME_NEVER: no store has anything to read. */
 int64_t wills_close_ns(const struct wills *wills);
 
 #endif

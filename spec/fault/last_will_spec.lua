@@ -46,9 +46,36 @@ describe("a runtime's last will on Postgres", function()
     return server:sql("SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE 'WITH death%' AND state LIKE $1", state)[1].n
   end
 
+  local function sockets(leader)
+    local list = io.popen(("ls -l /proc/%d/fd"):format(leader:pids("runtime")[1]))
+    local _, count = list:read("*a"):gsub("socket:", "")
+    list:close()
+    return count
+  end
+
   it("gives the lease back when no runtime follows it", function()
     local leader, _, term = cluster:pair()
     interrupt_twice(leader)
+    cluster:succeed(term.epoch, 20, "two")
+  end)
+
+  -- Postgres ends a session that it cannot answer, whatever it has not read there yet.
+  it("waits a moment for what the server still does for the dead runtime", function()
+    local leader, _, term = cluster:pair()
+    local other = assert(crown.postgres.connect(server.url))
+    finally(function() other:close() end)
+    assert(other:query "BEGIN")
+    assert(other:query "SELECT FROM crown_lease_v1 FOR UPDATE")
+    server:sql "SELECT pg_notify('crown_lease_v1', 'evict spec')" -- so that the leader asks
+    eventually(function()
+      return server:sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'WITH input%'")[1]
+    end, 10)
+    leader:hurt("STOP", "runtime")
+    leader:signal "INT"
+    leader:signal "INT"
+    eventually(function() return #leader:pids "child" + #leader:pids "keeper" == 0 end, 10)
+    assert(other:query "COMMIT")
+    leader:wait(10)
     cluster:succeed(term.epoch, 20, "two")
   end)
 
@@ -63,6 +90,10 @@ describe("a runtime's last will on Postgres", function()
     local proxy = Proxy.start(server.port)
     local leader = cluster:join("one", (server.url:gsub(":" .. server.port, ":" .. proxy.port)))
     local before = ticks.await(cluster.ticks, 0, 10)
+    eventually(function() -- the rehearsal of a release has been answered, so nothing more is to come
+      return server:sql("SELECT FROM pg_stat_activity WHERE state = 'idle' AND query LIKE '%freed AS%'")[1]
+    end, 10)
+    local own = sockets(leader)
     proxy:freeze_connections()
     leader:hurt("KILL", "runtime")
     local after = ticks.await(cluster.ticks, before.epoch, 10)
@@ -71,7 +102,11 @@ describe("a runtime's last will on Postgres", function()
     eventually(function() return wills_heard() > already end, 10)
     eventually(function() return sessions "active" == 0 end)
     assert.is_true(is_led(server))
-    eventually(function() return sessions "%" == 0 end) -- the next runtime has not kept the connection
+    eventually(function() return sessions "%" == 0 end)
+    eventually(function() -- it listens, and has not kept the connection
+      return server:sql("SELECT FROM pg_stat_activity WHERE state = 'idle' AND query LIKE 'LISTEN%'")[1]
+        and sockets(leader) == own
+    end, 10)
     assert.equal(after.epoch, ticks.await(cluster.ticks, before.epoch).epoch)
     proxy:destroy()
   end)
@@ -122,8 +157,8 @@ client:query("SELECT " .. ("x"):rep(tonumber(arg[2])), 60, 0)
       return table.concat(parts)
     end
 
-    it("comes behind all that the runtime has said there", function()
-      assert.matches("SELECT 0%d+ AS the_will", heard_at_the_end(10))
+    it("comes behind all that the runtime has said there, with a farewell", function()
+      assert.matches("SELECT 0%d+ AS the_will%zX%z%z%z\4$", heard_at_the_end(10))
     end)
 
     it("is not said where the runtime died in the middle of a message", function()

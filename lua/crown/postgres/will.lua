@@ -17,10 +17,11 @@ end
 
 --- The messages for a statement.
 -- @string sql has INSTANT once, for the instant
--- @treturn string what to send: Sync, which ends whatever pipeline was under way, and Query
+-- @treturn string what to send: Sync, which ends whatever pipeline was under way, Query, and Terminate, so that the server
+-- closes when it is done
 -- @treturn number from which byte on the digits of the instant stand
 function will.messages(sql)
-  local bytes = message("S", "") .. message("Q", sql:gsub("INSTANT", INSTANT, 1) .. "\0")
+  local bytes = message("S", "") .. message("Q", sql:gsub("INSTANT", INSTANT, 1) .. "\0") .. message("X", "")
   return bytes, bytes:find(INSTANT, 1, true)
 end
 

@@ -159,6 +159,47 @@ static void leaves_the_store_a_moment_to_read_it(void **state)
     assert_true(wills_close_ns(&all.wills) == TIME_NEVER);
 }
 
+static void reads_what_the_store_answers_until_it_closes(void **state)
+{
+    static const char answers[10000];
+    struct pollfd supervisor;
+    (void)state;
+    leave();
+    die();
+    supervisor = (struct pollfd){.fd = all.wills.sent[0], .events = POLLIN};
+    assert_int_equal(send(all.store, answers, sizeof(answers), MSG_DONTWAIT), sizeof(answers));
+    wills_close(&all.wills);
+    assert_int_equal(poll(&supervisor, 1, 0), 0);
+    assert_true(wills_close_ns(&all.wills) != TIME_NEVER);
+    assert_return_code(shutdown(all.store, SHUT_WR), 0);
+    wills_close(&all.wills);
+    assert_true(wills_close_ns(&all.wills) == TIME_NEVER);
+    assert_int_equal(all.wills.sent[0], -1);
+}
+
+static void is_read_though_the_next_runtime_leaves_its_own(void **state)
+{
+    char text[100];
+    int next[2];
+    struct crown_error err;
+    (void)state;
+    leave();
+    die();
+    assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, next), 0);
+    assert_return_code(will_leave(&all.will, next[0], MESSAGE, strlen(MESSAGE), INSTANT_AT, &err),
+                       0);
+    hear();
+    (void)close(next[0]);
+    wills_close(&all.wills);
+    assert_int_equal(store_reads(text, sizeof(text)), strlen(MESSAGE));
+    assert_int_equal(store_reads(text, sizeof(text)), -1);
+    assert_int_equal(recv(next[1], text, sizeof(text), MSG_DONTWAIT), -1);
+    wills_drop(&all.wills);
+    assert_int_equal(store_reads(text, sizeof(text)), 0);
+    assert_int_equal(recv(next[1], text, sizeof(text), MSG_DONTWAIT), 0);
+    (void)close(next[1]);
+}
+
 static void has_a_place_for_the_instant_and_an_end(void **state)
 {
     static const char zeros[WILL_MOST + 1];
@@ -196,6 +237,10 @@ int main(void)
                                         open_all, close_all),
         cmocka_unit_test_setup_teardown(goes_to_the_latest_connection, open_all, close_all),
         cmocka_unit_test_setup_teardown(leaves_the_store_a_moment_to_read_it, open_all, close_all),
+        cmocka_unit_test_setup_teardown(reads_what_the_store_answers_until_it_closes, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(is_read_though_the_next_runtime_leaves_its_own, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(has_a_place_for_the_instant_and_an_end, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(are_four_at_most, open_all, close_all),
