@@ -59,6 +59,15 @@ describe("a runtime's last will on Postgres", function()
     cluster:succeed(term.epoch, 20, "two")
   end)
 
+  it("is revoked by a runtime that ends in order", function()
+    local leader, _, term = cluster:pair()
+    local already = wills_heard()
+    leader:signal "TERM"
+    cluster:succeed(term.epoch, 20, "two")
+    assert.equal(0, leader:wait(10))
+    assert.equal(already, wills_heard())
+  end)
+
   -- Postgres ends a session that it cannot answer, whatever it has not read there yet.
   it("waits a moment for what the server still does for the dead runtime", function()
     local leader, _, term = cluster:pair()
