@@ -31,6 +31,7 @@
 #include "process/wire.h"
 
 #define TOKEN_DIGITS 32
+#define YIELD_NS (10 * NS_PER_MS)          /* to whoever a last will gives the lease */
 #define KEEPERS_PATIENCE_NS (2 * NS_PER_S) /* for one more keeper to end after their runtime */
 /* Times the usual silence: of a runtime that leads nothing, and is asked to end. */
 #define END_PATIENCE 5
@@ -289,6 +290,16 @@ static int exit_code(const struct supervisor *supervisor)
     return 128 + WTERMSIG(supervisor->status);
 }
 
+/* @return how long nothing is started. Whoever a will gives the lease to claims and starts a child
+ * now: the next runtime would take a processor from it. */
+static int64_t pause_ns(struct supervisor *supervisor)
+{
+    int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
+    int64_t backoff_ns = backoff_pause_ns(&supervisor->backoff, lasted_ns);
+    bool sent = wills_close_ns(&supervisor->wills) != TIME_NEVER;
+    return sent && backoff_ns < YIELD_NS ? YIELD_NS : backoff_ns;
+}
+
 /* After a death: nothing of the old runtime may live when the next one starts, or when we exit.
  * @return false when it is time to exit. */
 static bool go_on(struct supervisor *supervisor)
@@ -296,9 +307,7 @@ static bool go_on(struct supervisor *supervisor)
     if (supervisor->state == CLEANING && supervisor->keepers.count == 0 &&
         !supervisor->cleaning.orphans) {
         wills_execute(&supervisor->wills);
-        int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
-        supervisor->wake_ns =
-            clock_monotonic_ns() + backoff_pause_ns(&supervisor->backoff, lasted_ns);
+        supervisor->wake_ns = clock_monotonic_ns() + pause_ns(supervisor);
         supervisor->state = supervisor->armed ? PAUSING : LEAVING;
     }
     if (supervisor->state == PAUSING && supervisor->stopping)
