@@ -1,7 +1,6 @@
 #include "process/orphans.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +13,6 @@
 #define ENVIRON_MAX (128 * 1024)
 #define MARK "CROWN_ELECTION="
 
-/* Reads on until the end: /proc gives a page at a time, which 700 children fill. */
-static ssize_t read_file(const char *path, char *text, size_t size)
-{
-    size_t length = 0;
-    ssize_t got = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    while (length < size && (got = read(fd, text + length, size - length)) > 0)
-        length += (size_t)got;
-    (void)close(fd); /* read only */
-    return length > 0 ? (ssize_t)length : got;
-}
-
 /* Children get CROWN_ELECTION from us; whoever wipes its environment and daemonizes under a
  * supervisor that is process 1 escapes this last net (not the keeper's and the warden's). */
 static bool is_ours(const struct keepers *keepers, pid_t pid)
@@ -37,7 +22,7 @@ static bool is_ours(const struct keepers *keepers, pid_t pid)
     if (keepers_has_warden(keepers, pid))
         return true;
     (void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    ssize_t size = read_file(path, environment, sizeof(environment));
+    ssize_t size = process_read(path, environment, sizeof(environment));
     return size > 0 && memmem(environment, (size_t)size, MARK, sizeof(MARK) - 1) != NULL;
 }
 
@@ -63,7 +48,7 @@ unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
     static char list[LIST_MAX];
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    ssize_t size = read_file(path, list, sizeof(list) - 1);
+    ssize_t size = process_read(path, list, sizeof(list) - 1);
     unsigned count = 0;
     char *end = NULL;
     if (size <= 0)

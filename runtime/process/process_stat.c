@@ -58,3 +58,16 @@ bool process_has_children(pid_t pid)
     (void)close(fd); /* read only */
     return has;
 }
+
+ssize_t process_read(const char *path, char *text, size_t size)
+{
+    size_t length = 0;
+    ssize_t got = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    while (length < size && (got = read(fd, text + length, size - length)) > 0)
+        length += (size_t)got;
+    (void)close(fd); /* read only */
+    return length > 0 ? (ssize_t)length : got;
+}

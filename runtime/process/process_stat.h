@@ -26,4 +26,8 @@ const char *process_stat_refused(void);
  * nobody can say. */
 bool process_has_children(pid_t pid);
 
+/** Reads a file of /proc to its end: it gives a page at a time, which 700 children fill. @return
+ * how many bytes, at most `size`; -1 with errno. */
+ssize_t process_read(const char *path, char *text, size_t size);
+
 #endif

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -100,25 +99,17 @@ static void visit_list(struct round *round, const struct rounds_process *parent,
     }
 }
 
-/* The children of one thread are in /proc/PID/task/TID/children (proc(5)), of which a page is read
- * at a time: the living ones may stand behind hundreds that nobody has reaped yet. */
+/* The children of one thread are in /proc/PID/task/TID/children (proc(5)): the living ones may
+ * stand behind hundreds that nobody has reaped yet. */
 static void visit_task(struct round *round, const struct rounds_process *parent, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return; /* gone in the meantime */
     char *list = malloc(CHILDREN_MAX);
-    if (list != NULL) {
-        size_t length = 0;
-        ssize_t size;
-        while (length < CHILDREN_MAX - 1 &&
-               (size = read(fd, list + length, CHILDREN_MAX - 1 - length)) > 0)
-            length += (size_t)size;
-        list[length] = '\0';
+    ssize_t size = list != NULL ? process_read(path, list, CHILDREN_MAX - 1) : -1;
+    if (size > 0) { /* else it has none, or is gone in the meantime */
+        list[size] = '\0';
         visit_list(round, parent, list);
-        free(list);
     }
-    (void)close(fd); /* read only */
+    free(list);
 }
 
 static void visit(struct round *round, const struct rounds_process *parent)
@@ -169,6 +160,13 @@ struct rounds_refused rounds_kill_once(pid_t last)
     return kill_once(last).refused;
 }
 
+/* Without reaping any: that may take a while. */
+static bool has_no_children(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD;
+}
+
 /* @return how many; -1 when there is no child any more. */
 static int reap(void)
 {
@@ -193,6 +191,8 @@ void rounds_kill_all(pid_t last, void (*refused)(void *context, const struct rou
                      void *context)
 {
     int64_t pause_ns = PAUSE_FIRST_NS;
+    if (has_no_children())
+        return; /* mostly so, when a child has ended */
     for (;;) {
         const struct round round = kill_once(last);
         /* Others may have the processor while this process reaps, at ordinary priority, so nobody
