@@ -21,23 +21,28 @@ end
 --- Measures one row.
 -- @string name what the table calls it
 -- @string target what it should reach, as text
--- @tparam function once returns one figure
+-- @tparam function once returns one figure; nil where this machine cannot measure it
 -- @number[opt] times how often
 local function measure(name, target, once, times)
   if not name:find(pattern) then return end
   local values = {}
   for i = 1, times or count do
     io.stderr:write(("\r%-58s %3d"):format(name, i))
-    values[#values + 1] = once()
-    record:add(name, values[#values])
+    local value = once()
+    values[#values + 1] = value
+    if value then record:add(name, value) end
   end
   io.stderr:write "\n"
+  if #values == 0 then
+    rows[#rows + 1] = { name, target, "not here", "", "", "", "0" }
+    return
+  end
   table.sort(values)
   local last = #values >= LEAST_RUNS and show(percentile(values, 0.99)) or ""
   rows[#rows + 1] = { name, target, show(percentile(values, 0.5)), last, show(values[1]), show(values[#values]), tostring(#values) }
 end
 
-local GROUPS = { "start", "failover", "peers", "scale", "web", "idle", "postgres", "crowd", "redis", "many", "short", "growth",
+local GROUPS = { "start", "failover", "peers", "scale", "web", "idle", "postgres", "crowd", "redis", "many", "counters", "short", "growth",
   "stores", "registry", "registry_size" }
 for _, group in ipairs(store_url ~= "" and { "own_store" } or GROUPS) do require(group)(measure, store_url) end
 io.write(tables.text({ "what", "target", "median", "p99", "min", "max", "n" }, rows))

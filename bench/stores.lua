@@ -1,26 +1,15 @@
 --- Failover on real servers of etcd and NATS, on the example's HTTP lease server, and in a registry.
-local Candidate = require "support.candidate"
 local Client = require "crown.etcd.client"
 local core = require "crown.core"
 local crown = require "crown"
 local Etcd = require "support.etcd"
-local eventually = require("crown.testing").eventually
 local http = require "support.http"
+local http_server = require "http_server"
 local keys = require "crown.etcd.keys"
 local Nats = require "support.nats"
 local nats_oracle = require "crown.oracles.nats_kv"
 local Postgres = require "support.postgres"
 local probe = require "probe"
-local tempdir = require "support.tempdir"
-
-local function http_server()
-  local self = { process = Candidate.start { args = { "lua/examples/http_lease/lease_server.lua" }, node = "server",
-    log = tempdir() .. "/log" } }
-  self.port = eventually(function() return tonumber(self.process:output():match "port (%d+)") end, 10)
-  self.url = ("http://127.0.0.1:%d/locks"):format(self.port)
-  function self.destroy() self.process:destroy() end
-  return self
-end
 
 -- Seconds that the lease has left; each by the store's own clock.
 local left = {}
