@@ -65,11 +65,11 @@ end
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument, epoch)
   local module, verdict, state = self.common.module, self.common.verdict, self.state
-  if kind == "claim" then return self:bound(kind, verdict("claim", module.claim(state))) end
-  if kind == "refresh" then return self:bound(kind, verdict("refresh", module.refresh(state))) end
+  if kind == "claim" then return self:bound(kind, verdict("claim", state, module.claim(state))) end
+  if kind == "refresh" then return self:bound(kind, verdict("refresh", state, module.refresh(state))) end
   if kind == "info" then
     if not module.handle_info then return "nothing" end
-    return self:bound("handle_info", verdict("handle_info", module.handle_info(state, argument)))
+    return self:bound("handle_info", verdict("handle_info", state, module.handle_info(state, argument)))
   end
   if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
   if kind == "won" then

@@ -1,8 +1,10 @@
 -- What an oracle's answers come to, one after the other: crown.election.contract.
 local contract = require "crown.election.contract"
 
+local STATE = { ttl = 3600, epoch = 7, node = "ann", error = "none yet" }
+
 describe("the oracle contract", function()
-  local function verdict(...) return { contract.verdict("claim", ...) } end
+  local function verdict(...) return { contract.verdict("claim", STATE, ...) } end
 
   it("takes a delay and what a grant may say", function()
     assert.same({ "granted", 5 }, verdict(true, 5))
@@ -13,7 +15,7 @@ describe("the oracle contract", function()
   it("takes what is left of a lease, and for how long it has counted", function()
     local found = verdict(true, 5, { ttl = 14, past = 1, epoch = 7 })
     assert.same({ 15, 1 }, { found[3], found[9] })
-    local theirs = { contract.verdicts_of {} ("claim", true, 5, { ttl = 14, past = 1, refresher = io.stdout }) }
+    local theirs = { contract.verdicts_of {} ("claim", STATE, true, 5, { ttl = 14, past = 1, refresher = io.stdout }) }
     assert.same({ 15, nil, 1 }, { theirs[3], theirs[8], theirs[9] })
   end)
 
@@ -33,19 +35,30 @@ describe("the oracle contract", function()
     ["a truth that is not true"] = { 1, 5 },
     ["a denial in words"] = { false, "ann" },
     ["an expiry in words"] = { false, { expires_in = "soon" } },
+    ["the state in place of a grant"] = { true, 5, STATE },
+    ["the state in place of a holder"] = { false, STATE },
+    ["a grant with an unknown field"] = { true, 5, { ttl = 15, lease = 15 } },
+    ["a holder with an unknown field"] = { false, { holder = "ann" } },
   } do
     it("believes nothing of " .. what, function()
-      local word, why = contract.verdict("claim", unpack(results, 1, 3))
+      local word, why = contract.verdict("claim", STATE, unpack(results, 1, 3))
       assert.equal("unknown", word)
       assert.matches("claim returned .*contract", why)
     end)
   end
 
+  it("says what a grant and a holder may have", function()
+    assert.same({ "unknown", "claim returned its own state as the grant, which is a table of its own with ttl, epoch, past, hold: "
+      .. "see the oracle contract" }, verdict(true, 5, STATE))
+    assert.same({ "unknown", "claim returned a holder with the unknown field 'holder', and not only node, epoch, expires_in, "
+      .. "retry_in, evicted, amnesia, error: see the oracle contract" }, verdict(false, { holder = "ann" }))
+  end)
+
   it("knows nothing where nothing is said", function()
-    assert.equal("unknown", contract.verdict("claim", nil))
+    assert.equal("unknown", contract.verdict("claim", STATE, nil))
     assert.same({ "unknown", "no route" }, verdict(nil, "no route"))
-    assert.equal("nothing", contract.verdict("handle_info", nil))
-    assert.same({ "unknown", "no route" }, { contract.verdict("handle_info", nil, "no route") })
+    assert.equal("nothing", contract.verdict("handle_info", STATE, nil))
+    assert.same({ "unknown", "no route" }, { contract.verdict("handle_info", STATE, nil, "no route") })
   end)
 
   it("is for functions alone, those that may be missing too", function()
@@ -65,7 +78,7 @@ describe("the oracle contract", function()
   it("tells a denial from an eviction", function()
     assert.same({ "denied" }, verdict(false))
     assert.same({ "evicted" }, verdict(false, { evicted = true }))
-    local word, expires, node, epoch, amnesia = contract.verdict("refresh", false,
+    local word, expires, node, epoch, amnesia = contract.verdict("refresh", STATE, false,
       { node = "ann", epoch = 7, expires_in = -1, amnesia = true })
     assert.same({ "denied", 0, "ann", 7, true }, { word, expires, node, epoch, amnesia })
   end)

@@ -205,6 +205,19 @@ describe("crown.elect", function()
     assert.matches("claim returned maybe", seen.error)
   end)
 
+  for what, answer in pairs { grant = { true, 5 }, holder = { false } } do
+    it("does not take the oracle's state for a " .. what, function()
+      local state, told = { ttl = 3600, epoch = 7, node = "ann", expires_in = 3600 }, nil
+      crown.on("oracle.error", function(event) told = told or event.error end)
+      answer[#answer + 1] = state
+      local election = elect { oracle = { init = function() return state end, refresh = print,
+        claim = function() return unpack(answer) end } }
+      testing.eventually(function() return told end)
+      assert.matches("claim returned its own state as the " .. what, told, 1, true)
+      assert.same({ false, 0 }, { election:is_leader(), election:status().epoch })
+    end)
+  end
+
   it("tells of an outage once, not at every try, and again when the reason changes", function()
     local told, calls, reason = {}, 0, "the store is on fire"
     crown.on("oracle.error", function(event) told[#told + 1] = event.error end)

@@ -70,6 +70,9 @@ BROKEN["refreshes later than its lease lasts"] = correct_but("claim", "true, 0.3
 BROKEN["counts expires_in in milliseconds"] = correct_but("claim", "expires_in = 1 ", "expires_in = 1000 ")
 BROKEN["wins by a refresh"] = correct_but("refresh", "l.token ~= self.token or l.epoch ~= self.mine", "l.token and l.token ~= self.token")
 BROKEN["lets a late release undo a later claim"] = correct_but("abdicate", " and l.epoch == self.mine", "")
+BROKEN["returns its state with a grant"] = correct_but("claim", "{ ttl = 1, epoch = l.epoch }", "self")
+BROKEN["returns its state with a denial"] = correct_but("claim", "{ node = l.node, epoch = l.epoch, expires_in = 1 }", "self")
+BROKEN["returns a lease as the grant"] = correct_but("refresh", "{ ttl = 1, epoch = l.epoch }", "l")
 BROKEN["gives an epoch twice"] = correct_but("claim", "l.epoch + 1, l.epoch + 1", "math.max(l.epoch, 1), math.max(l.epoch, 1)")
 BROKEN["lists a leader who has released"] = correct_but("abdicate", "l.token, l.node = nil, nil", "l.token = nil")
 BROKEN["tells another timing than it grants"] = correct_but("timing", "return 1", "return 2")
@@ -88,6 +91,9 @@ local FAILS = {
   ["counts expires_in in milliseconds"] = "expires_in is 1000, and may be 3 at most",
   ["wins by a refresh"] = "win again by a refresh",
   ["lets a late release undo a later claim"] = "comes late",
+  ["returns its state with a grant"] = "claim returned its own state as the grant",
+  ["returns its state with a denial"] = "claim returned its own state as the holder",
+  ["returns a lease as the grant"] = "refresh returned a grant with the unknown field '",
   ["gives an epoch twice"] = "epoch 1 was granted after epoch 1",
   ["lists a leader who has released"] = "nobody after a release",
   ["tells another timing than it grants"] = "the timing that it grants",

@@ -20,7 +20,7 @@ describe("many elections of one runtime on etcd", function()
     given.given = given
     given.send = function(message) one.messages[#one.messages + 1] = message return true end
     one.state = assert(etcd.init(given))
-    function one:call(fn, ...) return { contract.verdict(fn, etcd[fn](self.state, ...)) } end
+    function one:call(fn, ...) return { contract.verdict(fn, self.state, etcd[fn](self.state, ...)) } end
     many[#many + 1] = one
     return one
   end

@@ -37,7 +37,7 @@ end
 -- @treturn table the verdict: `{ "granted", delay, ttl, epoch }`, `{ "denied", expires_in, node, epoch, amnesia, retry_in }`,
 -- `{ "unknown", reason }`, …
 function Player:call(fn, ...)
-  return { oracle.verdict(fn, self.module[fn](self.state, ...)) }
+  return { oracle.verdict(fn, self.state, self.module[fn](self.state, ...)) }
 end
 
 function Player:claim() return self:call "claim" end

@@ -152,19 +152,43 @@ local function show(value)
   return type(value) == "number" and value % 1 == 0 and epochs.text(value) or tostring(value)
 end
 
+-- What an answer may say: the fields that the pages tell of, in their order, and those between our own oracles and the core.
+local function fields(told, own)
+  local known = {}
+  for name in (told .. " " .. (own or "")):gmatch "%S+" do known[name] = true end
+  return { known = known, words = told:gsub(" ", ", ") }
+end
+
+local GRANT = fields("ttl epoch past hold", "refresher")
+local HOLDER = fields "node epoch expires_in retry_in evicted amnesia error"
+
+-- Other systems have the state returned with each answer. It may have fields of these names that mean something else.
+local function stranger_in(state, answer, what, may_have)
+  if answer == state then
+    return ("its own state as the %s, which is a table of its own with %s"):format(what, may_have.words)
+  end
+  for name in pairs(answer) do
+    if not may_have.known[name] then
+      return ("a %s with the unknown field '%s', and not only %s"):format(what, tostring(name), may_have.words)
+    end
+  end
+end
+
 -- Makes no table: thousands of refreshes a second come by.
 local function held(hold)
   if type(hold) == "table" then return hold[1], hold[2], hold[3] end
   return hold, nil, nil
 end
 
-local function granted(fn, delay, grant)
+local function granted(fn, state, delay, grant)
   if type(delay) ~= "number" or delay ~= delay or delay <= 0 then
     return breach(fn, ("true and a refresh delay of %s, not a number of seconds"):format(tostring(delay)))
   end
   seconds.warn("oracle", fn .. " returned a refresh delay of", delay)
   if grant == nil then return "granted", delay end
   if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
+  local strange = stranger_in(state, grant, "grant", GRANT)
+  if strange then return breach(fn, strange) end
   if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end
   local past = grant.past
   if past and not (grant.ttl and is_count(past, 0) and past < math.huge) then
@@ -178,9 +202,11 @@ local function granted(fn, delay, grant)
   return "granted", delay, ttl, grant.epoch, first, second, third, grant.refresher, past
 end
 
-local function denied(fn, holder)
+local function denied(fn, state, holder)
   if holder == nil then return "denied" end
   if type(holder) ~= "table" then return breach(fn, ("false and a %s"):format(type(holder))) end
+  local strange = stranger_in(state, holder, "holder", HOLDER)
+  if strange then return breach(fn, strange) end
   if holder.evicted then return "evicted" end
   if not is_count(holder.expires_in, -math.huge) then
     return breach(fn, ("an expires_in of %s"):format(tostring(holder.expires_in)))
@@ -194,13 +220,14 @@ end
 
 --- Makes a function's results into a verdict.
 -- @string fn the function's name
+-- @param state the oracle's, which the function was called with
 -- @param verdict what it returned first
 -- @param second and second
 -- @param third and third
 -- @return the verdict's word and its values
-function oracle.verdict(fn, verdict, second, third)
-  if verdict == true then return granted(fn, second, third) end
-  if verdict == false then return denied(fn, second) end
+function oracle.verdict(fn, state, verdict, second, third)
+  if verdict == true then return granted(fn, state, second, third) end
+  if verdict == false then return denied(fn, state, second) end
   if verdict ~= nil then
     return breach(fn, ("%s, not true, false or nil"):format(tostring(verdict)))
   end
@@ -212,8 +239,8 @@ local function without_refresher(word, second, third, fourth, fifth, sixth, seve
   return word, second, third, fourth, fifth, sixth, seventh, nil, ninth
 end
 
-local function verdict_of_another(fn, ...)
-  return without_refresher(oracle.verdict(fn, ...))
+local function verdict_of_another(fn, state, ...)
+  return without_refresher(oracle.verdict(fn, state, ...))
 end
 
 --- What makes a module's results into verdicts. A refresher (runtime/candidate/refresher.h) stands for the refresh of the

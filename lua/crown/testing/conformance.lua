@@ -48,7 +48,7 @@ end
 
 function Candidate:call(fn, ...)
   if self.suite.broken then error(self.suite.broken, 0) end
-  local fine, verdict = pcall(function(...) return { oracle.verdict(fn, self.module[fn](self.state, ...)) } end, ...)
+  local fine, verdict = pcall(function(...) return { oracle.verdict(fn, self.state, self.module[fn](self.state, ...)) } end, ...)
   if not fine then broken(self.suite, ("%s raised: %s"):format(fn, tostring(verdict))) end
   if verdict[1] == "unknown" and tostring(verdict[2]):find("see the oracle contract", 1, true) then
     broken(self.suite, verdict[2])
