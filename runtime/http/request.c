@@ -1,6 +1,5 @@
 #include "http/request.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "http/curl.h"
 #include "http/hosts.h"
 #include "http/security.h"
+#include "http/sockets.h"
 #include "http/transfers.h"
 #include "net/channel.h"
 #include "net/tls.h"
@@ -34,6 +34,8 @@ struct http_request {
     size_t searched; /* of the body: no line ends between `taken` and there */
     bool stream, over;
     bool header_whole; /* the empty line after it has come */
+    bool is_new;       /* its connection was opened for it */
+    bool unasked;      /* not sent: something had come already on its connection */
     struct crown_error error;
     char tls_trouble[CURL_ERROR_SIZE]; /* libcurl writes there */
 };
@@ -86,9 +88,24 @@ static const char *words_of(const struct http_request *request, CURLcode result)
                                                      : curl.curl_easy_strerror(result);
 }
 
+static int begin(struct http_request *request);
+
+/* Nothing was sent: it goes out on a new connection. libcurl has closed the other one. */
+static bool sent_anew(struct http_request *request)
+{
+    if (!request->unasked)
+        return false;
+    request->unasked = false;
+    transfer_stop(&request->transfer);
+    return curl.curl_easy_setopt(request->transfer.easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+           begin(request) == 0;
+}
+
 static void finished(struct transfer *transfer, CURLcode result)
 {
     struct http_request *request = container_of(transfer, struct http_request, transfer);
+    if (sent_anew(request))
+        return;
     const struct crown_error *unfound = http_lookup_error(request->lookup);
     struct crown_error err = {0};
     const char *url = NULL;
@@ -152,13 +169,27 @@ static void detach(struct http_request *request)
     request->over = true;
 }
 
-static int socket_opened(void *context, curl_socket_t fd, curlsocktype purpose)
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to)
 {
-    const struct http_request *request = context;
+    struct http_request *request = context;
     (void)purpose;
-    channel_watch_silence(fd, request->silence_ns);
-    /* libcurl leaves its sockets to each program that this process starts or becomes. */
-    return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
+    curl_socket_t fd = http_socket_open(transfers_sockets(request->transfer.transfers), to);
+    if (fd != CURL_SOCKET_BAD)
+        channel_watch_silence(fd, request->silence_ns);
+    request->is_new = true;
+    return fd;
+}
+
+/* The connection is there, and nothing of the request has gone out. */
+static int about_to_ask(void *context, char *to, char *from, int to_port, int from_port)
+{
+    struct http_request *request = context;
+    (void)to;
+    (void)from;
+    request->unasked =
+        !request->is_new && http_sockets_unasked(transfers_sockets(request->transfer.transfers),
+                                                 request->transfer.easy, from_port, to_port);
+    return request->unasked ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 #define SET(option, value)                                                                         \
@@ -176,8 +207,12 @@ static CURLcode set_up(struct http_request *request, const struct http_options *
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     /* So that questions find the connections that they had. */
     SET(CURLOPT_FRESH_CONNECT, options->stream ? 1L : 0L);
-    SET(CURLOPT_SOCKOPTFUNCTION, socket_opened);
-    SET(CURLOPT_SOCKOPTDATA, request);
+    SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    SET(CURLOPT_OPENSOCKETDATA, request);
+    SET(CURLOPT_CLOSESOCKETFUNCTION, http_socket_close);
+    SET(CURLOPT_CLOSESOCKETDATA, transfers_sockets(request->transfer.transfers));
+    SET(CURLOPT_PREREQFUNCTION, about_to_ask);
+    SET(CURLOPT_PREREQDATA, request);
     SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     SET(CURLOPT_HEADERFUNCTION, header_came);
     SET(CURLOPT_HEADERDATA, request);
@@ -220,9 +255,9 @@ static int begin(struct http_request *request)
     struct curl_slist *entries = http_lookup_entries(request->lookup);
     if (entries != NULL)
         SET(CURLOPT_RESOLVE, entries);
+    int64_t left_ns = request->until_ns - loop_now(request->loop);
     if (request->until_ns != TIME_NEVER)
-        SET(CURLOPT_TIMEOUT_MS,
-            (long)((request->until_ns - loop_now(request->loop)) / NS_PER_MS + 1));
+        SET(CURLOPT_TIMEOUT_MS, left_ns > 0 ? (long)(left_ns / NS_PER_MS) + 1 : 1L);
     return result == CURLE_OK ? transfer_start(&request->transfer) : -1;
 }
 

@@ -12,6 +12,7 @@ struct transfers {
     struct loop *loop;
     CURLM *multi;
     struct http_hosts *hosts;
+    struct http_sockets sockets;
     struct loop_deadline timer;
 };
 
@@ -120,6 +121,7 @@ struct transfers *transfers_of(struct loop *loop, struct crown_error *err)
     }
     transfers->loop = loop;
     list_init(&transfers->members);
+    http_sockets_init(&transfers->sockets);
     transfers->timer.fire = timer_due;
     /* These options are known to every libcurl that has the functions. */
     (void)curl.curl_multi_setopt(transfers->multi, CURLMOPT_SOCKETFUNCTION, socket_wanted);
@@ -134,6 +136,11 @@ struct transfers *transfers_of(struct loop *loop, struct crown_error *err)
 struct http_hosts *transfers_hosts(const struct transfers *transfers)
 {
     return transfers->hosts;
+}
+
+struct http_sockets *transfers_sockets(struct transfers *transfers)
+{
+    return &transfers->sockets;
 }
 
 int transfer_join(struct transfers *transfers, struct transfer *transfer)
@@ -153,10 +160,15 @@ int transfer_start(struct transfer *transfer)
     return result == CURLM_OK ? 0 : -1;
 }
 
-void transfer_leave(struct transfer *transfer)
+void transfer_stop(const struct transfer *transfer)
 {
     if (transfer->transfers != NULL) /* harmless for one that was not started */
         (void)curl.curl_multi_remove_handle(transfer->transfers->multi, transfer->easy);
+}
+
+void transfer_leave(struct transfer *transfer)
+{
+    transfer_stop(transfer);
     if (transfer->easy != NULL)
         curl.curl_easy_cleanup(transfer->easy);
     list_remove(&transfer->link);

@@ -51,6 +51,7 @@
     X(SSL_get_rbio)                                                                                \
     X(SSL_get_verify_result)                                                                       \
     X(SSL_new)                                                                                     \
+    X(SSL_pending)                                                                                 \
     X(SSL_read)                                                                                    \
     X(SSL_set_accept_state)                                                                        \
     X(SSL_set_connect_state)                                                                       \
