@@ -1,5 +1,6 @@
 -- crown-lua status, abdicate and log-level: runtimes of this host; besides manual pages and the service manager.
 local Candidate = require "support.candidate"
+local conditions = require "crown.link.conditions"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
@@ -7,6 +8,7 @@ local program = require "support.program"
 local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
+local stores = require "crown.command.stores"
 local tempdir = require "support.tempdir"
 local Terminal = require "support.terminal"
 local write_file = require "support.write_file"
@@ -63,10 +65,10 @@ describe("on this host", function()
     end
     store:destroy()
     eventually(function() return call("status", "--stores").stdout:find("Connection refused", 1, true) end, 30)
-    local stores = crown.json.decode(call("status", "--stores", "--json").stdout).runtimes[1].stores
-    assert.equal(2, #stores)
-    assert.same({ "redis", "127.0.0.1:" .. store.port, 1 }, { stores[1].store, stores[1].server, stores[1].reconnects })
-    assert.is_true(stores[1].answered > 0 and stores[1].since >= 0)
+    local shown = crown.json.decode(call("status", "--stores", "--json").stdout).runtimes[1].stores
+    assert.equal(2, #shown)
+    assert.same({ "redis", "127.0.0.1:" .. store.port, 1 }, { shown[1].store, shown[1].server, shown[1].reconnects })
+    assert.is_true(shown[1].answered > 0 and shown[1].since >= 0)
   end)
 
   it("status has a column of nodes where candidates under several names run here", function()
@@ -75,6 +77,20 @@ describe("on this host", function()
     start("second", "another")
     assert.matches("^Election%s+Node%s+Phase", call("status").stdout)
     assert.matches("\nsecond%s+another%s+leading", call("status").stdout)
+  end)
+
+  it("status --stores shows how many connections the server may see, and at most, where that is known", function()
+    local source = { condition = function()
+      return { store = "s", server = "h", state = "proven", since = 0, connections = 2, limit = 3 }
+    end }
+    conditions.add(source)
+    local shown = conditions.all()
+    conditions.remove(source)
+    shown[2] = { store = "t", state = "proven", since = 1, reconnects = 0 }
+    local text = stores.text { { pid = 7, stores = shown } }
+    assert.matches("Reconnects%s+Connections%s+Runtime", text)
+    assert.matches("s%s+h%s+proven%s.-%s0%s+2 of 3%s+7", text)
+    assert.matches("t%s+%-%s+proven%s.-%s0%s+%-%s+7", text)
   end)
 
   it("status --stores says where there is no connection", function()

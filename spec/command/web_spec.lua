@@ -65,13 +65,18 @@ describe("metrics", function()
   it("say of a connection that it is up or down only where that is known: a first question may be held open for long", function()
     local connections = {}
     for i, state in ipairs { "proven", "broken", "asked", "not asked yet", "open" } do
-      connections[i] = { connection = i, store = "s", server = "h", state = state, since = 1, reconnects = 0 }
+      connections[i] = { connection = i, store = "s", server = "h", state = state, since = 1, reconnects = 0,
+        connections = i == 2 and 3 or nil, limit = i == 2 and 4 or nil }
     end
     local text = metrics.render { elections = {}, connections = connections, bounds = {}, latency = {}, counts = {},
       by_election = {}, restarts = 0 }
     local up = {}
     for number, value in text:gmatch 'crown_store_up{connection="(%d)"[^}]*} (%d)' do up[tonumber(number)] = value end
     assert.same({ [1] = "1", [2] = "0", [5] = "0" }, up)
+    for name, value in pairs { crown_store_connections = 3, crown_store_connections_limit = 4 } do
+      assert.matches(('\n%s{connection="2",store="s",server="h"} %d\n'):format(name, value), text, 1, true)
+      assert.is_nil(text:find(name .. '{connection="1"', 1, true)) -- not known
+    end
   end)
 end)
 

@@ -30,8 +30,8 @@ of this user by its socket in $CROWN_DIRECTORY (for root /var/lib/crown-lua, els
 Where candidates here have several nodes' names, a column says which is whose.
 
 With --stores: each connection's state (resolving, dialling, connecting, handshaking, logging in,
-open, proven, broken) and for how long, when its server answered last, how often it was lost, and
-the last error.]],
+open, proven, broken) and for how long, when its server answered last, how often it was lost, how
+many connections the server may see of it and at most, and the last error.]],
 }
 
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }

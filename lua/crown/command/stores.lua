@@ -8,22 +8,28 @@ local words = require "crown.command.words"
 
 local stores = {}
 
-local HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Runtime", "Last error" }
-local ERROR = 8 -- the column of the last error
-local LAYOUT = { spare = { "Runtime", "Reconnects", "Last answer", "Since" }, long = { Server = 21 } }
+local HEADING = { "Store", "Server", "State", "Since", "Last answer", "Reconnects", "Connections", "Runtime", "Last error" }
+local ERROR = 9 -- the column of the last error
+local LAYOUT = { spare = { "Runtime", "Connections", "Reconnects", "Last answer", "Since" }, long = { Server = 21 } }
 
 local function seconds(value)
   return value and words.span(value) or "-"
+end
+
+-- How many the server may see, and at most.
+local function connections(one)
+  if not one.connections then return "-" end
+  return one.limit and ("%d of %d"):format(one.connections, one.limit) or ("%d"):format(one.connections)
 end
 
 local function rows_of(runtimes)
   local rows = {}
   for _, runtime in ipairs(runtimes) do
     local pid = ("%d"):format(runtime.pid)
-    if runtime.error then rows[#rows + 1] = { "-", "-", "no answer", "-", "-", "-", pid, "-" } end
+    if runtime.error then rows[#rows + 1] = { "-", "-", "no answer", "-", "-", "-", "-", pid, "-" } end
     for _, one in ipairs(runtime.stores or {}) do
       rows[#rows + 1] = { one.store, one.server or "-", one.state, seconds(one.since), seconds(one.answered),
-        ("%d"):format(one.reconnects), pid, one.error or "-" }
+        ("%d"):format(one.reconnects), connections(one), pid, one.error or "-" }
     end
   end
   return rows

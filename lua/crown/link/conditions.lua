@@ -16,8 +16,10 @@ local function collect()
 end
 
 --- Adds a connection, or what makes one anew.
--- @param source it has `condition(self)` → `{ store =, server =, state =, since =, heard =, reconnects =, problem = }`, where
--- `since` and `heard`, the last answer, are instants of crown.core.now
+-- @param source it has `condition(self)` → `{ store =, server =, state =, since =, heard =, reconnects =, problem =,
+-- connections =, limit = }`, where `since` and `heard`, the last answer, are instants of crown.core.now. `connections` is
+-- how many the servers may see of it now: open, being made, or given up and not known to be gone; `limit` is the most that there
+-- can be. Both are nil where it does not know them
 function conditions.add(source)
   serial = serial + 1
   sources[source] = serial
@@ -35,9 +37,10 @@ end
 --- Looks at the connections, in the order in which they were made.
 -- @number[opt] skip how many of the first are left out
 -- @number[opt] most how many are wanted
--- @treturn table an array of `{ connection =, store =, server =, state =, since =, answered =, reconnects =, error = }`: a number
--- that is another for each, its store and server, what it is about, for how many seconds, how many seconds ago it heard of the
--- server last, how often it was lost, and why the last time
+-- @treturn table an array of `{ connection =, store =, server =, state =, since =, answered =, reconnects =, error =,
+-- connections =, limit = }`: a number that is another for each, its store and server, what it is about, for how many seconds, how
+-- many seconds ago it heard of the server last, how often it was lost, and why the last time; how many connections servers may
+-- see of it now, and at most
 function conditions.all(skip, most)
   local list, now = {}, core.now()
   local found = core.atomic(collect)
@@ -46,7 +49,8 @@ function conditions.all(skip, most)
     local condition = found[i].source:condition()
     list[#list + 1] = { connection = found[i].id, store = condition.store, server = condition.server, state = condition.state,
       since = age(now, condition.since), answered = age(now, condition.heard), reconnects = condition.reconnects or 0,
-      error = condition.problem and core.redact(condition.problem) }
+      error = condition.problem and core.redact(condition.problem), connections = condition.connections,
+      limit = condition.limit }
   end
   return list
 end

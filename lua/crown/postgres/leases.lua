@@ -157,10 +157,6 @@ end
 local function set_up(self, bare, generation)
   local state, problem = tables.prepare(bare, "lease", self, generation)
   if not state then return nil, problem end
-  if not state.fsync then
-    self.emit("oracle.error",
-      { error = "the server runs with fsync = off: after a crash it may have forgotten a lease" })
-  end
   self.stored = self.ttl
   local pooled = state.pid ~= bare:server_pid()
   -- What a server refuses here only takes longer.

@@ -357,12 +357,21 @@ WHERE lock_name = $1 AND COLUMN > clock_timestamp() + make_interval(secs => most
     :gsub("TABLE", part.table):gsub("COLUMN", column):gsub("PART", name))
 end
 
+-- Told once, and as a warning: such a server is used all the same.
+local function warn_of_fsync(party, seen)
+  if not seen.fsync and not party.told_fsync then
+    party.emit("oracle.postgres.not_durable",
+      { error = "the server runs with fsync = off: after a crash it may have forgotten what it has promised" })
+  end
+  party.told_fsync = not seen.fsync
+end
+
 --- Sees to it that the tables are there and can be relied on; once for each connection.
 -- @param client of crown.core.postgres
 -- @string name of the part
--- @tparam table party as for tables.trust, and `trust_empty`: whether tables that were never there have forgotten nothing
+-- @tparam table party as for tables.trust, `trust_empty`: whether tables that were never there have forgotten nothing, and `emit`
 -- @number generation
--- @treturn table `{ distrust = seconds to sit out or nil, pid =, fsync = }`, or nil, message, code
+-- @treturn table `{ distrust = seconds to sit out or nil, pid = }`, or nil, message, code
 function tables.prepare(client, name, party, generation)
   local part = parts[name]
   local seen, problem, code = look(client, part, party, generation)
@@ -380,7 +389,8 @@ function tables.prepare(client, name, party, generation)
   local left
   left, problem, code = tables.trust(client, name, party, generation)
   if not left then return nil, problem, code end
-  return { distrust = left > 0 and left or nil, pid = seen.pid, fsync = seen.fsync }
+  warn_of_fsync(party, seen)
+  return { distrust = left > 0 and left or nil, pid = seen.pid }
 end
 
 --- Notes an epoch that was given out.

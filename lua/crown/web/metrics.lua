@@ -47,6 +47,9 @@ local CONNECTIONS = {
     return one.answered
   end },
   { "crown_store_reconnects_total", "counter", "how often the connection was lost", function(one) return one.reconnects end },
+  { "crown_store_connections", "gauge", "how many connections the store may see of this client, with those that were given up "
+    .. "and are not known to be gone", function(one) return one.connections end },
+  { "crown_store_connections_limit", "gauge", "how many there can be at most", function(one) return one.limit end },
 }
 
 -- One runtime may hold several candidates of one election, each with a node of its own.
