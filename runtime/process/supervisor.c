@@ -23,6 +23,7 @@
 #include "process/process_stat.h"
 #include "process/realtime.h"
 #include "process/reaping.h"
+#include "process/requests.h"
 #include "process/rseq.h"
 #include "process/signals.h"
 #include "process/title.h"
@@ -63,7 +64,7 @@ struct supervisor {
     int status;      /* of the last runtime */
     int stop_signal; /* the runtime has to be told to end; 0: not, or it was told */
     bool stopping;   /* somebody asked us to end */
-    bool interrupted;
+    struct requests requests;
     struct reaping reaping;
     struct cleaning cleaning;
     struct keepers keepers;
@@ -209,20 +210,34 @@ static void child_ended(struct supervisor *supervisor, pid_t pid, int status)
 
 static void stop_runtime(struct supervisor *supervisor, int signal)
 {
-    bool again = supervisor->interrupted && signal == SIGINT;
-    supervisor->interrupted = supervisor->interrupted || signal == SIGINT;
     if (!supervisor->stopping) {
         supervisor->stopping = true;
         limit_silence(supervisor);
     }
-    if (!again) {
-        supervisor->stop_signal = signal;
-        return;
-    }
-    /* Twice Ctrl-C: at once. Its keepers see the end of their lines. */
+    supervisor->stop_signal = signal;
+}
+
+/* Its keepers see the end of their lines. */
+static void kill_runtime(struct supervisor *supervisor)
+{
     supervisor->armed = false;
-    if (supervisor->runtime > 0)
-        (void)kill(supervisor->runtime, SIGKILL);
+    if (supervisor->runtime <= 0)
+        return;
+    (void)kill(supervisor->runtime, SIGKILL);
+    log_warn("SIGINT again: killed the runtime and its children at once; `lost` may not have run, "
+             "and leases may not have been given back");
+}
+
+static void act_on(struct supervisor *supervisor, int signal)
+{
+    switch (requests_signal(&supervisor->requests, signal, clock_monotonic_ns())) {
+    case REQUEST_STOP:
+        stop_runtime(supervisor, signal);
+        break;
+    case REQUEST_END:
+        kill_runtime(supervisor);
+        break;
+    }
 }
 
 static void read_signals(struct supervisor *supervisor)
@@ -237,7 +252,7 @@ static void read_signals(struct supervisor *supervisor)
             (pid = reaping_heed(&supervisor->reaping, (pid_t)info.ssi_pid, &status)) > 0)
             child_ended(supervisor, pid, status);
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-            stop_runtime(supervisor, (int)info.ssi_signo);
+            act_on(supervisor, (int)info.ssi_signo);
     }
     while ((pid = reaping_next(&supervisor->reaping, supervisor->keepers.count, &status)) > 0)
         child_ended(supervisor, pid, status);
@@ -281,7 +296,7 @@ static bool owes(const struct supervisor *supervisor)
 
 static int exit_code(const struct supervisor *supervisor)
 {
-    if (supervisor->interrupted && !WIFEXITED(supervisor->status))
+    if (supervisor->requests.interrupted && !WIFEXITED(supervisor->status))
         return 128 + SIGINT;
     if (WIFEXITED(supervisor->status))
         return WEXITSTATUS(supervisor->status);

@@ -55,6 +55,21 @@ describe("crown-lua history", function()
     assert.is_true(found[2].leads)
   end)
 
+  it("shows when and why a term ended that somebody impatient ended at once", function()
+    local one = Candidate.start { args = { "run", "--oracle", "file:" .. place .. "/locks", "--stop-timeout", "60", "reports", "bash",
+      "-c", "trap '' INT TERM; while :; do sleep 0.1; done" }, node = "one", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = place } }
+    started[#started + 1] = one
+    eventually(function() return noted() == 1 end, 20)
+    one:signal "INT"
+    crown.sleep(0.6) -- sooner it would be the same request
+    one:signal "INT"
+    assert.equal(130, one:wait(20))
+    local term = terms()[1]
+    assert.equal("shutdown", term.reason)
+    assert.is_true(term.ended >= term.began)
+  end)
+
   it("says where it has looked when it knows of no term", function()
     local result = history "reports"
     assert.equal(1, result.code)

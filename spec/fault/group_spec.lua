@@ -25,6 +25,20 @@ echo start >> "$1"
 while :; do sleep 0.05; done
 ]]
 
+-- An app that says when it has won and when it has lost, which takes it a while.
+local SLOW_TO_LOSE = [[
+local crown = require "crown"
+local function say(text)
+  local file = io.open(arg[1] .. "/said", "a")
+  file:write(text, "\n")
+  file:close()
+end
+crown.elect { name = "spec", oracle = "file:" .. arg[1] .. "/locks", handlers = {
+  won = function() say "won" end,
+  lost = function(reason) crown.sleep(0.2) say("lost " .. reason) end,
+} }
+]]
+
 local function write(path, text)
   local file = assert(io.open(path, "w"))
   file:write(text)
@@ -66,6 +80,23 @@ describe("a process group", function()
     assert.equal(124, one:wait(20))
     eventually(function() return said() == "start\nINT\nTERM\n" end, 10)
   end)
+
+  -- timeout(1) sends its signal to its command, and at once to the whole group, in which that is.
+  for _, signal in ipairs { "INT", "TERM" } do
+    it("that `timeout -s " .. signal .. "` ends runs `lost` to its end, and gives its lease back", function()
+      write(dir .. "/app.lua", SLOW_TO_LOSE)
+      for _ = 1, 5 do
+        os.remove(dir .. "/said")
+        one = Candidate.start { program = "/usr/bin/timeout", node = "one", log = dir .. "/log",
+          args = { "-s", signal, "1000", program, dir .. "/app.lua", dir } }
+        eventually(function() return said() == "won\n" end, 10)
+        one:hurt_self "ALRM"
+        one:wait(20)
+        eventually(function() return said() == "won\nlost shutdown\n" end, 5)
+      end
+      assert.not_matches("at once", one:output())
+    end)
+  end
 
   it("that a service manager ends does so in order, each process signalled", function()
     start_worker { program }

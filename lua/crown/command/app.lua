@@ -12,7 +12,7 @@ the last of them ends. ARGs are in the table `arg` and in `...`. Modules are loo
 the app too.
 
   SIGTERM, SIGINT   end in order: children stopped, `lost` called, leases released
-  SIGINT twice      end at once
+  SIGINT again      half a second later or more: end at once
   exit code         0 done, 1 failed, 2 the app does not validate]],
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "process/process_stat.h"
+#include "process/requests.h"
 
 /* Longer than a busy host may keep a runtime from its next turn, shorter than anybody's patience.
  */
@@ -205,17 +206,46 @@ static void a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s(voi
     stage_until_empty();
 }
 
+static void until_later(int64_t ns)
+{
+    wanted_ns = clock_boottime_ns() + ns;
+    stage_until(is_past);
+}
+
 static void two_interrupts_end_even_a_runtime_that_hangs(void **state)
 {
     (void)state;
     stage_start_armed(3600 * NS_PER_S);
     stage_order(ORDER_HANG, NULL);
     stage_kill(stage.supervisor, SIGINT);
-    stage_until_ticking(0); /* the first one only asks; the second must not melt into it */
+    until_later(REQUESTS_SAME_NS + 100 * NS_PER_MS);
     stage_kill(stage.supervisor, SIGINT);
     stage_until_gone();
     stage_wait_supervisor();
     assert_int_equal(WEXITSTATUS(stage.status), 128 + SIGINT);
+}
+
+static void until_told_of(int signal)
+{
+    while (stage_message(WIRE_STOP) == NULL || stage_message(WIRE_STOP)->signal != signal)
+        stage_until_ticking(0);
+}
+
+/* However often: they are no second thought, whatever else is sent beside them. */
+static void terms_never_end_at_once(void **state)
+{
+    (void)state;
+    stage.board->stay = true;
+    stage_start_armed(0);
+    for (int i = 0; i < 3; i++) {
+        stage_kill(stage.supervisor, SIGTERM);
+        until_later(REQUESTS_SAME_NS * 2 / 3);
+    }
+    stage_kill(stage.supervisor, SIGINT);
+    until_told_of(SIGTERM);
+    stage_until_ticking(0);
+    assert_int_equal(stage.board->runs, 1);
+    assert_null(stage_message(WIRE_GONE));
 }
 
 static void a_hangup_ends_nothing(void **state)
@@ -329,6 +359,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_runtime_that_ends_before_it_is_armed_ends_the_supervisor_with_its_code),
         STAGE_TEST(a_signal_is_passed_on_and_the_runtime_s_exit_is_the_supervisor_s),
         STAGE_TEST(two_interrupts_end_even_a_runtime_that_hangs),
+        STAGE_TEST(terms_never_end_at_once),
         STAGE_TEST(a_hangup_ends_nothing),
         STAGE_TEST(a_supervisor_without_standard_streams_keeps_its_own_descriptors_from_the_child),
         STAGE_TEST(as_init_a_killed_keeper_takes_its_tree_along_before_it_is_said),
