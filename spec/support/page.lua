@@ -6,6 +6,7 @@
 --     <!-- file: NAME -->         the next block is saved as NAME
 --     <!-- terminal: NAME -->     its last command goes on in a terminal of its own
 --     <!-- node: NAME -->         it does so on another host
+--     <!-- on a terminal -->      it is typed where a terminal of 80 columns shows what it prints
 --     <!-- retry -->              it is typed again until it prints what stands below
 --     <!-- fails -->              it fails
 --     <!-- busted -->             it runs busted
@@ -34,6 +35,9 @@ local SERVERS = {
   etcd = { Etcd, "etcd.example:2379", function(server) return server.endpoint end },
 }
 local RUN = { sh = true, lua = true, sql = true, text = true }
+
+-- A terminal ends its lines by \r\n.
+local ON_A_TERMINAL = "script -qec 'stty cols 80; %s' /dev/null </dev/null | tr -d '\\r'\n"
 
 local Page = {}
 Page.__index = Page
@@ -171,6 +175,7 @@ function Page:play_block(block, notes)
   elseif notes.terminal then
     self:open_terminal(notes.terminal, text, notes.node)
   else
+    if notes["on a terminal"] then text = ON_A_TERMINAL:format((text:gsub("'", "'\\''"))) end
     if notes.busted then text = text:gsub("%-%-lua=crown%-lua", "--lua=" .. program) end
     local output = not notes.retry and self:type_in(text, notes.fails)
     self.seen = function() return output or self:type_in(text) end
