@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export LC_ALL := C.UTF-8
 .DEFAULT_GOAL := all
 
-VERSION := 0.1.0
+VERSION := 0.2.0-dev
 PREFIX ?= /usr/local
 BUILD ?= build
 PROGRAM ?= crown-lua
@@ -47,6 +47,9 @@ $(BUILD)/embedded.c: $(LUA_SOURCES) tools/embed.lua tools/bytecode.lua
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.c
 	@echo "  CC    $<"; $(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# What says the version is made again when that changes.
+$(BUILD)/runtime/main.o $(BUILD)/runtime/bind/bind_core.o: Makefile
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

@@ -33,6 +33,12 @@ describe("make", function()
     assert.equal("C.UTF-8\n", make("LC_ALL=tr_TR.UTF-8", "make", "-s", "--eval=show: ; @echo $$LC_ALL", "show"))
   end)
 
+  it("builds what says the version anew when that changes", function()
+    for _, object in ipairs { "runtime/main.o", "runtime/bind/bind_core.o" } do
+      assert.matches("%-o build/" .. object:gsub("%p", "%%%0") .. " ", says("-W", "Makefile", "build/" .. object))
+    end
+  end)
+
   it("hands rows, runs and a store on to the benchmarks", function()
     assert.matches("bench/main.lua 'file, ' 5\n", says("bench", "ROWS=file, ", "N=5"))
     assert.matches("BENCH_STORE_URL='redis://db%?ttl=5'", says("bench", "STORE_URL=redis://db?ttl=5"))

@@ -1,6 +1,7 @@
 -- The rocks: one builds and installs the program, the other has the modules that an oracle's author writes against.
 local crown = require "crown"
 local tempdir = require "support.tempdir"
+local version = require "support.version"
 
 local function sh(command)
   local result = assert(crown.exec({ "sh", "-c", command }, { timeout = 240 }))
@@ -25,19 +26,29 @@ local function make_rock(name)
 end
 
 describe("the rocks", function()
-  for _, name in ipairs { "crown-lua-scm-1", "crown-lua-modules-scm-1", "crown-lua-0.1.0-1", "crown-lua-modules-0.1.0-1" } do
+  for _, name in ipairs { "crown-lua-scm-1", "crown-lua-modules-scm-1", ("crown-lua-%s-1"):format(version.rock),
+    ("crown-lua-modules-%s-1"):format(version.rock) } do
     it(name .. " is what luarocks takes", function()
       sh(("HOME=%s luarocks --lua-version 5.1 lint rockspec/%s.rockspec"):format(tempdir(), name))
     end)
   end
 
   it("of a version bear the version that the program says", function()
-    local version = require("crown.core").version
+    assert.equal(version.program, require("crown.core").version)
     for _, name in ipairs { "crown-lua", "crown-lua-modules" } do
-      sh(("grep -qF 'version = \"%s-1\"' rockspec/%s-%s-1.rockspec"):format(version, name, version))
+      local path = ("rockspec/%s-%s-1.rockspec"):format(name, version.rock)
+      sh(("grep -qF 'version = \"%s-1\"' %s"):format(version.rock, path))
+      sh(("grep -qF 'url = \"crown-lua-%s.tar.gz\"' %s"):format(version.program, path))
       -- and differ from the moving one in that alone
-      sh(("test $(diff rockspec/%s-scm-1.rockspec rockspec/%s-%s-1.rockspec | grep -c '^>') = 2"):format(name, name, version))
+      sh(("test $(diff rockspec/%s-scm-1.rockspec %s | grep -c '^>') = 2"):format(name, path))
     end
+  end)
+
+  it("of a version that is not released yet are older than those of the release", function()
+    if version.is_released then return end
+    local code = ('local v = require "luarocks.core.vers" os.exit(v.compare_versions("%s", "%s") and 0 or 1)'):format(
+      version.program:gsub("%-dev$", ""), version.rock)
+    sh(("lua5.1 -e '%s'"):format(code))
   end)
 
   it("install the program into the tree, and nothing outside of it", function()

@@ -1,9 +1,7 @@
 #!/bin/sh
-# Prints the version before this one: the newest tag of a release, else a fixed commit; nothing where the history has neither.
-#   tools/package/before.sh [package]    one that has a Debian package of its own
+# Prints the version before this one: the newest tag of a release, else the commit of 0.1.0; nothing where the history has neither.
 set -eu
-fixed=789e2c6
-[ "${1:-}" != package ] || fixed=7364598
+fixed=914015c
 newest=$(git tag --list 'v[0-9]*' --sort=-version:refname --merged HEAD~1 2>/dev/null | head -1)
 if [ -n "$newest" ]; then
     echo "$newest"

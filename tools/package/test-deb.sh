@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 suite=${1:-bookworm}
 tools/package/debian.sh serves "$suite" || { echo "  skipped: Debian's $suite, which the mirror does not have"; exit 0; }
-before=$(tools/package/before.sh package)
+before=$(tools/package/before.sh)
 [ -n "$before" ] || { echo "  skipped: an upgrade, since this clone has no history"; before=HEAD; }
 tools/package/deb.sh "$suite" "build/package/$suite" >/dev/null
 jobs=()

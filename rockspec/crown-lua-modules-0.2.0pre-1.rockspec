@@ -1,7 +1,7 @@
 rockspec_format = "3.0"
 package = "crown-lua-modules"
-version = "0.1.0-1"
-source = { url = "crown-lua-0.1.0.tar.gz" }
+version = "0.2.0pre-1"
+source = { url = "crown-lua-0.2.0-dev.tar.gz" }
 description = {
   summary = "Modules of crown-lua for authors of oracles: to lint against, and to try what is pure Lua on a plain LuaJIT",
   detailed = "crown.testing, the core of oracles over compare-and-swap (crown.oracle.record_lease, crown.oracle.cas), text and checks.",
