@@ -26,7 +26,9 @@ Election.__index = Election
 
 local declared = settings.known
 
-local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits for a lease to end: seconds, and TTLs of its own
+local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits until it asks again: seconds, and TTLs of its own
+local SHORT = 0.1 -- seconds: no lease can be kept that lasts less, so what ends sooner ends once, and not time after time
+local HURRY_FIRST, HURRY_MOST = 0.001, 1 -- seconds between questions where it does; they double
 
 -- What an election has in common with those that were declared like it is one table for all of them: `module`,
 -- `handlers`, `most_wait`, `verdict`. Ten thousand are mostly alike, and are declared one after the other.
@@ -43,22 +45,36 @@ local function common(module, prepared, ttl)
   return last
 end
 
--- A follower asks again before the end of a lease that is longer than any here: a slip in an oracle's units must not mean
--- nobody for days. What a store that may have forgotten makes everybody wait is waited for.
-function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
-  if self.pace and word == "granted" then self.pace:won() end
-  local again = self.pace and word == "denied" and not amnesia and self.pace:again(expires_in)
-  if again then return word, nil, node, epoch, amnesia, again, ... end
+-- What an oracle says of the next question, within bounds. A follower asks again before a time that is longer than any lease
+-- here: a slip in units must not mean nobody for days; what a store that may have forgotten makes everybody wait is waited for.
+-- And where what is told is over at once, again and again, it does not ask without end.
+function Election:within(kind, wait, amnesia)
   local most_wait = self.common.most_wait
-  if word ~= "denied" or amnesia or not expires_in or expires_in <= most_wait then
-    return word, expires_in, node, epoch, amnesia, retry_in, ...
+  if wait < SHORT then
+    self.hurry = math.min(HURRY_MOST, 2 * (self.hurry or HURRY_FIRST / 2))
+    return math.max(wait, self.hurry)
   end
+  self.hurry = nil
+  if amnesia or wait <= most_wait then return wait end
   if not self.told_wait then
-    elections.emit("oracle.error", { ["function"] = kind, error = ("a lease that ends in %.0f s: asked again after %.0f s")
-      :format(expires_in, most_wait) }, self.handle)
+    elections.emit("oracle.error", { ["function"] = kind, error = ("told to wait for %.0f s: asked again after %.0f s")
+      :format(wait, most_wait) }, self.handle)
   end
   self.told_wait = true
-  return word, most_wait, node, epoch, amnesia, retry_in
+  return most_wait
+end
+
+function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
+  if self.pace and word == "granted" then self.pace:won() end
+  if word ~= "denied" then return word, expires_in, node, epoch, amnesia, retry_in, ... end
+  local again = self.pace and not amnesia and self.pace:again(expires_in)
+  if again then expires_in, retry_in = nil, again end
+  if expires_in then
+    expires_in = self:within(kind, expires_in, amnesia)
+  elseif retry_in and retry_in > 0 then
+    retry_in = self:within(kind, retry_in, amnesia)
+  end
+  return word, expires_in, node, epoch, amnesia, retry_in, ...
 end
 
 --- Everything that happens in tasks of this election, called by the C side: an oracle call's results come back as a

@@ -44,8 +44,8 @@ local function there_is(dir)
 end
 
 local function decode(text)
-  local fine, state = pcall(core.json.decode, text or "")
-  return fine and type(state) == "table" and type(state.epoch) == "number" and state or { epoch = 0 }
+  local state = json.object(text or "")
+  return state and type(state.epoch) == "number" and state or { epoch = 0 }
 end
 
 local function path_in(text) return decode(text).path end

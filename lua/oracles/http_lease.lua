@@ -116,14 +116,16 @@ end
 -- What an answer says. Nothing at all says yes or no by its status; what is no JSON object says nothing that is known.
 local function read(answer)
   if not answer.body:find "%S" then return {} end
-  local fine, found = pcall(core.json.decode, answer.body)
-  return fine and type(found) == "table" and found or nil
+  return json.object(answer.body)
 end
 
-local function retry_after(answer)
-  local seconds = tonumber(answer.headers["retry-after"])
-  return seconds and seconds >= 0 and seconds or nil
+-- Seconds until the next question, where that is said: 0, like a date, says nothing of use.
+local function pause(text)
+  local seconds = tonumber(text)
+  return seconds and seconds > 0 and seconds or nil
 end
+
+local function holder_of(self) return self.node .. "#" .. self.token end
 
 -- "node#token", as we write it; any other text is a node's name.
 local function node_of(holder)
@@ -151,12 +153,19 @@ local function listen(self, found)
   poll:offer(found.watch, found.last)
 end
 
+-- Whether a grant may be ours. A service need not say whose it is; where it does, what was granted to another is no answer to us.
+local function is_ours(self, holder)
+  return type(holder) ~= "string" or holder == self.node or holder == holder_of(self)
+end
+
 -- @tparam table found what the answer says, nil where it says nothing that is known
 local function verdict(self, status, found, retry)
   local options = self.options
   self.waiting = false
   if status == 200 and found and not next(found) and not options.ttl then
     return nil, "the lease server does not say how long its leases last: set ttl", "store"
+  elseif status == 200 and found and not is_ours(self, found[options.holder_field]) then
+    return nil, "the lease server answered what another holder was granted", "store"
   elseif status == 200 and found then
     return true, self.delay, { ttl = tonumber(found[options.ttl_field]) or self.ttl,
       epoch = tonumber(found[options.epoch_field]) }
@@ -174,7 +183,7 @@ local function verdict(self, status, found, retry)
 end
 
 local function body_of(self)
-  return { holder = self.node .. "#" .. self.token, node = self.node, ttl = self.ttl, claim = self.number }
+  return { holder = holder_of(self), node = self.node, ttl = self.ttl, claim = self.number }
 end
 
 -- Many at once: an answer for each question, in their order.
@@ -238,14 +247,14 @@ local function ask_with_others(self, op)
   if not part then return nil, problem, code end
   local status = part.status
   part.status = nil
-  return verdict(self, status, part, tonumber(part.retry_after))
+  return verdict(self, status, part, pause(part.retry_after))
 end
 
 local function ask(self, op, method)
   if self.options.batch_path then return ask_with_others(self, op) end
   local answer, problem, code = request(self, method, self.options[op .. "_path"], body_of(self))
   if not answer then return nil, problem, code end
-  return verdict(self, answer.status, read(answer), retry_after(answer))
+  return verdict(self, answer.status, read(answer), pause(answer.headers["retry-after"]))
 end
 
 function Lease:claim()

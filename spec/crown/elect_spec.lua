@@ -351,6 +351,9 @@ describe("crown.elect", function()
     ["asks again within a minute, whatever an oracle says of the lease that runs"] = { { expires_in = 15000 }, 61, 2 },
     ["asks again within four TTLs where those are longer"] = { { expires_in = 15000 }, 61, 1, { ttl = 30 } },
     ["sits out all that a store which forgot asks for"] = { { expires_in = 15000, amnesia = true }, 14000, 1 },
+    ["asks again within a minute, whatever an oracle says of its next question"] = { { retry_in = 1e7 }, 70, 2 },
+    ["asks again before a pause that is longer than a minute, where four TTLs are longer"] = { { retry_in = 1e7 }, 61, 1,
+      { ttl = 30 } },
   } do
     it(what, function()
       local errors, fake = 0, testing.fake_oracle():deny(case[1])
@@ -365,6 +368,33 @@ describe("crown.elect", function()
       assert.equal(case[1].amnesia and 0 or 1, errors)
     end)
   end
+
+  for what, denial in pairs { ["ends at once, each time"] = { expires_in = 0 }, ["ends soon, each time"] = { expires_in = 0.05 },
+    ["ended"] = { expires_in = -3 }, ["is to be asked for at once"] = { retry_in = 0.0001 },
+    ["was forgotten just now"] = { expires_in = 0, amnesia = true } } do
+    it("asks ever later for a lease that " .. what, function()
+      local fake = testing.fake_oracle():deny(denial)
+      elect { name = unique(), oracle = fake }
+      testing.eventually(function() return fake:count "claim" >= 1 end)
+      clock = testing.fake_clock()
+      clock:advance(30)
+      local asked = fake:count "claim"
+      assert(asked >= 20 and asked <= 50, asked .. " questions in 30 s")
+    end)
+  end
+
+  it("asks at once again where a lease that was long ends", function()
+    local fake = testing.fake_oracle():deny { expires_in = 0 }
+    elect { name = unique(), oracle = fake }
+    testing.eventually(function() return fake:count "claim" >= 6 end)
+    clock = testing.fake_clock()
+    fake:deny { expires_in = 5 }
+    clock:advance(5)
+    fake:deny { expires_in = 0 }
+    local before = fake:count "claim"
+    clock:advance(2)
+    assert(fake:count "claim" - before >= 8, fake:count "claim" - before .. " questions")
+  end)
 
   it("follows a frozen clock: a lease that nobody extends runs out before its end, and not long before", function()
     local reason

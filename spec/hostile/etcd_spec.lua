@@ -3,6 +3,8 @@ local crown = require "crown"
 local Client = require "crown.etcd.client"
 local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
+local Memory = require "crown.etcd.memory"
+local Trust = require "crown.oracle.trust"
 local Watch = require "crown.etcd.watch"
 
 local function answer(status, body)
@@ -129,5 +131,30 @@ describe("what etcd refuses", function()
     assert.same({ "etcd: etcdserver: lease already exists", "store", 0 }, { problem, code, two.count })
     one:destroy()
     two:destroy()
+  end)
+end)
+
+describe("an answer that is none of etcd's", function()
+  for words, body in pairs { ["a list"] = "[1,2]", ["a number"] = "5", ["a text"] = [["x"]], ["null"] = "null",
+    ["an object of somebody else"] = "{}", ["a result that is a list"] = [[{"result":[1,2]}]] } do
+    it("is not taken for one: " .. words, function()
+      local server = Hostile.start(answer(200, body))
+      local found, problem, code = client_of(server):ask("/v3/lease/grant", {})
+      assert.same({ nil, "protocol" }, { found, code })
+      assert(problem:find "no JSON object" or problem:find "no answer of etcd", problem)
+      server:destroy()
+    end)
+  end
+
+  it("is not taken for that of a lease that it is not about", function()
+    local answers = {
+      ["/v3/kv/range"] = { header = { revision = "7", raft_term = "2", cluster_id = "1" }, kvs = { { key = "a", lease = "4711" } } },
+      ["/v3/lease/timetolive"] = { header = { raft_term = "2", cluster_id = "1" }, ID = "4712", TTL = "999999000" },
+    }
+    local memory = Memory.new { client = { ask = function(_, path) return answers[path] end, parsed = {} }, prefix = "",
+      trust = Trust.of "of answers", new_lease = function() return "1" end, floor = 0, trust_empty = true }
+    assert.same({ nil, "etcd answered what it was not asked", "protocol" }, { memory:look() })
+    answers["/v3/lease/timetolive"].ID = "4711"
+    assert(memory:look())
   end)
 end)

@@ -140,6 +140,44 @@ describe("the lease oracle over HTTP", function()
     assert.equal(1, candidate():claim()[6])
   end)
 
+  -- What is said together, as docs/oracle-http.md has it.
+  local HINTS = {
+    { "the lease ends before Retry-After", { expires_in = 0.5 }, "7", { 0.5, 7 } },
+    { "the lease ends after Retry-After", { expires_in = 9 }, "7", { nil, 7 } },
+    { "the lease ends after `retry`", { expires_in = 9 }, nil, { nil, 1 } },
+    { "the lease has ended", { expires_in = -5 }, "7", { 0, 7 } },
+    { "no pause", {}, "0", { nil, 1 } },
+    { "a pause that is a date", {}, "Wed, 21 Oct 2026 07:28:00 GMT", { nil, 1 } },
+    { "a pause that is negative", {}, "-3", { nil, 1 } },
+    { "an end that is no number", { expires_in = "soon" }, "7", { nil, 7 } },
+  }
+  for _, hint in ipairs(HINTS) do
+    it("settles between hints: " .. hint[1], function()
+      local after = hint[3] and ("Retry-After: %s\r\n"):format(hint[3])
+      answer = reply(409, crown.json.encode(hint[2]), after)
+      local verdict = candidate():claim()
+      assert.same({ "denied", hint[4][1], hint[4][2] }, { verdict[1], verdict[2], verdict[6] })
+    end)
+  end
+
+  for what, body in pairs { ["has ended"] = '{"expires_in":0}', ["ended long ago"] = '{"expires_in":-1e9}',
+    ["ends at once"] = '{"expires_in":0.0001}' } do
+    it("does not ask without a pause where a lease that is held " .. what, function()
+      local count = 0
+      answer = function()
+        count = count + 1
+        return reply(409, body)
+      end
+      local election = crown.elect { name = "spin-" .. #body, node = "one",
+        oracle = { lease, url = ("http://127.0.0.1:%d/locks"):format(listener:port()), ttl = 6 } }
+      eventually(function() return count >= 8 end, 20) -- at first it is in a hurry
+      local before, at = count, crown.now()
+      crown.sleep(3)
+      assert((count - before) / (crown.now() - at) <= 4, count - before .. " questions in 3 s")
+      election:stop()
+    end)
+  end
+
   it("sends headers and a login", function()
     answer = reply(200, "{}")
     candidate({ headers = { ["X-Team"] = "red" }, user = "joe", password = "se:cret" }):claim()
@@ -149,7 +187,31 @@ describe("the lease oracle over HTTP", function()
     assert.matches("Authorization: Bearer abc", seen.headers)
   end)
 
+  it("takes no grant that names another holder, and one that names this node", function()
+    local one = candidate()
+    for _, holder in ipairs { '"two#1"', '"one#1"', '"two"' } do
+      answer = reply(200, ('{"ttl":6,"epoch":7,"holder":%s}'):format(holder))
+      local verdict = one:claim()
+      assert.equal("unknown", verdict[1])
+      assert.matches("another holder", verdict[2])
+    end
+    answer = function() return reply(200, ('{"ttl":6,"holder":"%s"}'):format(seen.body:match '"holder":"([^"]*)"')) end
+    assert.equal("granted", one:claim()[1])
+    answer = reply(200, '{"ttl":6,"holder":"one"}')
+    assert.equal("granted", one:refresh()[1])
+    answer = reply(200, '{"ttl":6,"holder":"two#1"}')
+    assert.equal("unknown", one:refresh()[1])
+  end)
+
   for title, case in pairs {
+    ["a list"] = { reply(200, "[1,2]"), "no JSON object" },
+    ["an empty list"] = { reply(200, " []"), "no JSON object" },
+    ["a list of grants"] = { reply(200, '[{"ttl":6,"epoch":7}]'), "no JSON object" },
+    ["a number"] = { reply(200, "5"), "no JSON object" },
+    ["a text"] = { reply(200, '"granted"'), "no JSON object" },
+    ["a truth"] = { reply(200, "true"), "no JSON object" },
+    ["null"] = { reply(200, "null"), "no JSON object" },
+    ["an object and more"] = { reply(200, "{} {}"), "no JSON object" },
     ["HTML"] = { reply(200, "<html>welcome</html>"), "no JSON object" },
     ["an error"] = { reply(500, "{}"), "answered 500" },
     ["a redirect"] = { reply(302, "", "Location: http://elsewhere/\r\n"), "answered 302" },

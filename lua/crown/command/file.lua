@@ -43,8 +43,8 @@ local function is_chorias(found)
 end
 
 local function is_known(path)
-  local fine, found = pcall(core.json.decode, read_file(path) or "")
-  return fine and type(found) == "table" and (is_ours(found) or is_chorias(found))
+  local found = json.object(read_file(path) or "")
+  return found ~= nil and (is_ours(found) or is_chorias(found))
 end
 
 -- What lies at FILE from before is taken away, but nothing of somebody else's.

@@ -44,8 +44,8 @@ local function answer(connection)
   connection:set_timeout(TIMEOUT)
   local uid = connection:uid()
   local line = (uid == core.user_ids() or uid == 0) and connection:read "*l"
-  local fine, request = pcall(core.json.decode, line or "")
-  local fn = fine and type(request) == "table" and answers[request.ask]
+  local request = json.object(line or "")
+  local fn = request and answers[request.ask]
   if fn then connection:write(json.encode(fn(request)) .. "\n") end
   connection:close()
 end

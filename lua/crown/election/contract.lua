@@ -211,6 +211,9 @@ local function denied(fn, state, holder)
   if not is_count(holder.expires_in, -math.huge) then
     return breach(fn, ("an expires_in of %s"):format(tostring(holder.expires_in)))
   end
+  if not is_count(holder.retry_in, -math.huge) then
+    return breach(fn, ("a retry_in of %s"):format(tostring(holder.retry_in)))
+  end
   local expires = holder.expires_in
   if expires and expires < 0 then expires = 0 end
   local node = holder.node ~= nil and tostring(holder.node) or nil

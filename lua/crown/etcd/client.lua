@@ -6,6 +6,7 @@ local Asked = require "crown.link.asked"
 local blotted = require "crown.text.blotted"
 local core = require "crown.core"
 local http = require "crown.http"
+local json = require "crown.text.json"
 local Login = require "crown.etcd.login"
 local url = require "crown.text.url"
 
@@ -16,6 +17,7 @@ local PORT = 2379
 local WEB_SCHEMES = { etcd = "http", etcds = "https" }
 local MOST = 8 * 1024 * 1024
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
+local STRANGE = "what came is no answer of etcd: it has no header"
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
 
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.
@@ -49,9 +51,13 @@ end
 
 -- @string[opt] secret that was in the question: the answer may repeat it
 local function read(answer, secret)
-  local fine, found = pcall(core.json.decode, answer.body:match "^[^\n]*")
-  if not fine or type(found) ~= "table" then return nil, ("etcd answered %d, and no JSON"):format(answer.status), "protocol" end
-  if answer.status == 200 and not found.error then return found.result or found end
+  local found = json.object(answer.body:match "^[^\n]*")
+  if not found then return nil, ("etcd answered %d, and no JSON object"):format(answer.status), "protocol" end
+  if answer.status == 200 and not found.error then
+    found = found.result or found
+    if type(found) ~= "table" or type(found.header) ~= "table" then return nil, STRANGE, "protocol" end
+    return found
+  end
   local problem = type(found.error) == "table" and found.error.message or found.message or found.error
   return nil, "etcd: " .. blotted(tostring(problem), { secret }), answer.status >= BROKEN and "unavailable" or "store"
 end

@@ -29,6 +29,9 @@ local known = setmetatable({}, { __mode = "k" })
 --- What is said where answers are of several terms of etcd's leader.
 Memory.CHANGED = "etcd changed its leader while it was asked"
 
+--- What is said where an answer is about another lease than the question.
+Memory.OTHER = "etcd answered what it was not asked"
+
 --- The key of the memory.
 -- @string prefix of the elections, "" for none
 -- @treturn string
@@ -129,6 +132,7 @@ end
 local function age_of(self, lease)
   local asked, problem, code = self.client:ask("/v3/lease/timetolive", { ID = lease })
   if not asked then return nil, problem, code end
+  if asked.ID ~= lease then return nil, Memory.OTHER, "protocol" end
   local kv, header, why = look_up(self)
   if kv == nil then return nil, header, why end
   local left = tonumber(asked.TTL or 0)

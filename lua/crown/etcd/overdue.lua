@@ -30,7 +30,7 @@ end
 local function look(self, lease, known)
   local sent, before, ending = core.now(), known.before, known.ending
   local answer = self.client:ask("/v3/lease/timetolive", { ID = lease })
-  local granted = answer and answer.header and tonumber(answer.grantedTTL)
+  local granted = answer and answer.ID == lease and tonumber(answer.grantedTTL)
   if not granted then return core.now() + RETRY end -- or it is gone
   local left = tonumber(answer.TTL or 0)
   if left >= keys.SPARE then

@@ -97,8 +97,9 @@ end
 -- a claim that came late has made.
 local function compare(self, asked_at)
   self.compared = asked_at
-  local answer = self.client:ask("/v3/lease/timetolive", { ID = self.lease, keys = true })
-  if not answer then return end
+  local lease = self.lease
+  local answer = self.client:ask("/v3/lease/timetolive", { ID = lease, keys = true })
+  if not answer or answer.ID ~= lease then return end
   local found = {}
   for _, encoded in ipairs(answer.keys or {}) do
     found[encoded] = true
@@ -130,6 +131,7 @@ local function keep(self)
     function() return self.memory:look() end)
   local answer, problem, code = unpack(one, 1, 3)
   if not answer then return nil, problem, code end
+  if answer.ID ~= lease then return nil, Memory.OTHER, "protocol" end
   if tonumber(answer.TTL or 0) <= 0 then
     if self.lease == lease then finish(self) end
     return true
@@ -183,6 +185,7 @@ local function open(self)
   local lease, sent = keys.new_lease(), core.now()
   local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl + keys.SPARE), ID = lease })
   if not answer then return nil, problem, code end
+  if answer.ID ~= lease then return nil, Memory.OTHER, "protocol" end
   self.from, self.lease, self.hex = sent, lease, ("%016s"):format(keys.hex(lease)):gsub(" ", "0")
   return true
 end

@@ -6,6 +6,7 @@
 local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
+local json = require "crown.text.json"
 local promise = require "crown.core.promise"
 local retry = require "crown.core.retry"
 local Shared = require "crown.link.shared"
@@ -67,8 +68,8 @@ end
 
 -- What a line of the stream says, if it is one of etcd's.
 local function result_of(line)
-  local fine, found = pcall(core.json.decode, line)
-  local result = fine and type(found) == "table" and found.result
+  local found = json.object(line)
+  local result = found and found.result
   if type(result) ~= "table" then return nil end
   if result.canceled then return result end -- of what was compacted, without a revision
   if type(result.header) ~= "table" or not tonumber(result.header.revision) then return nil end

@@ -5,6 +5,7 @@
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local Followers = require "crown.oracle.followers"
+local json = require "crown.text.json"
 local nats_url = require "crown.nats.url"
 local Reconnecting = require "crown.link.reconnecting"
 local ServerClock = require "crown.oracle.server_clock"
@@ -31,8 +32,8 @@ local known = {}
 
 -- What JetStream answers.
 local function read(text)
-  local fine, answer = pcall(core.json.decode, text)
-  if fine and type(answer) == "table" then return answer end
+  local answer = json.object(text)
+  if answer then return answer end
   return nil, "what came is no answer of JetStream", "protocol"
 end
 

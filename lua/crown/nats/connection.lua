@@ -4,6 +4,7 @@
 local Base = require "crown.link.connection"
 local blotted = require "crown.text.blotted"
 local core = require "crown.core"
+local json = require "crown.text.json"
 local login = require "crown.nats.login"
 local nats = require "crown.core.nats"
 local promise = require "crown.core.promise"
@@ -31,8 +32,8 @@ end
 
 -- What the server says of itself. It does so again when servers of its cluster come or go. @return a table, or nil
 local function hear_info(self, line)
-  local fine, about = pcall(core.json.decode, line:match "^%S* (.*)" or "")
-  if not fine or type(about) ~= "table" then return nil end
+  local about = json.object(line:match "^%S* (.*)" or "")
+  if not about then return nil end
   if type(about.connect_urls) == "table" then self.others = about.connect_urls end
   return about
 end

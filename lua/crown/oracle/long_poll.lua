@@ -5,6 +5,7 @@
 
 local barrier = require "crown.link.barrier"
 local core = require "crown.core"
+local json = require "crown.text.json"
 local retry = require "crown.core.retry"
 
 local LongPoll = {}
@@ -64,8 +65,8 @@ local function tell(self, names)
 end
 
 local function read(answer)
-  local fine, found = pcall(core.json.decode, answer.body)
-  if not fine or type(found) ~= "table" or type(found.freed) ~= "table" then return nil end
+  local found = json.object(answer.body)
+  if not found or type(found.freed) ~= "table" then return nil end
   return number_of(found.last), found.freed
 end
 

@@ -6,7 +6,6 @@
 -- nobody may hold it, because the store has forgotten.
 -- @internal crown.oracle.record
 
-local core = require "crown.core"
 local json = require "crown.text.json"
 
 local record = {}
@@ -32,8 +31,8 @@ end
 -- @string text
 -- @treturn table or nil and a message: it is no record of an election
 function record.parse(text)
-  local fine, found = pcall(core.json.decode, text)
-  if not fine or type(found) ~= "table" or not is_whole(found) then
+  local found = json.object(text)
+  if not found or not is_whole(found) then
     return nil, "what the store holds is no record of an election"
   end
   return found

@@ -110,4 +110,13 @@ function json.line(value, ...)
   return json.valid(value, ...) .. "\n"
 end
 
+--- Decodes what has to be an object: of a list, too, Lua would make a table, in which nothing is missed by its name.
+-- @string text
+-- @treturn table or nil: it is no JSON, or no object
+function json.object(text)
+  if not text:find "^%s*{" then return nil end
+  local fine, found = pcall(core.json.decode, text)
+  return fine and found or nil
+end
+
 return json
