@@ -188,22 +188,22 @@ local STORES_LEASE = "the store's own, known at the first grant"
 -- The timing of an election, in words and seconds; what was explained last is not explained again.
 local explained = {}
 
-local function explain(spec, ttl, refresh)
+local function explain(spec, ttl, refresh, cool_down)
   local isolation, last = spec.child and spec.child.isolation, explained -- which another task may replace at any time
   local same = last.ttl == ttl and last.refresh == refresh and last.lease == spec.lease
-    and last.stop_timeout == spec.stop_timeout and last.isolation == isolation
+    and last.stop_timeout == spec.stop_timeout and last.isolation == isolation and last.cool_down == cool_down
   if same then return last.text, last.timing end
-  local text, timing = elections.explain(spec, ttl, refresh)
+  local text, timing = elections.explain(spec, ttl, refresh, cool_down)
   if not text then return nil, timing end
   explained = { ttl = ttl, refresh = refresh, lease = spec.lease, stop_timeout = spec.stop_timeout, isolation = isolation,
-    text = text, timing = timing }
+    cool_down = cool_down, text = text, timing = timing }
   return text, timing
 end
 
 -- Timing that the oracle's options tell is checked before anything is claimed.
 local function check_timing(where, spec, module, oracle_options)
-  local ttl, refresh
-  if module.timing then ttl, refresh = module.timing(oracle_options) end
+  local ttl, refresh, cool_down
+  if module.timing then ttl, refresh, cool_down = module.timing(oracle_options) end
   local none, is_stores = refresh == math.huge, ttl == false
   if is_stores then
     ttl, refresh = nil, nil
@@ -211,7 +211,7 @@ local function check_timing(where, spec, module, oracle_options)
     ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
     refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
   end
-  local text, timing = explain(spec, ttl or 0, refresh or math.huge)
+  local text, timing = explain(spec, ttl or 0, refresh or math.huge, math.max(spec.cool_down, cool_down or 0))
   if not text then usage.error("%s: %s", where, timing) end
   if not ttl and not none then
     text = text:gsub("none: the oracle sees a loss itself", is_stores and STORES_LEASE or UNKNOWN_LEASE)

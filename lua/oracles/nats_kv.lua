@@ -34,10 +34,9 @@ function Nats.init(opts)
   local token
   token, problem = candidate.enter(("nats %s %s"):format(checked.url, checked.bucket), key, opts)
   if not token then return nil, problem end
-  local cool_down = checked.cool_down or (checked.bucket ~= settings.CHORIAS and 0 or nil)
   local self = setmetatable({ bucket = bucket, name = opts.crown_name, key = key, ttl = ttl,
     delay = delay, given_refresh = checked.refresh, token = token, node = opts.node, send = opts.send,
-    cool_down = cool_down, claims = 0, standing = Standing.new() }, Nats)
+    cool_down = checked.cool_down, acts_at = 0, claims = 0, standing = Standing.new() }, Nats)
   bucket:join(self.key, self)
   return self
 end
@@ -63,7 +62,7 @@ function Nats:heard(what, revision, token, written)
       self.mark = { revision = revision, connection = self.bucket.link.connection, at = core.now() }
     end
     self.send(self.leading and "check" or "freed")
-  elseif what == "evict" and (self.leading or self.cooling) and revision == self.epoch then
+  elseif what == "evict" and self.leading and revision == self.epoch then
     self.send "evict"
   end
 end
@@ -80,7 +79,9 @@ local function fit(self)
 end
 
 local function headers_of(self)
-  return ("Crown-Token: %s\r\nCrown-Epoch: %d\r\n"):format(self.token, self.epoch or 0)
+  local rest = self.acts_at - core.now() -- for `crown-lua info`
+  return ("Crown-Token: %s\r\nCrown-Epoch: %d\r\n%s"):format(self.token, self.epoch or 0,
+    rest > 0 and ("Crown-Acts-In: %.3f\r\n"):format(rest) or "")
 end
 
 local function later()
@@ -226,7 +227,7 @@ local function release_all(bucket, states)
     local list = own and sure or unsure
     list[#list + 1] = state
     if own then words[at + 1], words[at + 2], words[at + 3], words[at + 4] = state.key, "", Bucket.DELETED, own end
-    state.leading, state.epoch, state.cooling = false, nil, nil
+    state.leading, state.epoch = false, nil
   end
   local revisions = bucket:put_all(words, #sure) or {}
   for i = 1, #sure do
@@ -249,8 +250,8 @@ local function refresher_of(self)
   return bucket.refreshers[key]
 end
 
-local function grant(self, delay)
-  return true, delay, { ttl = self.ttl, epoch = self.epoch, refresher = refresher_of(self) }
+local function grant(self, delay, cool_down)
+  return true, delay, { ttl = self.ttl, epoch = self.epoch, refresher = refresher_of(self), cool_down = cool_down }
 end
 
 -- Writes over one's own value.
@@ -275,17 +276,13 @@ end
 -- A cluster may let two that come at once write over one revision (seen with NATS 2.9). So a win is one only when it has been
 -- written over at its own revision. This value also bears the epoch, which the first could not know.
 local function confirm(self, first)
-  self.revision, self.epoch = first, first
+  local cool_down = settings.cool_down(self.cool_down, self.bucket.name, self.ttl)
+  self.revision, self.epoch, self.acts_at = first, first, core.now() + cool_down
   local looked, written = look_and_rewrite(self)
   local doubted, won = looked[1], written[1]
   if doubted == false and left(self) == 0 and won then
-    local cool_down = self.cool_down or self.ttl * settings.INTERVAL
-    if cool_down > 0 then
-      self.cooling = core.now() + cool_down
-      return self:cool()
-    end
     self.leading = true
-    return grant(self, lease.first_delay(self.delay))
+    return grant(self, lease.first_delay(self.delay), cool_down)
   end
   self.epoch = nil
   if doubted == nil then return nil, looked[2], looked[3] end
@@ -302,7 +299,6 @@ function Nats:claim()
   self.claims = self.claims + 1
   local fine, problem, code = fit(self)
   if not fine then return nil, problem, code end
-  if self.cooling then return self:cool() end
   if self.bucket.trust:left() > 0 then return self.bucket.trust:denial() end
   fine, problem, code = await_end(self)
   if not fine then return fine, problem, code end
@@ -312,20 +308,6 @@ function Nats:claim()
   if revision == nil then return nil, last, why end
   if revision == false then return denied(self, last) end
   return confirm(self, revision)
-end
-
--- A campaigner of Choria's that was leader may act for one more interval of its own: the key is kept, and nobody leads yet.
-function Nats:cool()
-  local revision, problem, code = rewrite(self)
-  if revision == nil then return nil, problem, code end
-  if revision == false then
-    self.cooling, self.epoch = nil, nil
-    return denied(self)
-  end
-  local rest = self.cooling - core.now()
-  if rest > 0 then return false, { node = self.node, retry_in = math.min(rest, self.delay) } end
-  self.cooling, self.leading = nil, true
-  return grant(self, lease.first_delay(self.delay))
 end
 
 -- Nobody leads by this key any more, or somebody else does.
@@ -353,22 +335,15 @@ end
 
 function Nats:abdicate()
   local own = own_revision(self)
-  self.leading, self.epoch, self.cooling = false, nil, nil
+  self.leading, self.epoch = false, nil
   if not own or not self.bucket:delete(self.key, own) then give_back(self, self.claims) end
-end
-
--- Who is evicted before it leads lets the others go first.
-function Nats:give_up()
-  self:abdicate()
-  return false, { retry_in = math.min(self.delay, 1) }
 end
 
 function Nats:handle_info(message)
   if message == "evict" and self.leading then return false, { evicted = true } end
-  if message == "evict" and self.cooling then return self:give_up() end
   if self.leading then
     if message == "check" then return self:look() end
-  elseif message ~= "evict" and not self.cooling then
+  elseif message ~= "evict" then
     return self:claim()
   end
 end

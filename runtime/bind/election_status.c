@@ -75,6 +75,7 @@ void status_push(lua_State *L, const struct candidate *candidate)
     lua_setfield(L, -2, "epoch");
     set_seconds(L, "expires_in", status.expires_at_ns);
     set_seconds(L, "next_claim_in", status.view.next_claim_ns);
+    set_seconds(L, "acts_in", status.view.acts_at_ns);
     set_age(L, "since", status.view.since_ns);
     lua_pushnumber(L, (lua_Number)status.view.terms);
     lua_setfield(L, -2, "terms");

@@ -62,8 +62,10 @@ int election_explain(lua_State *L)
     if (timing_schedule(&timing, ttl_ns, refresh_ns, &schedule, &err) < 0)
         return push_error(L, &err);
     char text[1024];
-    (void)timing_explain(&schedule, text, sizeof(text));
+    int64_t cool_down_ns = clock_ns_from_seconds(luaL_optnumber(L, 4, 0));
+    (void)timing_explain(&schedule, cool_down_ns, text, sizeof(text));
     lua_pushstring(L, text);
     push_timing(L, &schedule);
+    set_timing(L, "cool_down", cool_down_ns);
     return 2;
 }

@@ -50,7 +50,8 @@ static int hold_at(lua_State *L, int index)
     return lua_type(L, index) == LUA_TNUMBER ? (int)lua_tonumber(L, index) : -1;
 }
 
-/* granted, refresh, ttl, epoch, three to hold, refresher, past: nine values from index `first`. */
+/* granted, refresh, ttl, epoch, three to hold, refresher, past, cool_down: ten values from index
+ * `first`. */
 static void read_grant(struct candidate *candidate, lua_State *L, int first,
                        struct election_event *event)
 {
@@ -59,6 +60,7 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     event->grant.ttl_ns = seconds_at(L, first + 2, 0);
     event->grant.epoch = epoch_at(L, first + 3);
     event->grant.past_ns = seconds_at(L, first + 8, 0);
+    event->grant.cool_down_ns = seconds_at(L, first + 9, 0);
     const struct scope_hold hold = {
         .fds = {hold_at(L, first + 4), hold_at(L, first + 5), hold_at(L, first + 6)}};
     term_set_hold(candidate, &hold);
@@ -89,7 +91,7 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
 {
     int first = lua_gettop(L) - nresults + 1;
     const char *verdict = nresults > 0 ? lua_tostring(L, first) : NULL;
-    lua_settop(L, first + 8); /* what was not returned reads as nil */
+    lua_settop(L, first + 9); /* what was not returned reads as nil */
     if (verdict != NULL && strcmp(verdict, "granted") == 0) {
         read_grant(candidate, L, first, event);
     } else if (verdict != NULL && strcmp(verdict, "denied") == 0) {

@@ -86,6 +86,8 @@ const char *candidate_phase_name(enum election_phase phase)
     switch (phase) {
     case ELECTION_INIT:
         return "init";
+    case ELECTION_COOLING:
+        return "cooling";
     case ELECTION_LEADING:
         return "leading";
     case ELECTION_STEPPING:

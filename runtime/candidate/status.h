@@ -39,8 +39,8 @@ const char *candidate_name(const struct candidate *candidate);
 const char *candidate_node(const struct candidate *candidate);
 const char *candidate_oracle(const struct candidate *candidate);
 
-/** @return the word users see: init, following, leading or finishing; cooling and stepping are
- * inner matters. */
+/** @return the word users see: init, following, cooling, leading or finishing; stepping is an inner
+ * matter. */
 const char *candidate_phase_name(enum election_phase phase);
 
 /** @return how many seconds the term `epoch` may act on; 0 when it is over; infinity without a

@@ -393,6 +393,7 @@ struct election_view election_look(const struct election *election)
         .kill_at_ns = election->kill_at_ns,
         .deadline_ns = election->deadline_ns,
         .next_claim_ns = later(election->next_claim_ns, election->claim_not_before_ns),
+        .acts_at_ns = election->phase == ELECTION_COOLING ? election->cool_until_ns : TIME_NEVER,
         .since_ns = election->since_ns,
         .last_reason = election->last_reason,
     };

@@ -98,7 +98,6 @@
     X(ABDICATED, "abdicated")                                                                      \
     X(CHILD_FAILED, "child_failed")                                                                \
     X(HANDLER_FAILED, "handler_failed")                                                            \
-    X(ORACLE_FAILED, "oracle_failed")                                                              \
     X(SHUTDOWN, "shutdown")                                                                        \
     X(RUNTIME_DIED, "runtime_died")
 
@@ -107,6 +106,7 @@
     X(REJECTED, "leadership.rejected")                                                             \
     X(REFRESHED, "leadership.refreshed")                                                           \
     X(UNCERTAIN, "leadership.uncertain")                                                           \
+    X(ACTING, "leadership.acting") /* after a cool-down only */                                    \
     X(LOST, "leadership.lost")                                                                     \
     X(CONFLICT, "leadership.conflict")                                                             \
     X(ABDICATED, "leadership.abdicated")                                                           \
@@ -144,7 +144,7 @@ struct election_config {
     int64_t claim_delay_ns;        /* before a first claim */
     int64_t retry_ns;              /* between claims where the oracle names no instant */
     int64_t ttl_ns;                /* by the options, for what is shown; 0: not known */
-    int64_t cool_down_ns;          /* between granted and acting */
+    int64_t cool_down_ns;          /* between granted and acting; a grant's may be longer */
     int64_t call_timeout_ns;       /* the most that one oracle call may take */
     int64_t lost_timeout_ns;       /* the most that `lost` may take where no deadline bounds it */
     bool monitor_leader;           /* false: claim only at start and when handle_info says so */
@@ -166,10 +166,11 @@ struct election_event {
     int64_t at_ns;
     uint32_t attempt; /* GRANTED, DENIED, EVICTED, UNKNOWN, NOTHING, RELEASED */
     struct {
-        int64_t refresh_ns; /* TIME_NEVER: event-driven */
-        int64_t ttl_ns;     /* 0: not said */
-        uint64_t epoch;     /* 0: not said */
-        int64_t past_ns;    /* for how long it had counted before the call that it answers */
+        int64_t refresh_ns;   /* TIME_NEVER: event-driven */
+        int64_t ttl_ns;       /* 0: not said */
+        uint64_t epoch;       /* 0: not said */
+        int64_t past_ns;      /* for how long it had counted before the call that it answers */
+        int64_t cool_down_ns; /* of a claim: act no sooner, whatever the options say */
     } grant;
     struct {
         int64_t expires_ns; /* until the holder's lease ends; -1: not said */
@@ -223,7 +224,8 @@ struct election_view {
     int64_t deadline_ns; /* of the term, as the two above, until nothing of it is left; TIME_NEVER
                             without one */
     int64_t next_claim_ns;
-    int64_t since_ns; /* when this phase began */
+    int64_t acts_at_ns; /* when the cool-down is over; TIME_NEVER: none is under way */
+    int64_t since_ns;   /* when this phase began */
     enum election_reason last_reason;
 };
 

@@ -20,12 +20,13 @@ void leading_begin(struct step *step)
     election->last_reason = ELECTION_REASON_NONE;
     lease_tell(step);
     step_emit(step, ELECTION_NOTICE_CLAIMED);
-    if (election->config->cool_down_ns == 0) {
+    int64_t cool_down_ns = later(election->config->cool_down_ns, step->event->grant.cool_down_ns);
+    if (cool_down_ns == 0) {
         begin_acting(step);
         return;
     }
     step_phase(step, ELECTION_COOLING);
-    election->cool_until_ns = clock_add_ns(step->now, election->config->cool_down_ns);
+    election->cool_until_ns = clock_add_ns(step->now, cool_down_ns);
 }
 
 void leading_granted(struct step *step)
@@ -85,8 +86,10 @@ void leading_settle(struct step *step)
         stepping_begin(step, ELECTION_REASON_EXPIRED);
         return;
     }
-    if (election->phase == ELECTION_COOLING && step->now >= election->cool_until_ns)
+    if (election->phase == ELECTION_COOLING && step->now >= election->cool_until_ns) {
+        step_emit(step, ELECTION_NOTICE_ACTING);
         begin_acting(step);
+    }
     if (election->phase == ELECTION_LEADING)
         settle_acting(step);
     if (election->call.kind != ELECTION_CALL_NONE)

@@ -112,13 +112,19 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
     return result;
 }
 
-int timing_explain(const struct election_schedule *schedule, char *text, size_t size)
+int timing_explain(const struct election_schedule *schedule, int64_t cool_down_ns, char *text,
+                   size_t size)
 {
+    char pause[64] = "";
+    if (cool_down_ns > 0)
+        (void)snprintf(pause, sizeof(pause), "cool_down      %.3g s between winning and acting\n",
+                       s(cool_down_ns));
     if (schedule->ttl_ns == TIME_NEVER)
         return snprintf(text, size,
                         "lease          none: the oracle sees a loss itself\n"
-                        "stop_timeout   %.3g s from the stop signal to SIGKILL\n",
-                        s(schedule->stop_timeout_ns));
+                        "stop_timeout   %.3g s from the stop signal to SIGKILL\n"
+                        "%s",
+                        s(schedule->stop_timeout_ns), pause);
     return snprintf(
         text, size,
         "TTL            %.3g s at the store\n"
@@ -127,14 +133,15 @@ int timing_explain(const struct election_schedule *schedule, char *text, size_t 
         "lead           %.3g s for killing a whole tree\n"
         "margin         %.3g s for clocks that differ, and a busy host\n"
         "deadline       %.3g s after the request was sent: stop at %.3g s, kill at %.3g s\n"
+        "%s"
         "failover       at most %.3g s after a leader dies\n"
         "no overlap     refresh %.3g + stop_timeout %.3g + lead %.3g + margin %.3g = %.3g s < TTL "
         "%.3g s\n",
         s(schedule->ttl_ns), s(schedule->refresh_ns), s(schedule->stop_timeout_ns),
         s(schedule->lead_ns), s(schedule->margin_ns), s(schedule->deadline_ns),
-        s(schedule->stop_at_ns), s(schedule->kill_at_ns), s(schedule->ttl_ns),
-        s(schedule->refresh_ns), s(schedule->stop_timeout_ns), s(schedule->lead_ns),
-        s(schedule->margin_ns),
+        s(schedule->stop_at_ns), s(schedule->kill_at_ns), pause,
+        s(clock_add_ns(schedule->ttl_ns, cool_down_ns)), s(schedule->refresh_ns),
+        s(schedule->stop_timeout_ns), s(schedule->lead_ns), s(schedule->margin_ns),
         s(schedule->refresh_ns + schedule->stop_timeout_ns + schedule->lead_ns +
           schedule->margin_ns),
         s(schedule->ttl_ns));

@@ -47,8 +47,10 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
 /**
  * For `crown-lua check`: the layout of a grant as a few lines of text, with the sum and the worst
  * case of a failover, in seconds.
+ * @param cool_down_ns between winning and acting; 0: none.
  * @return the length, as snprintf.
  */
-int timing_explain(const struct election_schedule *schedule, char *text, size_t size);
+int timing_explain(const struct election_schedule *schedule, int64_t cool_down_ns, char *text,
+                   size_t size);
 
 #endif

@@ -21,6 +21,7 @@ struct telemetry;
     X(PROCESS_INITIALIZED, "process.initialized", LOG_DEBUG)                                       \
     X(PROCESS_TERMINATING, "process.terminating", LOG_DEBUG)                                       \
     X(LEADERSHIP_CLAIMED, "leadership.claimed", LOG_INFO)                                          \
+    X(LEADERSHIP_ACTING, "leadership.acting", LOG_INFO)                                            \
     X(LEADERSHIP_CHANGED, "leadership.changed", LOG_INFO)                                          \
     X(LEADERSHIP_REJECTED, "leadership.rejected", LOG_DEBUG)                                       \
     X(LEADERSHIP_REFRESHED, "leadership.refreshed", LOG_DEBUG)                                     \

@@ -48,8 +48,8 @@ describe("the oracle contract", function()
   end
 
   it("says what a grant and a holder may have", function()
-    assert.same({ "unknown", "claim returned its own state as the grant, which is a table of its own with ttl, epoch, past, hold: "
-      .. "see the oracle contract" }, verdict(true, 5, STATE))
+    assert.same({ "unknown", "claim returned its own state as the grant, which is a table of its own with ttl, epoch, past, hold, "
+      .. "cool_down: see the oracle contract" }, verdict(true, 5, STATE))
     assert.same({ "unknown", "claim returned a holder with the unknown field 'holder', and not only node, epoch, expires_in, "
       .. "retry_in, evicted, amnesia, error: see the oracle contract" }, verdict(false, { holder = "ann" }))
   end)

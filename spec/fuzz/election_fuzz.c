@@ -72,6 +72,7 @@ static struct election_event take_event(struct input *input, const struct electi
         event.grant.refresh_ns = take_ns(input);
         event.grant.ttl_ns = take(input, 1) > 64 ? take_ns(input) : 0;
         event.grant.epoch = take(input, 1);
+        event.grant.cool_down_ns = take(input, 1) == 1 ? take_ns(input) : 0;
     } else if (event.type == ELECTION_EVENT_DENIED) {
         event.denial.expires_ns = take_ns(input) - 1;
         event.denial.retry_ns = take_ns(input) - 1;

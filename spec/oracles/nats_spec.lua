@@ -9,6 +9,8 @@ local Wire = require "support.nats_wire"
 
 local json = crown.json
 
+local COOL_DOWN = 10 -- where a verdict says it
+
 local serial = 0
 
 describe("the oracle on a NATS bucket", function()
@@ -270,55 +272,37 @@ describe("the oracle on a NATS bucket", function()
     assert.equal("denied", one:refresh()[1])
   end)
 
-  it("cools down in a bucket that is shared with Choria, before it acts", function()
-    local one = candidate("one", { cool_down = 0.6 })
-    local at = crown.now()
-    local verdict = one:claim()
-    assert.equal("denied", verdict[1])
+  it("asks for the cool-down that it is told, keeps the key meanwhile, and says there how long it takes", function()
+    local one = candidate("one", { cool_down = 60 })
+    local verdict = one:win()
+    assert.equal(60, verdict[COOL_DOWN])
     assert.equal("denied", candidate("two"):claim()[1])
-    eventually(function() verdict = one:claim() return verdict[1] == "granted" end)
-    assert.is_true(crown.now() - at >= 0.6)
+    local function said()
+      return tonumber(one.state.bucket:get("e-" .. serial).headers["crown-acts-in"])
+    end
+    local first = said()
+    assert.is_true(first > 30 and first <= 60, first)
+    local refreshed = one:refresh()
+    assert.same({ "granted", verdict[4], nil }, { refreshed[1], refreshed[4], refreshed[COOL_DOWN] })
+    assert.is_true(said() < first)
+    one:abdicate()
+    one.state.cool_down = 0
+    assert.equal(0, one:win()[COOL_DOWN])
+    assert.is_nil(said())
   end)
 
   -- Choria's leader hears of its loss at its next campaign, which goes by the bucket's TTL.
-  it("cools down for an interval of Choria's, whatever ttl and refresh are here", function()
+  it("asks in Choria's bucket for an interval of Choria's, whatever ttl and refresh are here, and elsewhere for none", function()
     local other = Nats.start()
     finally(function() other:destroy() end)
     local url = other.url .. "/CHORIA_LEADER_ELECTION"
-    local function campaign(options)
-      options.url, options.name, options.amnesia_wait = url, "cooling", 0
+    for _, options in ipairs { { ttl = 2 }, {}, { ttl = 9, refresh = 0.2 } } do -- the first one makes the bucket
+      options.url, options.name, options.amnesia_wait, options.trust_empty = url, "cooling", 0, true
       local one = Player.new(kv, options)
-      local granted, won, at
-      eventually(function()
-        local asked, verdict = crown.now(), one:claim()
-        if one.state.cooling then won = won or asked end
-        granted, at = verdict[1] == "granted", crown.now()
-        return granted
-      end, 20)
+      assert.equal(1.5, one:win()[COOL_DOWN])
       one:abdicate()
-      return at - won
     end
-    assert.is_true(campaign { ttl = 2 } >= 1.4) -- makes the bucket
-    for _, options in ipairs { {}, { refresh = 0.2 } } do
-      local took = campaign(options)
-      assert.is_true(took >= 1.4 and took < 15, ("%g s"):format(took))
-    end
-  end)
-
-  it("gives way to an eviction also while it cools down", function()
-    local one = candidate("one", { cool_down = 60 })
-    eventually(function() one:claim() return one.state.cooling end)
-    local url = server.url .. "/ELECTIONS"
-    crown.spawn(function()
-      eventually(function()
-        if one:message() == "evict" then return true end
-        one:claim() -- it cools down on
-      end, 20)
-      assert.equal("denied", one:call("handle_info", "evict")[1])
-    end)
-    local result = run { "evict", "--oracle", url, "--force", "--wait", "5", "e-" .. serial }
-    assert.equal(0, result.code, result.stderr)
-    assert.equal("granted", candidate("two"):claim()[1])
+    assert.equal(0, candidate("one"):win()[COOL_DOWN])
   end)
 
   -- As one that is between the two writes of its win then, or whose connection is being made anew.
@@ -413,9 +397,10 @@ describe("the oracle on a NATS bucket", function()
     local given = candidate("two", { url = server.url .. "/CHORIA_LEADER_ELECTION", replicas = 1 })
     assert.matches("60 s and 1 replica;", kv.warnings(given.state)[1])
     assert.same({}, kv.warnings(candidate("two").state))
-    assert.same({ 60, 45 }, { kv.timing { url = server.url .. "?replicas=1" } })
-    assert.same({ 10, 7.5 }, { kv.timing { url = server.url .. "/MINE" } })
-    assert.same({ 20, 15 }, { kv.timing { url = server.url, ttl = 20 } })
+    assert.same({ 60, 45, 45 }, { kv.timing { url = server.url .. "?replicas=1" } })
+    assert.same({ 10, 7.5, 0 }, { kv.timing { url = server.url .. "/MINE" } })
+    assert.same({ 20, 15, 15 }, { kv.timing { url = server.url, ttl = 20 } })
+    assert.equal(3, select(3, kv.timing { url = server.url, cool_down = "3" }))
   end)
 
   it("counts a server that does not answer as not known, within the time-out", function()

@@ -128,6 +128,7 @@ static struct election_event read_reply(const struct world *world, const struct 
         event.type = ELECTION_EVENT_GRANTED;
         event.grant.epoch = reply->epoch;
         event.grant.past_ns = world->mutation == MUTATE_PAST_FORGOTTEN ? 0 : reply->past_ns;
+        event.grant.cool_down_ns = world->store.cool_down_ns;
         event.grant.ttl_ns = world->store.lock ? 0 : world->store.ttl_ns;
         event.grant.refresh_ns = world->store.lock ? TIME_NEVER : world->store.ttl_ns / 3;
     } else if (reply->evicted) {

@@ -30,6 +30,7 @@ struct store {
     bool claims_unordered; /* another */
     bool epoch_reused;     /* another */
     int64_t ttl_ns;
+    int64_t cool_down_ns; /* that it asks for with each grant */
     bool held;
     unsigned owner;
     uint64_t claim;

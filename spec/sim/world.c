@@ -86,10 +86,12 @@ static int64_t least(int64_t a, int64_t b)
 static void set_up_config(struct world *world)
 {
     bool real_time = chance(world, 500);
+    int64_t cool_down_ns = chance(world, 100) ? below(world, NS_PER_S) : 0;
+    world->store.cool_down_ns = real_time ? cool_down_ns : 0;
     world->config = (struct election_config){
         .timing.real_time = real_time,
         .retry_ns = 200 * NS_PER_MS + below(world, NS_PER_S),
-        .cool_down_ns = chance(world, 100) ? below(world, NS_PER_S) : 0,
+        .cool_down_ns = real_time ? 0 : cool_down_ns,
         .call_timeout_ns = 200 * NS_PER_MS + below(world, 6 * NS_PER_S),
         .lost_timeout_ns = 5 * NS_PER_S,
         .monitor_leader = chance(world, 700),

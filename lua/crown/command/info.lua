@@ -59,6 +59,7 @@ end
 
 -- Columns that only some stores can fill.
 local MORE = {
+  { "Cooling down", "acts_in", function(value) return value and "acts in " .. seconds(value) or "-" end },
   { "TTL", "ttl", seconds },
   { "Revision", "revision", function(value) return value and ("%d"):format(value) or "-" end },
   { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },

@@ -21,18 +21,19 @@ end
 --- Begins to say it.
 -- @tparam Election election
 local function progress(election)
-  local name, shown, asked = election.name, false, false
+  local name, shown, asked, cooling = election.name, false, false, false
   if not settings.named then say("no store is named by --oracle or CROWN_ORACLE: '%s' is elected on this host alone", name) end
   events.listen({ "leadership.changed" }, function(event)
-    if election:is_leader() or event.phase == "leading" then return end
+    if election:is_leader() or event.phase == "leading" then return end -- what follows says so
     local ends = election:status().expires_in
     say("following '%s'; %s leads%s%s", name, event.leader, epoch_of(event.epoch),
       ends and (", its lease ends in %s"):format(words.span(ends)) or "")
     shown = true
   end)
-  events.listen({ "leadership.claimed" }, function(event)
-    say("leading '%s'%s", name, epoch_of(event.epoch))
-    shown = true
+  events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
+    cooling, shown = event.phase == "cooling", true
+    if not cooling then return say("leading '%s'%s", name, epoch_of(event.epoch)) end
+    say("'%s' is won%s: %s", name, epoch_of(event.epoch), words.phase(election:status()))
   end)
   events.listen({ "leadership.rejected" }, function(event)
     if asked or event.leader then return end
@@ -45,7 +46,8 @@ local function progress(election)
   events.listen({ "leadership.lost" }, function(event)
     if event.reason ~= "shutdown" then
       local cause = event.error and (" (%s)"):format(event.error) or ""
-      say("no longer leading '%s': %s%s; campaigning again", name, event.reason, cause)
+      local what = cooling and "'%s' is lost before its cool-down is over" or "no longer leading '%s'"
+      say(what .. ": %s%s; campaigning again", name, event.reason, cause)
     end
   end)
 end

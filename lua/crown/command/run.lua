@@ -28,7 +28,7 @@ local run = {
       help = "from the first stop signal to KILL", default = "a quarter of the TTL, at most 5" },
     { name = "once", help = "give up with exit code 1 when somebody else leads" },
     { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
-      help = "give up when it has not led after so long; with --once, try for so long first",
+      help = "give up when it has not won after so long; with --once, try for so long first",
       default = "campaign until told to end" },
     { name = "quiet", help = "do not say who leads, nor that somebody else does" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
@@ -105,13 +105,14 @@ local function give_up(election, code, text)
 end
 
 -- An answer that somebody else leads, or that there was none, ends it: the first one, or when the time is up, the last one
--- before that. Who has led is past that.
+-- before that. Who has led is past that. Who has won and cools down is neither: it leads, or hears of its loss.
 local function give_up_when_not_leader(election, seconds, quiet)
   local name, problem, led, answered, waiting = election.name, nil, false, false, seconds ~= nil
-  events.listen({ "leadership.claimed" }, function() led = true end)
+  events.listen({ "leadership.claimed", "leadership.acting" }, function(event) led = led or event.phase == "leading" end)
   local function judge()
-    if led or election:is_leader() then return end
-    local leader = election:status().leader
+    local status = election:status()
+    local leader = status.leader
+    if led or status.phase == "leading" or status.phase == "cooling" then return end
     if problem and not leader then return give_up(election, UNREACHABLE, problem) end
     give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
@@ -124,6 +125,9 @@ local function give_up_when_not_leader(election, seconds, quiet)
     answer()
   end)
   events.on("leadership.rejected", answer)
+  events.on("leadership.lost", function() -- in its cool-down; an outage that goes on is not told again
+    if election:status().away then answer() end
+  end)
   if not waiting then return end
   events.on("oracle.amnesia", answer) -- without a time it is waited for
   core.spawn(function()

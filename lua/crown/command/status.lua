@@ -37,7 +37,7 @@ many connections the server may see of it and at most, and the last error.]],
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
 local NODE_AT = 2 -- the column that tells candidates of one host apart
 local LAYOUT = { spare = { "Runtime", "Oracle", "Since", "Child", "Epoch" },
-  long = { Election = 10, Node = 10, Leader = 11, Child = 10, Oracle = 14 } }
+  long = { Election = 10, Node = 10, Phase = 12, Leader = 11, Child = 10, Oracle = 14 } }
 
 local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
@@ -61,7 +61,7 @@ end
 
 local function row_of(one)
   local leader = one.leader or one.away and "? no answer" or "-"
-  return { one.name, one.phase, leader, words_for.epoch(one.epoch), seconds(one.expires_in),
+  return { one.name, words_for.phase(one), leader, words_for.epoch(one.epoch), seconds(one.expires_in),
     one.since and words_for.span(one.since) or "-", child_of(one), store_of(one), ("%d"):format(one.runtime) }
 end
 

@@ -24,6 +24,13 @@ function words.epoch(epoch)
   return epoch and epoch ~= 0 and epochs.text(epoch) or "-"
 end
 
+--- The phase of a candidate.
+-- @tparam table one an election's status
+-- @treturn string
+function words.phase(one)
+  return one.acts_in and ("cooling down, acts in %s"):format(words.span(one.acts_in)) or one.phase
+end
+
 --- What there is to say where no runtime answers.
 -- @treturn string two lines
 function words.no_runtime()

@@ -147,6 +147,10 @@ local function is_count(value, least)
   return value == nil or (type(value) == "number" and value == value and value >= least)
 end
 
+local function is_span(value)
+  return is_count(value, 0) and value ~= math.huge
+end
+
 -- Whole numbers with all their digits.
 local function show(value)
   return type(value) == "number" and value % 1 == 0 and epochs.text(value) or tostring(value)
@@ -159,7 +163,7 @@ local function fields(told, own)
   return { known = known, words = told:gsub(" ", ", ") }
 end
 
-local GRANT = fields("ttl epoch past hold", "refresher")
+local GRANT = fields("ttl epoch past hold cool_down", "refresher")
 local HOLDER = fields "node epoch expires_in retry_in evicted amnesia error"
 
 -- Other systems have the state returned with each answer. It may have fields of these names that mean something else.
@@ -191,15 +195,16 @@ local function granted(fn, state, delay, grant)
   if strange then return breach(fn, strange) end
   if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end
   local past = grant.past
-  if past and not (grant.ttl and is_count(past, 0) and past < math.huge) then
+  if past and not (grant.ttl and is_span(past)) then
     return breach(fn, ("a past of %s, and a ttl of %s"):format(tostring(past), tostring(grant.ttl)))
   end
   if grant.epoch ~= nil and not epochs.is(grant.epoch) then
     return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
+  if not is_span(grant.cool_down) then return breach(fn, ("a cool_down of %s"):format(tostring(grant.cool_down))) end
   local first, second, third = held(grant.hold)
   local ttl = past and grant.ttl + past or grant.ttl
-  return "granted", delay, ttl, grant.epoch, first, second, third, grant.refresher, past
+  return "granted", delay, ttl, grant.epoch, first, second, third, grant.refresher, past, grant.cool_down
 end
 
 local function denied(fn, state, holder)
@@ -238,8 +243,8 @@ function oracle.verdict(fn, state, verdict, second, third)
   return "unknown", tostring(second or "no reason given")
 end
 
-local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth)
-  return word, second, third, fourth, fifth, sixth, seventh, nil, ninth
+local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth, tenth)
+  return word, second, third, fourth, fifth, sixth, seventh, nil, ninth, tenth
 end
 
 local function verdict_of_another(fn, state, ...)

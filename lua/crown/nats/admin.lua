@@ -31,9 +31,17 @@ local function with_bucket(opts, fn)
   return result, problem, code
 end
 
+-- How long it takes until a leader that cools down acts.
+-- @number[opt] age of the value in seconds
+local function acts_in(value, age)
+  local said = tonumber(value.headers["crown-acts-in"])
+  local rest = said and age and said - math.max(0, age)
+  return rest and rest > 0 and rest or nil
+end
+
 --- Elections in the bucket.
 -- @tparam table opts `url`, `bucket`
--- @treturn table an array of `{ name, node, epoch, expires_in, revision, written }`, or nil and a message
+-- @treturn table an array of `{ name, node, epoch, expires_in, acts_in, revision, written }`, or nil and a message
 function admin.list(opts)
   return with_bucket(opts, function(bucket)
     local info, problem, code = bucket:info()
@@ -47,7 +55,8 @@ function admin.list(opts)
       if not last.gone then
         local age = info.now and last.written_at and info.now - last.written_at
         found[#found + 1] = { name = name, node = last.data, epoch = admin.epoch_of(last),
-          expires_in = age and math.max(0, info.ttl - math.max(0, age)), revision = last.revision, written = last.written }
+          expires_in = age and math.max(0, info.ttl - math.max(0, age)), acts_in = acts_in(last, age),
+          revision = last.revision, written = last.written }
       end
     end
     table.sort(found, function(a, b) return a.name < b.name end)

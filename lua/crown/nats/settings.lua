@@ -44,13 +44,24 @@ local function check_key(key)
   end
 end
 
---- TTL and campaign interval: three quarters of the TTL, as Choria has it.
--- @tparam table opts `ttl`, `refresh`, `bucket`, `url`
+--- How long a winner waits before it acts: a campaigner of Choria's that was leader may act for one more interval of its own.
+-- @number[opt] given by the options
+-- @string bucket
+-- @number ttl of the bucket
+-- @treturn number seconds
+function settings.cool_down(given, bucket, ttl)
+  return given or bucket == settings.CHORIAS and ttl * settings.INTERVAL or 0
+end
+
+--- TTL and campaign interval, three quarters of the TTL, as Choria has it; and the cool-down.
+-- @tparam table opts `ttl`, `refresh`, `cool_down`, `bucket`, `url`
+-- @treturn number seconds
 -- @treturn number seconds
 -- @treturn number seconds
 function settings.timing(opts)
-  local ttl = tonumber(opts.ttl) or (bucket_of(opts) == settings.CHORIAS and CHORIAS_TTL or DEFAULT_TTL)
-  return ttl, tonumber(opts.refresh) or ttl * settings.INTERVAL
+  local bucket = bucket_of(opts)
+  local ttl = tonumber(opts.ttl) or (bucket == settings.CHORIAS and CHORIAS_TTL or DEFAULT_TTL)
+  return ttl, tonumber(opts.refresh) or ttl * settings.INTERVAL, settings.cool_down(tonumber(opts.cool_down), bucket, ttl)
 end
 
 --- Checks an election's options.

@@ -99,7 +99,7 @@ local function leader(name)
   if not one then return 404, TEXT, "no such election here\n" end
   local leads = one.phase == "leading" and one.acting
   return leads and 200 or 503, JSON, json.line { name = name, leading = leads or false, leader = one.leader,
-    epoch = one.epoch }
+    epoch = one.epoch, acts_in = one.acts_in }
 end
 
 -- Why this candidate could not lead now, if it were its turn; or nothing.

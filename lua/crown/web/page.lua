@@ -38,6 +38,11 @@ local function lease_of(one)
   return one.phase ~= "leading" and one.next_claim_in and "next claim in " .. seconds(one.next_claim_in) or NONE
 end
 
+local function phase_of(one)
+  local badge = ('<span class="badge %s">%s</span>'):format(one.phase, one.phase)
+  return one.acts_in and ('%s <span class="soft">acts in %s</span>'):format(badge, seconds(one.acts_in)) or badge
+end
+
 local function epoch_of(one)
   return one.epoch > 0 and ("%d"):format(one.epoch) or NONE
 end
@@ -70,7 +75,7 @@ end
 
 local function row_of(one, latest, node)
   local change = latest[one.name]
-  local cells = { name_of(one, node), ('<span class="badge %s">%s</span>'):format(one.phase, one.phase),
+  local cells = { name_of(one, node), phase_of(one),
     escape(one.leader or NONE), epoch_of(one), lease_of(one), seconds(one.since), child_of(one),
     escape(store_of(one)),
     change and escape(moment(change.time) .. " " .. change_text(change)) or NONE }

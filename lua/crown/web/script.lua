@@ -29,6 +29,13 @@ function lease(e, passed) {
   if (e.phase === "leading" || e.next_claim_in === undefined) return "–";
   return "next claim in " + span(Math.max(0, e.next_claim_in - passed));
 }
+function phase(e, passed) {
+  const badge = element("span", e.phase, "badge " + e.phase);
+  if (e.acts_in === undefined) return badge;
+  const cell = element("span", badge);
+  cell.append(" ", element("span", "acts in " + span(Math.max(0, e.acts_in - passed)), "soft"));
+  return cell;
+}
 function child(e) {
   const besides = e.child_unfenced ? ", works on without leading" : e.child_lives_on ? ", lives on" : "";
   if (e.child !== undefined) return "pid " + e.child + besides;
@@ -61,7 +68,7 @@ function take(state) {
 }
 function row(e, latest, now) {
   const tr = document.createElement("tr"), passed = now - e.at, c = latest.get(e.name);
-  const cells = [named(e), element("span", e.phase, "badge " + e.phase), e.leader || "–", e.epoch ? String(e.epoch) : "–",
+  const cells = [named(e), phase(e, passed), e.leader || "–", e.epoch ? String(e.epoch) : "–",
     lease(e, passed), span(e.since + passed), child(e), store(e, passed),
     c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
   cells.forEach((cell, i) => {

@@ -33,7 +33,7 @@ td.warn { color: var(--wait); font-weight: 600; } td.lease { min-width: 10rem; }
 td.change { color: var(--soft); font-size: .9em; } td.leader, td.epoch, td.for { white-space: nowrap; }
 .badge { display: inline-block; padding: 0 .55em; border-radius: 1em; border: 1px solid currentColor; font-size: .85em;
   color: var(--soft); white-space: nowrap; }
-.badge.leading { color: var(--good); font-weight: 600; } .badge.finishing, .badge.init { color: var(--wait); }
+.badge.leading { color: var(--good); font-weight: 600; } .badge.cooling, .badge.finishing, .badge.init { color: var(--wait); }
 ol { list-style: none; margin: 0; padding: 0 0 0 1rem; border-left: 2px solid var(--line); }
 li { position: relative; padding: .15rem 0 .15rem .35rem; overflow-wrap: anywhere; }
 ol li::before { content: ""; position: absolute; left: calc(-1rem - 5px); top: .62em; width: 8px; height: 8px;

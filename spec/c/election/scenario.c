@@ -75,6 +75,8 @@ void scenario_print_event(FILE *out, const struct election_event *event, int64_t
             print_duration(out, "ttl", event->grant.ttl_ns);
         print_duration(out, "refresh", event->grant.refresh_ns);
         (void)fprintf(out, " epoch=%llu", (unsigned long long)event->grant.epoch);
+        if (event->grant.cool_down_ns > 0)
+            print_duration(out, "cool_down", event->grant.cool_down_ns);
         break;
     case ELECTION_EVENT_DENIED:
         if (event->denial.expires_ns >= 0)
@@ -269,6 +271,8 @@ static bool read_detail(struct election_event *event, const char *word)
         event->grant.ttl_ns = read_ns(value);
     else if (strncmp(word, "refresh=", 8) == 0)
         event->grant.refresh_ns = read_ns(value);
+    else if (strncmp(word, "cool_down=", 10) == 0)
+        event->grant.cool_down_ns = read_ns(value);
     else if (strncmp(word, "expires=", 8) == 0)
         event->denial.expires_ns = read_ns(value);
     else if (strncmp(word, "retry=", 6) == 0)
