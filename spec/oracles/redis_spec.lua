@@ -1,6 +1,7 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local port = require "support.port"
+local redis = require "crown.oracles.redis"
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
 local run = require "support.run"
@@ -231,6 +232,21 @@ describe("the lease oracle on Redis", function()
     server:call("CONFIG", "SET", "maxmemory", "0")
     assert.equal("unknown", verdict[1])
     assert.matches("OOM", verdict[2])
+  end)
+
+  it("warns of a server that throws leases away when it is full", function()
+    finally(function()
+      server:call("CONFIG", "SET", "maxmemory-policy", "noeviction")
+      server:call("CONFIG", "SET", "maxmemory", "0")
+    end)
+    server:call("CONFIG", "SET", "maxmemory", "1gb")
+    for policy, what in pairs { noeviction = false, ["volatile-lru"] = "leases away", ["volatile-ttl"] = "leases away",
+      ["allkeys-random"] = "leases and epochs away" } do
+      server:call("CONFIG", "SET", "maxmemory-policy", policy)
+      local warnings = table.concat(redis.health({ url = server.url }).warnings, "\n")
+      assert.equal(what, warnings:find "maxmemory" ~= nil and warnings:match("maxmemory%-policy is " .. policy:gsub("%p", "%%%0")
+        .. ": a full server throws ([%a ]+ away)") or false)
+    end
   end)
 
   it("gives up a server that does not answer, and comes back to it", function()

@@ -153,8 +153,10 @@ end
 local function warnings_of(info, opts)
   local warnings = {}
   local policy = field(info, "maxmemory_policy")
-  if field(info, "maxmemory") ~= "0" and policy and policy:find "allkeys" then
-    warnings[#warnings + 1] = ("maxmemory-policy is %s: a full server may throw leases and epochs away"):format(policy)
+  if field(info, "maxmemory") ~= "0" and policy and policy ~= "noeviction" then
+    local what = policy:find "^volatile" and "leases" or "leases and epochs"
+    warnings[#warnings + 1] = ("maxmemory-policy is %s: a full server throws %s away, and two may lead; set noeviction")
+      :format(policy, what)
   end
   if replicas_of(info) > 0 and opts.min_replicas == 0 then
     warnings[#warnings + 1] = "replication is asynchronous: after a failover one TTL is sat out; min_replicas waits for replicas"
