@@ -11,6 +11,7 @@ local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local keys = require "crown.etcd.keys"
 local lease = require "crown.oracle.lease"
+local Memory = require "crown.etcd.memory"
 local queues = require "crown.etcd.queues"
 local Session = require "crown.etcd.session"
 local store_options = require "crown.oracle.options"
@@ -315,6 +316,7 @@ function Etcd.health(opts)
   return with_client(opts, function(client, checked)
     local health, problem, code = admin.health(client)
     if not health then return nil, problem, code end
+    table.insert(health.warnings, Memory.trouble(client, checked.parsed.prefix))
     for _, warning in ipairs(queues.warnings(client, checked.parsed.prefix)) do table.insert(health.warnings, warning) end
     return health
   end)

@@ -181,6 +181,14 @@ describe("crown-lua check --store", function()
       assert.equal("etcd: etcdserver: permission denied: fit needs a right to read and write crown.age", verdict[2])
     end)
 
+    it("says that the key of the store's age has no lease", function()
+      server:ctl("--user", "root:x", "put", "app/.age", "10")
+      local result = check "fit:x@"
+      server:ctl("--user", "root:x", "del", "app/.age")
+      assert.matches("warning%s+app/.age has no lease", result.stdout)
+      assert.is_nil(check("fit:x@").stdout:find "no lease")
+    end)
+
     it("writes nothing", function()
       assert.equal("", server:ctl("--user", "root:x", "get", "--prefix", "", "--keys-only"))
     end)

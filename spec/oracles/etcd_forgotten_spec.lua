@@ -46,6 +46,46 @@ describe("an etcd that may have forgotten (R12)", function()
     assert.is_true(crown.now() - at >= 2) -- its own TTL
   end)
 
+  -- By hand, or by `etcdctl make-mirror`, which copies keys without their leases.
+  local function put_age(words, lease) server:ctl("put", lease and "--lease=" .. lease or "--ignore-lease=false", "crown.age", words) end
+
+  local function age_lease()
+    return crown.json.decode(server:ctl("get", "crown.age", "-w", "json")).kvs[1].lease or 0
+  end
+
+  for what, lease_of in pairs { ["no lease"] = function() end,
+    ["a lease of somebody else"] = function() return server:ctl("lease", "grant", "60"):match "lease (%x+) granted" end } do
+    it("is sat out where the key of its age has " .. what .. ", and the key is replaced", function()
+      put_age("20", lease_of())
+      is_doubted(newcomer("one", { trust_empty = true, amnesia_wait = 1 }):claim(), 18) -- the longest TTL that it told of
+      assert.is_true(age_lease() >= 1e17 and age_lease() < 1e18) -- as crown-lua numbers them
+      put_age("1", lease_of())
+      is_doubted(newcomer("two"):claim(), 28)
+    end)
+
+    it("loses no leader where the key of its age is written over with " .. what, function()
+      local one = leader { ttl = 4 }
+      put_age("20", lease_of())
+      local at = crown.now()
+      while crown.now() - at < 6 do
+        assert.equal("granted", one:refresh()[1])
+        crown.sleep(0.3)
+      end
+      assert.is_true(age_lease() >= 1e17 and age_lease() < 1e18) -- as crown-lua numbers them
+    end)
+  end
+
+  it("is told of once where the key of its age is replaced", function()
+    local told = {}
+    local subscription = crown.on("oracle.error", function(event) told[#told + 1] = event.error end)
+    put_age "20"
+    newcomer("one"):claim()
+    eventually(function() return #told > 0 end, 5)
+    assert.matches("crown.age.*no lease.*replaced", told[1])
+    assert.equal(1, #told)
+    if subscription then subscription:cancel() end
+  end)
+
   it("is believed at once where nobody can have emptied it, and only then", function()
     local one = newcomer("one", { trust_empty = true })
     assert.equal("granted", one:claim()[1])

@@ -12,11 +12,14 @@
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
+local elections = require "crown.core.election"
 
 local Memory = {}
 Memory.__index = Memory
 
 local FOREVER = 1000000000 -- seconds
+local LONG = 900000000 -- seconds: who has a lease of less than that did not begin a memory
+local TRIES = 3
 local DENIED = "permission denied"
 local LOST = "etcd lost its memory while it was looked at"
 local MOST = 86400 -- seconds: no TTL is longer, whatever somebody has written there
@@ -81,16 +84,29 @@ local function swap(self, comparison, put)
   return answer.succeeded == true
 end
 
--- Begins a memory where there is none. @return true; or nil, message, code
-local function begin(self)
-  local lease, first = self.new_lease(), self.trust_empty and not self.known.lease
+-- What is told of a key that no runtime has written.
+local function strange(self, trouble)
+  elections.emit("oracle.error", { store = "etcd", error = ("%s has %s, so it does not say how old etcd's memory is: it was "
+    .. "written by hand, or copied by etcdctl make-mirror. It is replaced, and nobody new leads before amnesia_wait has passed")
+    :format(base64.decode(self.key), trouble) })
+end
+
+-- Begins a memory where there is none, or where its key is none.
+-- @tparam[opt] table kv the key that is to be replaced
+-- @string[opt] trouble what is wrong with it
+-- @return true; or nil, message, code
+local function begin(self, kv, trouble)
+  local lease, first = self.new_lease(), self.trust_empty and not self.known.lease and not kv
+  local longest = kv and read(kv) or 0
+  local comparison = kv and { target = "MOD", mod_revision = kv.mod_revision } or { target = "CREATE", create_revision = "0" }
   local granted, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(FOREVER), ID = lease })
   if not granted then return nil, problem, code end
   local written
-  written, problem, code = swap(self, { target = "CREATE", create_revision = "0" },
-    { value = text(self.trust.longest, first and 0 or self.floor), lease = lease })
+  written, problem, code = swap(self, comparison,
+    { value = text(math.max(longest, self.trust.longest), first and 0 or self.floor), lease = lease })
   if not written then self.client:ask("/v3/lease/revoke", { ID = lease }) end
   if written == nil then return nil, problem, code end
+  if written and kv then strange(self, trouble) end
   if written and first then self.known.ours, self.known.born = lease, core.now() end
   return true
 end
@@ -137,22 +153,45 @@ local function age_of(self, lease)
   if kv == nil then return nil, header, why end
   local left = tonumber(asked.TTL or 0)
   if not kv or kv.lease ~= lease or left <= 0 then return false end
+  if tonumber(asked.grantedTTL or 0) < LONG then
+    local begun
+    begun, problem, code = begin(self, kv, "a lease of somebody else")
+    if not begun then return nil, problem, code end
+    return false
+  end
   if asked.header.raft_term ~= header.raft_term or asked.header.cluster_id ~= header.cluster_id then
     return nil, Memory.CHANGED, "store"
   end
   return FOREVER - left - 1, kv, header
 end
 
+local function has_lease(kv) return kv.lease and kv.lease ~= "0" end
+
+--- What is wrong with the key of the memory, for who only looks.
+-- @tparam Client client
+-- @string prefix of the elections, "" for none
+-- @treturn string words; nil where nothing is, or it cannot be read
+function Memory.trouble(client, prefix)
+  local key = Memory.key(prefix)
+  local answer = client:ask("/v3/kv/range", { key = base64.encode(key) })
+  local kv = answer and answer.kvs and answer.kvs[1]
+  if not kv then return nil end
+  local lease = has_lease(kv) and client:ask("/v3/lease/timetolive", { ID = kv.lease })
+  if has_lease(kv) and not (lease and tonumber(lease.grantedTTL or 0) < LONG) then return nil end
+  return ("%s has %s: the next candidate replaces it, and nobody new leads before amnesia_wait has passed"):format(key,
+    lease and "a lease of somebody else" or "no lease")
+end
+
 -- @return the lease of the key, which is made where it is missing; or nil, message, code
 local function lease_of(self)
   local kv, problem, code = look_up(self)
-  if kv == false then
+  if kv == false or kv and not has_lease(kv) then
     local begun
-    begun, problem, code = begin(self)
+    begun, problem, code = begin(self, kv or nil, "no lease")
     if not begun then return nil, problem, code end
     kv, problem, code = look_up(self)
   end
-  if kv then return kv.lease end
+  if kv and has_lease(kv) then return kv.lease end
   if kv == nil then return nil, problem, code end
   return nil, LOST, "store"
 end
@@ -162,7 +201,7 @@ end
 -- @treturn boolean whether etcd was started anew since the last look, perhaps with older data, or another member leads it
 function Memory:look()
   local lease = self.known.lease
-  for _ = 1, 2 do
+  for _ = 1, TRIES do
     local age, kv, header = false, nil, nil
     if lease then age, kv, header = age_of(self, lease) end
     if age == nil then return nil, kv, header end
