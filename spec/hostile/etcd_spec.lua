@@ -149,7 +149,7 @@ describe("an answer that is none of etcd's", function()
   it("is not taken for that of a lease that it is not about", function()
     local answers = {
       ["/v3/kv/range"] = { header = { revision = "7", raft_term = "2", cluster_id = "1" }, kvs = { { key = "a", lease = "4711" } } },
-      ["/v3/lease/timetolive"] = { header = { raft_term = "2", cluster_id = "1" }, ID = "4712", TTL = "999999000" },
+      ["/v3/lease/timetolive"] = { header = { raft_term = "2", cluster_id = "1" }, ID = "4712", TTL = "999999000", grantedTTL = "1000000000" },
     }
     local memory = Memory.new { client = { ask = function(_, path) return answers[path] end, parsed = {} }, prefix = "",
       trust = Trust.of "of answers", new_lease = function() return "1" end, floor = 0, trust_empty = true }
