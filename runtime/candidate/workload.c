@@ -163,6 +163,9 @@ static void workload_event(struct child *child, const struct wire_message *messa
         workload->stopped = true;
         signal_mode_sent(workload, message->signal);
         break;
+    case WIRE_INTERRUPTED: /* the supervisor is told as well, for all the others */
+        candidate_feed_type(candidate, ELECTION_EVENT_STOP);
+        break;
     case WIRE_KILLED:
         workload->killed = true;
         emit(workload, TELEMETRY_CHILD_KILLED, fields, 0);
@@ -219,6 +222,7 @@ static int start(struct candidate *candidate, const struct child_options *option
         .stop_signal = options->stop_signal,
         .lease_signal = options->signalled ? SIGUSR2 : 0,
         .terminal = options->terminal,
+        .ctrl_c_ends = !options->decides,
         .escalate = options->escalate,
         .isolation = options->isolation,
         .stop_at_ns = action->stop_at_ns,

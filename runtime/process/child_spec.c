@@ -25,7 +25,7 @@ struct block {
     uint32_t stdio[3];
     uint32_t hold_count;
     int32_t stop_signal, lease_signal;
-    uint32_t terminal, escalate, isolation;
+    uint32_t terminal, ctrl_c_ends, escalate, isolation;
     int64_t stop_at_ns, kill_at_ns, deadline_ns;
     uint64_t text_size;
 };
@@ -67,6 +67,7 @@ static void fill(const struct child_spec *spec, struct block *block)
     block->stop_signal = spec->stop_signal;
     block->lease_signal = spec->lease_signal;
     block->terminal = spec->terminal;
+    block->ctrl_c_ends = spec->ctrl_c_ends;
     block->escalate = spec->escalate;
     block->isolation = (uint32_t)spec->isolation;
     block->stop_at_ns = spec->stop_at_ns;
@@ -173,6 +174,7 @@ static void take_numbers(const struct block *block, struct child_spec *spec)
     spec->stop_signal = block->stop_signal;
     spec->lease_signal = block->lease_signal;
     spec->terminal = block->terminal != 0;
+    spec->ctrl_c_ends = block->ctrl_c_ends != 0;
     spec->escalate = block->escalate != 0;
     spec->isolation = (enum child_isolation)block->isolation;
     spec->stop_at_ns = block->stop_at_ns;

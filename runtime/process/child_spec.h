@@ -47,6 +47,8 @@ struct child_spec {
     int lease_signal; /* signal mode: sent at stop_at instead of a stop; 0: a term's end is a stop
                        */
     bool terminal;    /* take the terminal's foreground, as a shell's child does */
+    bool ctrl_c_ends; /* with it: what a terminal interrupts is the whole program, not this child
+                         alone */
     bool escalate;    /* --terminate: INT, a second later TERM, then SIGKILL */
     enum child_isolation isolation;
     int64_t stop_at_ns, kill_at_ns, deadline_ns; /* as SET_DEADLINE; TIME_NEVER: none */

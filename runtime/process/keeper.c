@@ -37,10 +37,12 @@ struct keeper {
     struct child_spec spec;
     const struct keeper_home *home;
     pid_t warden;
+    pid_t group; /* that it was started in: the child's own may be another one later */
     bool started, exited;
-    int status;                                  /* of the child */
-    bool moved;                                  /* the deadline, since the start */
-    bool stopping;                               /* the stop signal was sent */
+    bool interrupted; /* by the terminal, and so was the child: it need not be told once more */
+    int status;       /* of the child */
+    bool moved;       /* the deadline, since the start */
+    bool stopping;    /* the stop signal was sent */
     int64_t stop_at_ns, kill_at_ns, deadline_ns; /* of the lease */
     int64_t stop_kill_at_ns;                     /* of STOP_CHILD */
     int64_t escalate_at_ns;
@@ -73,10 +75,21 @@ static int64_t warden_deadman_ns(const struct keeper *keeper)
 
 /* The foreground, where the child's group had it. Background groups may not ask for it, unless they
  * block SIGTTOU, as a keeper does: tcsetpgrp(3). */
-static void give_back_terminal(void)
+static void give_back_terminal(const struct keeper *keeper)
 {
-    if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp())
-        (void)tcsetpgrp(STDIN_FILENO, getpgrp()); /* a terminal that hung up has no foreground */
+    if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != keeper->group)
+        (void)tcsetpgrp(STDIN_FILENO, keeper->group); /* one that hung up has no foreground */
+}
+
+/* Ctrl-C goes to the foreground group alone, which is the child's. Where it is meant for the whole
+ * program, this process joins that group, so that it hears of it, however the child takes it. */
+static void listen_to_terminal(const struct keeper *keeper, pid_t child)
+{
+    if (!keeper->spec.terminal || !keeper->spec.ctrl_c_ends || !isatty(STDIN_FILENO) ||
+        tcgetpgrp(STDIN_FILENO) != child)
+        return;
+    if (setpgid(0, child) == 0)                       /* else it is gone by now */
+        (void)signals_add_interrupt(keeper->signals); /* fails for want of memory only */
 }
 
 static void report_unkillable(void *context, const struct rounds_refused *who)
@@ -100,7 +113,7 @@ static void finish(struct keeper *keeper) __attribute__((noreturn));
 static void finish(struct keeper *keeper)
 {
     if (keeper->spec.terminal)
-        give_back_terminal();
+        give_back_terminal(keeper);
     if (!keeper->exited)
         keeper->status = SIGKILL; /* also where it was not started yet */
     rounds_kill_all(last_to_die(keeper), report_unkillable, keeper);
@@ -129,7 +142,8 @@ static void signal_child(struct keeper *keeper, int signal, bool group)
 static void signal_stop(struct keeper *keeper, int signal)
 {
     const struct wire_message signalled = {.type = WIRE_SIGNALLED, .signal = signal};
-    signal_child(keeper, signal, true);
+    if (signal != SIGINT || !keeper->interrupted)
+        signal_child(keeper, signal, true);
     signal_child(keeper, SIGCONT, true);
     report(keeper, &signalled);
 }
@@ -262,6 +276,7 @@ static void read_warden(struct keeper *keeper)
             if (keeper->moved)
                 tell_warden_of_deadline(keeper); /* it may not have seen the last one */
             message.pid = host_pid(keeper, message.pid);
+            listen_to_terminal(keeper, message.pid);
         }
         if (message.type == WIRE_EXITED) {
             keeper->exited = true;
@@ -283,6 +298,18 @@ static bool note_dead_warden(const struct keeper *keeper)
     return true;
 }
 
+/* The runtime first, so that it does not take the child's end for one of its own accord. The
+ * supervisor hears of each Ctrl-C, as it would where it had the foreground. */
+static void pass_interrupt_on(struct keeper *keeper)
+{
+    const struct wire_message interrupted = {.type = WIRE_INTERRUPTED};
+    if (!keeper->interrupted)
+        report(keeper, &interrupted);
+    keeper->interrupted = true;
+    if (getppid() == keeper->home->supervisor)
+        (void)kill(keeper->home->supervisor, SIGINT);
+}
+
 /* @return whether the warden is dead. */
 static bool read_signals(struct keeper *keeper)
 {
@@ -291,6 +318,8 @@ static bool read_signals(struct keeper *keeper)
     while (read(keeper->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == (uint32_t)SIGNAL_END && getppid() != keeper->home->supervisor)
             kill_now(keeper);
+        if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL) /* the terminal's, not ours */
+            pass_interrupt_on(keeper);
         over = over || note_dead_warden(keeper);
     }
     return over;
@@ -429,6 +458,7 @@ static struct keeper keeper_at(const struct keeper_home *home)
 {
     return (struct keeper){.runtime = -1,
                            .home = home,
+                           .group = getpgrp(),
                            .stop_at_ns = TIME_NEVER,
                            .kill_at_ns = TIME_NEVER,
                            .deadline_ns = TIME_NEVER,

@@ -3,15 +3,28 @@
 #include <stddef.h>
 #include <sys/signalfd.h>
 
-int signals_open(void)
+static sigset_t of_keepers(void)
 {
     sigset_t set;
-    (void)sigfillset(&set);
-    (void)sigprocmask(SIG_SETMASK, &set, NULL);
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGNAL_END);
+    return set;
+}
+
+int signals_open(void)
+{
+    sigset_t all, set = of_keepers();
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int signals_add_interrupt(int fd)
+{
+    sigset_t set = of_keepers();
+    (void)sigaddset(&set, SIGINT);
+    return signalfd(fd, &set, 0) < 0 ? -1 : 0;
 }
 
 int signals_open_supervisor(void)

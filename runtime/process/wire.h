@@ -44,6 +44,7 @@
     X(START_FAILED, "start_failed") /* error, text: what could not be done */                      \
     X(EXITED, "exited")             /* status: of the child itself; its tree is being killed */    \
     X(SIGNALLED, "signalled")       /* signal: sent to the child's group, since it is to end */    \
+    X(INTERRUPTED, "interrupted")   /* Ctrl-C at its terminal, meant for the whole program */      \
     X(KILLED, "killed")             /* the deadline or kill_at came: SIGKILL was sent */           \
     X(UNKILLABLE, "unkillable")     /* pid, error: SIGKILL was refused; the tree lives on */       \
     X(GONE, "gone")                 /* status: no process of the tree is left; the keeper ends */

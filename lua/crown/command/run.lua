@@ -48,6 +48,9 @@ When COMMAND ends by itself, crown-lua ends with its exit code, or 128 + the sig
 It gets CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH, and the terminal; with --signal
 CROWN_EPOCH_FILE too, a file that has the epoch of each win before SIGUSR1 comes.
 
+Ctrl-C reaches COMMAND, which decides what to do. With --restart it ends COMMAND and then crown-lua;
+half a second later or more, Ctrl-C again ends both at once.
+
   crown-lua run reports -- ./report-worker --loop
   crown-lua run --restart permanent web ./server
   * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs]],

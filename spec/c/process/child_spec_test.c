@@ -37,6 +37,7 @@ static struct child_spec full_spec(void)
         .hold_count = 2,
         .stop_signal = 10,
         .terminal = true,
+        .ctrl_c_ends = true,
         .escalate = true,
         .isolation = CHILD_ISOLATION_PIDNS,
         .stop_at_ns = 1,
@@ -66,7 +67,7 @@ static void a_spec_survives_the_way_to_the_keeper(void **state)
     assert_same_lists(spec.envp, got.envp);
     assert_string_equal(got.cwd, "/tmp");
     assert_string_equal(got.label, "db main");
-    assert_true(got.set_ids && got.terminal && got.escalate);
+    assert_true(got.set_ids && got.terminal && got.ctrl_c_ends && got.escalate);
     assert_int_equal(got.uid, 1000);
     assert_int_equal(got.gid, 1001);
     assert_int_equal(got.group_count, 3);
@@ -100,7 +101,7 @@ static void what_may_be_left_out_stays_out(void **state)
     assert_null(got.cwd);
     assert_null(got.envp[0]);
     assert_int_equal(got.group_count, 0);
-    assert_false(got.set_ids || got.terminal || got.escalate);
+    assert_false(got.set_ids || got.terminal || got.ctrl_c_ends || got.escalate);
     child_spec_release(&got);
 }
 
