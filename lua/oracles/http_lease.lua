@@ -6,6 +6,7 @@ local Asked = require "crown.link.asked"
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
+local explain = require "crown.link.explain"
 local http = require "crown.http"
 local store_options = require "crown.oracle.options"
 local Gathered = require "crown.link.gathered"
@@ -91,8 +92,8 @@ local function url_problem(text)
   if not authority then return nil end
   local login, host = authority:match "^(.*)@(.*)$"
   host = (host or authority):gsub("%b[]", "")
-  if host:find ":%D" or login and (login:find "@" or path:find "@") then
-    return "the user or password in the URL has characters that must be written as %XX, or its port is none"
+  if host:find ":%D" or login and (login:find "@") or path:find "@" then
+    return url.UNENCODED .. "; or its port is none"
   end
   return not url.ports_fit(host) and "the URL names no valid port" or nil
 end
@@ -103,6 +104,10 @@ local function question(options, method, at, timeout)
     password = options.password, bearer = options.bearer, ca = options.ca, cert = options.cert, key = options.key, most = MOST }
 end
 
+local function explained(self, problem)
+  return explain.problem(problem, "http", self.server.name, self.base:find "^https:" ~= nil, self.server.asked.heard ~= nil)
+end
+
 local function request(self, method, path, body)
   local at = self.base .. path:gsub("{name}", function() return escape(self.name) end)
   local asked = question(self.options, method, at, self.timeout)
@@ -110,6 +115,7 @@ local function request(self, method, path, body)
   local answer, problem, code = self.server.lanes:ask(function() return http.request(asked) end, self.timeout)
   local fine = answer and answer.status < BROKEN
   self.server.asked:note(fine, problem or not fine and "it answered " .. answer.status)
+  if problem then problem = explained(self, problem) end
   return answer, problem, code
 end
 
@@ -178,8 +184,8 @@ local function verdict(self, status, found, retry)
     return false, { node = node_of(found[options.holder_field]), epoch = tonumber(found[options.epoch_field]),
       expires_in = left and left <= again and left or nil, retry_in = again }
   end
-  return nil, ("the lease server answered %s%s"):format(tostring(status),
-    status == 200 and ", and what came is no JSON object" or ""), "store"
+  return nil, explained(self, ("the lease server answered %s%s"):format(tostring(status),
+    status == 200 and ", and what came is no JSON object" or "")), "store"
 end
 
 local function body_of(self)

@@ -246,7 +246,7 @@ local function refresher_of(self)
     window = math.min(WINDOW, ttl / 100), most = MOST,
     refresh = function(states) return rewrite_all(bucket, states) end,
     release = function(states) return release_all(bucket, states) end,
-    late = function() return bucket.link:trouble() or ("no answer within %.3g s"):format(timeout) end }
+    late = function() return bucket.link:late(timeout) end }
   return bucket.refreshers[key]
 end
 

@@ -32,13 +32,25 @@ static bool names_users(const char *text, const char *scheme_end)
     return false;
 }
 
+/* How far the login of a URL may go: up to its query, or to the next URL. */
+static char *end_of_login(char *at)
+{
+    char *end = at + strcspn(at, "? \t\n");
+    char *next = strstr(at, "://");
+    if (next == NULL || next > end)
+        return end;
+    while (next > at && (isalnum((unsigned char)next[-1]) || strchr("+-.", next[-1]) != NULL))
+        next--;
+    return next;
+}
+
 static void redact_urls(char *text)
 {
     char *at = text;
     while ((at = strstr(at, "://")) != NULL) {
         at += 3;
-        char *end = at + strcspn(at, "/?# \t\n");
-        /* The last '@' ends the user part: a password may hold others. */
+        char *end = end_of_login(at);
+        /* The last '@' ends the user part: a password may hold others, and a '/' or '#'. */
         char *host = end;
         while (host > at && *host != '@')
             host--;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/advice.h"
 #include "base/character.h"
 #include "base/clock.h"
 #include "base/container.h"
@@ -193,6 +194,19 @@ static int core_redact(lua_State *L)
     return 1;
 }
 
+/* advice(problem, store, tls, spoke) -> what to look at next, or nil: base/advice.h. */
+static int core_advice(lua_State *L)
+{
+    char text[200];
+    const struct advice_link link = {.store = luaL_checkstring(L, 2),
+                                     .tls = lua_toboolean(L, 3) != 0,
+                                     .spoke = lua_toboolean(L, 4) != 0};
+    if (!advice(&link, luaL_checkstring(L, 1), text, sizeof(text)))
+        return 0;
+    lua_pushstring(L, text);
+    return 1;
+}
+
 /* utf8(text) -> the text with U+FFFD for each byte that belongs to no character. */
 static int core_utf8(lua_State *L)
 {
@@ -307,6 +321,7 @@ static const luaL_Reg functions[] = {
     {"log_enabled", core_log_enabled},
     {"log_setup", core_log_setup},
     {"redact", core_redact},
+    {"advice", core_advice},
     {"utf8", core_utf8},
     {"exit", core_exit},
     {"exit_code", core_exit_code},

@@ -74,7 +74,7 @@ static void finish(struct http_request *request, const struct crown_error *err)
 static bool is_no_tls(const char *trouble)
 {
     return strstr(trouble, "wrong version number") != NULL || strstr(trouble, "SYSCALL") != NULL ||
-           strstr(trouble, "unexpected eof") != NULL;
+           strstr(trouble, "unexpected eof") != NULL || strstr(trouble, "reset by peer") != NULL;
 }
 
 /* What is wrong with TLS libcurl says in its own words alone: its code does not tell a certificate

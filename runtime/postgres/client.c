@@ -9,6 +9,7 @@
 #include "base/retry.h"
 #include "postgres/channels.h"
 #include "postgres/connect.h"
+#include "postgres/explain.h"
 #include "postgres/ping.h"
 #include "postgres/session.h"
 #include "postgres/target.h"
@@ -35,7 +36,8 @@ struct postgres_client {
     struct loop_deadline settled; /* armed while the connection is young */
     bool died_young;              /* the one before, or the one before that, … */
     struct crown_error last_error;
-    int64_t since_ns, heard_ns; /* of what is shown */
+    struct crown_error unanswered; /* what is told while the first try goes on */
+    int64_t since_ns, heard_ns;    /* of what is shown */
     uint64_t reconnects;
     char server[300]; /* the last one */
 };
@@ -294,6 +296,14 @@ void postgres_client_disconnect(struct postgres_client *client)
         connect_now(client);
 }
 
+static void note_unanswered(struct postgres_client *client, const struct postgres_targets *targets)
+{
+    const struct postgres_target *first = &targets->items[0];
+    (void)error_set(&client->unanswered, ERROR_TIMEOUT, "no connection in time");
+    postgres_explain(first->host != NULL ? first->host : first->hostaddr, first->port, false,
+                     &client->unanswered);
+}
+
 struct postgres_client *postgres_client_new(struct loop *loop,
                                             const struct postgres_client_options *options,
                                             const struct postgres_client_events *events,
@@ -302,8 +312,10 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     struct postgres_targets targets;
     if (postgres_targets_read(options->url, &targets, err) < 0)
         return NULL;
-    postgres_targets_free(&targets);
     struct postgres_client *client = calloc(1, sizeof(*client));
+    if (client != NULL)
+        note_unanswered(client, &targets);
+    postgres_targets_free(&targets);
     if (client == NULL || (client->url = strdup(options->url)) == NULL) {
         free(client);
         (void)error_set(err, ERROR_MEMORY, "postgres: out of memory");
@@ -319,7 +331,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     mark(client);
     client->retry.fire = retry_due;
     client->settled.fire = settled;
-    postgres_waiting_init(&client->waiting, loop, &client->last_error);
+    postgres_waiting_init(&client->waiting, loop, &client->last_error, &client->unanswered);
     postgres_channels_init(&client->channels, loop, listens, client);
     postgres_ping_init(&client->ping, loop, &client->channels, client->connect_timeout_ns);
     return client;

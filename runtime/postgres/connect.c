@@ -8,6 +8,7 @@
 #include "base/container.h"
 #include "net/resolve.h"
 #include "postgres/attempt.h"
+#include "postgres/explain.h"
 #include "postgres/target.h"
 #include "postgres/turns.h"
 
@@ -49,11 +50,24 @@ static void free_all(struct postgres_connect *c)
     free(c);
 }
 
+/* Names the last server that was tried; none was where the URL itself is wrong. */
+static void explain(const struct postgres_connect *c, struct crown_error *error)
+{
+    if (c->targets.count == 0)
+        return;
+    size_t last = c->target < c->targets.count ? c->target : c->targets.count - 1;
+    const struct postgres_target *target = &c->targets.items[last];
+    postgres_explain(target->host != NULL ? target->host : target->hostaddr, target->port, false,
+                     error);
+}
+
 static void finish(struct postgres_connect *c, PGconn *conn)
 {
     postgres_connected *done = c->done;
     void *context = c->context;
     struct crown_error error = c->error;
+    if (conn == NULL)
+        explain(c, &error);
     size_t length = strlen(error.message);
     if (conn == NULL && c->failures > 1)
         (void)snprintf(error.message + length, sizeof(error.message) - length,
@@ -77,17 +91,11 @@ static void next(struct postgres_connect *c)
         finish(c, NULL);
 }
 
-static const char *shown_host(const struct postgres_connect *c)
-{
-    const char *host = c->targets.count > 0 ? c->targets.items[c->target].host : NULL;
-    return host != NULL ? host : "the local server";
-}
-
 static void overdue(struct loop_deadline *deadline)
 {
     struct postgres_connect *c = container_of(deadline, struct postgres_connect, deadline);
-    (void)error_set(&c->error, ERROR_TIMEOUT, "connect to %s: no answer within %.3g s",
-                    shown_host(c), (double)c->share_ns / (double)NS_PER_S);
+    (void)error_set(&c->error, ERROR_TIMEOUT, "no answer within %.3g s",
+                    (double)c->share_ns / (double)NS_PER_S);
     next(c);
 }
 

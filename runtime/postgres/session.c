@@ -10,6 +10,7 @@
 #include "net/portion.h"
 #include "net/received.h"
 #include "postgres/blotted.h"
+#include "postgres/explain.h"
 #include "postgres/result.h"
 #include "postgres/target.h"
 
@@ -86,6 +87,11 @@ static void break_off(struct postgres_session *session, const struct crown_error
     fail_all(session, err);
 }
 
+static void explain(const struct postgres_session *session, struct crown_error *err)
+{
+    postgres_explain(libpq.PQhost(session->conn), libpq.PQport(session->conn), true, err);
+}
+
 static void break_off_libpq(struct postgres_session *session)
 {
     struct crown_error err;
@@ -93,6 +99,7 @@ static void break_off_libpq(struct postgres_session *session)
     bool has_words = message != NULL && message[0] != '\0';
     (void)postgres_error(has_words ? message : "the connection was closed", ERROR_CLOSED, &err);
     free(message);
+    explain(session, &err);
     break_off(session, &err);
 }
 
@@ -234,6 +241,7 @@ static void refuse_long(struct postgres_session *session)
     (void)error_set(&err, ERROR_PROTOCOL,
                     "postgres: more than %zu MiB in one piece: the connection was closed",
                     POSTGRES_RESULT_MOST >> 20);
+    explain(session, &err);
     break_off(session, &err);
 }
 
@@ -269,6 +277,7 @@ static void overdue(struct loop_deadline *deadline)
     struct crown_error err;
     (void)error_set(&err, ERROR_TIMEOUT, "postgres: no answer within %.3g s",
                     (double)slot->timeout_ns / (double)NS_PER_S);
+    explain(session, &err);
     if (!session->keep) {
         break_off(session, &err);
         return;

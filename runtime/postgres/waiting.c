@@ -6,17 +6,18 @@
 static void patience_over(struct loop_deadline *patience)
 {
     struct postgres_waiting *waiting = container_of(patience, struct postgres_waiting, patience);
-    struct crown_error err = *waiting->cause;
-    if (err.code == ERROR_NONE)
-        (void)error_set(&err, ERROR_TIMEOUT, "postgres: no connection in the time allowed");
+    const bool is_known = waiting->cause->code != ERROR_NONE;
+    const struct crown_error err = is_known ? *waiting->cause : *waiting->unanswered;
     postgres_waiting_fail(waiting, &err);
 }
 
 void postgres_waiting_init(struct postgres_waiting *waiting, struct loop *loop,
-                           const struct crown_error *cause)
+                           const struct crown_error *cause, const struct crown_error *unanswered)
 {
-    *waiting = (struct postgres_waiting){
-        .loop = loop, .patience = {.fire = patience_over}, .cause = cause};
+    *waiting = (struct postgres_waiting){.loop = loop,
+                                         .patience = {.fire = patience_over},
+                                         .cause = cause,
+                                         .unanswered = unanswered};
     list_init(&waiting->requests);
 }
 

@@ -17,11 +17,15 @@ struct postgres_waiting {
     struct list requests;
     struct loop_deadline patience;
     const struct crown_error *cause; /* why there is no connection; told to those who gave up */
+    const struct crown_error *unanswered; /* what is told where that is not known yet */
 };
 
-/** @param cause borrowed; its code is ERROR_NONE where none is known */
+/**
+ * @param cause borrowed; its code is ERROR_NONE where none is known.
+ * @param unanswered borrowed; what is told then.
+ */
 void postgres_waiting_init(struct postgres_waiting *waiting, struct loop *loop,
-                           const struct crown_error *cause);
+                           const struct crown_error *cause, const struct crown_error *unanswered);
 bool postgres_waiting_empty(const struct postgres_waiting *waiting);
 void postgres_waiting_add(struct postgres_waiting *waiting, struct postgres_request *request);
 /** @return the first one, which waits no more; NULL: there is none. */

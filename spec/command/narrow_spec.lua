@@ -61,7 +61,7 @@ describe("on a terminal of", function()
         end
         local text = shown(columns, "status", "--stores")
         assert.is_truthy(text:find("│ " .. server, 1, true), text)
-        assert.is_truthy(text:find("redis " .. server .. ": connect to " .. server .. ": Connection refused\n", 1, true), text)
+        assert.is_truthy(text:find("redis " .. server .. ": Connection refused; is the server running", 1, true), text)
         text = shown(columns, "status")
         assert.is_truthy(text:find("│ ? no answer │", 1, true), text)
       end)

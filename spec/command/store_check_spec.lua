@@ -16,7 +16,7 @@ describe("crown-lua check --store", function()
   it("says that a store gives no answer, with exit code 3", function()
     local result = run { "check", "--store", "--oracle", "redis://127.0.0.1:1", "run", "x", "true" }
     assert.equal(3, result.code)
-    assert.matches("PROBLEM%s+connect to 127.0.0.1:1: Connection refused", result.stdout)
+    assert.matches("PROBLEM%s+redis at 127.0.0.1:1: Connection refused; is the server running", result.stdout)
     assert.matches("a store gives no answer", result.stdout)
   end)
 
@@ -178,7 +178,8 @@ describe("crown-lua check --store", function()
       local one = Player.new(etcd, { name = "x", url = ("etcd://fit:x@%s"):format(server.endpoint) })
       local verdict
       eventually(function() verdict = one:claim() return verdict[1] == "unknown" and verdict[2]:find "denied" end)
-      assert.equal("etcd: etcdserver: permission denied: fit needs a right to read and write crown.age", verdict[2])
+      assert.equal(("etcd at %s: etcdserver: permission denied: fit needs a right to read and write crown.age")
+        :format(server.endpoint), verdict[2])
     end)
 
     it("says that the key of the store's age has no lease", function()

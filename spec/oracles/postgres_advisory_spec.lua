@@ -287,7 +287,7 @@ crown.elect { name = %q, oracle = { arg[1], ttl = 60 }, handlers = { won = funct
     eventually(function() return #one:pids "child" == 1 end, 20)
     server:sql("SELECT pg_terminate_backend(pid) FROM crown_advisory_v1 WHERE lock_name = $1", name)
     eventually(function()
-      return one:output():find 'leadership%.lost [^\n]*reason=denied error="server closed the connection'
+      return one:output():find 'leadership%.lost [^\n]*reason=denied error="postgres at [^"]*: server closed the connection'
     end, 20)
     one:destroy()
   end)

@@ -5,6 +5,7 @@
 local Asked = require "crown.link.asked"
 local blotted = require "crown.text.blotted"
 local core = require "crown.core"
+local explain = require "crown.link.explain"
 local http = require "crown.http"
 local json = require "crown.text.json"
 local Login = require "crown.etcd.login"
@@ -59,7 +60,8 @@ local function read(answer, secret)
     return found
   end
   local problem = type(found.error) == "table" and found.error.message or found.message or found.error
-  return nil, "etcd: " .. blotted(tostring(problem), { secret }), answer.status >= BROKEN and "unavailable" or "store"
+    or ("it answered %d"):format(answer.status)
+  return nil, blotted(tostring(problem), { secret }), answer.status >= BROKEN and "unavailable" or "store"
 end
 
 -- A server that acknowledges nothing is not one that computes.
@@ -91,6 +93,13 @@ local function authenticate(self, endpoint)
   local pass, problem, code = self.login:wait(endpoint)
   if not pass then return nil, problem, code end
   return true, pass
+end
+
+-- What etcd answers says what is wrong; where there is no answer, the next step is said.
+local function explained(self, endpoint, problem, code)
+  local text = self.parsed.endpoints[endpoint]
+  if code == "store" then return explain.named(problem, "etcd", place_of(text)) end
+  return explain.problem(problem, "etcd", place_of(text), text:find "^https:" ~= nil, self.members[endpoint].heard ~= nil)
 end
 
 -- @return the answer; or nil, message, code, and whether the pass was not taken
@@ -140,6 +149,7 @@ function Client:ask(path, body)
     found, problem, code = ask_one(self, asked, path, body)
     local answered = found or code == "store"
     self.members[asked]:note(answered, problem)
+    if problem then problem = explained(self, asked, problem, code) end
     if answered then return found, problem, code end
     leave(self, asked)
   end
@@ -175,7 +185,7 @@ function Client:open_watch(creates)
   local stream, problem = http.stream(options)
   if not stream then
     leave(self, endpoint)
-    return nil, problem
+    return nil, explained(self, endpoint, problem)
   end
   if self.at ~= endpoint then -- left meanwhile
     stream:close()

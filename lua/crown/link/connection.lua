@@ -9,6 +9,7 @@
 
 local barrier = require "crown.link.barrier"
 local core = require "crown.core"
+local explain = require "crown.link.explain"
 local Outbox = require "crown.link.outbox"
 local promise = require "crown.core.promise"
 local tcp = require "crown.core.tcp"
@@ -31,21 +32,30 @@ end
 -- @tparam table class as extend made it
 -- @string host
 -- @number port
--- @tparam table options `timeout` seconds for each step; `silence` seconds after which the kernel takes a peer that acknowledges
--- nothing for gone (as many); `tls`; `link` (crown.link.reconnecting), which is told how far it is: by its timeout signs of life
--- are judged, also where this try may take longer
+-- @tparam table options `store`, how messages name it; `timeout` seconds for each step; `silence` seconds after which the kernel
+-- takes a peer that acknowledges nothing for gone (as many); `tls`, or `secure` where that begins later; `link`
+-- (crown.link.reconnecting), which is told how far it is: by its timeout signs of life are judged, also where this try may take
+-- longer
 -- @treturn Connection or nil, message, code
 function Connection.dial(class, host, port, options)
-  local link = options.link
+  local link, server, tls = options.link, explain.place(host, port), (options.tls or options.secure) and true or false
   local stream, problem, code = tcp.connect(host, port, { timeout = options.timeout,
     silence = options.silence or options.timeout, tls = options.tls,
     on_opening = link and function(opening) link:on_opening(opening) end })
-  if not stream then return nil, problem, code end
+  if not stream then return nil, explain.problem(problem, options.store, server, tls, false), code end
   if link then link:logging_in() end
   stream:set_timeout(options.timeout)
-  local self = setmetatable({ stream = stream, timeout = link and link.timeout or options.timeout, over = promise() }, class)
+  local self = setmetatable({ stream = stream, timeout = link and link.timeout or options.timeout, over = promise(),
+    store = options.store, place_named = server, is_secure = tls }, class)
   self.outbox = Outbox.new(stream, function(...) self:failed(...) end)
   return self
+end
+
+--- A problem in words that name the store and the server, and what to look at next.
+-- @string problem
+-- @treturn string
+function Connection:explained(problem)
+  return self.store and explain.problem(problem, self.store, self.place_named, self.is_secure, self.heard ~= nil) or problem
 end
 
 --- What is done when a write fails.
@@ -58,7 +68,7 @@ end
 -- @string[opt] reason
 function Connection:close(reason)
   if self.closed then return end
-  self.closed = reason or "closed"
+  self.closed = self:explained(reason or "closed")
   self.stream:close()
   self.over:resolve(true)
   self:give_up(self.closed)
@@ -79,7 +89,7 @@ function Connection:take(format)
     self.heard = core.now()
     return bytes
   end
-  self:close(problem == "closed" and "the server closed the connection" or problem)
+  self:close(problem)
 end
 
 --- Writes soon; what is written in one turn goes out at once.

@@ -7,6 +7,7 @@ local barrier = require "crown.link.barrier"
 local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
+local explain = require "crown.link.explain"
 local promise = require "crown.core.promise"
 local retry = require "crown.core.retry"
 
@@ -15,8 +16,6 @@ Reconnecting.__index = Reconnecting
 
 local CAUSES_MOST = 8 -- that are told until then: a server may have a new word each time
 
-local WORDS = { timeout = "no answer in time", closed = "the server closed the connection" }
-
 local NO_TLS = "no answer to the beginning of TLS: is TLS turned on at the other end?"
 
 -- A server without TLS may wait for more of what it takes for a question of its own.
@@ -24,16 +23,17 @@ local function without_tls(self)
   return self.opening and self.opening:step() == "handshaking" and NO_TLS
 end
 
--- What a step of opening says in a single word, as a person reads it.
+-- What happened, as a person reads it.
 local function in_words(self, problem)
-  if problem == "timeout" and without_tls(self) then return NO_TLS end
-  local before, word = problem:match "^(.*: )(%a+)$"
-  local words = WORDS[word or problem]
-  return words and (before or "") .. words or problem
+  if problem:find "timeout$" and without_tls(self) then problem = NO_TLS end
+  if self.tls == nil then return problem end
+  return explain.problem(problem, self.store, self.server, self.tls, (self.connection or self).heard ~= nil)
 end
 
 local function tell(self, event, problem)
-  if self.label then elections.emit(event, { store = self.label, server = self.server, error = problem }) end
+  if not self.label then return end
+  elections.emit(event, { store = self.label, server = self.server,
+    error = problem and explain.bare(self.server or "", problem) })
 end
 
 -- Each cause is told once, until a connection has proved good.
@@ -140,11 +140,13 @@ end
 -- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may
 -- take `self:patience(timeout)` seconds for that, may set `self.server`, and hands on_opening and logging_in on to whom they
 -- concern; `store`, how it is shown; `label` for events, nil for none; `timeout` in seconds; `server`, how messages name it;
--- `backoff` of crown.core.retry, where it has one of its own
+-- `tls`, whether it is spoken, for those whose problems are put into words (crown.link.explain); `backoff` of crown.core.retry,
+-- where it has one of its own
 -- @treturn Reconnecting
 function Reconnecting.new(options)
   local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout, store = options.store,
-    server = options.server, waiting = {}, told = {}, told_count = 0, backoff = options.backoff or retry.new(), reconnects = 0,
+    server = options.server, tls = options.tls, waiting = {}, told = {}, told_count = 0,
+    backoff = options.backoff or retry.new(), reconnects = 0,
     state = "connecting", since = core.now() }, Reconnecting)
   conditions.add(self)
   connect(self)
@@ -168,7 +170,7 @@ function Reconnecting:ready(timeout)
   if there then return there end
   if self.closed then return nil, "closed", "closed" end
   local connection, problem, code = one:wait(timeout or self.timeout)
-  if code == "timeout" then problem = self.problem or without_tls(self) or problem end
+  if code == "timeout" then problem = self.problem or in_words(self, problem) end
   return connection, problem, code
 end
 
@@ -176,6 +178,13 @@ end
 -- @treturn string a message; nil where there is one, or it was closed on purpose
 function Reconnecting:trouble()
   return not self.connection and not self.closed and self.problem or nil
+end
+
+--- Why an answer did not come in time.
+-- @number timeout seconds that it was waited for
+-- @treturn string
+function Reconnecting:late(timeout)
+  return self:trouble() or in_words(self, ("no answer within %.3g s"):format(timeout))
 end
 
 --- Takes note of what is being opened, whose `step()` tells how far it is.
@@ -196,7 +205,7 @@ function Reconnecting:condition()
   if state == "proven" and connection and not connection.heard then state = "open" end -- it has lasted, and has said nothing yet
   return { store = self.store, server = self.server, state = state,
     since = self.since, heard = connection and connection.heard or self.heard, reconnects = self.reconnects,
-    problem = self.problem }
+    problem = self.problem and explain.bare(self.server or "", self.problem) }
 end
 
 --- Ends it.

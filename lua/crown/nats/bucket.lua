@@ -84,7 +84,7 @@ function Bucket.at(url, options)
   self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end) -- those who ask while one is under way share the next
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
-    store = "nats", timeout = options.timeout, server = self.servers:label() }
+    store = "nats", timeout = options.timeout, server = self.servers:label(), tls = self.servers.parsed.tls }
   if options.label then known[key] = self end
   return self
 end

@@ -153,7 +153,7 @@ local function asked(self, answer, problem, code)
   if answer then return answer end
   if answer == false then return nil, "nobody answers there: is JetStream on?", "store" end
   if code == "timeout" then self:ping() end
-  return nil, self.refused or problem, code
+  return nil, self:explained(self.refused or problem), code
 end
 
 --- Publishes, and waits for the answer.
@@ -229,7 +229,8 @@ end
 -- @param[opt] link told how far it is: see crown.link.reconnecting
 -- @treturn Connection or nil, message, code
 function Connection.open(parsed, place, timeout, link)
-  local self, problem, code = Base.dial(Connection, place.host, place.port, { timeout = timeout, link = link })
+  local self, problem, code = Base.dial(Connection, place.host, place.port, { store = "nats", secure = parsed.tls,
+    timeout = timeout, link = link })
   if not self then return nil, problem, code end
   self.subscriptions, self.serial, self.pongs, self.pinged, self.ponged = {}, 0, {}, 0, 0
   self.secrets = {}

@@ -2,6 +2,7 @@
 -- @internal crown.nats.settings
 
 local store_options = require "crown.oracle.options"
+local url = require "crown.text.url"
 local usage = require "crown.check.usage"
 
 local settings = {}
@@ -77,6 +78,7 @@ function settings.check(opts)
   end
   checked.bucket = bucket_of(checked)
   local rule = RULES.bucket
+  if checked.bucket:find("@", 1, true) then usage.error("oracle 'nats_kv': %s", url.UNENCODED) end
   if not checked.bucket:match(rule.match) then
     usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
   end

@@ -119,6 +119,10 @@ end
 -- @raise a usage error that names the option
 function store_options.check(word, opts, rules, clients)
   clients = clients or {}
+  local _, named = url.without(opts.url or "", rules)
+  for name in pairs(named) do
+    if not clients[name] and not store_options.GIVEN[name] then url.refuse_login(opts.url) end
+  end
   local checked = schema.check(("oracle '%s'"):format(word), store_options.users(opts, clients), rules)
   refuse_tls_in_vain(word, opts, checked.url)
   refuse_short_leases(word, checked)

@@ -15,7 +15,7 @@ local function has_bare_characters(rest)
   if login and rest:match "^[^?]*":find("@", #authority + 1, true) then return true end
   if login then return login:find "@" or login:gsub("%%%x%x", ""):find "%%" end
   local without_ports = (authority:gsub("%b[]", "") .. ","):gsub(":%d*,", ",")
-  return without_ports:find ":" and rest:find "@"
+  return rest:match "^[^?]*":find "@" and not login or without_ports:find ":" and rest:find "@"
 end
 
 --- Makes of an oracle's URL one that libpq reads.
@@ -28,7 +28,7 @@ function postgres_url.check(text)
     return nil, "a Postgres URL is written postgres://user:password@host:port/database"
   end
   if has_bare_characters(rest) then
-    return nil, "the user or password in the Postgres URL has characters that must be written as %XX"
+    return nil, url.UNENCODED
   end
   if not url.ports_fit((rest:match("^[^/?]*"):gsub("^.*@", ""))) then return nil, "the Postgres URL names no valid port" end
   return "postgres://" .. rest
@@ -49,7 +49,7 @@ postgres_url.RULE = { type = "string", default = "postgres://" }
 local IN_URLS = { ssl = true }
 
 -- Neither ours nor libpq's: libpq would name it, without a word of what there is.
-local function refuse(word, name, rules, there)
+local function refuse(word, text, name, rules, there)
   local names = usage.names(rules)
   local meant = usage.translate(name, names)
   if not meant then
@@ -57,6 +57,7 @@ local function refuse(word, name, rules, there)
     for _, known in ipairs(usage.names(there)) do names[#names + 1] = known end
     meant = usage.suggest(name, names)
   end
+  url.refuse_login(text)
   usage.error("oracle '%s': unknown option '%s'%s", word, name, meant)
 end
 
@@ -69,7 +70,7 @@ end
 function postgres_url.options(word, opts, rules)
   local _, libpqs = url.without(opts.url or "", rules)
   local there = next(libpqs) and bare.options() -- nil where libpq is not installed, which is said later
-  for name in pairs(libpqs) do refuse(word, name, rules, there) end
+  for name in pairs(libpqs) do refuse(word, opts.url, name, rules, there) end
   local checked = store_options.check(word, opts, rules, libpqs)
   for key in pairs(store_options.GIVEN) do checked[key] = opts[key] end
   return checked

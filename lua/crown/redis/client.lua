@@ -49,7 +49,7 @@ function Client.new(url, options)
     choose = options.choose }, Client)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
     store = options.store or "redis",
-    timeout = self.timeout, server = redis_url.label(parsed) }
+    timeout = self.timeout, server = redis_url.label(parsed), tls = parsed.tls }
   return self
 end
 
@@ -60,10 +60,11 @@ function Client:ready(timeout)
   return self.link:ready(timeout)
 end
 
---- Why there is no connection.
--- @treturn string a message; nil where there is one
-function Client:trouble()
-  return self.link:trouble()
+--- Why an answer did not come in time.
+-- @number timeout seconds that it was waited for
+-- @treturn string
+function Client:late(timeout)
+  return self.link:late(timeout)
 end
 
 -- The server is not, or not yet, one that takes writes: the next connection may lead to another.
@@ -74,8 +75,9 @@ local function run(self, method, ...)
   if not connection then return nil, problem, code end
   local value
   value, problem, code = connection[method](connection, self.timeout, ...)
-  if ELSEWHERE[code] then connection:close(problem) end
-  return value, problem, code
+  if not ELSEWHERE[code] then return value, problem, code end
+  connection:close(problem)
+  return nil, connection:explained(problem), code
 end
 
 --- Runs a command.

@@ -5,6 +5,7 @@
 local Client = require "crown.redis.client"
 local Connection = require "crown.redis.connection"
 local core = require "crown.core"
+local explain = require "crown.link.explain"
 local promise = require "crown.core.promise"
 local redis_url = require "crown.redis.url"
 local Shared = require "crown.link.shared"
@@ -57,7 +58,7 @@ local function look(self)
     end)
   end
   local map, why = first:wait(2 * self.timeout)
-  if not map then return nil, ("no node of the cluster tells who keeps what: %s"):format(why or problem) end
+  if not map then return nil, ("no node of the cluster tells who keeps what: %s"):format(problem or why) end
   learn(self, map)
   return true
 end
@@ -175,7 +176,7 @@ function Cluster:each(fn)
     if not client then return nil, problem, "usage" end
     local fine
     fine, problem, code = fn(client, name)
-    if not fine then return nil, ("%s: %s"):format(name, problem or "no answer"), code end
+    if not fine then return nil, ("%s: %s"):format(name, explain.bare(name, problem or "no answer")), code end
   end
   return true
 end

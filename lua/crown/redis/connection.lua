@@ -72,8 +72,9 @@ local function call(self, way, timeout, ...)
   local asked = promise()
   core.atomic(way, self, asked, ...)
   local value, problem, code = asked:wait(timeout)
-  if code == "timeout" then self:close "no answer in the time allowed" end
-  return value, problem, code
+  if code ~= "timeout" then return value, problem, code end
+  self:close "no answer in the time allowed"
+  return nil, self:explained(problem), code
 end
 
 --- Sends a command and waits for its answer.
@@ -127,7 +128,8 @@ end
 function Connection.open(parsed, place, timeout, link)
   local host, port = "unix:" .. (parsed.path or ""), 0
   if place then host, port = place.host, place.port end
-  local self, problem, code = Base.dial(Connection, host, port, { timeout = timeout, tls = tls_of(parsed, host), link = link })
+  local self, problem, code = Base.dial(Connection, host, port, { store = parsed.sentinel and "sentinel" or "redis",
+    timeout = timeout, tls = tls_of(parsed, host), link = link })
   if not self then return nil, problem, code end
   self.reader, self.waiting, self.first, self.last, self.secrets = resp.reader(), {}, 1, 0, { parsed.password }
   self:start()

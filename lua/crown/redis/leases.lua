@@ -255,10 +255,6 @@ local function join_batch(self, op, item, window)
   if #batch == MOST then self.batches[op] = nil end
 end
 
-local function late(self, timeout)
-  return self.home:trouble() or ("no answer within %.3g s"):format(timeout)
-end
-
 --- Asks for one operation on one lease, together with what else is asked now.
 -- @string op "claim", "restore", "refresh", "release", "undo" or "raise"
 -- @tparam table item `name`, `token`, `node`, `claim`, `ttl` in ms, all as text, and `heard`, the last epoch that the asker
@@ -274,7 +270,7 @@ function Leases:ask(op, item, timeout, window)
     core.atomic(join_batch, self, op, item, window)
   end
   local answer, problem, code = item.answer:wait(timeout)
-  if code == "timeout" then problem = late(self, timeout) end
+  if code == "timeout" then problem = self.home:late(timeout) end
   return answer, problem, code
 end
 
@@ -347,7 +343,7 @@ function Leases:refresher(state, item_of)
     window = refresh_window(ttl), most = MOST,
     refresh = function(states) return refresh_all(self, items_of(states, refreshed)) end,
     release = function(states) return release_all(self, items_of(states, item_of)) end,
-    late = function() return late(self, timeout) end }
+    late = function() return self.home:late(timeout) end }
   return self.refreshers[key]
 end
 

@@ -3,6 +3,7 @@
 
 local admin = require "crown.redis.admin"
 local eviction = require "crown.oracle.eviction"
+local explain = require "crown.link.explain"
 local redis_url = require "crown.redis.url"
 local several = require "crown.redis.several"
 
@@ -40,7 +41,7 @@ local function ask_all(opts, fn)
   for i, url in ipairs(opts.urls) do
     taken[i] = answers[i] or false
     if taken[i] then reached = reached + 1
-    else failures[#failures + 1] = ("%s: %s"):format(label(url), problems[i] or "no answer") end
+    else failures[#failures + 1] = ("%s: %s"):format(label(url), explain.bare(label(url), problems[i] or "no answer")) end
   end
   return taken, reached, failures
 end

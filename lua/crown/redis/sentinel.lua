@@ -13,8 +13,8 @@ local sentinel = {}
 -- @number timeout seconds for each step
 -- @treturn Connection or nil and a message
 function sentinel.open(parsed, place, timeout)
-  return Connection.open({ tls = parsed.tls, ca = parsed.ca, cert = parsed.cert, key = parsed.key, user = parsed.sentinel_user,
-    password = parsed.sentinel_password }, place, timeout)
+  return Connection.open({ sentinel = true, tls = parsed.tls, ca = parsed.ca, cert = parsed.cert, key = parsed.key,
+    user = parsed.sentinel_user, password = parsed.sentinel_password }, place, timeout)
 end
 
 --- Asks a Sentinel.
@@ -44,7 +44,7 @@ function sentinel.primary(parsed, timeout)
       connection:close()
       if found then return found end
     end
-    problem = ("Sentinel %s:%d: %s"):format(place.host, place.port, why)
+    problem = connection and connection:explained(why) or why
   end
   return nil, problem
 end

@@ -4,6 +4,7 @@
 -- @internal crown.redis.sentinels
 
 local core = require "crown.core"
+local explain = require "crown.link.explain"
 local sentinel = require "crown.redis.sentinel"
 local several = require "crown.redis.several"
 local slots = require "crown.redis.slots"
@@ -129,7 +130,8 @@ local function in_words(self, said, answers)
   local words = {}
   for i, place in ipairs(self.places) do
     local answer = answers[i] or { problem = "no answer" }
-    words[i] = name_of(place) .. (answer.names and " names " .. name_of(answer.names) or ": " .. answer.problem)
+    local name = name_of(place)
+    words[i] = name .. (answer.names and " names " .. name_of(answer.names) or ": " .. explain.bare(name, answer.problem))
   end
   return ("%d of %d Sentinels agree on a primary, %d are needed: %s"):format(said.most, said.all, said.needed,
     table.concat(words, "; "))

@@ -52,9 +52,21 @@ local function coerce(text)
   return number or text
 end
 
+--- What to say of a URL whose login may end at an `@` further on than it was meant to: none of its parts.
+url.UNENCODED = "the user or the password in the URL has an @, /, ? or % as it is: percent-encode it (%40, %2F, %3F, %25)"
+
+--- Refuses an option of a URL's query that nobody knows, without naming it where it may be a part of a password.
+-- @string text the URL
+-- @raise a usage error where the query has an `@`
+function url.refuse_login(text)
+  local query = text:match "^[^?]*%?(.*)$"
+  if query and query:find("@", 1, true) then usage.error("oracle URL: %s", url.UNENCODED) end
+end
+
 local function query_options(query, options)
   for pair in query:gmatch "[^&]+" do
     local key, value = pair:match "^([^=]+)=(.*)$"
+    if not (key and key:match "^[%w_.%%-]+$") then url.refuse_login("?" .. query) end
     if not key then usage.error("oracle URL: '%s' in the query is not option=value", pair) end
     local name, found = url.decode(key), coerce(url.decode(value))
     if options[name] ~= nil and options[name] ~= found then

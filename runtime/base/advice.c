@@ -1,0 +1,96 @@
+#include "base/advice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct kind {
+    const char *const *signs; /* any of them in the problem; ends with NULL */
+    const char *plain;        /* %s: how a URL asks for TLS */
+    const char *encrypted;    /* where TLS is spoken, or cannot be asked for by a scheme */
+    const char *spoke;        /* where the server has answered before; NULL: as otherwise */
+};
+
+/* How a URL asks for TLS. */
+static const char *tls_word(const char *store)
+{
+    static const char *const words[][2] = {
+        {"redis", "rediss://"}, {"nats", "tls://"}, {"etcd", "etcds://"}, {"http", "https://"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i][0], store) == 0)
+            return words[i][1];
+    return NULL;
+}
+
+/* The first kind that fits counts. */
+static const struct kind *kind_of(const char *problem)
+{
+    static const char *const said[] = {"TLS turned on", "percent-encode", " has the URL begin ",
+                                       NULL};
+    static const char *const tls_spoken[] = {
+        "\\x15",    "\x15", "HTTP request to an HTTPS server", "Unsupported protocol",
+        "HTTP/0.9", NULL};
+    static const char *const login[] = {
+        "WRONGPASS",      "NOAUTH",       "invalid password",     "Authorization",
+        "authentication", "answered 401", "invalid user name",    "does not exist",
+        "pg_hba.conf",    "no password",  "without any password", NULL};
+    static const char *const rights[] = {"NOPERM", "ermission", "answered 403", NULL};
+    static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
+    static const char *const name[] = {"name not found", "look up", "no address", "name server",
+                                       NULL};
+    static const char *const certificate[] = {"ertificate", "hostname", NULL};
+    static const char *const silent[] = {
+        "imeout",       "no answer",    "in time",          "closed",      "reset",
+        "Failure when", "Recv failure", "returned nothing", "Broken pipe", NULL};
+    static const char *const foreign[] = {
+        "not a reply", "nothing that",     "no JSON", "unexpected",
+        "expected",    "invalid response", "alert",   NULL};
+    static const char *const alert[] = {" alert ", NULL};
+    static const char *const status[] = {" answered ", NULL};
+    static const char *const route[] = {"route to host", "unreachable", NULL};
+    static const char no_tls[] = "is it the right port, and does the server expect TLS (%s)?";
+    static const char port[] =
+        "is it the right port, and does a firewall or a proxy stand between?";
+    static const char log[] = "look at the server's log, and at the network";
+    static const char rights_words[] =
+        "crown-lua check --store names the rights that the user lacks";
+    static const char login_words[] =
+        "check the user and the password in the URL: all but letters and digits percent-encoded";
+    static const struct kind kinds[] = {
+        {said, NULL, NULL, NULL},
+        {tls_spoken, "does the server expect TLS (%s)?", "is it the right port?", NULL},
+        {login, login_words, NULL, NULL},
+        {rights, rights_words, NULL, NULL},
+        {refused, "is the server running, and are host and port right?", NULL, NULL},
+        {name, "check the host in the URL", NULL, NULL},
+        {certificate, "name the file of the server's authority by ca=FILE", NULL, NULL},
+        {route, "check the host in the URL, and the network", NULL, NULL},
+        {alert, "the server ended the handshake: does it ask for a certificate (cert=, key=)?",
+         NULL, NULL},
+        {status, "is the path in the URL right, and what does the server's log say?", NULL, NULL},
+        {silent, no_tls, port, log},
+        {foreign, no_tls, "is it the right port?", NULL},
+    };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        for (const char *const *sign = kinds[i].signs; *sign != NULL; sign++)
+            if (strstr(problem, *sign) != NULL)
+                return &kinds[i];
+    return NULL;
+}
+
+bool advice(const struct advice_link *link, const char *problem, char *text, size_t size)
+{
+    const struct kind *kind = kind_of(problem);
+    if (kind == NULL || kind->plain == NULL)
+        return false;
+    const char *scheme = tls_word(link->store);
+    const char *before = link->spoke && kind->spoke != NULL ? kind->spoke : kind->plain;
+    const char *gap = strstr(before, "%s");
+    if (gap != NULL && (link->tls || scheme == NULL))
+        before = kind->encrypted;
+    else if (gap != NULL) {
+        (void)snprintf(text, size, "%.*s%s%s", (int)(gap - before), before, scheme, gap + 2);
+        return true;
+    }
+    (void)snprintf(text, size, "%s", before);
+    return true;
+}

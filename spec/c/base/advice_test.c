@@ -1,0 +1,91 @@
+#include "base/advice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *step(const struct advice_link *link, const char *problem)
+{
+    static char text[200];
+    return advice(link, problem, text, sizeof(text)) ? text : NULL;
+}
+
+static void the_scheme_with_tls_is_the_stores_own(void **state)
+{
+    (void)state;
+    static const char *const schemes[][2] = {{"redis", "(rediss://)"},
+                                             {"nats", "(tls://)"},
+                                             {"etcd", "(etcds://)"},
+                                             {"http", "(https://)"}};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        const struct advice_link link = {.store = schemes[i][0]};
+        assert_non_null(strstr(step(&link, "no answer in time"), schemes[i][1]));
+        assert_non_null(strstr(step(&link, "not a reply: \x15"), schemes[i][1]));
+    }
+}
+
+static void tls_is_not_proposed_where_it_is_spoken_or_has_no_scheme(void **state)
+{
+    (void)state;
+    const struct advice_link encrypted = {.store = "redis", .tls = true};
+    const struct advice_link postgres = {.store = "postgres"};
+    assert_null(strstr(step(&encrypted, "no answer in time"), "TLS"));
+    assert_null(strstr(step(&postgres, "no answer in time"), "TLS"));
+    assert_null(strstr(step(&postgres, "no answer in time"), "%s"));
+}
+
+static void a_server_that_has_answered_has_the_right_port(void **state)
+{
+    (void)state;
+    const struct advice_link spoke = {.store = "redis", .spoke = true};
+    const struct advice_link mute = {.store = "redis"};
+    assert_string_equal(step(&spoke, "the server closed the connection"),
+                        "look at the server's log, and at the network");
+    assert_non_null(strstr(step(&mute, "the server closed the connection"), "right port"));
+    assert_non_null(strstr(step(&spoke, "Connection refused"), "is the server running"));
+}
+
+static void what_says_the_next_step_itself_gets_no_other(void **state)
+{
+    (void)state;
+    const struct advice_link link = {.store = "redis", .tls = true};
+    assert_null(step(&link, "TLS: the other side broke off: is TLS turned on at the other end?"));
+    assert_null(step(&link, "nothing of the kind"));
+}
+
+static void each_kind_has_its_step(void **state)
+{
+    (void)state;
+    const struct advice_link link = {.store = "redis"};
+    static const char *const pairs[][2] = {
+        {"WRONGPASS invalid username-password pair", "the user and the password"},
+        {"NOPERM this user has no permissions", "check --store"},
+        {"permission denied for table x", "check --store"},
+        {"Domain name not found", "host in the URL"},
+        {"certificate verify failed", "ca=FILE"},
+        {"No route to host", "network"},
+        {"sslv3 alert handshake failure", "cert="},
+        {"the lease server answered 400", "path"},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        const char *found = step(&link, pairs[i][0]);
+        assert_non_null(found);
+        assert_non_null(strstr(found, pairs[i][1]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_scheme_with_tls_is_the_stores_own),
+        cmocka_unit_test(tls_is_not_proposed_where_it_is_spoken_or_has_no_scheme),
+        cmocka_unit_test(a_server_that_has_answered_has_the_right_port),
+        cmocka_unit_test(what_says_the_next_step_itself_gets_no_other),
+        cmocka_unit_test(each_kind_has_its_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
