@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local json = require "crown.text.json"
+local usage = require "crown.check.usage"
 
 -- Values of the log's fields are numbers, switches and texts.
 local function loggable(fields)
@@ -48,8 +49,16 @@ end
 -- Clients that most apps have no use for are loaded when they are first asked for.
 local CLIENTS = { postgres = "crown.postgres", http = "crown.http", redis = "crown.redis" }
 
+-- A name that is none of ours is a slip of the pen. What begins with two underlines other programs look for in any table.
+local function unknown(self, key)
+  if type(key) ~= "string" or key:find "^__" then return nil end
+  local names = usage.names(self)
+  for name in pairs(CLIENTS) do names[#names + 1] = name end
+  usage.error("crown has no '%s'%s; docs/app.md has the list", key, usage.suggest(key, names))
+end
+
 setmetatable(crown, { __index = function(self, key)
-  if not CLIENTS[key] then return nil end
+  if not CLIENTS[key] then return unknown(self, key) end
   self[key] = require(CLIENTS[key])
   return self[key]
 end })

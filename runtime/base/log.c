@@ -173,13 +173,35 @@ static bool has_lines(const struct log_field *field)
     return field->type == LOG_FIELD_STRING && strchr(field->string, '\n') != NULL;
 }
 
+/* What a field is called in a line: the line's own keys are its own. */
+static const char *key_of(const struct log_field *field)
+{
+    static const char *const taken[][2] = {{"time", "time_"}, {"level", "level_"}, {"msg", "msg_"}};
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+        if (strcmp(field->key, taken[i][0]) == 0)
+            return taken[i][1];
+    return field->key;
+}
+
+/* The last one of several fields with one key counts: what is said of an event, before what is said
+ * of all of its kind. */
+static bool is_outdone(const struct log_field *fields, size_t i, size_t count)
+{
+    for (size_t later = i + 1; later < count; later++)
+        if (strcmp(key_of(&fields[later]), key_of(&fields[i])) == 0)
+            return true;
+    return false;
+}
+
 /* The first line beside the others, the rest below all of them. */
 static void append_fields(struct line *line, const struct log_field *fields, size_t count)
 {
     char text[LINE_MAX_BYTES];
     for (size_t i = 0; i < count; i++) {
+        if (is_outdone(fields, i, count))
+            continue;
         append_text(line, " ");
-        append_text(line, fields[i].key);
+        append_text(line, key_of(&fields[i]));
         append_text(line, "=");
         if (!has_lines(&fields[i])) {
             append_value(line, &fields[i], false);
@@ -190,7 +212,7 @@ static void append_fields(struct line *line, const struct log_field *fields, siz
         append_word(line, text);
     }
     for (size_t i = 0; i < count; i++)
-        if (has_lines(&fields[i])) {
+        if (has_lines(&fields[i]) && !is_outdone(fields, i, count)) {
             copy_redacted(text, fields[i].string);
             const char *rest = strchr(text, '\n'); /* none where it was in a password */
             if (rest != NULL)
@@ -226,8 +248,10 @@ static void write_logfmt(struct line *line, enum log_level level, const char *me
     append_text(line, " msg=");
     append_word(line, message);
     for (size_t i = 0; i < count; i++) {
+        if (is_outdone(fields, i, count))
+            continue;
         append_text(line, " ");
-        append_text(line, fields[i].key);
+        append_text(line, key_of(&fields[i]));
         append_text(line, "=");
         append_value(line, &fields[i], false);
     }
@@ -243,8 +267,10 @@ static void write_json(struct line *line, enum log_level level, const char *mess
     append_text(line, "\",\"msg\":");
     append_quoted(line, message);
     for (size_t i = 0; i < count; i++) {
+        if (is_outdone(fields, i, count))
+            continue;
         append_text(line, ",");
-        append_quoted(line, fields[i].key);
+        append_quoted(line, key_of(&fields[i]));
         append_text(line, ":");
         append_value(line, &fields[i], true);
     }

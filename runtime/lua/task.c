@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "lua/error_text.h"
 #include "lua/guard.h"
+#include "lua/traceback.h"
 #include "lua/vm_state.h"
 
 #define SLOW_SLICES 7 /* of about 30 ms: worth a word in the log */
@@ -163,7 +164,7 @@ static void add_traceback(struct task *task)
     lua_State *L = task->thread.L;
     if (lua_type(L, -1) != LUA_TSTRING)
         return;
-    luaL_traceback(L, L, lua_tostring(L, -1), 0);
+    lua_add_traceback(L);
 }
 
 static void push_failure(lua_State *L, const char *message, const char *code)

@@ -19,13 +19,13 @@ end
 
 describe("the command", function()
   it("says its version at once", function()
-    assert.matches("^crown%-lua %d+%.%d+%.%d+\n$", run({ "--version" }).stdout)
+    assert.matches("^crown%-lua %d+%.%d+%.%d+[%w.-]*\n$", run({ "--version" }).stdout)
   end)
 
   it("says what it is made of", function()
     local said = run({ "--version", "--verbose" })
     assert.equal(0, said.code, said.stderr)
-    assert.matches("^crown%-lua %d+%.%d+%.%d+\n  built by +%a+ %d", said.stdout)
+    assert.matches("^crown%-lua %d+%.%d+%.%d+[%w.-]*\n  built by +%a+ %d", said.stdout)
     for _, library in ipairs { "LuaJIT", "lua%-cjson", "libev", "c%-ares", "OpenSSL", "hiredis", "libpq", "libmicrohttpd" } do
       assert.matches("\n  " .. library .. " +%d+%.%d", said.stdout)
     end

@@ -98,7 +98,7 @@ describe("a connection's condition", function()
 
   it("is told of etcd's members, each by itself", function()
     local place = start "hear POST\nsay HTTP/1.1 503 X\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}"
-    local well = Hostile.start "hear POST\nsay HTTP/1.1 200 X\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}"
+    local well = Hostile.start "hear POST\nsay HTTP/1.1 200 X\\r\\nConnection: close\\r\\nContent-Length: 13\\r\\n\\r\\n{\"header\":{}}"
     local etcd = EtcdClient.new({ endpoints = { "http://" .. place, "http://127.0.0.1:" .. well.port } }, 5)
     assert.equal("not asked yet", shown("etcd", place).state)
     assert(etcd:ask("/v3/kv/range", {}))

@@ -62,6 +62,35 @@ local APP = {
   ["oracle = { 'postgres_lease', ttl = '30s' }"] = "in seconds: 30",
 }
 
+-- Options in another place than theirs, and slips of the pen: what was meant, and where the list is.
+local PLACES = {
+  ["ttl = 15"] = "(it is the oracle's: oracle = { …, ttl = … }, or ?ttl=… in its URL); docs/app.md has the list",
+  ["refresh = 5"] = "it is the oracle's",
+  ["restart = 'permanent'"] = "child = { …, restart = { policy = … } }",
+  ["strategy = 'one_for_one'"] = "child = { …, restart = { policy = … } }",
+  ["shutdown = 5"] = "did you mean 'stop_timeout'?",
+  ["won = print"] = "handlers = { won = … }",
+  ["stdout = 'null'"] = "it is the child's: child = { …, stdout = … }",
+  ["child = { command = { 'true' }, policy = 'finish' }"] = "child = { …, restart = { policy = … } }",
+  ["child = { command = { 'true' }, cool_down = 5 }"] = "it is the election's: crown.elect { …, cool_down = … }",
+  ["child = { command = { 'true' }, restart = { isolation = 'tree' } }"] = "it is the child's",
+  ["child = { 'true', restart = { max = 1 } }"] = "child = { command = { … }, restart = … }",
+  ["oracle = { 'redis', stop_timeout = 5 }"] = "it is the election's",
+  ["oracle = { 'redis', tll = 5 }"] = "(did you mean 'ttl'?); docs/oracles.md has the list",
+  ["oracle = { 'choria' }"] = "(did you mean 'nats_kv'?); docs/oracles.md has the list",
+  ["oracle = { 'jetstream' }"] = "did you mean 'nats_kv'?",
+  ["handlers = { wun = print }"] = "(did you mean 'won'?); there are init, won, lost, leader, campaign",
+  ["claim_dleay = 5"] = "(did you mean 'claim_delay'?); docs/app.md has the list",
+}
+
+local MEMBERS = {
+  ["crown.elct {}"] = "app.lua:1: crown has no 'elct' (did you mean 'elect'?); docs/app.md has the list",
+  ["crown.redsi.connect()"] = "did you mean 'redis'?",
+  ["crown.on '[:crown, :leadership, :claimed]'"] = "(did you mean 'leadership.claimed'?); docs/events.md has the list",
+  ["crown.on('leadership.clamied', print)"] = "(did you mean 'leadership.claimed'?); docs/events.md has the list",
+  ["crown.on 'leadership.claimed'"] = "crown.on('leadership.claimed', function(event) … end)",
+}
+
 local URLS = {
   ["postgres://h/d?repo=MyApp.Repo"] = "the database is the URL",
   ["postgres://h/d?lock_name=x"] = "did you mean 'lock'?",
@@ -116,7 +145,65 @@ local LINES = {
   ["run --ttl 15s x true"] = "in seconds: 15",
   ["run --wait 1m x true"] = "in seconds: 60",
   ["file CRON /tmp/cron.host"] = "FILE stands first",
+  ["kv get"] = "crown-lua info shows who leads) nor a file; crown-lua help lists the commands",
+  ["run reports.lua"] = "an app needs no verb: crown-lua reports.lua",
+  ["run ./worker"] = "crown-lua run NAME -- ./worker",
+  ["-x"] = "'-x' (flock's -x: an election has one leader, always, so there is no such option); crown-lua help lists them",
+  ["run -q x true"] = "'-q' (options have no short forms here: --quiet?); crown-lua help run lists them",
+  ["run -z x true"] = "unknown option '-z'; crown-lua help run lists them",
+  ["run --onc x true"] = "(did you mean '--once'?); crown-lua help run lists them",
 }
+
+describe("a name that nobody knows", function()
+  for given, meant in pairs(PLACES) do
+    it("is answered by where it belongs: " .. given, function() has(app(given), meant) end)
+  end
+
+  for given, meant in pairs(MEMBERS) do
+    it("is answered by the nearest one: " .. given, function()
+      local path = tempdir() .. "/app.lua"
+      write_file(path, "local crown = require 'crown' " .. given .. "\n")
+      has(says { path }, meant)
+    end)
+  end
+
+  it("that begins with two underlines is left to who looks for it in any table", function()
+    local path = tempdir() .. "/app.lua"
+    write_file(path, "print(require('crown').__name)\n")
+    assert.equal("nil\n", run({ path }).stdout)
+  end)
+end)
+
+describe("a program that is taken for an app", function()
+  local FILES = {
+    script = { "#!/bin/sh\nexit 0\n", "is no app in Lua; to run it on one machine: crown-lua run NAME -- " },
+    binary = { "\127ELF\2\1\1\0\0", "is no app in Lua; to run it on one machine: crown-lua run NAME -- " },
+    words = { "exit 0\n", "is it a program? crown-lua run NAME -- " },
+  }
+  for name, about in pairs(FILES) do
+    it("is answered by the verb that was forgotten: " .. name, function()
+      local path = tempdir() .. "/" .. name
+      write_file(path, about[1])
+      has(says { path }, about[2] .. path)
+    end)
+  end
+
+  it("is none where its first line names Lua, or it is compiled Lua", function()
+    local path = tempdir() .. "/app"
+    write_file(path, "#!/usr/bin/env crown-lua\nprint 'runs'\n")
+    assert.equal("runs\n", run({ path }).stdout)
+    local file = assert(io.open(path, "wb"))
+    file:write(string.dump(loadstring "print 'runs, too'"))
+    file:close()
+    assert.equal("runs, too\n", run({ path }).stdout)
+  end)
+
+  it("is an app with a slip where it is called so", function()
+    local path = tempdir() .. "/app.lua"
+    write_file(path, "exit 0\n")
+    assert.is_nil(says({ path }):find("run NAME", 1, true))
+  end)
+end)
 
 describe("a word of another system's", function()
   for where, list in pairs { app = { app, APP }, ["a URL"] = { url, URLS }, ["the command line"] = { line, LINES } } do

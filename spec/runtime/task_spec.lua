@@ -88,8 +88,25 @@ crown.spawn(function() error "no luck" end)
 crown.sleep(0.05)
 ]])
     local result = require "support.run" { "--log-format", "text", path }
-    assert.matches("error a task failed: [^\n]*app.lua:2: no luck\n    stack traceback:\n     [^\n]*\n     [^\n]*app.lua:2: in",
+    assert.matches("error a task failed: [^\n]*app.lua:2: no luck\n    stack traceback:\n     [^\n]*app.lua:2: in [^\n]*\n$",
       result.stderr)
+  end)
+
+  it("is told of with the user's own frames alone, also in a handler and at the script's end", function()
+    local path = require "support.tempdir"() .. "/app.lua"
+    local said = {}
+    for i, text in ipairs { "error 'boom'", [[
+local crown = require "crown"
+local function fail() error "boom" end
+local one
+one = crown.elect { name = "boom", handlers = { won = function() fail() end, lost = function() one:stop() end } }
+]] } do
+      require "support.write_file"(path, text)
+      said[i] = require "support.run"({ "--oracle", "memory:boom", path }).stderr
+      assert.is_nil(said[i]:find "%[C%]" or said[i]:find "crown/" or said[i]:find "in function 'call'", said[i])
+    end
+    assert.matches("app.lua:1: boom\nstack traceback:\n\t[^\n]*app.lua:1: in main chunk\n$", said[1])
+    assert.matches("boom\"\n    stack traceback:\n[^\n]*app.lua:2: in function 'fail'\n[^\n]*app.lua:4: in function <", said[2])
   end)
 
   it("cannot take the hook away from the guard", function()

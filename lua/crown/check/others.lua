@@ -6,6 +6,7 @@ local others = {}
 local SHELL = "here it is -- sh -c 'COMMAND'"
 local TREE = "the command holds the lock here, so that it is free when its whole tree is dead"
 local EVENT = "none is needed: a follower knows when the lease ends, and hears of a release from the store"
+local RESTART = "the child's restart policy: child = { …, restart = { policy = … } }"
 local NO_STORE = "that is no store here: take etcd, Postgres, Redis or NATS"
 
 -- By the word in small letters, without what is neither letter nor digit: which of ours it may be, and what to say where
@@ -20,6 +21,9 @@ local WORDS = {
   refreshdelay = { "refresh", "check" },
   monitordelay = { say = EVENT },
   monitortimeout = { say = EVENT },
+  strategy = { say = RESTART },
+  restart = { "restart", say = RESTART },
+  shutdown = { "stop_timeout", say = "child = { …, stop_timeout = SECONDS }" },
   maxrestarts = { "max", say = "child = { …, restart = { max = … } }" },
   -- Choria
   election = { "election", say = "here it is crown-lua run, file, info or evict" },
@@ -57,7 +61,7 @@ local WORDS = {
   close = { say = TREE },
   s = { say = "there is one leader: no lock is shared" },
   shared = { say = "there is one leader: no lock is shared" },
-  x = { say = "there is one leader: that is always so" },
+  x = { say = "flock's -x: an election has one leader, always, so there is no such option" },
   exclusive = { say = "there is one leader: that is always so" },
   name = { "name", "--node" },
   monitorretry = { say = "a store that is away is no loss: the leader leads on until its deadline" },
@@ -65,6 +69,9 @@ local WORDS = {
   passstdin = { say = "the command always has the terminal" },
   httpaddr = { "url", "--oracle" },
   endpoints = { "url", "--oracle" },
+  kv = { say = "a store's keys are for its own client: crown-lua info shows who leads" },
+  get = { "info" },
+  put = { say = "a store's keys are for its own client" },
   -- client-go, Oban
   leaseduration = { "ttl", "--ttl" },
   sessionttl = { "ttl", "--ttl" },
@@ -83,15 +90,15 @@ local WORDS = {
   never = { "temporary" },
   no = { "temporary" },
   -- URLs
-  choria = { "nats" },
-  jetstream = { "nats" },
-  pg = { "postgres" },
-  psql = { "postgres" },
-  ecto = { "postgres" },
-  advisory = { "postgres+advisory" },
-  oban = { "oban+postgres" },
+  choria = { "nats", "nats_kv" },
+  jetstream = { "nats", "nats_kv" },
+  pg = { "postgres", "postgres_lease" },
+  psql = { "postgres", "postgres_lease" },
+  ecto = { "postgres", "postgres_lease" },
+  advisory = { "postgres+advisory", "postgres_advisory" },
+  oban = { "oban+postgres", "oban_peer" },
   registry = { "registry+postgres" },
-  dgen = { "registry+postgres" },
+  dgen = { "registry+postgres", "registry" },
   consul = { say = NO_STORE },
   kubernetes = { say = NO_STORE },
   k8s = { say = NO_STORE },

@@ -10,6 +10,9 @@ local usage = require "crown.check.usage"
 
 local schema = {}
 
+-- Where options stand, by their names: those that are written in another place than theirs are told it.
+local places = {}
+
 local MILLISECONDS = 1000 -- from here on a time that is refused may have been meant so
 
 local function has_type(value, wanted)
@@ -28,6 +31,27 @@ end
 -- Every number with a bound that need not be whole is a time.
 local function is_time(rule)
   return rule.most and not rule.integer
+end
+
+--- Makes a set of options known to all others.
+-- @tparam table rules names as keys
+-- @string how to write one of them: "child = { …, %s = … }"
+-- @string list which page has them all
+-- @string[opt] within how the names of tables begin that these options are for
+function schema.place(rules, how, list, within)
+  places[#places + 1] = { rules = rules, how = how, list = list, within = within }
+end
+
+-- What to say of a name that is none of these options.
+local function unknown(where, name, rules)
+  local names, list, how = usage.names(rules), nil, nil
+  for _, place in ipairs(places) do
+    local is_own = place.rules == rules or place.within ~= nil and where:sub(1, #place.within) == place.within
+    if is_own then list = list or place.list
+    elseif place.rules[name] ~= nil then how = how or place.how:gsub("%%s", name) end
+  end
+  local meant = usage.translate(name, names) or how and (" (%s)"):format(how) or usage.suggest(name, names)
+  return meant .. (list and ("; %s has the list"):format(list) or "")
 end
 
 --- Warns of a number that fits its rule, and yet looks as if it were in milliseconds.
@@ -103,8 +127,7 @@ function schema.check(where, options, rules)
   for name, value in pairs(options) do
     local rule = rules[name]
     if not rule then
-      usage.error("%s: unknown option '%s'%s", where, tostring(name),
-        usage.suggest(tostring(name), usage.names(rules)))
+      usage.error("%s: unknown option '%s'%s", where, tostring(name), unknown(where, tostring(name), rules))
     end
     schema.check_value(where, name, value, rule)
     if rule.not_beside and options[rule.not_beside] ~= nil then

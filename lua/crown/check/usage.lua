@@ -22,11 +22,21 @@ local function place()
   end
 end
 
+-- One line, whatever the user wrote.
+local function escape(character)
+  return ("\\x%02x"):format(character:byte())
+end
+
 --- Raises a usage error. Where the user's code is to blame, its file and line stand before the text.
 -- @string format as string.format takes it; one line that names what is wrong and where
 -- @param ... its values
 function usage.error(format, ...)
-  error(setmetatable({ usage = true, message = place() .. format:format(...) }, Usage), 0)
+  local values = { ... }
+  for i = 1, select("#", ...) do
+    if type(values[i]) == "string" then values[i] = values[i]:gsub("[%z\1-\31\127]", escape) end
+  end
+  local message = place() .. format:format(unpack(values, 1, select("#", ...)))
+  error(setmetatable({ usage = true, message = message }, Usage), 0)
 end
 
 --- How many edits make one word into another (Levenshtein), for suggestions.

@@ -128,7 +128,7 @@ local function judge(elections)
 end
 
 local function look(options, words, argv)
-  if not words[1] then usage.error("check: name an app, or `run` and what follows it: %s", check.usage) end
+  if not words[1] then usage.error("check: name an app, or `run` and what follows it: %s", cli.usage(check)) end
   settings.checking = true
   if words[1] == check.nested then declare_run(options, words) else declare_app(words, argv) end
   for _, election in ipairs(settings.declared) do

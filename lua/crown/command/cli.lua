@@ -24,6 +24,13 @@ function cli.explain(option)
   return option.help .. (option.default and (" (default: %s)"):format(option.default) or "")
 end
 
+--- How a verb is written, in one line.
+-- @tparam table verb
+-- @treturn string
+function cli.usage(verb)
+  return (verb.usage:gsub("\n%s*", ", or "))
+end
+
 --- Reads what stands for an option, or for a word that is like one.
 -- @tparam table option
 -- @string label what it is called in errors
@@ -48,15 +55,30 @@ function cli.convert(option, label, text)
   return text
 end
 
+-- What a word that is no option of ours was to be. There are no short options, but many know others' by heart.
+local function meant(word, name, dashed)
+  if name then return usage.suggest("--" .. name, dashed) end
+  local said = usage.translate(word, dashed)
+  if said then return said end
+  local letter, long = word:match "^%-(%a)$", {}
+  for _, one in ipairs(dashed) do
+    if letter and one:sub(3, 3) == letter:lower() then long[#long + 1] = one end
+  end
+  table.sort(long)
+  if not letter or #long == 0 then return usage.suggest("-" .. word, dashed) end
+  return (" (options have no short forms here: %s?)"):format(table.concat(long, ", "))
+end
+
 -- Reads the option at `at`. @return where to go on
-local function read_option(argv, at, known, options)
+local function read_option(argv, at, known, options, verb)
   local name, value = argv[at]:match "^%-%-([^=]+)=(.*)$"
   name = name or argv[at]:match "^%-%-(.+)$" or (argv[at] == "-h" and "help")
   local option = name and known[name]
   if not option then
     local dashed = {}
     for one in pairs(known) do dashed[#dashed + 1] = "--" .. one end
-    usage.error("unknown option '%s'%s", argv[at], usage.suggest("--" .. (name or argv[at]), dashed))
+    usage.error("unknown option '%s'%s; crown-lua help%s lists them", argv[at], meant(argv[at], name, dashed),
+      verb and " " .. verb or "")
   end
   if not option.value then
     if value then usage.error("--%s takes no value", name) end
@@ -134,14 +156,14 @@ function cli.parse_verb(argv, at, common, verb, given)
       for i = at + 1, #argv do words[#words + 1] = argv[i] end
       break
     elseif argv[at]:sub(1, 1) == "-" and argv[at] ~= "-" then
-      at = read_option(argv, at, known, options)
+      at = read_option(argv, at, known, options, verb.name)
     else
       words[#words + 1] = argv[at]
       at = at + 1
     end
   end
   local surplus = verb.most_words and words[verb.most_words + 1]
-  if surplus then usage.error("%s: '%s' is one word too many: %s", verb.name, surplus, (verb.usage:gsub("\n%s*", ", or "))) end
+  if surplus then usage.error("%s: '%s' is one word too many: %s", verb.name, surplus, cli.usage(verb)) end
   return options, words
 end
 

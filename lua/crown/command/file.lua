@@ -1,6 +1,7 @@
 --- Keeps a file present and fresh on the one candidate that leads.
 -- @internal crown.command.file
 
+local cli = require "crown.command.cli"
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
@@ -108,7 +109,7 @@ function file.run(options, words)
     return files.fresh(path, options["max-age"] or 60) and 0 or 1
   end
   if options["max-age"] then usage.error "file: --max-age has no effect here: it goes with --check" end
-  if not path or not name then usage.error("file: name a file and an election: %s", file.usage) end
+  if not path or not name then usage.error("file: name a file and an election: %s", cli.usage(file)) end
   if name:find "/" then usage.error("file: '%s' is a path: FILE stands first, then the election's NAME", name) end
   clear(path)
   local keeper = setmetatable({ path = path, count = 0, boot_id = read_file "/proc/sys/kernel/random/boot_id":match "%S+" },

@@ -5,6 +5,7 @@
 local cli = require "crown.command.cli"
 local core = require "crown.core"
 local election_options = require "crown.election.options"
+local files = require "crown.core.files"
 local output = require "crown.command.output"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
@@ -106,7 +107,7 @@ local function unknown(word, problem)
     usage.error("there is no app '%s': no such file", word)
   end
   local verbs = {}
-  for _, verb in ipairs(command.verbs) do verbs[#verbs + 1] = verb end
+  for _, verb in ipairs(command.verbs) do verbs[#verbs + 1] = is_verb(verb) and verb or nil end
   usage.error("'%s' is neither a command%s nor a file; crown-lua help lists the commands", word,
     usage.suggest(word, verbs))
 end
@@ -116,6 +117,26 @@ local function readable(path)
   if not file then return false, problem end
   file:close()
   return true
+end
+
+local HEAD = 4096 -- bytes of a file that tell what it is
+
+-- Whether a file is a program or a script of another language: then `run` was forgotten.
+local function is_program(path)
+  local file = io.open(path, "rb")
+  local head = file and file:read(HEAD) or ""
+  if file then file:close() end
+  if head:find "^#!" then return not head:match("^[^\n]*"):find "lua" end
+  return head:find "%z" ~= nil and not head:find "^\27L" -- which compiled Lua begins with
+end
+
+-- What is read but once, such as a pipe, is read when it runs.
+local function refuse_program(path)
+  if files.kind(path) ~= "file" and not files.executable(path) then return end
+  local instead = "crown-lua run NAME -- " .. (path:find "/" and path or "./" .. path)
+  if is_program(path) then usage.error("'%s' is no app in Lua; to run it on one machine: %s", path, instead) end
+  local loaded, problem = loadfile(path)
+  if not loaded and not path:find "%.lua$" then usage.error("%s (is it a program? %s)", problem, instead) end
 end
 
 -- Reads what stands behind a verb, and applies it.
@@ -150,6 +171,7 @@ local function run(argv)
   if not is_verb(word) then
     local fine, problem = readable(word)
     if not fine then unknown(word, problem) end
+    refuse_program(word)
     core.what(word:match "[^/]*$")
     cli.fill_in(command.common, options)
     command.apply(options)

@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local printable = require "crown.text.printable"
+local usage = require "crown.check.usage"
 
 local output = {}
 
@@ -22,9 +23,9 @@ end
 
 --- Says on standard error what a verb has to say to its user.
 -- @string verb
--- @param text anything: a password in it is blotted out, a control character shown
+-- @param text anything, of which the first line is said: a password in it is blotted out, a control character shown
 function output.say(verb, text)
-  console.say(("crown-lua: %s: %s"):format(verb, printable(tostring(text))))
+  console.say(("crown-lua: %s: %s"):format(verb, printable(usage.one_line(text))))
 end
 
 --- Writes what was printed. A full disk fails whoever prints to it; a reader that has seen enough does not.

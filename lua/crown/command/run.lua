@@ -59,9 +59,16 @@ half a second later or more, Ctrl-C again ends both at once.
 local NOT_LEADER, UNREACHABLE = 1, 3
 local NO_SUCH_FILE = "No such file or directory"
 
+-- What to say where only one of NAME and COMMAND stands there.
+local function one_word(word)
+  if word:find "%.lua$" then return ("an app needs no verb: crown-lua %s"):format(word) end
+  if word:find "/" then return ("name an election before the command: crown-lua run NAME -- %s"):format(word) end
+  return ("name a command for '%s': %s"):format(word, run.usage)
+end
+
 local function check(options, words)
   if not words[1] then usage.error("run: name an election and a command: %s", run.usage) end
-  if not words[2] then usage.error("run: name a command for '%s': %s", words[1], run.usage) end
+  if not words[2] then usage.error("run: %s", one_word(words[1])) end
   if words[2] == "" then usage.error("run: the command for '%s' is an empty word (is a variable not set?)", words[1]) end
   if options.signal and options.terminate then
     usage.error("run: --signal and --terminate say the opposite of each other")

@@ -16,7 +16,9 @@ local function check_argv(where, argv)
     end
   end
   for key in pairs(argv) do
-    if type(key) ~= "number" or key < 1 or key > #argv or key % 1 ~= 0 then
+    if type(key) == "string" then
+      usage.error("%s: beside '%s' the command has a name of its own: child = { command = { … }, %s = … }", where, key, key)
+    elseif type(key) ~= "number" or key < 1 or key > #argv or key % 1 ~= 0 then
       usage.error("%s: command must be a list without holes: entry '%s' is not in order", where, tostring(key))
     end
   end

@@ -18,7 +18,7 @@ local OWN = "crown.oracles." -- and the word behind it
 local function meant_by(name)
   if name:sub(1, 1) == "/" then return (" (did you mean 'file:%s'?)"):format(name) end
   if name:find "[/:]" then return " (a URL begins with its scheme, such as postgres://)" end
-  return usage.suggest(name, url.oracles())
+  return usage.suggest(name, url.oracles()) .. "; docs/oracles.md has the list"
 end
 
 local function is_no_module(where, name)

@@ -31,16 +31,26 @@ local function sink(name, event)
   tell(subscribers["*"] or {}, event)
 end
 
+-- Crown's telemetry has its names as lists: [:crown, :leadership, :claimed].
+local function dotted(name)
+  local words = {}
+  for word in name:gmatch "[%w_]+" do words[#words + 1] = word end
+  if words[1] == "crown" then table.remove(words, 1) end
+  return table.concat(words, ".")
+end
+
 --- Subscribes to an event; inside a term until its end.
 -- @string name "leadership.claimed", …, or "*" for all
 -- @tparam function fn called in a task with a table: name, node, phase, oracle, leader, epoch, time, event, and
 -- the event's own fields
 function events.on(name, fn)
-  if type(name) ~= "string" or type(fn) ~= "function" then
-    error("crown.on: an event's name and a function expected", 2)
-  end
+  if type(name) ~= "string" then usage.error("crown.on: an event's name expected, not a %s", type(name)) end
   if not elections.want(name) then
-    usage.error("crown.on: there is no event '%s'%s", name, usage.suggest(name, elections.events()))
+    usage.error("crown.on: there is no event '%s'%s; docs/events.md has the list", name,
+      usage.suggest(dotted(name), elections.events()))
+  end
+  if type(fn) ~= "function" then
+    usage.error("crown.on: a function expected for '%s', not a %s: crown.on('%s', function(event) … end)", name, type(fn), name)
   end
   local one, problem = subscription(fn)
   if not one then error("crown.on: " .. problem, 2) end

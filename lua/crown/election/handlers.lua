@@ -1,11 +1,14 @@
 --- The won, lost, leader and campaign handlers: a module's name or a table, with or without a state of their own.
 -- @internal crown.election.handlers
 
+local schema = require "crown.check.schema"
 local usage = require "crown.check.usage"
 
 local handlers = {}
 local NONE = { functions = {}, has_state = false } -- shared: most of many thousands of elections have no handlers
 local KNOWN = { "init", "won", "lost", "leader", "campaign" }
+
+schema.place({ init = true, won = true, lost = true, leader = true, campaign = true }, "handlers = { %s = … }", "docs/app.md")
 
 local function load_table(where, given)
   if type(given) == "table" then return given end
@@ -31,8 +34,8 @@ local function check_names(where, given)
     local known = false
     for _, one in ipairs(KNOWN) do known = known or one == name end
     if not known then
-      usage.error("%s: handlers: unknown handler '%s'%s", where, tostring(name),
-        usage.suggest(tostring(name), KNOWN))
+      usage.error("%s: handlers: unknown handler '%s'%s; there are %s", where, tostring(name),
+        usage.suggest(tostring(name), KNOWN), table.concat(KNOWN, ", "))
     end
   end
 end

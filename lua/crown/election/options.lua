@@ -5,6 +5,7 @@ local is_utf8 = require "crown.text.is_utf8"
 local names = require "crown.check.names"
 local Pace = require "crown.election.pace"
 local printable = require "crown.text.printable"
+local schema = require "crown.check.schema"
 local usage = require "crown.check.usage"
 
 local options = {}
@@ -107,5 +108,15 @@ options.restart = {
   within = { type = "number", above = 0, most = 86400, default = 60 },
   backoff = { type = "table", default = { 0.1, 5 }, check = check_backoff },
 }
+
+local PAGE = "docs/app.md"
+-- What an oracle may have; each has more of its own.
+local ORACLES = { ttl = true, duration = true, refresh = true, timeout = true, lock = true, url = true, amnesia_wait = true,
+  trust_empty = true }
+
+schema.place(ORACLES, "it is the oracle's: oracle = { …, %s = … }, or ?%s=… in its URL", "docs/oracles.md", "oracle '")
+schema.place(options.election, "it is the election's: crown.elect { …, %s = … }", PAGE)
+schema.place(options.child, "it is the child's: child = { …, %s = … }", PAGE)
+schema.place(options.restart, "it is the restart policy's: child = { …, restart = { %s = … } }", PAGE)
 
 return options

@@ -129,6 +129,27 @@ static void logfmt_quotes_what_is_no_word(void **state)
                                        "odd=\"a=b\\\"c\\\\d\\n\" ratio=inf\n");
 }
 
+static void a_line_has_each_key_once(void **state)
+{
+    (void)state;
+    static const enum log_format formats[] = {LOG_TEXT, LOG_LOGFMT, LOG_JSON};
+    static const char *const wanted[] = {
+        " x name=a level_=1 msg_=2 epoch=2 time_=4\n",
+        " msg=x name=a level_=1 msg_=2 epoch=2 time_=4\n",
+        "\"msg\":\"x\",\"name\":\"a\",\"level_\":1,\"msg_\":2,\"epoch\":2,\"time_\":4}\n"};
+    const struct log_field fields[] = {log_string("name", "a"), log_integer("epoch", 1),
+                                       log_integer("level", 1), log_integer("msg", 2),
+                                       log_integer("time", 3),  log_integer("epoch", 2),
+                                       log_integer("time_", 4)};
+    for (size_t i = 0; i < 3; i++) {
+        log_set_format(formats[i]);
+        log_event(LOG_INFO, "x", fields, 7);
+        const char *line = written();
+        assert_non_null(strstr(line, "x"));
+        assert_string_equal(line + strlen(line) - strlen(wanted[i]), wanted[i]);
+    }
+}
+
 static void json_escapes_what_json_must(void **state)
 {
     (void)state;
@@ -300,6 +321,8 @@ static void secrets_are_blotted_out(void **state)
         {"app:123456/?a=b@h", "app:***@h"},
         {"redis://app:12/5@h", "redis://app:***@h"},
         {"redis://app:12?5@h", "redis://app:***@h"},
+        {"redis://hun/ter#2@h:1/0", "redis://***@h:1/0"},
+        {"nats://app:/hunter2@h,tls://to/ken@i", "nats://app:***@h,tls://***@i"},
         {"unix:/run/user@1 at 10:30:00 x@y", "unix:/run/user@1 at 10:30:00 x@y"},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -348,6 +371,7 @@ int main(void)
         LOG_TEST(text_on_a_terminal_begins_with_the_time_of_day),
         LOG_TEST(a_message_stays_on_one_line),
         LOG_TEST(logfmt_quotes_what_is_no_word),
+        LOG_TEST(a_line_has_each_key_once),
         LOG_TEST(json_escapes_what_json_must),
         LOG_TEST(nothing_that_a_terminal_obeys_is_written),
         LOG_TEST(what_is_no_character_is_not_written),
