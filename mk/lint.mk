@@ -4,7 +4,7 @@ C_FILES := $(wildcard runtime/*.c runtime/*/*.c runtime/*/*.h spec/c/*/*.[ch] sp
 LUA_FILES := $(shell find lua spec bench tools -name '*.lua' 2>/dev/null)
 
 .PHONY: lint
-lint: packages-lint layers lint-format lint-lua lint-c lint-docs mutants-check ## all checks of style, layers and code
+lint: packages-lint layers lint-format lint-lua lint-c lint-docs mutants-check slips-check ## all checks of style, layers and code
 
 .PHONY: layers
 layers: ## check that folders use only what runtime/LAYERS and lua/LAYERS allow

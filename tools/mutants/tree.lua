@@ -13,7 +13,10 @@ local tree = {} -- DIR: where the copy is, once one is taken
 
 local O_RDWR_CREATE_CLOEXEC, LOCK_EX_NB = 2 + 64 + 524288, 2 + 4
 
-local BUILD = "make -s --no-print-directory -j2 CFLAGS='-O1 -g -w' "
+--- How a copy is built.
+tree.FLAGS = "CFLAGS='-O1 -g -w'"
+
+local BUILD = "make -s --no-print-directory -j2 "
 local time = ffi.new "struct mutants_time"
 
 --- Seconds on a clock that only rises.
@@ -53,11 +56,13 @@ local function lines_of(command)
 end
 
 --- Takes a copy that no other process uses, for as long as this one lives.
-function tree.take()
+-- @string[opt] home the directory of the copies
+function tree.take(home)
+  home = home or "build-mutants"
   for number = 1, 100 do
-    local fd = ffi.C.open(("build-mutants/tree%d.lock"):format(number), O_RDWR_CREATE_CLOEXEC, 420)
+    local fd = ffi.C.open(("%s/tree%d.lock"):format(home, number), O_RDWR_CREATE_CLOEXEC, 420)
     if fd >= 0 and ffi.C.flock(fd, LOCK_EX_NB) == 0 then
-      tree.DIR = "build-mutants/tree" .. number
+      tree.DIR = ("%s/tree%d"):format(home, number)
       return
     end
   end
@@ -66,7 +71,9 @@ end
 
 --- Makes the copy the same as the working tree, touching only files that differ. @return a digest of what tests
 -- depend on
-function tree.sync()
+-- @tparam[opt] boolean as_built a new copy takes over what is built here, so that only what changes is built in it
+function tree.sync(as_built)
+  local new = as_built and not list.read(tree.DIR .. "/Makefile")
   os.execute("mkdir -p " .. tree.DIR .. "/build")
   local wanted = {}
   for _, path in ipairs(lines_of "git ls-files -co --exclude-standard") do
@@ -74,11 +81,12 @@ function tree.sync()
     if text then
       wanted[path] = true
       if list.read(tree.DIR .. "/" .. path) ~= text then
-        os.execute(("mkdir -p %s && cp -p %s %s && touch %s"):format(quoted(tree.DIR .. "/" .. (path:match "^(.*)/" or "")),
-          quoted(path), quoted(tree.DIR .. "/" .. path), quoted(tree.DIR .. "/" .. path)))
+        os.execute(("mkdir -p %s && cp -p %s %s && %s %s"):format(quoted(tree.DIR .. "/" .. (path:match "^(.*)/" or "")),
+          quoted(path), quoted(tree.DIR .. "/" .. path), new and ":" or "touch", quoted(tree.DIR .. "/" .. path)))
       end
     end
   end
+  if new then os.execute("cp -a build crown-lua " .. tree.DIR) end
   for _, path in ipairs(lines_of("cd " .. tree.DIR .. " && find . -type f -not -path './build/*' -not -name crown-lua")) do
     if not wanted[path:sub(3)] then os.remove(tree.DIR .. "/" .. path) end
   end
@@ -89,7 +97,7 @@ end
 --- Builds what a test needs. @return true, or nil and the compiler's words
 function tree.build(targets)
   if #targets == 0 then return true end
-  local code, output = tree.run(BUILD .. table.concat(targets, " "), 300)
+  local code, output = tree.run(("%s %s %s"):format(BUILD, tree.FLAGS, table.concat(targets, " ")), 300)
   return code == 0 or nil, output
 end
 

@@ -19,8 +19,8 @@ function units.single(list)
   return found
 end
 
--- What a unit's words mean: what to build, what to run, how its output names the first failure.
-local function plan(unit)
+--- What a unit's words mean. @return what to build, and the command
+function units.plan(unit)
   local kind, rest = unit:match "^([^:/]+)[:/](.*)$"
   if kind == "c" then
     local path, case = rest:match "^(%S+) ?(.*)$"
@@ -45,18 +45,24 @@ end
 
 --- Builds for a unit. @return true, or nil and why not
 function units.build(unit)
-  return tree.build((plan(unit)))
+  return tree.build((units.plan(unit)))
 end
 
---- Runs a unit. @return "passed", "failed" or "hung"; the name of the first test that failed; seconds
-function units.run(unit, seconds)
-  local _, command = plan(unit)
-  local code, output, took = tree.run(command, seconds or MOST_SECONDS)
+--- What a unit has shown. @return "passed", "failed" or "hung"; the name of the first test that failed
+function units.verdict(unit, code, output)
   local ran = unit:find "_spec%.lua" and (output:find "\nok 1 " or output:find "^ok 1 ")
     or not unit:find "_spec%.lua" and not output:find "Running 0 test"
-  if code == 0 then return ran and "passed" or "failed", not ran and "no test ran" or nil, took end
-  if code == 124 or code == 137 then return "hung", "it does not end", took end
-  return "failed", first_failure(output), took
+  if code == 0 then return ran and "passed" or "failed", not ran and "no test ran" or nil end
+  if code == 124 or code == 137 then return "hung", "it does not end" end
+  return "failed", first_failure(output)
+end
+
+--- Runs a unit. @return as units.verdict does, and the seconds it took
+function units.run(unit, seconds)
+  local _, command = units.plan(unit)
+  local code, output, took = tree.run(command, seconds or MOST_SECONDS)
+  local state, test = units.verdict(unit, code, output)
+  return state, test, took
 end
 
 return units

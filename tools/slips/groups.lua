@@ -1,0 +1,23 @@
+--- Which folders are judged together, what share of their slips has to be killed, and how much of a sample is theirs.
+local groups = {
+  { name = "election", least = 0.95, of = { "runtime/election/" }, part = "core" },
+  { name = "process", least = 0.95, of = { "runtime/process/" }, part = "core" },
+  { name = "candidate", least = 0.95, of = { "runtime/candidate/" }, part = "core" },
+  { name = "stores", least = 0.95, part = "stores", of = { "lua/oracles/", "lua/crown/oracle/", "lua/crown/postgres/",
+    "lua/crown/redis/", "lua/crown/etcd/", "lua/crown/nats/" } },
+  { name = "rest", least = 0.9, of = { "" }, part = "rest" },
+}
+
+--- Of ten slips of a sample so many are of a part, in this order.
+groups.TURNS = { "core", "stores", "rest", "core", "stores", "rest", "core", "stores", "rest", "core" }
+
+--- The group of a file.
+function groups.of(file)
+  for _, group in ipairs(groups) do
+    for _, prefix in ipairs(group.of) do
+      if file:sub(1, #prefix) == prefix then return group end
+    end
+  end
+end
+
+return groups

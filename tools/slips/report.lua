@@ -1,0 +1,60 @@
+--- The share of slips that were killed, with its interval, by group, and whether that is good enough.
+local groups = require "slips.groups"
+local results = require "slips.results"
+
+local report = {}
+
+local Z = 1.959964 -- 95 %
+
+--- Wilson's interval. @return its ends, from 0 to 1
+function report.interval(killed, all)
+  if all == 0 then return 0, 1 end
+  local share, z2 = killed / all, Z * Z
+  local middle = (share + z2 / (2 * all)) / (1 + z2 / all)
+  local half = Z / (1 + z2 / all) * math.sqrt(share * (1 - share) / all + z2 / (4 * all * all))
+  return math.max(0, middle - half), math.min(1, middle + half)
+end
+
+--- Is a share that may be as high as this one too low?
+function report.too_low(killed, all, least)
+  local _, most = report.interval(killed, all)
+  return all > 0 and most < least
+end
+
+local function new_row() return { killed = 0, survived = 0, untested = 0, equal = 0, same = 0, refused = 0, late = 0, seconds = 0 } end
+
+local function print_row(name, row, least)
+  local all = row.killed + row.survived + row.untested
+  local from, to = report.interval(row.killed, all)
+  print(("%-10s %4d of %4d killed  %5.1f %% (%.0f to %.0f)%s  %3d equal, %d marked, %d refused  %5.0f s"):format(name, row.killed,
+    all, 100 * row.killed / math.max(1, all), 100 * from, 100 * to, least and (", at least %.0f"):format(100 * least) or "",
+    row.equal, row.same, row.refused, row.seconds))
+  return least and report.too_low(row.killed, all, least)
+end
+
+--- Prints the table.
+-- @tparam table slips of the run
+-- @string directory of the run
+-- @treturn boolean whether every group's interval reaches what is wanted
+function report.print(slips, directory)
+  local found, rows, total, bad = results.load(directory), {}, new_row(), {}
+  for _, one in ipairs(slips) do
+    local result = found[results.name(one)]
+    if result then
+      local name = groups.of(one.file).name
+      rows[name] = rows[name] or new_row()
+      for _, row in ipairs { rows[name], total } do
+        row[result.state] = row[result.state] + 1
+        row.seconds = row.seconds + result.seconds
+      end
+    end
+  end
+  for _, group in ipairs(groups) do
+    if rows[group.name] and print_row(group.name, rows[group.name], group.least) then bad[#bad + 1] = group.name end
+  end
+  print_row("all", total)
+  if #bad > 0 then print("too few are killed in: " .. table.concat(bad, ", ")) end
+  return #bad == 0
+end
+
+return report

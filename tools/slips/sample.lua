@@ -1,0 +1,70 @@
+--- Which slips are made: one for each changed line, then some by a seed, the same on every machine.
+local groups = require "slips.groups"
+local slip = require "slips.slip"
+
+local sample = {}
+
+local MOST_IN_FUNCTION = 3
+
+-- FNV-1a, and a last mix, so that what differs in its end differs in all of it.
+local function hash(text)
+  local value = 14695981039346656037ULL
+  for i = 1, #text do value = (value + text:byte(i)) * 1099511628211ULL end
+  value = (value + value / 4294967296ULL) * 2685821657736338717ULL
+  value = value + value / 4294967296ULL
+  return tonumber(value % 4503599627370496ULL)
+end
+
+--- A number for a slip by a seed: those with the lowest are taken first.
+function sample.rank(seed, one)
+  return hash(seed .. " " .. slip.name(one))
+end
+
+local function by_rank(a, b)
+  if a.rank ~= b.rank then return a.rank < b.rank end
+  return slip.name(a) < slip.name(b)
+end
+
+local function ranked(slips, seed)
+  for _, one in ipairs(slips) do one.rank = sample.rank(seed, one) end
+  local sorted = { unpack(slips) }
+  table.sort(sorted, by_rank)
+  return sorted
+end
+
+--- One slip for each changed line, at most three in a function.
+-- @tparam table slips
+-- @string seed
+-- @tparam table changed lines by file, `{ [file] = { [line] = true } }`
+function sample.of_changed(slips, seed, changed)
+  local taken, lines, functions = {}, {}, {}
+  for _, one in ipairs(ranked(slips, seed)) do
+    local line, func = one.file .. ":" .. one.line, one.file .. ":" .. one.func
+    local count = functions[func] or 0
+    if (changed[one.file] or {})[one.line] and not lines[line] and count < MOST_IN_FUNCTION then
+      lines[line], functions[func] = true, count + 1
+      taken[#taken + 1] = one
+    end
+  end
+  return taken
+end
+
+--- All slips in an order by a seed: 40 % of the core, 30 % of the stores, 30 % of the rest, as long as there are any.
+function sample.in_order(slips, seed)
+  local parts, order, empty, turn = { core = {}, stores = {}, rest = {} }, {}, 0, 0
+  for _, one in ipairs(ranked(slips, seed)) do
+    local part = parts[groups.of(one.file).part]
+    part[#part + 1] = one
+  end
+  local at = { core = 0, stores = 0, rest = 0 }
+  while empty < #groups.TURNS do
+    local part = groups.TURNS[turn % #groups.TURNS + 1]
+    turn, at[part] = turn + 1, at[part] + 1
+    local one = parts[part][at[part]]
+    order[#order + 1] = one
+    empty = one and 0 or empty + 1
+  end
+  return order
+end
+
+return sample
