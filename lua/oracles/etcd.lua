@@ -324,10 +324,13 @@ end
 
 --- What a candidate may not do, for `check --store`.
 -- @tparam table opts `url`, `lock`, `crown_name`
--- @treturn table an array of texts, or nil and a message
+-- @treturn table an array of texts, with `warning`; or nil and a message
 function Etcd.rights(opts)
   return with_client(opts, function(client, checked)
-    return admin.lacks(client, checked.parsed, base_of(checked, tostring(checked.lock or opts.crown_name)))
+    local lacks, problem, code = admin.lacks(client, checked.parsed, base_of(checked, tostring(checked.lock or opts.crown_name)))
+    if not lacks then return nil, problem, code end
+    if #lacks == 0 then lacks.warning = admin.least(client, (Etcd.timing(checked))) end
+    return lacks
   end)
 end
 

@@ -27,6 +27,23 @@ describe("the servers of an election on etcd", function()
     assert.matches("^some/prefix/e%-%d+/%x+\n", server:ctl("get", "--prefix", "some/prefix/e-" .. players.serial .. "/", "--keys-only"))
   end)
 
+  it("counts a lease by what it lasts where etcd makes none so short, and says so", function()
+    local slow = Etcd.start(nil, { "--election-timeout", "5000" })
+    finally(function() slow:destroy() end)
+    local one = Player.new(etcd, { name = "short", node = "one", url = slow.quick, ttl = 2, trust_empty = true })
+    local verdict = one:claim()
+    assert.same({ "granted", 7 }, { verdict[1], verdict[3] }) -- etcd's least is 8 s, of which nobody acts on the last
+    verdict = one:refresh()
+    assert.same({ "granted", 7 }, { verdict[1], verdict[3] })
+    assert.matches("^7", slow:ctl("get", "crown.age", "--print-value-only")) -- so long everybody waits where it may be forgotten
+    local result = run { "check", "--store", "--oracle", slow.quick .. "&ttl=2", "run", "short", "true" }
+    assert.equal(0, result.code)
+    assert.matches("warning%s+.-ttl of 2 s.-7 s", result.stdout)
+    assert.is_nil(run({ "check", "--store", "--oracle", slow.quick .. "&ttl=7", "run", "short", "true" }).stdout:find "warning")
+    local leases = select(2, slow:ctl("lease", "list"):gsub("\n%x+", ""))
+    assert.equal(2, leases) -- the candidate's, and that of the memory
+  end)
+
   it("asks the next endpoint in time when the first one freezes, and stays with that", function()
     local proxy = Proxy.start(server.port)
     local one = candidate("one", { url = ("etcd://127.0.0.1:%d,%s"):format(proxy.port, server.endpoint), ttl = 60, timeout = false })

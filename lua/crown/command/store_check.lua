@@ -18,12 +18,14 @@ end
 local function ask_all(oracle, opts, found)
   local rights, problem = ask(oracle, "rights", opts)
   if not rights then return nil, problem end
-  found.unchecked, rights.unchecked = rights.unchecked, nil
+  local warning = rights.warning
+  found.unchecked, rights.unchecked, rights.warning = rights.unchecked, nil, nil
   if not oracle.rights then found.unchecked = "what this candidate may write: this oracle cannot be asked without claiming" end
   found.problems = rights
   local health
   health, problem = ask(oracle, "health", opts)
   if health then found.facts, found.warnings = health.facts or {}, health.warnings or {} end
+  if warning then table.insert(found.warnings, warning) end
   if #rights > 0 then return true end
   if not health then return nil, problem end
   local listed

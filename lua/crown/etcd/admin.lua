@@ -41,6 +41,21 @@ function admin.lacks(client, parsed, base)
   return lacks
 end
 
+--- Whether etcd lets leases be as short as a candidate's: its election time-out makes a least. A lease is granted and given back
+-- for that, on which nothing depends.
+-- @tparam Client client
+-- @number ttl in seconds
+-- @treturn string words; nil where it does, or does not say
+function admin.least(client, ttl)
+  local lease = keys.new_lease()
+  local answer = client:ask("/v3/lease/grant", { TTL = ("%d"):format(ttl + keys.SPARE), ID = lease })
+  if not answer then return nil end
+  client:ask("/v3/lease/revoke", { ID = lease })
+  local lasts = (tonumber(answer.TTL) or 0) - keys.SPARE
+  if lasts <= ttl then return nil end
+  return ("by its election time-out etcd makes a ttl of %d s one of %d s: a failover takes up to %d s"):format(ttl, lasts, lasts)
+end
+
 local function alarms_of(status)
   local found = {}
   for _, problem in ipairs(status.errors or {}) do

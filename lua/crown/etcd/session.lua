@@ -183,9 +183,17 @@ local function open(self)
   if not seen then return nil, why, kind end
   if self.trust:left() > 0 then return nil, "etcd may have forgotten who leads", "store" end
   local lease, sent = keys.new_lease(), core.now()
-  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.ttl + keys.SPARE), ID = lease })
+  local asked = self.asked_ttl + keys.SPARE
+  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(asked), ID = lease })
   if not answer then return nil, problem, code end
-  if answer.ID ~= lease then return nil, Memory.OTHER, "protocol" end
+  local lasts = tonumber(answer.TTL or 0)
+  if answer.ID ~= lease or lasts < asked then return nil, Memory.OTHER, "protocol" end
+  self.ttl = lasts - keys.SPARE -- by its election time-out etcd has a least
+  if lasts > asked then
+    self.trust:lasts(self.ttl)
+    seen, why, kind = self.memory:look() -- so that it is written down before anybody acts on it
+    if not seen then return nil, why, kind end
+  end
   self.from, self.lease, self.hex = sent, lease, ("%016s"):format(keys.hex(lease)):gsub(" ", "0")
   return true
 end
@@ -228,9 +236,11 @@ end
 function Session.of(key, make)
   if known[key] then return known[key] end
   local options = make()
-  local self = setmetatable({ client = options.client, ttl = options.ttl, delay = options.delay, timeout = options.timeout,
+  local self = setmetatable({ client = options.client, ttl = options.ttl, asked_ttl = options.ttl, delay = options.delay,
+    timeout = options.timeout,
     window = math.min(REFRESH_WINDOW, options.ttl * REFRESH_PART), trust = options.trust, prefix = options.prefix,
-    batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {} }, Session)
+    batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {},
+    refreshers = {} }, Session)
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = keys.new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
   self.overdue = Overdue.new { client = options.client, majority = function()
@@ -378,12 +388,13 @@ end
 --- What refreshes leaders without a task for each, as long as nothing has changed, and has them leave.
 -- @treturn userdata for a grant; a state of these oracles has its `place` and its `epoch`
 function Session:refresher()
-  self.gathered = self.gathered or gathered { ttl = self.ttl, delay = self.delay, timeout = self.timeout + self.window,
+  local ttl = self.ttl
+  self.refreshers[ttl] = self.refreshers[ttl] or gathered { ttl = ttl, delay = self.delay, timeout = self.timeout + self.window,
     window = 0, most = MOST,
     refresh = function(states) return refresh_all(self, states) end,
     release = function(states) return release_all(self, states) end,
     late = function() return ("no answer within %.3g s"):format(self.timeout) end }
-  return self.gathered
+  return self.refreshers[ttl]
 end
 
 --- Ends an earlier lease of this candidate: of a runtime that died, of whose trees nothing is left, or this one would not run; or
