@@ -56,8 +56,8 @@ int log_format_from_name(const char *word, enum log_format *format);
 const char *log_level_name(enum log_level level);
 
 /**
- * Sets a level for the messages that begin with a prefix, as in "leadership=debug,child=error"; the
- * longest prefix wins. An empty text takes all filters away.
+ * Sets a level, or "off", for the messages that begin with a prefix, as in
+ * "leadership=debug,child=off"; the longest prefix wins. An empty text takes all filters away.
  * @return 0, or -1 for a text that does not parse, or more than 16 filters; then nothing changes.
  */
 int log_set_filter(const char *text);

@@ -58,7 +58,10 @@ static int parse_filter(const char *text, size_t length, struct filter *filter)
     word[word_length] = '\0';
     memcpy(filter->prefix, text, (size_t)(equals - text));
     filter->prefix[equals - text] = '\0';
-    return log_level_from_name(word, &filter->level);
+    if (strcmp(word, "off") != 0)
+        return log_level_from_name(word, &filter->level);
+    filter->level = LOG_LEVEL_COUNT; /* above them all */
+    return 0;
 }
 
 int log_set_filter(const char *text)

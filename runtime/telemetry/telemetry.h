@@ -29,7 +29,7 @@ struct telemetry;
     X(LEADERSHIP_LOST, "leadership.lost", LOG_WARN)                                                \
     X(LEADERSHIP_CONFLICT, "leadership.conflict", LOG_ERROR)                                       \
     X(LEADERSHIP_ABDICATED, "leadership.abdicated", LOG_INFO)                                      \
-    X(LEADERSHIP_EVICTED, "leadership.evicted", LOG_WARN)                                          \
+    X(LEADERSHIP_EVICTED, "leadership.evicted", LOG_DEBUG)                                         \
     X(MONITOR_STARTED, "monitor.started", LOG_DEBUG)                                               \
     X(MONITOR_FAILED, "monitor.failed", LOG_WARN)                                                  \
     X(MONITOR_TIMEOUT, "monitor.timeout", LOG_DEBUG)                                               \

@@ -92,7 +92,7 @@ end
 
 local function ask_store(election)
   local module, opts = election.common.module, election.oracle_options
-  return election.state ~= oracle.IGNORE and store_check.ask(module, opts) or nil
+  return election.state ~= oracle.IGNORE and store_check.ask(election.options.oracle, module, opts) or nil
 end
 
 -- An app that does not load is an entry with nothing but its error, behind the elections that it declared before.

@@ -72,7 +72,8 @@ function evict.run(opts, words)
     epochs.text(evicted.epoch or 0)))
   local code_so_far, unread = output.finish(0) -- before the wait for the next one: that may be long
   if unread then return code_so_far end
-  if module.list then say_who_leads(module.list, oracle_options, name, epochs.counted(evicted.epoch), opts.wait or WAIT) end
+  local list = store.caller(word, module, "list")
+  if list then say_who_leads(list, oracle_options, name, epochs.counted(evicted.epoch), opts.wait or WAIT) end
   return 0
 end
 

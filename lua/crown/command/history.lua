@@ -90,9 +90,10 @@ local function leaders_now()
       if one.leader and not one.away then now[one.name] = { leader = one.leader, epoch = one.epoch } end
     end
   end
-  local module, opts = store.open "history"
-  if not module.list then return now end
-  local listed, problem = module.list(opts)
+  local module, opts, word = store.open "history"
+  local list = store.caller(word, module, "list")
+  if not list then return now end
+  local listed, problem = list(opts)
   if not listed then output.say("history", problem) end
   for _, one in ipairs(listed or {}) do now[one.name] = { leader = one.node, epoch = one.epoch } end
   return now

@@ -40,10 +40,10 @@ end
 
 -- What the store says of itself, where it does; and what is to be said of its TTL, or of the one that the URL asks for, unless
 -- that counts for nothing here.
-local function health_of(module, opts)
+local function health_of(word, module, opts)
   local found, problem, code
   if module.health then
-    found, problem, code = module.health(opts)
+    found, problem, code = store.caller(word, module, "health")(opts)
     if not found then return nil, problem, code end
   end
   found = found or { facts = {}, warnings = {} }
@@ -103,7 +103,7 @@ function info.run(options, words)
   local function make()
     local found, problem, code = list(opts)
     local health
-    if found then health, problem, code = health_of(module, opts) end
+    if found then health, problem, code = health_of(word, module, opts) end
     if not health then return nil, store.unreachable("info", problem, code) end
     found = listing.sort(listing.matching("info", found, words[1]), options.sort)
     return options.json and for_programs(word, found, health) or for_people(word, opts, found, health)

@@ -35,7 +35,7 @@ command.common = {
   { name = "log-format", value = "FORMAT", env = "CROWN_LOG_FORMAT", values = { "text", "logfmt", "json" },
     help = "text, logfmt or json", default = "text" },
   { name = "log-filter", value = "LIST", env = "CROWN_LOG_FILTER",
-    help = "levels by the beginning of a message: leadership=debug,child=error", default = "none" },
+    help = "levels, or off, by the beginning of a message: leadership=debug,child=off", default = "none" },
   { name = "heartbeat", value = "SECONDS", number = { least = 0.5, most = 3600 }, env = "CROWN_HEARTBEAT", of = CANDIDATES,
     help = "restart a runtime that is silent for so long", default = "2" },
   { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP", of = CANDIDATES,
@@ -145,6 +145,9 @@ local function read_verb(verb, argv, at, before)
   if options.help then return options, words end
   refuse_in_vain(verb.name, options)
   cli.fill_in(command.common, options)
+  if verb.log_filter and not options["log-level"] and not options["log-filter"] then
+    options["log-filter"] = verb.log_filter(options)
+  end
   options["log-level"] = options["log-level"] or verb.log_level
   command.apply(options)
   return options, words

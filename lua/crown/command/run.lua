@@ -116,9 +116,12 @@ end
 
 -- An answer that somebody else leads, or that there was none, ends it: the first one, or when the time is up, the last one
 -- before that. Who has led is past that. Who has won and cools down is neither: it leads, or hears of its loss.
-local function give_up_when_not_leader(election, seconds, quiet)
+local function give_up_when_not_leader(election, seconds, quiet, on_led)
   local name, problem, led, answered, waiting = election.name, nil, false, false, seconds ~= nil
-  events.listen({ "leadership.claimed", "leadership.acting" }, function(event) led = led or event.phase == "leading" end)
+  events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
+    led = led or event.phase == "leading"
+    if led then on_led() end
+  end)
   local function judge()
     local status = election:status()
     local leader = status.leader
@@ -145,6 +148,26 @@ local function give_up_when_not_leader(election, seconds, quiet)
     waiting = false
     if answered then judge() end
   end)
+end
+
+-- What the verb itself says is not told a second time by the log, unless that is asked for: that it leads no more, and why; and
+-- for one that gives up, that the store gives no answer.
+local GIVES_UP = "oracle.disconnected=off,oracle.error=off"
+local SAYS = "oracle.disconnected=off,leadership.lost=off"
+
+--- What the log leaves out where nobody says what it is to tell.
+-- @tparam table options of the command line
+-- @treturn string as --log-filter takes it, or nil
+function run.log_filter(options)
+  if options.once or options.wait then return GIVES_UP end
+  return not options.quiet and SAYS or nil
+end
+
+-- Who has led does not give up any more.
+local function tell_all(options)
+  if options["log-filter"] ~= GIVES_UP then return end
+  local heard, problem = core.log_setup { filter = not (options.quiet or options.once) and SAYS or "" }
+  assert(heard, problem)
 end
 
 --- Checks the options and declares the election.
@@ -178,7 +201,9 @@ function run.run(options, words)
   local election = run.declare(options, words)
   forget_when_it_ends()
   explain_a_line(words)
-  if options.once or options.wait then give_up_when_not_leader(election, options.wait, options.quiet) end
+  if options.once or options.wait then
+    give_up_when_not_leader(election, options.wait, options.quiet, function() tell_all(options) end)
+  end
   if not options.quiet and not options.once then progress(election) end
 end
 

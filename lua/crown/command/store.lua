@@ -43,7 +43,16 @@ function store.find(verb, fn)
     local why = module.unasked or ("it has no function '%s'"):format(fn)
     usage.error("%s: the oracle '%s' cannot %s: %s", verb, word, NEEDS[fn], why)
   end
-  return module[fn], options, word, module
+  return store.caller(word, module, fn), options, word, module
+end
+
+--- A function of an oracle's module, for a verb: an error in it is told in a line, not as a traceback.
+-- @string word the oracle's
+-- @tparam table module the oracle's
+-- @string fn its name
+-- @treturn function as the module has it; nil where it has none
+function store.caller(word, module, fn)
+  return module[fn] and function(...) return oracle.call(word, module, fn, ...) end
 end
 
 --- Names the store that was asked, without its secrets.

@@ -1,50 +1,52 @@
 --- Asks the store of an election what a candidate will need of it, without claiming: for `crown-lua check`.
 -- @internal crown.command.store_check
 
+local contract = require "crown.election.contract"
 local core = require "crown.core"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 
 local store_check = {}
 
-local function ask(oracle, fn, opts)
+local function ask(word, oracle, fn, opts)
   if not oracle[fn] then return {} end
-  local answer, problem = oracle[fn](opts)
+  local answer, problem = contract.call(word, oracle, fn, opts)
   if answer == nil then return nil, store.reason(problem) end
   return answer
 end
 
 -- Rights come first: who lacks one may be refused everything else too.
-local function ask_all(oracle, opts, found)
-  local rights, problem = ask(oracle, "rights", opts)
+local function ask_all(word, oracle, opts, found)
+  local rights, problem = ask(word, oracle, "rights", opts)
   if not rights then return nil, problem end
   local warning = rights.warning
   found.unchecked, rights.unchecked, rights.warning = rights.unchecked, nil, nil
   if not oracle.rights then found.unchecked = "what this candidate may write: this oracle cannot be asked without claiming" end
   found.problems = rights
   local health
-  health, problem = ask(oracle, "health", opts)
+  health, problem = ask(word, oracle, "health", opts)
   if health then found.facts, found.warnings = health.facts or {}, health.warnings or {} end
   if warning then table.insert(found.warnings, warning) end
   if #rights > 0 then return true end
   if not health then return nil, problem end
   local listed
-  listed, problem = ask(oracle, "list", opts)
+  listed, problem = ask(word, oracle, "list", opts)
   return listed and true, problem
 end
 
 --- Asks the store.
+-- @string word the oracle's name in messages
 -- @tparam table oracle its module
 -- @tparam table opts its options
 -- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `unchecked`: what the store does not
 -- tell, or nil; `reached = false` where it gave no answer, nil where it was not asked
-function store_check.ask(oracle, opts)
+function store_check.ask(word, oracle, opts)
   local found = { facts = {}, warnings = {}, problems = {}, reached = true }
   if not (oracle.health or oracle.list or oracle.rights) then
     found.unchecked, found.reached = "whether the store answers: this oracle cannot be asked without claiming", nil
     return found
   end
-  local fine, problem = ask_all(oracle, opts, found)
+  local fine, problem = ask_all(word, oracle, opts, found)
   if not fine then found.reached, found.problems = false, { core.redact(problem) } end
   return found
 end

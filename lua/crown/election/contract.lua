@@ -12,6 +12,7 @@ local oracle = {}
 -- What init returns to take no part, without that being an error: crown.IGNORE.
 oracle.IGNORE = setmetatable({}, { __tostring = function() return "crown.IGNORE" end })
 
+local FAILED = "failed" -- the code of an oracle whose function raised an error
 local OWN = "crown.oracles." -- and the word behind it
 
 -- What was meant, most likely: a URL whose scheme was left out, or a name of ours.
@@ -125,6 +126,21 @@ function oracle.expect(where, given)
   if not url.is_module(given) then is_no_module(where, given) end
 end
 
+--- Calls a function of an oracle's module. What it raises is an answer like any other, unless it is a mistake of the user's.
+-- @string word the oracle's name in messages
+-- @tparam table module of oracle.find
+-- @string fn the function's name
+-- @param ... its arguments
+-- @return what it returns; or nil, a message in one line, "oracle"
+function oracle.call(word, module, fn, ...)
+  local function settle(fine, first, ...)
+    if fine then return first, ... end
+    if type(first) == "table" and first.usage then error(first, 0) end
+    return nil, ("the oracle '%s' failed in %s: %s"):format(word, fn, usage.one_line(first)), FAILED
+  end
+  return settle(pcall(module[fn], ...))
+end
+
 --- Calls an oracle's init.
 -- @string where how messages name the election
 -- @string word the oracle's name in messages
@@ -132,8 +148,9 @@ end
 -- @tparam table options of oracle.find, with crown_name, node, token and send
 -- @return the oracle's state, or oracle.IGNORE
 function oracle.init(where, word, module, options)
-  local state, reason = module.init(options)
+  local state, reason, code = oracle.call(word, module, "init", options)
   if state == nil then
+    if code == FAILED then usage.error("%s: %s", where, reason) end
     usage.error("%s: oracle '%s': %s", where, word, tostring(reason or "init returned nothing"))
   end
   return state

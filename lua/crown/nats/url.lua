@@ -22,7 +22,7 @@ function nats_url.parse(text)
   local parts = url.split(text)
   local tls = parts and parts.scheme == "tls"
   if not tls and not (parts and parts.scheme == "nats") then
-    return nil, "a NATS URL is written nats://user:password@host:port/BUCKET"
+    return nil, "a NATS URL is written nats://host:port/BUCKET"
   end
   local parsed = { tls = tls }
   url.read_query(parts.query, parsed)

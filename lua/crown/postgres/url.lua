@@ -8,6 +8,8 @@ local usage = require "crown.check.usage"
 
 local postgres_url = {}
 
+local WRITTEN = "a Postgres URL is written postgres://user@host:port/database"
+
 -- libpq would read such a URL otherwise than it was meant, and show a part of the password in its complaint.
 local function has_bare_characters(rest)
   local authority = rest:match "^[^/?]*"
@@ -22,10 +24,11 @@ end
 -- @string text `postgres://…`, or with a word for the oracle: `postgres+advisory://…`, `oban+postgres://…`
 -- @treturn string the URL, or nil and a message without any of its parts
 function postgres_url.check(text)
+  if type(text) ~= "string" then return nil, "no URL is given: " .. WRITTEN end
   local scheme, rest = text:match "^([%w+]+)://(.*)$"
   local words = "+" .. (scheme or "") .. "+"
   if not words:find("+postgres+", 1, true) and not words:find("+postgresql+", 1, true) then
-    return nil, "a Postgres URL is written postgres://user:password@host:port/database"
+    return nil, WRITTEN
   end
   if has_bare_characters(rest) then
     return nil, url.UNENCODED

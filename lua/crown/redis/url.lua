@@ -17,7 +17,7 @@ local SCHEMES = { redis = true, rediss = true, ["redis+unix"] = true, ["redis+se
 function redis_url.parse(text)
   local parts = url.split(text)
   local scheme = parts and parts.scheme
-  if not (scheme and SCHEMES[scheme]) then return nil, "a Redis URL is written redis://user:password@host:port/db" end
+  if not (scheme and SCHEMES[scheme]) then return nil, "a Redis URL is written redis://host:port/db" end
   local parsed = { tls = scheme:find "^rediss" ~= nil, cluster = scheme:find "+cluster" ~= nil }
   url.read_query(parts.query, parsed)
   parsed.db = tonumber(parsed.db)

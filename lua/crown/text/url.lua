@@ -149,6 +149,7 @@ end
 -- @treturn table `{ scheme =, user =, password =, hosts =, path =, query = }`: user and password are decoded, and a login without
 -- a colon is all user; the others are as they stand, hosts for `url.hosts`, path without its `/`; or nil: it is none
 function url.split(text)
+  if type(text) ~= "string" then return nil end
   local scheme, rest = text:match "^(%l[%w+]*)://(.*)$"
   if not scheme then return nil end
   local front, query = rest:match "^([^?]*)%??(.*)$"
