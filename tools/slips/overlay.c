@@ -1,6 +1,6 @@
-/* Gives a program that is built already another text of one of its Lua modules, so that a slip in Lua costs no build. Linked
- * into the programs of a copy of the tree. SLIP_FILE holds the module's file, the size of its source, each with a line feed,
- * the source, and its bytecode. */
+/* Gives a program that is built already another text of one of its Lua modules, so that a slip in
+ * Lua costs no build. Linked into the programs of a copy of the tree. SLIP_FILE holds the module's
+ * file, the size of its source, each with a line feed, the source, and its bytecode. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
