@@ -63,10 +63,7 @@ int64_t call_term_until(const struct step *step)
 {
     const struct election *election = step->election;
     int64_t until_ns = clock_add_ns(step->now, election->config->call_timeout_ns);
-    if (election->stop_at_ns == TIME_NEVER)
-        return until_ns;
     int64_t left_ns = election->stop_at_ns - step->now;
-    int64_t budget_ns =
-        left_ns / 2 > TERM_CALL_LEAST_NS ? left_ns / 2 : earlier(left_ns, TERM_CALL_LEAST_NS);
+    int64_t budget_ns = later(left_ns / 2, earlier(left_ns, TERM_CALL_LEAST_NS));
     return earlier(until_ns, step->now + budget_ns);
 }

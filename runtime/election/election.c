@@ -269,7 +269,7 @@ static void settle_call(struct step *step)
     call_cancel(step);
     if (kind == ELECTION_CALL_ABDICATE)
         return;
-    if (election->phase == ELECTION_INIT || election->phase == ELECTION_FOLLOWING)
+    if (election->phase == ELECTION_FOLLOWING)
         following_unknown(step, kind);
     else
         lease_unknown(step, kind);
@@ -355,7 +355,7 @@ int election_init(struct election *election, const struct election_config *confi
     election->next_claim_ns = TIME_NEVER;
     election->child.start_at_ns = TIME_NEVER;
     election->refresh_at_ns = election->stop_at_ns = election->kill_at_ns = TIME_NEVER;
-    election->deadline_ns = election->cool_until_ns = election->lost_until_ns = TIME_NEVER;
+    election->deadline_ns = election->lost_until_ns = TIME_NEVER;
     random_seed(&election->random, config->seed);
     return 0;
 }

@@ -97,11 +97,6 @@ void following_unknown(struct step *step, enum election_call kind)
     child_waits_no_more(step);
 }
 
-static uint64_t higher(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The store gave out an epoch that was there before: it has lost its memory. @return whether to sit
  * it out. */
 static bool forgot(struct step *step, const struct election_schedule *schedule)

@@ -15,6 +15,11 @@ struct step {
     struct election_actions *out;
 };
 
+static inline uint64_t higher(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* step.c: what a step writes down */
 struct election_action *step_act(struct step *step, enum election_action_type type);
 void step_emit(struct step *step, enum election_notice notice);

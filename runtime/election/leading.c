@@ -7,7 +7,6 @@ static void begin_acting(struct step *step)
 {
     struct election *election = step->election;
     step_phase(step, ELECTION_LEADING);
-    election->cool_until_ns = TIME_NEVER;
     child_end(step);
     election->child.restarts = 0;
     election->child.start_at_ns = election->config->has_child ? step->now : TIME_NEVER;
@@ -36,8 +35,7 @@ void leading_granted(struct step *step)
     if (epoch != 0 && epoch != election->epoch) {
         /* Another term of ours, so this one ended unseen: somebody else may have led in between. */
         step_emit(step, ELECTION_NOTICE_CONFLICT);
-        if (epoch > election->highest_epoch)
-            election->highest_epoch = epoch;
+        election->highest_epoch = higher(election->highest_epoch, epoch);
         stepping_begin(step, ELECTION_REASON_DENIED);
         return;
     }
@@ -65,11 +63,11 @@ void leading_evicted(struct step *step)
     stepping_begin(step, ELECTION_REASON_EVICTED);
 }
 
-/* The follower's child is gone: the term begins to act. */
+/* When the follower's child is gone the term begins to act. */
 static void settle_acting(struct step *step)
 {
     struct election *election = step->election;
-    if (election->child.running && election->child.role == ELECTION_ROLE_FOLLOWER)
+    if (election->child.running)
         return;
     if (election->stage == ELECTION_STAGE_HELD) {
         stage_enter(step, ELECTION_STAGE_ACTING);

@@ -32,7 +32,6 @@ void stage_enter(struct step *step, enum election_stage stage)
     struct election *election = step->election;
     assert((predecessors[stage] & 1u << election->stage) != 0);
     election->stage = stage;
-    election->cool_until_ns = TIME_NEVER;
     if (stage == ELECTION_STAGE_HELD) {
         election->hold = ELECTION_HOLD_YES;
         election->term_gone = election->lost_over = false;

@@ -115,7 +115,10 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
 int timing_explain(const struct election_schedule *schedule, int64_t cool_down_ns, char *text,
                    size_t size)
 {
-    char pause[64] = "";
+    char pause[64] = "", refresh[64] = "never: the oracle sees a loss itself";
+    int64_t refresh_ns = schedule->refresh_ns == TIME_NEVER ? 0 : schedule->refresh_ns;
+    if (refresh_ns > 0)
+        (void)snprintf(refresh, sizeof(refresh), "every %.3g s", s(refresh_ns));
     if (cool_down_ns > 0)
         (void)snprintf(pause, sizeof(pause), "cool_down      %.3g s between winning and acting\n",
                        s(cool_down_ns));
@@ -128,7 +131,7 @@ int timing_explain(const struct election_schedule *schedule, int64_t cool_down_n
     return snprintf(
         text, size,
         "TTL            %.3g s at the store\n"
-        "refresh        every %.3g s\n"
+        "refresh        %s\n"
         "stop_timeout   %.3g s from the stop signal to SIGKILL\n"
         "lead           %.3g s for killing a whole tree\n"
         "margin         %.3g s for clocks that differ, and a busy host\n"
@@ -137,12 +140,10 @@ int timing_explain(const struct election_schedule *schedule, int64_t cool_down_n
         "failover       at most %.3g s after a leader dies\n"
         "no overlap     refresh %.3g + stop_timeout %.3g + lead %.3g + margin %.3g = %.3g s < TTL "
         "%.3g s\n",
-        s(schedule->ttl_ns), s(schedule->refresh_ns), s(schedule->stop_timeout_ns),
-        s(schedule->lead_ns), s(schedule->margin_ns), s(schedule->deadline_ns),
-        s(schedule->stop_at_ns), s(schedule->kill_at_ns), pause,
-        s(clock_add_ns(schedule->ttl_ns, cool_down_ns)), s(schedule->refresh_ns),
-        s(schedule->stop_timeout_ns), s(schedule->lead_ns), s(schedule->margin_ns),
-        s(schedule->refresh_ns + schedule->stop_timeout_ns + schedule->lead_ns +
-          schedule->margin_ns),
+        s(schedule->ttl_ns), refresh, s(schedule->stop_timeout_ns), s(schedule->lead_ns),
+        s(schedule->margin_ns), s(schedule->deadline_ns), s(schedule->stop_at_ns),
+        s(schedule->kill_at_ns), pause, s(clock_add_ns(schedule->ttl_ns, cool_down_ns)),
+        s(refresh_ns), s(schedule->stop_timeout_ns), s(schedule->lead_ns), s(schedule->margin_ns),
+        s(refresh_ns + schedule->stop_timeout_ns + schedule->lead_ns + schedule->margin_ns),
         s(schedule->ttl_ns));
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -215,6 +216,86 @@ static void a_followers_child_that_fails_is_tried_again_later(void **state)
     assert_int_equal(story_find(ELECTION_ACTION_START_CHILD)->role, ELECTION_ROLE_FOLLOWER);
 }
 
+static int init_with_lease(int64_t lease_ns, struct crown_error *err)
+{
+    story.with.timing.lease_ns = lease_ns;
+    return election_init(&story.election, &story.with, err);
+}
+
+static void a_lease_that_leaves_no_room_is_refused_at_once(void **state)
+{
+    struct crown_error err;
+    (void)state;
+    assert_int_equal(init_with_lease(STORY_TTL, &err), 0);
+    assert_int_equal(init_with_lease(TIME_NEVER, &err), 0);
+    assert_int_equal(init_with_lease(0, &err), 0); /* the oracle's grants say it */
+    assert_int_equal(init_with_lease(1, &err), -1);
+    assert_int_equal(err.code, ERROR_USAGE);
+    story.with.timing.stop_timeout_ns = STORY_TTL;
+    assert_int_equal(init_with_lease(STORY_TTL, &err), -1);
+    assert_non_null(strstr(err.message, "refresh 3.33 s + stop_timeout 10 s"));
+    assert_int_equal(init_with_lease(0, &err), 0);
+}
+
+static void only_so_many_restarts_can_be_counted(void **state)
+{
+    struct crown_error err;
+    (void)state;
+    story.with.restart_max = ELECTION_MAX_RESTARTS;
+    assert_int_equal(election_init(&story.election, &story.with, &err), 0);
+    story.with.restart_max++;
+    assert_int_equal(election_init(&story.election, &story.with, &err), -1);
+    assert_int_equal(err.code, ERROR_USAGE);
+}
+
+/* What is shown before anything has begun. */
+static void a_new_election_shows_nothing(void **state)
+{
+    (void)state;
+    memset(&story.election, 0xff, sizeof(story.election));
+    assert_int_equal(election_init(&story.election, &story.with, NULL), 0);
+    const struct election_view view = election_look(&story.election);
+    assert_int_equal(view.phase, ELECTION_INIT);
+    assert_false(view.acting || view.ending);
+    assert_int_equal(view.epoch, 0);
+    assert_int_equal(view.terms, 0);
+    assert_int_equal(view.last_reason, ELECTION_REASON_NONE);
+    assert_true(view.stop_at_ns == TIME_NEVER && view.kill_at_ns == TIME_NEVER);
+    assert_true(view.deadline_ns == TIME_NEVER && view.acts_at_ns == TIME_NEVER);
+    assert_true(view.next_claim_ns == TIME_NEVER);
+}
+
+static void what_has_no_name_is_unknown(void **state)
+{
+    (void)state;
+    assert_string_equal(election_phase_name(ELECTION_PHASE_COUNT), "unknown");
+    assert_string_equal(election_event_name(ELECTION_EVENT_COUNT), "unknown");
+    assert_string_equal(election_action_name(ELECTION_ACTION_COUNT), "unknown");
+    assert_string_equal(election_reason_name(ELECTION_REASON_COUNT), "unknown");
+    assert_string_equal(election_notice_name(ELECTION_NOTICE_COUNT), "unknown");
+    assert_string_equal(election_phase_name(ELECTION_FINISHED), "finished");
+    assert_string_equal(election_reason_name(ELECTION_REASON_NONE), "none");
+}
+
+/* When the pause after a denial ends, of a candidate with this seed. */
+static int64_t pause_with(uint64_t seed)
+{
+    story.with.seed = seed;
+    story_begin();
+    story_deny(-1, 1);
+    return election_look(&story.election).next_claim_ns - story.now;
+}
+
+static void a_crowd_does_not_claim_in_one_instant(void **state)
+{
+    (void)state;
+    int64_t first = pause_with(1), second = pause_with(2);
+    assert_int_not_equal(first, second);
+    assert_int_equal(pause_with(1), first);
+    assert_in_range(first, story.with.retry_ns, story.with.retry_ns * 11 / 10);
+    assert_in_range(second, story.with.retry_ns, story.with.retry_ns * 11 / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +312,11 @@ int main(void)
         STORY_TEST(a_child_that_its_keeper_stopped_has_not_ended_by_itself),
         STORY_TEST(who_has_let_go_lets_the_others_hear_of_it_first),
         STORY_TEST(a_followers_child_that_fails_is_tried_again_later),
+        STORY_TEST(a_lease_that_leaves_no_room_is_refused_at_once),
+        STORY_TEST(only_so_many_restarts_can_be_counted),
+        STORY_TEST(a_new_election_shows_nothing),
+        STORY_TEST(what_has_no_name_is_unknown),
+        STORY_TEST(a_crowd_does_not_claim_in_one_instant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

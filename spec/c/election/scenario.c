@@ -181,12 +181,13 @@ static const struct switch_option switches[] = {
     SWITCH("abdicate", has_abdicate),
     SWITCH("leaves", leaves),
     SWITCH("real_time", timing.real_time),
+    SWITCH("namespaced", timing.namespaced),
 };
 static const struct switch_option durations[] = {
     SWITCH("claim_delay", claim_delay_ns),       SWITCH("retry", retry_ns),
     SWITCH("cool_down", cool_down_ns),           SWITCH("call_timeout", call_timeout_ns),
     SWITCH("lost_timeout", lost_timeout_ns),     SWITCH("stop_timeout", timing.stop_timeout_ns),
-    SWITCH("restart_within", restart_within_ns),
+    SWITCH("restart_within", restart_within_ns), SWITCH("lease", timing.lease_ns),
 };
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
@@ -232,6 +233,64 @@ static bool read_option(struct election_config *config, const char *word)
             return true;
         }
     return false;
+}
+
+/* --- what can be asked ------------------------------------------------------------------------ */
+
+/* `look`: what status and the Lua API show of a candidate. */
+static void print_look(FILE *out, const struct election *election, int64_t now_ns)
+{
+    struct election_view view = election_look(election);
+    (void)fprintf(out, "    %s%s%s epoch=%llu terms=%llu", election_phase_name(view.phase),
+                  view.acting ? " acting" : "", view.ending ? " ending" : "",
+                  (unsigned long long)view.epoch, (unsigned long long)view.terms);
+    print_instant(out, "since", view.since_ns, now_ns);
+    print_instant(out, "claim", view.next_claim_ns, now_ns);
+    if (view.acts_at_ns != TIME_NEVER)
+        print_instant(out, "acts", view.acts_at_ns, now_ns);
+    if (view.deadline_ns != TIME_NEVER || view.stop_at_ns != TIME_NEVER ||
+        view.kill_at_ns != TIME_NEVER) {
+        print_instant(out, "stop", view.stop_at_ns, now_ns);
+        print_instant(out, "kill", view.kill_at_ns, now_ns);
+        print_instant(out, "deadline", view.deadline_ns, now_ns);
+    }
+    if (view.last_reason != ELECTION_REASON_NONE)
+        (void)fprintf(out, " reason=%s", election_reason_name(view.last_reason));
+    (void)fputc('\n', out);
+}
+
+/* `schedule [ttl=…] [refresh=…]`: the instants that such a grant is laid out to, from when it was
+ * asked for, and how they are explained. */
+static bool print_schedule(FILE *out, const struct election_config *config, char *words)
+{
+    struct election_schedule laid_out;
+    struct crown_error err;
+    int64_t ttl_ns = 0, refresh_ns = TIME_NEVER;
+    char text[1024], *line = text;
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        if (strncmp(word, "ttl=", 4) == 0)
+            ttl_ns = read_ns(word + 4);
+        else if (strncmp(word, "refresh=", 8) == 0)
+            refresh_ns = read_ns(word + 8);
+        else
+            return false;
+    }
+    if (timing_schedule(&config->timing, ttl_ns, refresh_ns, &laid_out, &err) < 0)
+        (void)fprintf(out, "    refused: %s\n", err.message);
+    if (laid_out.ttl_ns == 0)
+        return true;
+    (void)fputs("   ", out);
+    print_instants(out,
+                   &(struct election_action){.stop_at_ns = laid_out.stop_at_ns,
+                                             .kill_at_ns = laid_out.kill_at_ns,
+                                             .deadline_ns = laid_out.deadline_ns},
+                   0);
+    print_duration(out, "refresh", laid_out.refresh_ns);
+    (void)fputc('\n', out);
+    (void)timing_explain(&laid_out, config->cool_down_ns, text, sizeof(text));
+    for (; *line != '\0'; line += strcspn(line, "\n") + 1)
+        (void)fprintf(out, "    | %.*s\n", (int)strcspn(line, "\n"), line);
+    return true;
 }
 
 /* --- reading and running ---------------------------------------------------------------------- */
@@ -327,6 +386,10 @@ static bool run_event(struct scenario *scenario, char *words)
                election->armed_ns > scenario->now_ns) {
         scenario->now_ns = election->armed_ns;
     }
+    if (word != NULL && strcmp(word, "look") == 0) {
+        print_look(scenario->out, election, scenario->now_ns);
+        return true;
+    }
     if (!read_type(&event, word))
         return false;
     event.attempt = election->call.attempt;
@@ -351,8 +414,11 @@ int scenario_run(FILE *in, FILE *out)
         line[strcspn(line, "\n")] = '\0';
         if (line[0] == '#' || line[0] == '\0')
             continue;
-        if (strncmp(line, "with ", 5) == 0 ? !read_config(&scenario, line + 5)
-                                           : !run_event(&scenario, line))
+        bool known = strncmp(line, "with ", 5) == 0 ? read_config(&scenario, line + 5)
+                     : strncmp(line, "schedule ", 9) == 0
+                         ? print_schedule(out, &scenario.config, line + 9)
+                         : run_event(&scenario, line);
+        if (!known)
             return number;
     }
     return 0;
