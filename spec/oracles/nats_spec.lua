@@ -353,20 +353,33 @@ describe("the oracle on a NATS bucket", function()
     assert.is_true(evicted)
   end)
 
-  it("refuses a bucket that keeps history, one whose TTL suits no election, and one that drops values", function()
+  it("refuses a bucket that keeps history, that drops or refuses values, or whose TTL suits no election", function()
     wire:make_bucket("HISTORY", 60, { max_msgs_per_subject = 5 })
     wire:make_bucket("LONG", 7200)
     wire:make_bucket("BYTES", 60, { discard = "old", max_bytes = 10000 })
     wire:make_bucket("COUNT", 60, { discard = "old", max_msgs = 10 })
     wire:make_bucket("INTEREST", 60, { retention = "interest" })
+    wire:make_bucket("ONCE", 60, { discard_new_per_subject = true })
+    wire:make_bucket("NO_ACK", 60, { no_ack = true })
+    wire:make_bucket("SEALED", 60)
+    wire:make_bucket("SEALED", 60, { verb = "UPDATE", sealed = true })
+    assert.is_nil(wire:ask("$JS.API.STREAM.CREATE.KV_MIRROR", nil, crown.json.encode { name = "KV_MIRROR", storage = "file",
+      max_msgs_per_subject = 1, max_age = 60e9, num_replicas = 1, retention = "limits", discard = "new", max_msgs = -1,
+      max_bytes = -1, mirror = { name = "KV_INTEREST" } }).error)
     for bucket, pattern in pairs { HISTORY = "keeps history", LONG = "TTL of the bucket LONG is 7200 s",
       BYTES = "bucket BYTES drops old values when it is full", COUNT = "bucket COUNT drops old values when it is full",
-      INTEREST = "bucket INTEREST drops values .retention interest." } do
+      INTEREST = "bucket INTEREST drops values .retention interest.",
+      ONCE = "bucket ONCE refuses to write over a value .discard_new_per_subject.",
+      NO_ACK = "bucket NO_ACK acknowledges no write .no_ack.", SEALED = "bucket SEALED takes no writes .sealed.",
+      MIRROR = "bucket MIRROR takes no writes .it is a mirror." } do
       local verdict = candidate("one", { url = server.url .. "/" .. bucket }):claim()
       assert.equal("unknown", verdict[1])
       assert.matches(pattern, verdict[2])
+      local written = wire:ask("$JS.API.STREAM.MSG.GET.KV_" .. bucket, nil, ('{"last_by_subj":"$KV.%s.e-%d"}'):format(bucket, serial))
+      assert.equal("no message found", written.error.description)
       local told = run({ "info", "--oracle", server.url .. "/" .. bucket }).stdout
-      assert.matches("Warning    [^\n]*" .. pattern .. "[^\n]*: nobody can claim\n", told)
+      local warned = told:find("Warning    [^\n]*" .. pattern .. "[^\n]*: nobody can claim\n")
+      assert.truthy(warned or bucket == "MIRROR", told) -- which cannot be listed
     end
   end)
 

@@ -147,14 +147,22 @@ local function drops(config)
   return is_limited and config.discard == "old" and "old values when it is full" or nil
 end
 
+-- Which writes it does not take, as an election makes them: over a value, each with an answer.
+local function refuses(config)
+  if config.discard_new_per_subject then return "refuses to write over a value (discard_new_per_subject)" end
+  if config.no_ack then return "acknowledges no write (no_ack)" end
+  if config.sealed then return "takes no writes (sealed)" end
+  return config.mirror and "takes no writes (it is a mirror)" or nil
+end
+
 -- What decides whether elections can be held in it.
 local function nature(config)
-  return { ttl = config.max_age / NS, history = config.max_msgs_per_subject, drops = drops(config) }
+  return { ttl = config.max_age / NS, history = config.max_msgs_per_subject, drops = drops(config), refuses = refuses(config) }
 end
 
 --- What is known of the bucket; it is made when it is missing.
--- @treturn table `{ ttl =, history =, drops = words or nil, replicas =, storage =, created =, age = seconds or nil, now =,
--- leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or
+-- @treturn table `{ ttl =, history =, drops =, refuses = words or nil, replicas =, storage =, created =, age = seconds or nil,
+-- now =, leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or
 -- nil, message, code
 function Bucket:info()
   local sent = core.now()
@@ -162,7 +170,6 @@ function Bucket:info()
   if code == NO_STREAM and self.options.ttl then
     answer, problem, code = make(self)
     if not answer then return nil, ("make the bucket %s: %s"):format(self.name, problem), code end
-    if self.options.trust_empty and not self.trust.identity then self.trusted = answer.created end
   end
   if not answer then return nil, problem, code end
   local now = time_now(self, sent, answer)
@@ -221,6 +228,8 @@ function Bucket:inspect()
   fine, problem = self.options.check(self.name, info)
   if not fine then return nil, problem end
   self.trust:lasts(info.ttl)
+  -- Nobody can have deleted one before it: so it is new, whoever has made it.
+  if self.options.trust_empty and not self.trust.identity then self.trusted = info.created end
   if info.created ~= self.trusted then -- who led in a bucket that was here before may have a longer lease
     self.trust:saw { age = info.age }
     self.trust:lost(self.options.amnesia_wait - info.age)

@@ -95,6 +95,7 @@ end
 function settings.check_bucket(name, info)
   if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(name) end
   if info.drops then return nil, ("the bucket %s drops %s: elections need each until its TTL"):format(name, info.drops) end
+  if info.refuses then return nil, ("the bucket %s %s: nobody can hold an election there"):format(name, info.refuses) end
   if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
     return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(name, info.ttl, LEAST_TTL, MOST_TTL)
   end
