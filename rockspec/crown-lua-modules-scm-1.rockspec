@@ -14,6 +14,7 @@ build = {
   install = {
     lua = {
       ["crown.check.epoch"] = "lua/crown/check/epoch.lua",
+      ["crown.check.figure"] = "lua/crown/check/figure.lua",
       ["crown.check.others"] = "lua/crown/check/others.lua",
       ["crown.check.schema"] = "lua/crown/check/schema.lua",
       ["crown.check.seconds"] = "lua/crown/check/seconds.lua",

@@ -7,6 +7,7 @@ local control = require "crown.control"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
+local figure = require "crown.check.figure"
 local handlers = require "crown.election.handlers"
 local hex = require "crown.text.hex"
 local kernel = require "crown.election.kernel"
@@ -200,14 +201,31 @@ local function explain(spec, ttl, refresh, cool_down)
   return text, timing
 end
 
+-- A TTL that has no effect would be relied on.
+local function refuse_vain_ttl(where, plan, has_none, is_stores)
+  local given, word = settings.ttl, plan.word
+  if (has_none or is_stores) and (given or plan.spec.lease) then
+    usage.error("%s: %s has no effect: with the oracle '%s' %s", where, given and "--ttl" or "lease", word,
+      is_stores and "the store says how long its lease lasts" or "there is no lease that could run out")
+  end
+  local other = plan.oracle_options.ttl or plan.oracle_options.duration
+  if given and not plan.checked.oracle and other and tonumber(other) ~= given then
+    usage.error("%s: --ttl %s has no effect beside %s=%s in the oracle's URL: give one of them", where, figure.exact(given),
+      plan.oracle_options.ttl and "ttl" or "duration", tostring(other))
+  end
+end
+
 -- Timing that the oracle's options tell is checked before anything is claimed.
-local function check_timing(where, spec, module, oracle_options)
+local function check_timing(where, plan, oracle_options)
+  local spec, module = plan.spec, plan.module
   local ttl, refresh, cool_down
   if module.timing then ttl, refresh, cool_down = module.timing(oracle_options) end
-  local none, is_stores = refresh == math.huge, ttl == false
+  local is_stores = ttl == false
+  local none = not ttl and not is_stores and refresh == math.huge
+  refuse_vain_ttl(where, plan, none, is_stores)
   if is_stores then
     ttl, refresh = nil, nil
-  else
+  elseif not none then
     ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
     refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
   end
@@ -265,7 +283,7 @@ local function plan_of(where, checked)
 end
 
 local function settle_timing(where, plan, opts)
-  local timing, ttl = check_timing(where, plan.spec, plan.module, opts)
+  local timing, ttl = check_timing(where, plan, opts)
   plan.timing, plan.spec.ttl = timing, ttl
   plan.common = common(plan.module, plan.handlers, ttl)
 end

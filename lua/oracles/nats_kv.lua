@@ -6,6 +6,7 @@ local admin = require "crown.nats.admin"
 local Bucket = require "crown.nats.bucket"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
+local figure = require "crown.check.figure"
 local gathered = require "crown.oracle.gathered"
 local lease = require "crown.oracle.lease"
 local promise = require "crown.core.promise"
@@ -73,7 +74,7 @@ local function fit(self)
   self.ttl = info.ttl
   self.delay = self.given_refresh or info.ttl * settings.INTERVAL
   if self.delay > info.ttl * 0.9 then
-    return nil, ("a campaign every %g s is too near the TTL of %g s"):format(self.delay, info.ttl)
+    return nil, ("a campaign every %s s is too near the TTL of %s s"):format(figure.about(self.delay), figure.about(info.ttl))
   end
   return true
 end
@@ -362,8 +363,8 @@ end
 function Nats.warnings(self)
   if self.bucket.name ~= settings.CHORIAS then return {} end
   local replicas = self.bucket.options.replicas
-  return { ("where the bucket %s has to be made, it gets a TTL of %g s and %s; Choria's broker makes it as its own settings say")
-    :format(settings.CHORIAS, self.ttl, replicas and ("%d replica%s"):format(replicas, replicas == 1 and "" or "s")
+  return { ("where the bucket %s has to be made, it gets a TTL of %s s and %s; Choria's broker makes it as its own settings say")
+    :format(settings.CHORIAS, figure.exact(self.ttl), replicas and ("%d replica%s"):format(replicas, replicas == 1 and "" or "s")
       or "as many replicas as the cluster then has servers, 5 at most") }
 end
 

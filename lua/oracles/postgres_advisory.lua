@@ -8,6 +8,7 @@ local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
+local figure = require "crown.check.figure"
 local holder = require "crown.postgres.holder"
 local postgres_url = require "crown.postgres.url"
 local Session = require "crown.postgres.advisory"
@@ -23,20 +24,38 @@ local DEFAULT_CHECK = 5
 
 local EXACT = 2 ^ 53 -- from here on a number of Lua's skips whole ones
 
+-- The largest key, and one more: the digits of the least.
+local WHOLE = { "9223372036854775807", "9223372036854775808" }
+local HALVES = { "2147483647", "2147483648" }
+
+-- Whether digits are at most others: they may be more than a number of Lua's holds.
+local function fits(text, most)
+  local sign, digits = text:match "^(%-?)0*(%d-)$"
+  local limit = sign == "-" and most[2] or most[1]
+  return #digits < #limit or #digits == #limit and digits <= limit
+end
+
 local function check_key(key)
   if type(key) == "number" and key % 1 == 0 then
     return math.abs(key) >= EXACT and "is too large for a number: write its digits as a text" or nil
   end
   local words = type(key) == "table" and table.concat(key, ",") or tostring(key)
-  if not words:match "^%-?%d+$" and not words:match "^%-?%d+,%-?%d+$" then
-    return "must be a whole number, or two: { 1, 2 }, in a URL 1,2"
+  local first, second = words:match "^(%-?%d+),(%-?%d+)$"
+  local is_one = type(key) ~= "table" and words:match "^%-?%d+$"
+  if not is_one and not first then return "must be a whole number, or two: { 1, 2 }, in a URL 1,2" end
+  for _, one in ipairs { first or words, second } do
+    if not fits(one, first and HALVES or WHOLE) then
+      return ("%s is out of range: %s"):format(one, first and "each of two is a 32-bit number, -2147483648 to 2147483647"
+        or "a key is a 64-bit number, -9223372036854775808 to 9223372036854775807")
+    end
   end
 end
 
 -- Whoever comes from pg_try_advisory_lock(10) must not hold another key than he means.
 local function check_lock(lock)
   if type(lock) == "number" then
-    return ("is a name, of which a key is made; for the key %g itself, as pg_advisory_lock takes it, give key"):format(lock)
+    return ("is a name, of which a key is made; for the key %s itself, as pg_advisory_lock takes it, give key")
+      :format(figure.exact(lock))
   end
 end
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/figure.h"
 
 #define SLACK_REAL_TIME_NS (20 * NS_PER_MS)
 #define SLACK_ORDINARY_NS (250 * NS_PER_MS) /* 57 ms late were seen with 32 spinners a core */
@@ -41,19 +42,17 @@ static int64_t lease_of(const struct election_timing *timing, int64_t ttl_ns, in
     return refresh_ns >= TIME_NEVER / 2 ? TIME_NEVER : 2 * refresh_ns;
 }
 
-static double s(int64_t ns)
-{
-    return clock_seconds_from_ns(ns);
-}
+/* Seconds in words; they last until the end of the expression. */
+#define S(ns) (figure_about(clock_seconds_from_ns(ns)).text)
 
 static int refuse(const struct election_schedule *out, struct crown_error *err)
 {
     return error_set(
         err, ERROR_USAGE,
-        "timing could overlap: refresh %.3g s + stop_timeout %.3g s + lead %.3g s + "
-        "margin %.3g s = %.3g s, which must be less than the TTL of %.3g s",
-        s(out->refresh_ns), s(out->stop_timeout_ns), s(out->lead_ns), s(out->margin_ns),
-        s(out->refresh_ns + out->stop_timeout_ns + out->lead_ns + out->margin_ns), s(out->ttl_ns));
+        "timing could overlap: refresh %s s + stop_timeout %s s + lead %s s + "
+        "margin %s s = %s s, which must be less than the TTL of %s s",
+        S(out->refresh_ns), S(out->stop_timeout_ns), S(out->lead_ns), S(out->margin_ns),
+        S(out->refresh_ns + out->stop_timeout_ns + out->lead_ns + out->margin_ns), S(out->ttl_ns));
 }
 
 /* What is left of the TTL is shared between refreshing and stopping. */
@@ -87,8 +86,8 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
     }
     if (out->ttl_ns < TTL_LEAST_NS) {
         out->ttl_ns = 0;
-        return error_set(err, ERROR_USAGE, "a TTL below %.3g s is too short to be kept",
-                         s(TTL_LEAST_NS));
+        return error_set(err, ERROR_USAGE, "a TTL below %s s is too short to be kept",
+                         S(TTL_LEAST_NS));
     }
     out->margin_ns =
         out->ttl_ns / 100 +
@@ -115,35 +114,38 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
 int timing_explain(const struct election_schedule *schedule, int64_t cool_down_ns, char *text,
                    size_t size)
 {
-    char pause[64] = "", refresh[64] = "never: the oracle sees a loss itself";
-    int64_t refresh_ns = schedule->refresh_ns == TIME_NEVER ? 0 : schedule->refresh_ns;
-    if (refresh_ns > 0)
-        (void)snprintf(refresh, sizeof(refresh), "every %.3g s", s(refresh_ns));
+    char pause[96] = "";
     if (cool_down_ns > 0)
-        (void)snprintf(pause, sizeof(pause), "cool_down      %.3g s between winning and acting\n",
-                       s(cool_down_ns));
+        (void)snprintf(pause, sizeof(pause), "cool_down      %s s between winning and acting\n",
+                       S(cool_down_ns));
     if (schedule->ttl_ns == TIME_NEVER)
         return snprintf(text, size,
                         "lease          none: the oracle sees a loss itself\n"
-                        "stop_timeout   %.3g s from the stop signal to SIGKILL\n"
+                        "stop_timeout   %s s from the stop signal to SIGKILL\n"
                         "%s",
-                        s(schedule->stop_timeout_ns), pause);
+                        S(schedule->stop_timeout_ns), pause);
+    char refresh[64] = "never: the oracle sees a loss itself", sum[64] = "";
+    int64_t refresh_ns = 0;
+    if (schedule->refresh_ns != TIME_NEVER) {
+        refresh_ns = schedule->refresh_ns;
+        (void)snprintf(refresh, sizeof(refresh), "every %s s", S(refresh_ns));
+        (void)snprintf(sum, sizeof(sum), "refresh %s + ", S(refresh_ns));
+    }
     return snprintf(
         text, size,
-        "TTL            %.3g s at the store\n"
+        "TTL            %s s at the store\n"
         "refresh        %s\n"
-        "stop_timeout   %.3g s from the stop signal to SIGKILL\n"
-        "lead           %.3g s for killing a whole tree\n"
-        "margin         %.3g s for clocks that differ, and a busy host\n"
-        "deadline       %.3g s after the request was sent: stop at %.3g s, kill at %.3g s\n"
+        "stop_timeout   %s s from the stop signal to SIGKILL\n"
+        "lead           %s s for killing a whole tree\n"
+        "margin         %s s for clocks that differ, and a busy host\n"
+        "deadline       %s s after the request was sent: stop at %s s, kill at %s s\n"
         "%s"
-        "failover       at most %.3g s after a leader dies\n"
-        "no overlap     refresh %.3g + stop_timeout %.3g + lead %.3g + margin %.3g = %.3g s < TTL "
-        "%.3g s\n",
-        s(schedule->ttl_ns), refresh, s(schedule->stop_timeout_ns), s(schedule->lead_ns),
-        s(schedule->margin_ns), s(schedule->deadline_ns), s(schedule->stop_at_ns),
-        s(schedule->kill_at_ns), pause, s(clock_add_ns(schedule->ttl_ns, cool_down_ns)),
-        s(refresh_ns), s(schedule->stop_timeout_ns), s(schedule->lead_ns), s(schedule->margin_ns),
-        s(refresh_ns + schedule->stop_timeout_ns + schedule->lead_ns + schedule->margin_ns),
-        s(schedule->ttl_ns));
+        "failover       at most %s s after a leader dies\n"
+        "no overlap     %sstop_timeout %s + lead %s + margin %s = %s s < TTL %s s\n",
+        S(schedule->ttl_ns), refresh, S(schedule->stop_timeout_ns), S(schedule->lead_ns),
+        S(schedule->margin_ns), S(schedule->deadline_ns), S(schedule->stop_at_ns),
+        S(schedule->kill_at_ns), pause, S(clock_add_ns(schedule->ttl_ns, cool_down_ns)), sum,
+        S(schedule->stop_timeout_ns), S(schedule->lead_ns), S(schedule->margin_ns),
+        S(refresh_ns + schedule->stop_timeout_ns + schedule->lead_ns + schedule->margin_ns),
+        S(schedule->ttl_ns));
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/figure.h"
 #include "net/resolve.h"
 #include "postgres/attempt.h"
 #include "postgres/explain.h"
@@ -94,8 +95,8 @@ static void next(struct postgres_connect *c)
 static void overdue(struct loop_deadline *deadline)
 {
     struct postgres_connect *c = container_of(deadline, struct postgres_connect, deadline);
-    (void)error_set(&c->error, ERROR_TIMEOUT, "no answer within %.3g s",
-                    (double)c->share_ns / (double)NS_PER_S);
+    (void)error_set(&c->error, ERROR_TIMEOUT, "no answer within %s s",
+                    figure_about(clock_seconds_from_ns(c->share_ns)).text);
     next(c);
 }
 

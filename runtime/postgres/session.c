@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/figure.h"
 #include "base/list.h"
 #include "net/portion.h"
 #include "net/received.h"
@@ -275,8 +276,8 @@ static void overdue(struct loop_deadline *deadline)
     struct postgres_slot *slot = container_of(deadline, struct postgres_slot, deadline);
     struct postgres_session *session = slot->session;
     struct crown_error err;
-    (void)error_set(&err, ERROR_TIMEOUT, "postgres: no answer within %.3g s",
-                    (double)slot->timeout_ns / (double)NS_PER_S);
+    (void)error_set(&err, ERROR_TIMEOUT, "postgres: no answer within %s s",
+                    figure_about(clock_seconds_from_ns(slot->timeout_ns)).text);
     explain(session, &err);
     if (!session->keep) {
         break_off(session, &err);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/figure.h"
 #include "base/log.h"
 #include "process/signals.h"
 
@@ -62,8 +63,8 @@ static void kill_it(struct watchdog *watchdog)
     if (watchdog->held[0] == '\0')
         (void)snprintf(watchdog->held, sizeof(watchdog->held), "%s",
                        watchdog->pulse.stopped ? "stopped by a signal" : "no answer");
-    log_warn("the runtime was silent for %.3g s: killed it (%s)",
-             clock_seconds_from_ns(watchdog->pulse.limit_ns), watchdog->held);
+    log_warn("the runtime was silent for %s s: killed it (%s)",
+             figure_about(clock_seconds_from_ns(watchdog->pulse.limit_ns)).text, watchdog->held);
     watchdog_limit(watchdog, 0); /* once */
 }
 

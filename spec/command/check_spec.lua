@@ -81,6 +81,57 @@ describe("crown-lua check", function()
     assert.matches("lease%s+none", run({ "check", app('{ name = "c", oracle = "file:' .. tempdir() .. '" }') }).stdout)
   end)
 
+  it("prints every time without an exponent, and no refresh where none comes", function()
+    local long = run { "check", "--oracle", "redis://db?ttl=30000", "run", "x", "true" }
+    assert.matches("TTL%s+30000 s.*refresh%s+every 10000 s.*failover%s+at most 30000 s.*< TTL 30000 s", long.stdout)
+    local event_driven = [[{ name = "c", oracle = { init = function() return {} end, claim = print, refresh = print,
+      timing = function() return 9, math.huge end } }]]
+    local told = run({ "check", app(event_driven) }).stdout
+    assert.matches("refresh%s+never: the oracle sees a loss itself\n", told)
+    assert.matches("no overlap%s+stop_timeout [%d.]+ %+ lead [%d.]+ %+ margin [%d.]+ = [%d.]+ s < TTL 9 s", told)
+  end)
+
+  it("refuses a key that no lock of Postgres has", function()
+    for key, fits in pairs { ["9223372036854775807"] = true, ["-9223372036854775808"] = true, ["0009"] = true, ["7,-2147483648"] = true,
+      ["9223372036854775808"] = "64-bit", ["-9223372036854775809"] = "64-bit", ["99999999999999999999"] = "64-bit",
+      ["2147483648,1"] = "32-bit", ["1,-2147483649"] = "32-bit" } do
+      local result = run { "check", "--oracle", "postgres+advisory://db/app?key=" .. key, "run", "x", "true" }
+      assert.equal(fits == true and 0 or 2, result.code, key .. result.stderr)
+      if fits ~= true then
+        assert.is_truthy(result.stderr:find(("is out of range: "), 1, true), result.stderr)
+        assert.is_truthy(result.stderr:find(fits, 1, true), result.stderr)
+      end
+    end
+    for key, problem in pairs { ["{ 7 }"] = "must be a whole number, or two", ["{ 1, 2, 3 }"] = "must be a whole number, or two",
+      ["{ 1, 2147483648 }"] = "2147483648 is out of range" } do
+      local path = app(('{ name = "c", oracle = { "postgres_advisory", url = "postgres://db/app", key = %s } }'):format(key))
+      local result = run { "check", path }
+      assert.equal(2, result.code, key)
+      assert.is_truthy(result.stderr:find(problem, 1, true), result.stderr)
+    end
+  end)
+
+  it("looks for the module of a child of Lua's where that would, and does not run it", function()
+    local dir = tempdir()
+    write_file(dir .. "/mine.lua", "io.stderr:write 'it ran'")
+    write_file(dir .. "/broken.lua", "return +")
+    local function child(text) return run({ "check", app(('{ name = "c", child = { lua = %s } }'):format(text)) },
+      { env = { LUA_PATH = "./?.lua;;" } }) end
+    for text, problem in pairs {
+      ['"no.such.module"'] = "elect 'c': child: there is no Lua module 'no.such.module' here that require would find",
+      ['"mine"'] = "there is no Lua module 'mine'",
+      [('"broken", cwd = "%s"'):format(dir)] = "Lua module 'broken': " .. dir .. "/./broken.lua:1: unexpected symbol",
+    } do
+      local result = child(text)
+      assert.same({ 2, "" }, { result.code, result.stdout })
+      assert.is_truthy(result.stderr:find(problem, 1, true), result.stderr)
+    end
+    local fine = child(('"mine", cwd = "%s"'):format(dir))
+    assert.same({ 0, "" }, { fine.code, fine.stderr })
+    assert.matches("child%s+Lua module mine\n", fine.stdout)
+    assert.equal(0, child('"crown.oracle.cas"').code) -- one that is in the program
+  end)
+
   it("checks what would follow `crown-lua run`, its own options among it", function()
     local fine = run { "check", "run", "--oracle", "memory:", "--ttl", "8", "--stop-timeout", "1", "x", "sh", "-c", "exit 1" }
     assert.equal(0, fine.code, fine.stderr)

@@ -74,9 +74,41 @@ describe("an option in vain is refused", function()
     it("an oracle that lacks its scheme: " .. oracle, function() refused({ "run", "--oracle", oracle, "x", "true" }, text) end)
   end
 
-  it("but not where it is right: a duration beside --ttl, which is for oracles that name none", function()
-    local result = run { "check", "--ttl", "7", "--oracle", "redis://h?duration=9", "run", "x", "true" }
-    assert.equal(0, result.code, result.stderr)
-    assert.matches("TTL +9 s", result.stdout)
+  for what, words in pairs {
+    ["--ttl 7 has no effect beside duration=9 in the oracle's URL"] = { "--ttl", "7", "--oracle", "redis://h?duration=9" },
+    ["--ttl 7 has no effect beside ttl=9 in the oracle's URL"] = { "--ttl", "7", "--oracle", "postgres://h/x?ttl=9" },
+    ["--ttl has no effect: with the oracle 'file' there is no lease that could run out"] = { "--ttl", "7" },
+    ["--ttl has no effect: with the oracle 'oban_peer' the store says how long its lease lasts"] = { "--ttl", "7", "--oracle",
+      "oban+postgres://h/x" },
+  } do
+    it("a TTL: " .. what, function()
+      for _, verb in ipairs { "check", "run" } do
+        local args = { unpack(words) }
+        table.insert(args, 1, verb)
+        for _, word in ipairs(verb == "check" and { "run", "x", "true" } or { "x", "true" }) do args[#args + 1] = word end
+        refused(args, what)
+      end
+    end)
+  end
+
+  it("a lease of an election where there is none", function()
+    local path = tempdir() .. "/app.lua"
+    for oracle, text in pairs { ["file:"] = "there is no lease that could run out",
+      ["oban+postgres://h/x"] = "the store says how long its lease lasts" } do
+      write_file(path, ('require("crown").elect { name = "x", lease = 3, oracle = "%s" }'):format(oracle))
+      refused({ "check", path }, "elect 'x': lease has no effect: with the oracle '")
+      refused({ "check", path }, text)
+    end
+  end)
+
+  it("but not where it is right: a TTL that is the same, or an app's own beside --ttl", function()
+    local path = tempdir() .. "/app.lua"
+    write_file(path, [[require("crown").elect { name = "x", oracle = { "redis", url = "redis://h", ttl = 9 } }]])
+    for _, args in ipairs { { "check", "--ttl", "9", "--oracle", "redis://h?ttl=9", "run", "x", "true" },
+      { "check", "--ttl", "7", path } } do
+      local result = run(args)
+      assert.equal(0, result.code, result.stderr)
+      assert.matches("TTL +9 s", result.stdout)
+    end
   end)
 end)

@@ -233,7 +233,7 @@ describe("a time that is possible, and yet looks like milliseconds", function()
     assert.equal(1, (warned { "check", path_of "claim_delay = 5000" }))
     assert.equal(1, (warned { "check", path_of "oracle = { 'postgres_lease', url = 'postgres://h/d', duration = 30000 }" }))
     assert.equal(1, (warned { "check", "run", "--oracle", "postgres://h/d?duration=30000", "x", "true" }))
-    assert.equal(1, (warned { "check", "run", "--stop-timeout", "5000", "--ttl", "86400", "x", "true" }))
+    assert.equal(1, (warned { "check", "run", "--stop-timeout", "5000", "--ttl", "86400", "--oracle", "redis://db", "x", "true" }))
     local _, text = warned { "check", path_of "claim_delay = 5000" }
     has(text, "elect 'x': claim_delay 5000: seconds, not milliseconds?")
   end)

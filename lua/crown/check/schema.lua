@@ -5,6 +5,7 @@
 -- `type` may be a list of types.
 -- @internal crown.check.schema
 
+local figure = require "crown.check.figure"
 local seconds = require "crown.check.seconds"
 local usage = require "crown.check.usage"
 
@@ -70,11 +71,12 @@ end
 function schema.range_problem(value, rule)
   if value ~= value then return "is not a number" end
   if rule.integer and value % 1 ~= 0 then return "must be a whole number" end
-  if rule.least and value < rule.least then return ("must be at least %g"):format(rule.least) end
-  if rule.above and value <= rule.above then return ("must be more than %g"):format(rule.above) end
+  if rule.least and value < rule.least then return "must be at least " .. figure.exact(rule.least) end
+  if rule.above and value <= rule.above then return "must be more than " .. figure.exact(rule.above) end
   if rule.most and value > rule.most then
     local time = is_time(rule) and value >= MILLISECONDS
-    return ("must be at most %g%s"):format(rule.most, time and (" (%g: seconds, not milliseconds?)"):format(value) or "")
+    return ("must be at most %s%s"):format(figure.exact(rule.most),
+      time and (" (%s: seconds, not milliseconds?)"):format(figure.exact(value)) or "")
   end
 end
 

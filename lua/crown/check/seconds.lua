@@ -2,6 +2,7 @@
 -- @internal crown.check.seconds
 
 local core = require "crown.core"
+local figure = require "crown.check.figure"
 local others = require "crown.check.others"
 
 local seconds = {}
@@ -24,10 +25,10 @@ end
 -- @number value
 function seconds.warn(where, name, value)
   if not seconds.doubtful(value) then return end
-  local slip = ("%s %g"):format(others.plain(name), value) -- one slip, though ten thousand elections have it
+  local slip = ("%s %s"):format(others.plain(name), figure.exact(value)) -- one slip, though ten thousand elections have it
   if warned[slip] then return end
   warned[slip] = true
-  core.log("warn", ("%s: %s %g: seconds, not milliseconds?"):format(where, name, value))
+  core.log("warn", ("%s: %s %s: seconds, not milliseconds?"):format(where, name, figure.exact(value)))
 end
 
 --- What to write instead of a time with a unit.
@@ -36,7 +37,7 @@ end
 function seconds.suggest(text)
   local number, unit = text:match "^([%d.]+)(%l+)$"
   if not tonumber(number) or not UNITS[unit] then return "" end
-  return (" (in seconds: %g)"):format(number * UNITS[unit])
+  return (" (in seconds: %s)"):format(figure.exact(number * UNITS[unit]))
 end
 
 return seconds

@@ -47,13 +47,38 @@ local function is_program(spec)
   return false
 end
 
+-- Where a child finds modules: it may start in a directory of its own.
+local function from(directory, path)
+  return directory and (";" .. path):gsub(";([^/;][^;]*)", ";" .. directory:gsub("%%", "%%%%") .. "/%1"):sub(2) or path
+end
+
+-- What require has to say before it would run the module of a child of Lua's.
+local function load_only(name)
+  for _, loader in ipairs(package.loaders) do
+    local fine, found = pcall(loader, name)
+    if not fine then return ("Lua module '%s': %s"):format(name, (tostring(found):gsub("^.-:%s*\n%s*", ""))) end
+    if type(found) == "function" then return end
+  end
+  return ("there is no Lua module '%s' here that require would find"):format(name)
+end
+
+local function module_problem(spec)
+  local path, cpath = package.path, package.cpath
+  package.path, package.cpath = from(spec.cwd, path), from(spec.cwd, cpath)
+  local problem = load_only(spec.lua)
+  package.path, package.cpath = path, cpath
+  return problem
+end
+
 -- What is wrong with an election that only this host can tell.
 local function missing_program(election)
   for _, which in ipairs { "child", "follower_child" } do
     local spec = election.options[which]
-    if spec and not is_program(spec) then
-      return ("elect '%s': %s: there is no program '%s' here that could be executed"):format(election.name, which, spec.argv[1])
+    local problem = spec and spec.lua and module_problem(spec)
+    if spec and not spec.lua and not is_program(spec) then
+      problem = ("there is no program '%s' here that could be executed"):format(spec.argv[1])
     end
+    if problem then return ("elect '%s': %s: %s"):format(election.name, which, problem) end
   end
 end
 
@@ -64,7 +89,8 @@ end
 
 local function describe(election)
   local spec = election.options
-  local child = spec.child and table.concat(spec.child.argv, " ") or "none"
+  local child = "none"
+  if spec.child then child = spec.child.lua and "Lua module " .. spec.child.lua or table.concat(spec.child.argv, " ") end
   local text = ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
     core.redact(child), election.timing.text)
   for _, warning in ipairs(warnings_of(election)) do text = text .. "\nwarning        " .. warning end

@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
+local figure = require "crown.check.figure"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
@@ -50,9 +51,9 @@ local function health_of(word, module, opts)
   local asked = not found.fixed and (tonumber(opts.ttl) or tonumber(opts.duration))
   local ttl, warnings = asked or found.ttl, found.warnings
   if ttl and ttl < SHORT then
-    warnings[#warnings + 1] = ("a TTL of %g s: a busy host loses leadership for nothing"):format(ttl)
+    warnings[#warnings + 1] = ("a TTL of %s s: a busy host loses leadership for nothing"):format(figure.exact(ttl))
   elseif ttl and ttl > LONG then
-    warnings[#warnings + 1] = ("a TTL of %g s: for so long nobody leads when a leader's host dies"):format(ttl)
+    warnings[#warnings + 1] = ("a TTL of %s s: for so long nobody leads when a leader's host dies"):format(figure.exact(ttl))
   end
   return { ttl = found.ttl, facts = found.facts, warnings = warnings }
 end
@@ -82,7 +83,7 @@ end
 
 local function for_people(word, opts, found, health)
   local text = { ("%-11s%s"):format("Oracle", core.redact(opts.url or word)) }
-  if health.ttl then text[#text + 1] = ("%-11s%g s"):format("TTL", health.ttl) end
+  if health.ttl then text[#text + 1] = ("%-11s%s s"):format("TTL", figure.exact(health.ttl)) end
   for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], printable(tostring(fact[2]))) end
   text[#text + 1] = ("%-11s%d"):format("Elections", #found)
   for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. printable(warning) end

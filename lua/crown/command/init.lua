@@ -29,7 +29,7 @@ command.common = {
     help = "the store that decides who leads", default = "locks in a directory of yours, for this host alone" },
   { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, help = "this candidate's name", default = "the host's" },
   { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 }, of = CANDIDATES,
-    help = "how long a lease lasts, where the oracle's URL or options do not say it", default = "the oracle's" },
+    help = "how long a lease lasts, where an app's oracle does not say it itself", default = "the oracle's" },
   { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
     help = "debug, info, warn or error", default = "info; of run, warn" },
   { name = "log-format", value = "FORMAT", env = "CROWN_LOG_FORMAT", values = { "text", "logfmt", "json" },

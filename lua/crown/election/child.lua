@@ -80,6 +80,7 @@ function child.check(where, given)
   local env = check_env(where, checked.env or {})
   local spec = {
     argv = checked.command and check_argv(where, checked.command) or lua_command(env, checked.lua),
+    lua = checked.lua,
     env = env,
     cwd = checked.cwd,
     stdin = check_output(where, "stdin", checked.stdin),

@@ -8,6 +8,7 @@ local base64 = require "crown.text.base64"
 local Batch = require "crown.etcd.batch"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
+local figure = require "crown.check.figure"
 local gathered = require "crown.oracle.gathered"
 local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
@@ -393,7 +394,7 @@ function Session:refresher()
     window = 0, most = MOST,
     refresh = function(states) return refresh_all(self, states) end,
     release = function(states) return release_all(self, states) end,
-    late = function() return ("no answer within %.3g s"):format(self.timeout) end }
+    late = function() return ("no answer within %s s"):format(figure.about(self.timeout)) end }
   return self.refreshers[ttl]
 end
 

@@ -8,6 +8,7 @@ local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
 local explain = require "crown.link.explain"
+local figure = require "crown.check.figure"
 local promise = require "crown.core.promise"
 local retry = require "crown.core.retry"
 
@@ -184,7 +185,7 @@ end
 -- @number timeout seconds that it was waited for
 -- @treturn string
 function Reconnecting:late(timeout)
-  return self:trouble() or in_words(self, ("no answer within %.3g s"):format(timeout))
+  return self:trouble() or in_words(self, ("no answer within %s s"):format(figure.about(timeout)))
 end
 
 --- Takes note of what is being opened, whose `step()` tells how far it is.

@@ -1,6 +1,8 @@
 --- What a JetStream bucket says of itself, for `info`: facts, and what is wrong with it as a store of elections.
 -- @internal crown.nats.health
 
+local figure = require "crown.check.figure"
+
 local health = {}
 
 local LEAST_SAFE, LEAST_REPLICATED = 5, 10 -- seconds of a TTL
@@ -22,7 +24,7 @@ local function warnings_of(info, problem)
   local warnings = {}
   local function warn(text) warnings[#warnings + 1] = text end
   if problem then warn(problem .. ": nobody can claim") end
-  if info.ttl < LEAST_SAFE then warn(("the bucket's TTL is %g s: 5 s and more are safe"):format(info.ttl)) end
+  if info.ttl < LEAST_SAFE then warn(("the bucket's TTL is %s s: 5 s and more are safe"):format(figure.exact(info.ttl))) end
   if info.replicas > 1 and info.ttl < LEAST_REPLICATED then
     warn "a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"
   end
@@ -43,7 +45,7 @@ end
 -- @treturn table `{ ttl =, fixed = the URL's counts for nothing, facts =, warnings = }`
 function health.of(name, info, problem)
   local facts = { { "Bucket", name }, { "Created", info.created }, { "Storage", info.storage },
-    { "Max time", ("%g s"):format(info.ttl) }, { "Replicas", replicas_of(info) } }
+    { "Max time", figure.exact(info.ttl) .. " s" }, { "Replicas", replicas_of(info) } }
   return { ttl = info.ttl, fixed = true, warnings = warnings_of(info, problem), facts = facts }
 end
 

@@ -1,6 +1,7 @@
 --- What an election in a NATS bucket is told by its options, and what a bucket has to be for it.
 -- @internal crown.nats.settings
 
+local figure = require "crown.check.figure"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -97,7 +98,8 @@ function settings.check_bucket(name, info)
   if info.drops then return nil, ("the bucket %s drops %s: elections need each until its TTL"):format(name, info.drops) end
   if info.refuses then return nil, ("the bucket %s %s: nobody can hold an election there"):format(name, info.refuses) end
   if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
-    return nil, ("the TTL of the bucket %s is %g s: elections need %d s to %d s"):format(name, info.ttl, LEAST_TTL, MOST_TTL)
+    return nil, ("the TTL of the bucket %s is %s s: elections need %d s to %d s"):format(name, figure.exact(info.ttl), LEAST_TTL,
+      MOST_TTL)
   end
   return true
 end

@@ -2,6 +2,7 @@
 -- @internal crown.oracle.options
 
 local elections = require "crown.core.election"
+local figure = require "crown.check.figure"
 local printable = require "crown.text.printable"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
@@ -55,8 +56,8 @@ local function refuse_short_leases(word, checked)
   local ttl = checked.ttl or checked.duration
   if type(ttl) ~= "number" or ttl >= ORDINARY_LEAST then return end
   if require("crown.core.build").kernel().real_time then return end
-  usage.error("oracle '%s': a ttl below %g s needs real-time priority, which RLIMIT_RTPRIO or CAP_SYS_NICE give", word,
-    ORDINARY_LEAST)
+  usage.error("oracle '%s': a ttl below %s s needs real-time priority, which RLIMIT_RTPRIO or CAP_SYS_NICE give", word,
+    figure.exact(ORDINARY_LEAST))
 end
 
 local function merge(text, opts, clients)

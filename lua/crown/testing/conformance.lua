@@ -2,6 +2,7 @@
 -- other, each with its own token.
 -- @module crown.testing.conformance
 
+local figure = require "crown.check.figure"
 local oracle = require "crown.election.contract"
 local core = require "crown.core"
 local eventually = require "crown.testing.eventually"
@@ -72,12 +73,12 @@ function Candidate:win(seconds)
     verdict = self:claim()
     if verdict[1] == "granted" then return verdict end
     if verdict[5] and (verdict[2] or math.huge) > until_then - core.now() then
-      broken(self.suite, ("the oracle holds that its store may have forgotten who leads, and grants nothing for %.3g s: give it "
-        .. "amnesia_wait = 0 in the options that the factory returns"):format(verdict[2] or math.huge))
+      broken(self.suite, ("the oracle holds that its store may have forgotten who leads, and grants nothing for %s s: give it "
+        .. "amnesia_wait = 0 in the options that the factory returns"):format(figure.about(verdict[2] or math.huge)))
     end
     core.sleep(0.005)
   until core.now() >= until_then
-  error(("a free election was not granted within %g s; the last answer was: %s %s"):format(seconds or 5, verdict[1],
+  error(("a free election was not granted within %s s; the last answer was: %s %s"):format(figure.exact(seconds or 5), verdict[1],
     tostring(verdict[2])), 2)
 end
 

@@ -2,6 +2,7 @@
 -- @module crown.testing.eventually
 
 local core = require "crown.core"
+local figure = require "crown.check.figure"
 local testing = require "crown.core.testing"
 
 local PAUSE = 0.005
@@ -27,7 +28,7 @@ local function eventually(condition, seconds)
     local fine, result = pcall(condition)
     if fine and result then return result end
     if testing.real_now() >= until_then then
-      error(fine and ("still not true after %g s"):format(seconds) or result, 2)
+      error(fine and ("still not true after %s s"):format(figure.exact(seconds)) or result, 2)
     end
     pause()
   end
