@@ -37,7 +37,8 @@ local clients = {}
 
 local function client_for(url, timeout)
   if clients[url] then return clients[url] end
-  local client, problem = postgres.new(url, { timeout = timeout, label = "oban_peer", background = true })
+  local client, problem = postgres.new(url, { timeout = timeout, label = "oban_peer", background = true,
+    bounded = true })
   clients[url] = client
   return client, problem
 end

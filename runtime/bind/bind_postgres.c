@@ -321,7 +321,8 @@ static void push_instant(lua_State *L, int64_t at_ns)
 }
 
 /* client:condition() -> how it is, since when, when it heard of a server last, how often a
- * connection was lost, the last server, why there is none that proved good. */
+ * connection was lost, the last server, why there is none that proved good, how many connections
+ * servers may see of it now, and at most. */
 static int client_condition(lua_State *L)
 {
     const struct client *client = check_client(L);
@@ -334,7 +335,9 @@ static int client_condition(lua_State *L)
     lua_pushnumber(L, (lua_Number)condition.reconnects);
     lua_pushstring(L, condition.server);
     lua_pushstring(L, condition.problem);
-    return 6;
+    lua_pushinteger(L, condition.connections);
+    lua_pushinteger(L, condition.limit);
+    return 8;
 }
 
 static int client_heard(lua_State *L)
@@ -380,6 +383,7 @@ static int postgres_open(lua_State *L)
     options.silence_ns = clock_ns_from_seconds(number_field(L, 2, "silence", connect_timeout));
     options.keep = flag_field(L, 2, "keep");
     options.setup = flag_field(L, 2, "setup");
+    options.bounded = flag_field(L, 2, "bounded");
     lua_settop(L, 2);
     struct client *client = lua_newuserdata(L, sizeof(*client));
     *client = (struct client){.host = check_host(L), .on_event = LUA_NOREF};

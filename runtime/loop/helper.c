@@ -30,7 +30,8 @@ struct helper {
     bool apart;              /* the thread has a table of its own, and `thread_end` is in both */
 };
 
-/* Those that were given up, and run on. Guarded, with `apart`: each leaves it on its own thread. */
+/* Those that were given up or told to hurry, and run on. Guarded, with `apart`: one that was given
+ * up leaves it on its own thread. */
 static struct list left_behind = {{&left_behind.head, &left_behind.head}};
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
@@ -188,6 +189,14 @@ bool helper_finish(struct helper *helper, int milliseconds)
     else
         helper_abandon(helper);
     return ended;
+}
+
+void helper_hurry(struct helper *helper)
+{
+    (void)pthread_mutex_lock(&guard);
+    list_append(&left_behind, &helper->link);
+    (void)pthread_mutex_unlock(&guard);
+    (void)shutdown(helper->watch.fd, SHUT_WR); /* the thread may have ended: nothing to hurry */
 }
 
 void helper_abandon(struct helper *helper)

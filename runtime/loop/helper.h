@@ -49,6 +49,9 @@ struct helper *helper_start(struct loop *loop, const struct helper_kind *kind, c
  * @return whether it is done.
  */
 bool helper_finish(struct helper *helper, int milliseconds);
+/** Nobody waits for more than what there is: `given_up` becomes readable, and `done` follows. Once,
+ * and not before helper_abandon. Until then it counts among those that were given up. */
+void helper_hurry(struct helper *helper);
 /** Nobody wants the result any more: `drop` follows, perhaps much later. NULL is fine. */
 void helper_abandon(struct helper *helper);
 

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "loop/helper.h"
 #include "net/received.h"
 #include "postgres/blotted.h"
 
 #define OPTIONS_MAX 16
-#define SERVER_SIZE 300
 #define LOGIN_MOST_MIB 1u /* that a server may say until the connection is open */
 
+/* What the thread has. */
 struct attempt {
     const char *keywords[OPTIONS_MAX + 1]; /* both lists end with NULL */
     char *values[OPTIONS_MAX + 1];
@@ -20,7 +21,14 @@ struct attempt {
     bool short_of_memory;
     PGconn *conn;
     struct crown_error error;
-    postgres_attempted *done;
+};
+
+struct postgres_attempt {
+    struct helper *helper;
+    struct postgres_parting *parting; /* once it was given up */
+    postgres_attempted *done;         /* NULL: it was given up */
+    void *context;
+    char place[POSTGRES_PLACE_SIZE]; /* the server, which a thread may be stuck with */
 };
 
 static void free_values(struct attempt *attempt)
@@ -115,12 +123,17 @@ static void connect_on_thread(void *work, int given_up)
 static void finished(void *context, void *work)
 {
     struct attempt *attempt = work;
+    struct postgres_attempt *handle = context;
+    const struct postgres_attempt of = *handle;
     PGconn *conn = attempt->conn;
-    postgres_attempted *done = attempt->done;
     const struct crown_error error = attempt->error;
     attempt->conn = NULL;
     drop(attempt);
-    done(context, conn, &error);
+    free(handle);
+    if (of.done != NULL)
+        of.done(of.context, conn, &error);
+    else
+        postgres_parting_take(of.parting, conn, false);
 }
 
 static void add(struct attempt *attempt, const char *keyword, const char *value)
@@ -161,35 +174,59 @@ static void collect(struct attempt *attempt, const struct postgres_attempt_optio
         add(attempt, "tcp_user_timeout", user_timeout);
 }
 
-/* What an attempt is stuck with, if it is. */
-static void name_server(const struct postgres_attempt_options *options, char server[SERVER_SIZE])
+void postgres_attempt_place(const struct postgres_attempt_options *options,
+                            char place[POSTGRES_PLACE_SIZE])
 {
     const struct postgres_target *target = &options->targets->items[options->target];
     const char *address = options->address != NULL ? options->address : target->hostaddr;
     const char *host = address != NULL ? address : target->host;
-    (void)snprintf(server, SERVER_SIZE, "%s:%s", host != NULL ? host : "the local server",
-                   target->port != NULL ? target->port : "");
+    (void)snprintf(place, POSTGRES_PLACE_SIZE, "%s:%s", host != NULL ? host : "the local server",
+                   target->port != NULL ? target->port : "5432");
 }
 
-struct helper *postgres_attempt(struct loop *loop, const struct postgres_attempt_options *options,
-                                postgres_attempted *done, void *context, struct crown_error *err)
+static struct attempt *new_attempt(const struct postgres_attempt_options *options)
+{
+    struct attempt *attempt = calloc(1, sizeof(*attempt));
+    if (attempt == NULL)
+        return NULL;
+    collect(attempt, options);
+    if (!attempt->short_of_memory)
+        return attempt;
+    drop(attempt);
+    return NULL;
+}
+
+struct postgres_attempt *postgres_attempt(struct loop *loop,
+                                          const struct postgres_attempt_options *options,
+                                          postgres_attempted *done, void *context,
+                                          struct crown_error *err)
 {
     /* The connection is the process's, and so is the table that it is opened in. */
     static const struct helper_kind kind = {"postgres", connect_on_thread, finished, drop, false};
-    struct attempt *attempt = calloc(1, sizeof(*attempt));
-    if (attempt != NULL)
-        collect(attempt, options);
-    if (attempt == NULL || attempt->short_of_memory) {
+    struct postgres_attempt *handle = calloc(1, sizeof(*handle));
+    struct attempt *attempt = new_attempt(options);
+    if (handle == NULL || attempt == NULL) {
         (void)error_set(err, ERROR_MEMORY, "postgres: out of memory");
-        if (attempt != NULL)
-            drop(attempt);
-        return NULL;
+        goto fail;
     }
-    attempt->done = done;
-    char server[SERVER_SIZE];
-    name_server(options, server);
-    struct helper *helper = helper_start(loop, &kind, server, attempt, context, err);
-    if (helper == NULL)
+    handle->done = done;
+    handle->context = context;
+    postgres_attempt_place(options, handle->place);
+    handle->helper = helper_start(loop, &kind, handle->place, attempt, handle, err);
+    if (handle->helper != NULL)
+        return handle;
+fail:
+    if (attempt != NULL)
         drop(attempt);
-    return helper;
+    free(handle);
+    return NULL;
+}
+
+void postgres_attempt_give_up(struct postgres_attempt *attempt, struct postgres_partings *partings)
+{
+    if (attempt == NULL)
+        return;
+    attempt->done = NULL;
+    attempt->parting = postgres_parting_begin(partings, attempt->place);
+    helper_hurry(attempt->helper);
 }

@@ -10,8 +10,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "loop/helper.h"
+#include "loop/loop.h"
+#include "postgres/parting.h"
 #include "postgres/target.h"
+
+struct postgres_attempt;
 
 /** @param conn open and non-blocking, the callee's; NULL with `err`. */
 typedef void postgres_attempted(void *context, PGconn *conn, const struct crown_error *err);
@@ -24,11 +27,19 @@ struct postgres_attempt_options {
     int64_t silence_ns;  /* how long a peer that acknowledges nothing goes unnoticed later on */
 };
 
+/** Writes which server a try is for: "192.0.2.1:5432". */
+void postgres_attempt_place(const struct postgres_attempt_options *options,
+                            char place[POSTGRES_PLACE_SIZE]);
+
 /**
  * Starts; what it is given is copied.
- * @return for helper_abandon, until `done` was called from the loop; NULL with `err`.
+ * @return for postgres_attempt_give_up, until `done` was called from the loop; NULL with `err`.
  */
-struct helper *postgres_attempt(struct loop *loop, const struct postgres_attempt_options *options,
-                                postgres_attempted *done, void *context, struct crown_error *err);
+struct postgres_attempt *postgres_attempt(struct loop *loop,
+                                          const struct postgres_attempt_options *options,
+                                          postgres_attempted *done, void *context,
+                                          struct crown_error *err);
+/** `done` is not called. What the server has of it counts until it is gone. NULL is fine. */
+void postgres_attempt_give_up(struct postgres_attempt *attempt, struct postgres_partings *partings);
 
 #endif

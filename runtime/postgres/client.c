@@ -10,6 +10,7 @@
 #include "postgres/channels.h"
 #include "postgres/connect.h"
 #include "postgres/explain.h"
+#include "postgres/parting.h"
 #include "postgres/ping.h"
 #include "postgres/session.h"
 #include "postgres/target.h"
@@ -19,11 +20,12 @@ struct postgres_client {
     struct loop *loop;
     char *url;
     int64_t connect_timeout_ns, silence_ns;
-    bool keep, setup;
+    bool keep, setup, bounded;
     bool admitted; /* the connection is for everybody */
     struct postgres_client_events events;
     struct postgres_connect *connect; /* while connecting */
     struct postgres_session *session; /* while connected */
+    struct postgres_partings *partings;
     uint64_t generation, last_generation;
     bool lost_in_transaction;
     bool told_connected, told_broken;
@@ -175,15 +177,19 @@ static void refuse(struct postgres_client *client, const struct crown_error *err
     connect_later(client);
 }
 
-static void connected(void *context, PGconn *conn, const struct crown_error *err)
+static void connected(void *context, PGconn *conn, const char *place, const struct crown_error *err)
 {
     struct postgres_client *client = context;
+    const struct postgres_session_options options = {.keep = client->keep,
+                                                     .bounded = client->bounded,
+                                                     .partings = client->partings,
+                                                     .place = place};
     const struct postgres_session_events events = {
         .closed = session_closed, .notified = notified, .context = client};
     struct crown_error problem;
     client->connect = NULL;
     if (conn != NULL) {
-        client->session = postgres_session_new(client->loop, conn, client->keep, &events, &problem);
+        client->session = postgres_session_new(client->loop, conn, &options, &events, &problem);
         err = &problem;
     }
     if (client->session == NULL) {
@@ -225,8 +231,9 @@ static void connect_now(struct postgres_client *client)
     if (client->connect != NULL || client->session != NULL || loop_at_armed(&client->retry))
         return;
     mark(client);
-    client->connect = postgres_connect(client->loop, client->url, patience_ns(client),
-                                       client->silence_ns, connected, client, &err);
+    client->connect =
+        postgres_connect(client->loop, client->url, patience_ns(client), client->silence_ns,
+                         client->partings, connected, client, &err);
     if (client->connect != NULL)
         return;
     tell_broken(client, &err);
@@ -304,6 +311,12 @@ static void note_unanswered(struct postgres_client *client, const struct postgre
                      &client->unanswered);
 }
 
+/* Longer than a server that is well takes to hear that a connection was given up. */
+static int64_t forgotten_first_ns(const struct postgres_client_options *options)
+{
+    return 2 * (options->connect_timeout_ns > NS_PER_S ? options->connect_timeout_ns : NS_PER_S);
+}
+
 struct postgres_client *postgres_client_new(struct loop *loop,
                                             const struct postgres_client_options *options,
                                             const struct postgres_client_events *events,
@@ -313,10 +326,15 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     if (postgres_targets_read(options->url, &targets, err) < 0)
         return NULL;
     struct postgres_client *client = calloc(1, sizeof(*client));
-    if (client != NULL)
+    if (client != NULL) {
         note_unanswered(client, &targets);
+        client->partings = postgres_partings_new(loop, forgotten_first_ns(options));
+    }
     postgres_targets_free(&targets);
-    if (client == NULL || (client->url = strdup(options->url)) == NULL) {
+    if (client == NULL || client->partings == NULL ||
+        (client->url = strdup(options->url)) == NULL) {
+        if (client != NULL)
+            postgres_partings_leave(client->partings);
         free(client);
         (void)error_set(err, ERROR_MEMORY, "postgres: out of memory");
         return NULL;
@@ -326,6 +344,7 @@ struct postgres_client *postgres_client_new(struct loop *loop,
     client->silence_ns = options->silence_ns;
     client->keep = options->keep;
     client->setup = options->setup;
+    client->bounded = options->bounded;
     client->events = *events;
     retry_init(&client->backoff, RETRY_FIRST_NS, RETRY_MOST_NS, random_kernel());
     mark(client);
@@ -348,6 +367,7 @@ void postgres_client_free(struct postgres_client *client)
     postgres_channels_free(&client->channels);
     loop_at_cancel(client->loop, &client->retry);
     loop_at_cancel(client->loop, &client->settled);
+    postgres_partings_leave(client->partings);
     free(client->url);
     free(client);
 }
@@ -400,6 +420,9 @@ void postgres_client_condition(const struct postgres_client *client,
         .heard_ns =
             client->session != NULL ? postgres_session_heard_ns(client->session) : client->heard_ns,
         .reconnects = client->reconnects,
+        .connections = postgres_partings_count(client->partings) +
+                       (client->session != NULL || client->connect != NULL ? 1 : 0),
+        .limit = postgres_partings_limit(client->partings) + 1,
         .problem = client->last_error.code != ERROR_NONE ? client->last_error.message : NULL};
     (void)snprintf(condition->server, sizeof(condition->server), "%s", client->server);
 }

@@ -39,7 +39,8 @@ struct postgres_client_options {
     /* For a connection whose end matters (session locks): a statement without an answer fails
      * alone, and a broken connection is made anew only for the next request. */
     bool keep;
-    bool setup; /* each connection is looked at before it is used: see `connected` */
+    bool setup;   /* each connection is looked at before it is used: see `connected` */
+    bool bounded; /* the server ends by itself what is not answered in time: see session.h */
 };
 
 /**
@@ -90,8 +91,9 @@ struct postgres_client_condition {
     const char *state;
     int64_t since_ns, heard_ns; /* heard: when something came from a server last; 0: never */
     uint64_t reconnects;
-    const char *problem; /* why there is no connection, or none that proved good; NULL */
-    char server[300];    /* that of the connection, else the last one; empty */
+    unsigned connections, limit; /* that servers may see of it now, and at most */
+    const char *problem;         /* why there is no connection, or none that proved good; NULL */
+    char server[300];            /* that of the connection, else the last one; empty */
 };
 void postgres_client_condition(const struct postgres_client *client,
                                struct postgres_client_condition *condition);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/figure.h"
+#include "loop/helper.h"
 #include "net/resolve.h"
 #include "postgres/attempt.h"
 #include "postgres/explain.h"
@@ -25,7 +26,11 @@ struct postgres_connect {
     struct resolution *resolution;
     char addresses[RESOLVE_MAX][ADDRESS_TEXT_SIZE];
     size_t address_count, address;
-    struct helper *helper; /* the reading of the URL, then the attempt under way */
+    struct helper *reading;           /* of the URL */
+    struct postgres_attempt *attempt; /* the one under way */
+    struct postgres_partings *partings;
+    char place[POSTGRES_PLACE_SIZE]; /* that of the attempt */
+    size_t addresses_more;           /* that names stood for, besides the first of each */
     struct loop_deadline deadline;
     int64_t share_ns;         /* of the time, for the attempt under way */
     struct crown_error error; /* of the last try */
@@ -36,8 +41,10 @@ static void try_target(struct postgres_connect *c);
 static void drop_attempt(struct postgres_connect *c)
 {
     loop_at_cancel(c->loop, &c->deadline);
-    helper_abandon(c->helper);
-    c->helper = NULL;
+    helper_abandon(c->reading);
+    c->reading = NULL;
+    postgres_attempt_give_up(c->attempt, c->partings);
+    c->attempt = NULL;
     resolution_cancel(c->resolution);
     c->resolution = NULL;
 }
@@ -67,14 +74,16 @@ static void finish(struct postgres_connect *c, PGconn *conn)
     postgres_connected *done = c->done;
     void *context = c->context;
     struct crown_error error = c->error;
+    char place[POSTGRES_PLACE_SIZE];
     if (conn == NULL)
         explain(c, &error);
     size_t length = strlen(error.message);
     if (conn == NULL && c->failures > 1)
         (void)snprintf(error.message + length, sizeof(error.message) - length,
                        " (the last of %zu tries)", c->failures);
+    (void)memcpy(place, c->place, sizeof(place));
     free_all(c);
-    done(context, conn, &error);
+    done(context, conn, place, &error);
 }
 
 static void next(struct postgres_connect *c)
@@ -113,7 +122,7 @@ static void set_deadline(struct postgres_connect *c)
 static void attempted(void *context, PGconn *conn, const struct crown_error *err)
 {
     struct postgres_connect *c = context;
-    c->helper = NULL;
+    c->attempt = NULL;
     if (conn != NULL) {
         finish(c, conn);
         return;
@@ -129,9 +138,13 @@ static void start_attempt(struct postgres_connect *c, const char *address)
                                                      .target = c->target,
                                                      .address = address,
                                                      .silence_ns = c->silence_ns};
-    set_deadline(c);
-    c->helper = postgres_attempt(c->loop, &options, attempted, c, &c->error);
-    if (c->helper == NULL)
+    postgres_attempt_place(&options, c->place);
+    postgres_partings_expect(c->partings, c->targets.count + c->addresses_more);
+    if (postgres_partings_check(c->partings, c->place, &c->error) == 0) {
+        set_deadline(c);
+        c->attempt = postgres_attempt(c->loop, &options, attempted, c, &c->error);
+    }
+    if (c->attempt == NULL)
         next(c);
 }
 
@@ -149,6 +162,7 @@ static void looked_up(void *context, const struct address *addresses, size_t cou
         next(c);
         return;
     }
+    c->addresses_more += c->address_count - 1;
     start_attempt(c, c->addresses[0]);
 }
 
@@ -198,7 +212,7 @@ static void reading_done(void *context, void *work)
     struct postgres_connect *c = context;
     struct reading *reading = work;
     int result = reading->result;
-    c->helper = NULL;
+    c->reading = NULL;
     c->error = reading->error;
     c->targets = reading->targets;
     reading->targets = (struct postgres_targets){0};
@@ -218,8 +232,8 @@ static int start_reading(struct postgres_connect *c, struct crown_error *err)
         free(reading);
         return error_set(err, ERROR_MEMORY, "postgres: out of memory");
     }
-    c->helper = helper_start(c->loop, &kind, "the files that a URL may name", reading, c, err);
-    if (c->helper == NULL) {
+    c->reading = helper_start(c->loop, &kind, "the files that a URL may name", reading, c, err);
+    if (c->reading == NULL) {
         reading_drop(reading);
         return -1;
     }
@@ -242,8 +256,9 @@ static void start_in_turn(struct postgres_turn *turn)
 }
 
 struct postgres_connect *postgres_connect(struct loop *loop, const char *url, int64_t timeout_ns,
-                                          int64_t silence_ns, postgres_connected *done,
-                                          void *context, struct crown_error *err)
+                                          int64_t silence_ns, struct postgres_partings *partings,
+                                          postgres_connected *done, void *context,
+                                          struct crown_error *err)
 {
     struct postgres_connect *c = calloc(1, sizeof(*c));
     if (c == NULL || (c->url = strdup(url)) == NULL) {
@@ -254,6 +269,7 @@ struct postgres_connect *postgres_connect(struct loop *loop, const char *url, in
     c->loop = loop;
     c->timeout_ns = timeout_ns;
     c->silence_ns = silence_ns;
+    c->partings = partings;
     c->done = done;
     c->context = context;
     c->deadline.fire = overdue;

@@ -10,6 +10,7 @@
 
 #define LIBPQ_FUNCTIONS(X)                                                                         \
     X(PQbackendPID)                                                                                \
+    X(PQcancel)                                                                                    \
     X(PQclear)                                                                                     \
     X(PQcmdTuples)                                                                                 \
     X(PQconnectPoll)                                                                               \
@@ -25,8 +26,10 @@
     X(PQfinish)                                                                                    \
     X(PQflush)                                                                                     \
     X(PQfname)                                                                                     \
+    X(PQfreeCancel)                                                                                \
     X(PQfreemem)                                                                                   \
     X(PQftype)                                                                                     \
+    X(PQgetCancel)                                                                                 \
     X(PQgetResult)                                                                                 \
     X(PQgetisnull)                                                                                 \
     X(PQgetlength)                                                                                 \

@@ -21,7 +21,8 @@ struct postgres_slot {
     struct postgres_request *request; /* NULL: abandoned */
     struct loop_deadline deadline;
     int64_t timeout_ns;
-    bool prepares; /* the answer to the preparation comes first */
+    bool tells;    /* its bounds, whose answer comes first */
+    bool prepares; /* the answer to the preparation comes next */
     bool brief;
     bool prepared; /* by its statement's name */
 };
@@ -32,7 +33,9 @@ struct postgres_slot {
 struct postgres_session {
     struct loop *loop;
     PGconn *conn;
-    bool keep;
+    bool keep, bounded;
+    struct postgres_partings *partings;
+    char place[POSTGRES_PLACE_SIZE];
     bool in_transaction;
     _Atomic uint32_t *midway; /* shown to whoever has the socket too; NULL: nobody has */
     struct list slots;
@@ -82,7 +85,7 @@ static void break_off(struct postgres_session *session, const struct crown_error
     session->closed = true;
     session->error = *err;
     loop_unwatch(&session->watch);
-    libpq.PQfinish(session->conn);
+    postgres_part(session->partings, session->conn, session->place, !list_empty(&session->slots));
     session->conn = NULL;
     loop_post(session->loop, &session->closing); /* before the waiters, who may ask anew */
     fail_all(session, err);
@@ -120,6 +123,10 @@ static int take_part(struct postgres_slot *slot, const PGresult *part, struct cr
     ExecStatusType status = libpq.PQresultStatus(part);
     if (status == PGRES_FATAL_ERROR && slot->prepared)
         slot->session->keeps_none = true;
+    if (slot->tells && status != PGRES_FATAL_ERROR) {
+        slot->tells = status == PGRES_SINGLE_TUPLE;
+        return 0;
+    }
     if (slot->prepares && status == PGRES_COMMAND_OK) {
         slot->prepares = false;
         return 0;
@@ -194,8 +201,10 @@ static void take_answers(struct postgres_session *session)
         if (part == NULL && ended)
             return;
         ended = part == NULL;
-        if (ended)
+        if (ended) {
+            rows_one_by_one(session); /* where a statement of several has its turn now */
             continue;
+        }
         session->whole = session->received;
         int result = take_answer(session, part, &err);
         libpq.PQclear(part);
@@ -308,11 +317,27 @@ static int keep(struct postgres_session *session, const struct postgres_request 
     return session->kept_count++;
 }
 
+/* A lock that somebody else holds is waited for a shorter time than the answer is. */
+static bool tell_bounds(const struct postgres_session *session, int64_t timeout_ns)
+{
+    static const char sql[] = "SELECT set_config('lock_timeout', $1, true), "
+                              "set_config('statement_timeout', $2, true)";
+    char lock[24], statement[24];
+    const char *const values[] = {lock, statement};
+    long long ms = (long long)(timeout_ns / NS_PER_MS);
+    (void)snprintf(lock, sizeof(lock), "%lld", ms * 3 / 4 > 1 ? ms * 3 / 4 : 1);
+    (void)snprintf(statement, sizeof(statement), "%lld", ms > 1 ? ms : 1);
+    return libpq.PQsendQueryParams(session->conn, sql, 2, NULL, values, NULL, NULL, 0) == 1;
+}
+
 static bool ask(struct postgres_session *session, struct postgres_slot *slot,
                 const struct postgres_request *request)
 {
     const char *const *values = (const char *const *)request->values;
     char name[32];
+    slot->tells = session->bounded;
+    if (slot->tells && !tell_bounds(session, request->timeout_ns))
+        return false;
     int place = keep(session, request, &slot->prepares);
     slot->prepared = place >= 0;
     if (!slot->prepared)
@@ -358,7 +383,8 @@ void postgres_slot_abandon(struct postgres_slot *slot)
     slot->request = NULL;
 }
 
-struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, bool keep,
+struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn,
+                                              const struct postgres_session_options *options,
                                               const struct postgres_session_events *events,
                                               struct crown_error *err)
 {
@@ -371,11 +397,14 @@ struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, b
     }
     *session = (struct postgres_session){.loop = loop,
                                          .conn = conn,
-                                         .keep = keep,
+                                         .keep = options->keep,
+                                         .bounded = options->bounded,
+                                         .partings = options->partings,
                                          .watch = {.ready = ready},
                                          .heard_ns = loop_now(loop),
                                          .events = *events,
                                          .closing = {.run = tell_closed}};
+    (void)snprintf(session->place, sizeof(session->place), "%s", options->place);
     list_init(&session->slots);
     portion_bound(libpq.PQsslStruct(conn, "OpenSSL")); /* NULL: it is plain */
     loop_watch(loop, &session->watch, libpq.PQsocket(conn), LOOP_READ);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "loop/loop.h"
+#include "postgres/parting.h"
 #include "postgres/request.h"
 
 struct postgres_session;
@@ -25,19 +26,36 @@ struct postgres_session_events {
     void *context;
 };
 
+struct postgres_session_options {
+    /* A statement without an answer in its time fails alone, and the connection stays: for what
+     * depends on the connection, like a session's locks. Otherwise the connection is given up. */
+    bool keep;
+    /* The server is told of each statement's time, and ends it by that: see postgres_session_send.
+     */
+    bool bounded;
+    struct postgres_partings *partings; /* borrowed: where a connection goes that is given up */
+    const char *place;                  /* its server, as partings know it */
+};
+
 /**
  * Takes over an open connection.
- * @param keep a statement without an answer in its time fails alone, and the connection stays: for
- * what depends on the connection, like a session's locks. Otherwise the connection is given up.
  * @return NULL with `err`, the connection closed.
  */
-struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn, bool keep,
+struct postgres_session *postgres_session_new(struct loop *loop, PGconn *conn,
+                                              const struct postgres_session_options *options,
                                               const struct postgres_session_events *events,
                                               struct crown_error *err);
 /** Closes; requests under way fail with ERROR_CLOSED, `closed` is not called. NULL is fine. */
 void postgres_session_free(struct postgres_session *session);
 
-/** Sends a statement. It may fail at once, by its op. */
+/**
+ * Sends a statement. It may fail at once, by its op.
+ *
+ * In a bounded session another one goes before it, in the same transaction and without a way back
+ * of its own: it tells the server how long the statement may wait for a lock, and how long it may
+ * take, so that the server answers before its time is over, and goes on with none that was given
+ * up. Nothing of that stays with the connection, which may be a pooler's.
+ */
 void postgres_session_send(struct postgres_session *session, struct postgres_request *request);
 
 /** The request will not be there any more when the answer comes. */

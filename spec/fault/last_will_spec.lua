@@ -38,12 +38,13 @@ describe("a runtime's last will on Postgres", function()
 
   -- How many have come so far.
   local function wills_heard()
-    return select(2, read_file(server.dir .. "/log"):gsub("statement: WITH death", ""))
+    return select(2, read_file(server.dir .. "/log"):gsub("WITH death AS", ""))
   end
 
   -- Sessions over which a will came.
   local function sessions(state)
-    return server:sql("SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE 'WITH death%' AND state LIKE $1", state)[1].n
+    return server:sql("SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE '%WITH death%' "
+      .. "AND pid <> pg_backend_pid() AND state LIKE $1", state)[1].n
   end
 
   local function sockets(leader)

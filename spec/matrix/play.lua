@@ -20,7 +20,10 @@ local write_file = require "support.write_file"
 local PLAYED = 6.5    -- seconds for which all tricks go on: longer than a lease
 local A_RUN = 24      -- cells
 local SOCKETS_MOST = 3 -- of one election, when all is well again, besides those to each server
-local TO_EACH = setmetatable({ etcd = 4, etcd_tls = 4 }, { __index = function() return 2 end }) -- etcd: a watch, three questions
+-- etcd: a watch, three questions; Postgres: those that were given up, too.
+local TO_EACH = setmetatable({ etcd = 4, etcd_tls = 4, postgres = 4, postgres_tls = 4 }, { __index = function() return 2 end })
+-- That a server sees of one election at once, whatever it does: docs/oracle-postgres.md.
+local CONNECTIONS_MOST = { postgres = 2 * 4, advisory = 4, postgres_tls = 2 * 4 }
 local MEMORY_MOST = os.getenv "ASAN_OPTIONS" and math.huge or 96 -- MiB; ASan keeps what was freed
 local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 
@@ -148,6 +151,9 @@ local function describe(name, played, part)
         local cell = self.cells[i]
         ticks.finish(cell.ticks)
         assert.is_nil(cell.problem, cell.problem and ("%s %s\n%s"):format(cell.name, cell.problem, self.output))
+        for _, way in pairs(cell.ways) do
+          assert.is_true(way.most <= (CONNECTIONS_MOST[name] or math.huge), way.most .. " connections at once")
+        end
       end)
     end
 

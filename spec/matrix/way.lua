@@ -60,10 +60,13 @@ local function new_pair(self, near)
     if pair.closed then return end
     pair.closed = true
     self.pairs[pair] = nil
+    self.open = self.open - 1
     near:close()
     if pair.far then pair.far:close() end
   end
   self.pairs[pair] = true
+  self.open = self.open + 1
+  self.most = math.max(self.most, self.open)
   return pair
 end
 
@@ -86,9 +89,10 @@ end
 -- @tparam table client of matrix.clients
 -- @tparam table steps of this server: `says`: the step is reached when the client says that; without it, when it connects;
 -- `armed`: not before the cell is
--- @treturn Way with `port`
+-- @treturn Way with `port`; `open` counts its connections, and `most` is how many it has had at once
 function Way.open(target, cell, client, steps)
-  local self = setmetatable({ target = target, cell = cell, client = client, steps = steps, port = port.free(), pairs = {} }, Way)
+  local self = setmetatable({ target = target, cell = cell, client = client, steps = steps, port = port.free(), pairs = {},
+    open = 0, most = 0 }, Way)
   self.listener = assert(crown.tcp.listen("127.0.0.1", self.port, function(near) accept(self, near) end))
   return self
 end

@@ -11,7 +11,7 @@ local tables = require "crown.postgres.tables"
 local admin = {}
 
 local function with_client(opts, fn)
-  local client, problem, code = postgres.connect(opts.url, { timeout = opts.timeout or 5 })
+  local client, problem, code = postgres.connect(opts.url, { timeout = opts.timeout or 5, bounded = true })
   if not client then return nil, problem, code end
   local result
   result, problem, code = fn(client)

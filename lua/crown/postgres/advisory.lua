@@ -14,7 +14,8 @@ Session.__index = Session
 
 Session.CHANNEL = "crown_advisory_v1"
 
--- A session that waits for a lock holds back VACUUM, so it waits in slices.
+-- Seconds. A session that waits for a lock holds back VACUUM, so it waits in slices: the time of its statement, and with it the
+-- server's lock_timeout, are that much longer.
 local SLICE_LEAST, SLICE_MOST = 5, 30
 local GONE_CHECKS, GONE_PAUSE = 100, 0.002 -- a backend that ends is off the list within milliseconds
 
@@ -27,10 +28,9 @@ local PAIR = "SELECT ($1::int8 & 4294967295)::text AS high, ($2::int8 & 42949672
 -- Settings that this server has: a session that may be silent for long, whose end by silence comes after its leader's.
 local SETTINGS = [[
 SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES
-  ('idle_session_timeout', '0'), ('statement_timeout', '0'), ('idle_in_transaction_session_timeout', '0'),
-  ('synchronous_commit', 'on'), ('client_connection_check_interval', '500ms'), ('lock_timeout', $1),
-  ('tcp_keepalives_idle', $2), ('tcp_keepalives_interval', $3), ('tcp_keepalives_count', '10'),
-  ('tcp_user_timeout', $4)) AS v (name, value) USING (name)]]
+  ('idle_session_timeout', '0'), ('idle_in_transaction_session_timeout', '0'), ('synchronous_commit', 'on'),
+  ('client_connection_check_interval', '500ms'), ('tcp_keepalives_idle', $1), ('tcp_keepalives_interval', $2),
+  ('tcp_keepalives_count', '10'), ('tcp_user_timeout', $3)) AS v (name, value) USING (name)]]
 
 -- Sessions that the server itself has ended: counted before a session leaves pg_stat_activity.
 local KILLED = [[(SELECT pg_stat_get_db_sessions_killed(d.oid) + pg_stat_get_db_sessions_fatal(d.oid)
@@ -134,7 +134,7 @@ local function set_up(self, bare, generation)
   local function whole(seconds) return ("%d"):format(math.max(1, math.floor(seconds))) end
   self.slice = math.max(SLICE_LEAST, math.min(SLICE_MOST, self.ttl))
   local set
-  set, problem = bare:query(SETTINGS, self.timeout, generation, ("%ds"):format(self.slice), whole(self.ttl / 3),
+  set, problem = bare:query(SETTINGS, self.timeout, generation, whole(self.ttl / 3),
     whole(self.ttl / 6), ("%d"):format((self.ttl + 1) * 1000))
   if not set then return nil, problem end
   return find_key(self, bare, generation)
@@ -149,7 +149,7 @@ function Session.new(options)
     pair = options.pair, timeout = options.timeout, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
     emit = options.emit, memory = {}, clock = ServerClock.new() }, Session)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, keep = true, background = true,
-    silence = options.ttl, label = "postgres_advisory", on_closed = function(generation, problem)
+    bounded = true, silence = options.ttl, label = "postgres_advisory", on_closed = function(generation, problem)
       self.ended = problem
       if self.locked == generation then self.locked = nil end
       options.on_closed()

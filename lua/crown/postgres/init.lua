@@ -74,16 +74,16 @@ function Client:listen(channel, fn, missed, begun)
 end
 
 --- Sets the time that later statements may take.
--- @number seconds 5 at first; a statement without an answer by then closes the connection
+-- @number seconds 5 at first; a statement without an answer by then closes the connection, and the server is asked to cancel it
 function Client:set_timeout(seconds)
   self.timeout = seconds
 end
 
 --- How it is: see crown.link.conditions.
 function Client:condition()
-  local state, since, heard, reconnects, server, problem = self.bare:condition()
+  local state, since, heard, reconnects, server, problem, connections, limit = self.bare:condition()
   return { store = self.store, server = server ~= "" and server or self.named, state = state, since = since, heard = heard,
-    reconnects = reconnects, problem = problem }
+    reconnects = reconnects, problem = problem, connections = connections, limit = limit }
 end
 
 --- Closes the connection and ends all subscriptions.
@@ -123,7 +123,8 @@ end
 -- @string url
 -- @tparam[opt] table options `timeout`; `background`: subscriptions do not keep the runtime running; `setup`:
 -- `setup(bare, generation)` looks at each new connection before it is used and returns true, or nil and a message;
--- `on_closed(generation, message)`; `keep`, `label`, `silence`: see runtime/bind/bind_postgres.c
+-- `on_closed(generation, message)`; `bounded`: the server ends by itself a statement that waits for a lock, or takes, too long;
+-- `keep`, `label`, `silence`: see runtime/bind/bind_postgres.c
 -- @treturn Client or nil, message, code
 function postgres.new(url, options)
   options = options or {}
@@ -139,7 +140,7 @@ function postgres.new(url, options)
     if options.on_closed then options.on_closed(generation, second) end
   end
   client, message, code = bare.open(plain, { connect_timeout = timeout, keep = options.keep, label = options.label,
-    silence = options.silence, setup = options.setup ~= nil, on_event = on_event })
+    silence = options.silence, bounded = options.bounded, setup = options.setup ~= nil, on_event = on_event })
   if not client then return nil, message, code end
   local self = setmetatable({ bare = client, channels = channels, listened = listened, timeout = timeout,
     background = options.background, store = options.label or "postgres", named = postgres_url.label(url) }, Client)

@@ -124,8 +124,9 @@ SELECT n, pg_notify('crown_lease_v1', 'freed ' || lock_name) FROM freed]]
 
 -- The last will of a runtime that leads: RELEASE of all that it has claimed before its death, under a number above its last
 -- claim's: one that is on its way on another connection comes too late. One row answers, whatever the number of leases: nobody
--- reads the answer.
+-- reads the answer. Where somebody holds a lock it waits for as long as a lease lasts and no longer: nobody will close it.
 local WILL = [[
+SELECT set_config('lock_timeout', '%.0f', true);
 WITH death AS MATERIALIZED (SELECT INSTANT::int8 AS at FROM set_config('synchronous_commit', 'off', true)),
 mine AS MATERIALIZED (
   SELECT lock_name, death.at FROM crown_lease_v1 l, death
@@ -150,8 +151,8 @@ local REHEARSAL = 0.05
 local known = {}
 
 -- What is not taken, as on a connection with TLS, only takes longer: the next runtime gives the leases back, or they run out.
-local function leave_will(bare)
-  bare:will(will.messages(WILL:format(core.token)))
+local function leave_will(bare, ttl)
+  bare:will(will.messages(WILL:format(math.ceil(ttl * 1000), core.token)))
 end
 
 local function set_up(self, bare, generation)
@@ -163,7 +164,7 @@ local function set_up(self, bare, generation)
   self.planned = not pooled and bare:query(PLAN_ONCE, self.timeout, generation) and generation
   for _, batch in ipairs { self.claims, self.refreshes, self.releases } do batch:prepare(not pooled) end
   self:listen(pooled)
-  if not pooled then leave_will(bare) end
+  if not pooled then leave_will(bare, self.ttl) end
   return true
 end
 
@@ -189,6 +190,7 @@ function Leases.at(url, options)
     ttl = options.ttl, clock = ServerClock.new(), emit = options.emit, timeout = options.timeout,
     amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
+    bounded = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
   self.client = client

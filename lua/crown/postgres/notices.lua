@@ -23,7 +23,7 @@ function notices.listen(store, pooled, otherwise, channel, heard, missed, begun)
     return
   end
   if store.listener then return end
-  store.listener = postgres.new(store.url, { timeout = store.timeout, background = true })
+  store.listener = postgres.new(store.url, { timeout = store.timeout, background = true, bounded = true })
   store.listener:listen(channel, heard, missed, begun or missed)
   store.emit("monitor.started", { channel = channel })
 end

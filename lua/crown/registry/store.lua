@@ -282,6 +282,7 @@ function Store.open(options)
     url = options.url, heard = options.heard, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
     memory = {}, told = {}, clock = ServerClock.new() }, Store)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
+    bounded = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
   self.client = client
