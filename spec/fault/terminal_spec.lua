@@ -1,6 +1,7 @@
 --- What a person does at a terminal: Ctrl-C, once and again.
 local eventually = require "crown.testing.eventually"
 local crown = require "crown"
+local program = require "support.program"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local Terminal = require "support.terminal"
@@ -74,18 +75,6 @@ describe("Ctrl-C", function()
     one:shows("up 2", 20)
   end)
 
-  it("is known to the runtime before the worker's end is, however late the supervisor is", function()
-    start("run", "--log-level", "info", "--oracle", "file:" .. dir .. "/locks", "--restart", "permanent", "spec", "--", "sh", "-c",
-      "echo up; exec sleep 60")
-    one:shows "up"
-    one.process:hurt("STOP", "supervise")
-    one:type(CTRL_C)
-    one:shows("reason=shutdown", 20)
-    one.process:thaw()
-    assert.equal(0, one:wait(20))
-    assert.equal(1, count "child%.started")
-  end)
-
   it("ends every election of an app in which a child has the terminal", function()
     start(write_file(dir .. "/app.lua", ([[
       local crown = require "crown"
@@ -104,7 +93,7 @@ describe("Ctrl-C", function()
   it("gives the terminal back to the script that called it", function()
     one = Terminal.start { program = "/bin/sh", env = { CROWN_DIRECTORY = dir }, args = { "-c", [[
       "$0" run --oracle "file:$1" --restart permanent spec -- sh -c 'echo up; exec sleep 60'
-      read line; echo "read $line"]], os.getenv "CROWN_LUA" or "./crown-lua", dir } }
+      read line; echo "read $line"]], program, dir } }
     one:shows "up"
     one:type(CTRL_C)
     eventually(function() return #one.process:pids "supervise" == 0 and count "%^C" >= 1 end, 10)
