@@ -284,6 +284,15 @@ static int core_heartbeat(lua_State *L)
     return 0;
 }
 
+/* keep(): the loss of the terminal ends nothing. */
+static int core_keep(lua_State *L)
+{
+    struct crown_error err = {0};
+    if (link_keep(check_host(L)->link, &err) < 0)
+        return luaL_error(L, "%s", err.message);
+    return 0;
+}
+
 /* user_ids(user [, group]) -> uid, gid, { groups… }, or nil, message. Names or numbers. */
 static int core_user_ids(lua_State *L)
 {
@@ -330,6 +339,7 @@ static const luaL_Reg functions[] = {
     {"what", core_what},
     {"alone", core_alone},
     {"heartbeat", core_heartbeat},
+    {"keep", core_keep},
     {"user_ids", core_user_ids},
     {"home", core_home},
     {NULL, NULL},

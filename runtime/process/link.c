@@ -89,6 +89,12 @@ void link_prepare(struct link *link)
     (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost: then the start takes longer */
 }
 
+int link_keep(struct link *link, struct crown_error *err)
+{
+    const struct wire_message message = {.type = WIRE_KEEP};
+    return link->fd >= 0 ? send_patiently(link->fd, &message, NULL, 0, err) : 0;
+}
+
 void link_title(struct link *link, const char *text)
 {
     struct wire_message message = {.type = WIRE_TITLE};

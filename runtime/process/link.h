@@ -37,6 +37,8 @@ int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err);
 /** Has the supervisor make a keeper ready, since a child may start soon. Said once for each child
  * that is started; may be lost. */
 void link_prepare(struct link *link);
+/** The loss of the terminal that this program was started from ends nothing. */
+int link_keep(struct link *link, struct crown_error *err);
 /** What `ps` shows for the supervisor; may be lost. */
 void link_title(struct link *link, const char *text);
 /** How the supervisor, and what it forks, write what they have to say; may be lost. */

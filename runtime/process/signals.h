@@ -23,8 +23,8 @@ int signals_open(void);
 /** From now on a keeper reads SIGINT, too. @return 0, or -1 with errno. */
 int signals_add_interrupt(int fd);
 
-/** Of the supervisor: SIGCHLD, SIGTERM and SIGINT; and SIGHUP, which ends nothing and is passed on
- * to nobody. @return it, or -1 with errno. */
+/** Of the supervisor: SIGCHLD, SIGTERM, SIGINT and SIGHUP (process/requests.h); and others, which
+ * end nothing and are passed on to nobody. @return it, or -1 with errno. */
 int signals_open_supervisor(void);
 
 #endif

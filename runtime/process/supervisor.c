@@ -151,6 +151,8 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         log_set_level((enum log_level)message->log_level);
     } else if (message->type == WIRE_END_KEEPER) {
         keepers_kill(&supervisor->keepers, message->id);
+    } else if (message->type == WIRE_KEEP) {
+        requests_keep(&supervisor->requests);
     } else if (message->type == WIRE_PREPARE) {
         launch_prepare(&supervisor->keepers, &supervisor->spare);
     }
@@ -228,9 +230,11 @@ static void kill_runtime(struct supervisor *supervisor)
              "and leases may not have been given back");
 }
 
-static void act_on(struct supervisor *supervisor, int signal)
+static void act_on(struct supervisor *supervisor, enum request request, int signal)
 {
-    switch (requests_signal(&supervisor->requests, signal, clock_monotonic_ns())) {
+    switch (request) {
+    case REQUEST_NONE:
+        break;
     case REQUEST_STOP:
         stop_runtime(supervisor, signal);
         break;
@@ -251,8 +255,11 @@ static void read_signals(struct supervisor *supervisor)
         if (info.ssi_signo == SIGCHLD &&
             (pid = reaping_heed(&supervisor->reaping, (pid_t)info.ssi_pid, &status)) > 0)
             child_ended(supervisor, pid, status);
-        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-            act_on(supervisor, (int)info.ssi_signo);
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP)
+            act_on(
+                supervisor,
+                requests_signal(&supervisor->requests, (int)info.ssi_signo, clock_monotonic_ns()),
+                (int)info.ssi_signo);
     }
     while ((pid = reaping_next(&supervisor->reaping, supervisor->keepers.count, &status)) > 0)
         child_ended(supervisor, pid, status);
@@ -377,16 +384,19 @@ static int poll_timeout_ms(const struct supervisor *supervisor)
 
 static void wait_for_events(struct supervisor *supervisor)
 {
-    struct pollfd polls[2 + WILLS_MOST] = {{.fd = supervisor->signals, .events = POLLIN},
-                                           {.fd = supervisor->line}};
+    struct pollfd polls[3 + WILLS_MOST] = {{.fd = supervisor->signals, .events = POLLIN},
+                                           {.fd = supervisor->line},
+                                           {.fd = supervisor->requests.terminal}};
     for (unsigned i = 0; i < WILLS_MOST; i++)
-        polls[2 + i] = (struct pollfd){.fd = supervisor->wills.sent[i], .events = POLLIN};
+        polls[3 + i] = (struct pollfd){.fd = supervisor->wills.sent[i], .events = POLLIN};
     if (!keepers_full(&supervisor->keepers))
         polls[1].events |= POLLIN;
     if (owes(supervisor))
         polls[1].events |= POLLOUT;
-    if (poll(polls, 2 + WILLS_MOST, poll_timeout_ms(supervisor)) < 0 && errno != EINTR)
+    if (poll(polls, 3 + WILLS_MOST, poll_timeout_ms(supervisor)) < 0 && errno != EINTR)
         _exit(1); /* our death is the death of all below */
+    if (polls[2].revents != 0)
+        act_on(supervisor, requests_hangup(&supervisor->requests), SIGHUP);
 }
 
 /* Asks the kernel for what there is no supervisor without. Returns what it does not give, for a
@@ -414,6 +424,7 @@ static int set_up(struct supervisor *supervisor)
         log_error("set up the supervisor: %s: %s", refused, strerror(errno));
         return -1;
     }
+    requests_init(&supervisor->requests);
     title_set("crown-supervise", supervisor->config->title);
     supervisor->real_time = realtime_enter();
     rseq_leave();

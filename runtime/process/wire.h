@@ -25,6 +25,7 @@
     X(LOG, "log")                   /* log_format, log_level: of the supervisor's own lines */     \
     X(END_KEEPER, "end_keeper")     /* id: it should have killed its tree by now */                \
     X(PREPARE, "prepare")           /* a child may start soon: have a keeper ready for it */       \
+    X(KEEP, "keep")                 /* the loss of the terminal ends nothing */                    \
     X(WILL, "will") /* id; fds: socket and paper, or none: it is revoked. See process/will.h */    \
     X(HELD, "held") /* text: what the runtime was doing when it was asked. To the next runtime,    \
                        before HELLO: what the last one was silent over */                          \

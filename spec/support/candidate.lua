@@ -58,7 +58,7 @@ end
 
 local function become(path, argv, env, log)
   take_signals_by_default()
-  ffi.C.setpgid(0, 0)
+  ffi.C.setsid() -- with no terminal of whoever runs the tests
   local fd = ffi.C.open(log, O_CREATE_APPEND, 420)
   ffi.C.dup2(fd, 1)
   ffi.C.dup2(fd, 2)

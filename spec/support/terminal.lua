@@ -56,9 +56,15 @@ function Terminal:wait(seconds)
   return self.process:wait(seconds)
 end
 
+--- Closes it, as one closes a window, or as a connection breaks.
+function Terminal:close()
+  if self.master then ffi.C.close(self.master) end
+  self.master = nil
+end
+
 function Terminal:destroy()
   self.process:destroy()
-  ffi.C.close(self.master)
+  self:close()
 end
 
 return Terminal

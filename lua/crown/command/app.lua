@@ -13,6 +13,8 @@ the app too.
 
   SIGTERM, SIGINT   end in order: children stopped, `lost` called, leases released
   SIGINT again      half a second later or more: end at once
+  SIGHUP            where it was started from a terminal, which is gone then: as SIGTERM, unless
+                    under nohup(1) or with --keep; else nothing
   exit code         0 done, 1 failed, 2 the app does not validate]],
 }
 

@@ -40,6 +40,7 @@ command.common = {
     help = "restart a runtime that is silent for so long", default = "2" },
   { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP", of = CANDIDATES,
     help = "serve metrics, health and a status page; loopback unless ADDR says otherwise", default = "nothing is served" },
+  { name = "keep", of = CANDIDATES, help = "go on when the terminal is gone; COMMAND of run does not get the terminal" },
   { name = "help", help = "show this help" },
   { name = "version", help = "show the version" },
   { name = "verbose", help = "with --version: also how it was built, and with which libraries" },
@@ -83,6 +84,7 @@ function command.apply(options)
     core.node(options.node)
   end
   if options.heartbeat then core.heartbeat(options.heartbeat) end
+  if options.keep then core.keep() end
   settings.oracle, settings.named = options.oracle or settings.oracle, settings.named or options.oracle ~= nil
   settings.ttl = options.ttl or settings.ttl
 end

@@ -51,6 +51,9 @@ CROWN_EPOCH_FILE too, a file that has the epoch of each win before SIGUSR1 comes
 Ctrl-C reaches COMMAND, which decides what to do. With --restart it ends COMMAND and then crown-lua;
 half a second later or more, Ctrl-C again ends both at once.
 
+When the terminal that it was started from is gone, crown-lua ends in order, as on TERM. With --keep
+it goes on, as it does under nohup(1); COMMAND then does not get the terminal.
+
   crown-lua run reports -- ./report-worker --loop
   crown-lua run --restart permanent web ./server
   * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs]],
@@ -188,7 +191,7 @@ function run.declare(options, words)
       mode = options.signal and "signal" or "interrupt",
       told = options.terminate,
       fence = options.fence,
-      terminal = true,
+      terminal = not options.keep, -- in its foreground COMMAND would get SIGHUP
       isolation = options.isolation,
       restart = { policy = options.restart or "finish" },
     },

@@ -69,7 +69,7 @@ static void play_supervisor(void)
     const struct rlimit descriptors = {most, most};
     if (most > 0 && setrlimit(RLIMIT_NOFILE, &descriptors) < 0)
         _exit(9);
-    if (stage.board->own_group && setpgid(0, 0) < 0)
+    if (stage.board->own_group && setsid() < 0)
         _exit(9);
     if (stage.board->slept_s > 0 && !slept_for(stage.board->slept_s))
         _exit(9);

@@ -92,7 +92,7 @@ struct stage_board {
     int processes;       /* how many that user may have; 0: any number */
     bool hides;          /* as process 1: /proc shows a user's processes to nobody else */
     int descriptors;     /* how many each process may have; 0: as many as the test */
-    bool own_group;      /* the supervisor leads a process group */
+    bool own_group;      /* the supervisor leads a process group, and has no terminal */
     int niceness;        /* that the supervisor is started with */
     int64_t slept_s;     /* how long its host has slept; 0 where that cannot be pretended */
     char lock[48];       /* the runtime holds this file's lock, and so do its children, with as many

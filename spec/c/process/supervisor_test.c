@@ -251,6 +251,7 @@ static void terms_never_end_at_once(void **state)
 static void a_hangup_ends_nothing(void **state)
 {
     (void)state;
+    stage.board->own_group = true;
     stage_start();
     stage_until_ticking(0);
     stage_kill(stage.supervisor, SIGHUP);
