@@ -41,7 +41,7 @@ void call_cancel(struct step *step)
         return;
     /* A claim that we do not wait for may have been granted all the same; handle_info claims too.
      */
-    if (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO)
+    if (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO) /* same (always): others hold */
         hold_perhaps(step);
     (void)step_act(step, ELECTION_ACTION_CANCEL_CALL);
     call_ended(step);

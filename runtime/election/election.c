@@ -38,7 +38,7 @@ static enum election_call answered(struct step *step)
 {
     struct election *election = step->election;
     enum election_call kind = election->call.kind;
-    if (kind == ELECTION_CALL_NONE || step->event->attempt != election->call.attempt)
+    if (step->event->attempt != election->call.attempt)
         return ELECTION_CALL_NONE;
     call_ended(step);
     if (kind != ELECTION_CALL_ABDICATE)
@@ -104,9 +104,7 @@ static void lead_evicted(struct step *step)
 
 static void lead_unknown(struct step *step)
 {
-    enum election_call kind = answered(step);
-    if (kind != ELECTION_CALL_NONE)
-        lease_unknown(step, kind);
+    lease_unknown(step, answered(step));
 }
 
 /* Time may have passed that no clock here has counted, as in a virtual machine that was paused. So
@@ -161,9 +159,7 @@ static void step_denied(struct step *step)
 
 static void step_unknown(struct step *step)
 {
-    enum election_call kind = answered(step);
-    if (kind != ELECTION_CALL_NONE)
-        lease_unknown(step, kind);
+    lease_unknown(step, answered(step));
 }
 
 /* An oracle that says it each time. The lease is ours, so it is held on as long as that can be. */
@@ -327,7 +323,7 @@ static int64_t next_instant(const struct election *election)
         if (election->stage == ELECTION_STAGE_CHILD || election->stage == ELECTION_STAGE_CLOSING)
             next = earlier(next, election->kill_at_ns);
         next = earlier(next, election->lost_until_ns);
-        return idle ? earlier(next, election->refresh_at_ns) : next;
+        return idle ? earlier(next, election->refresh_at_ns) : next; /* same (always): not set */
     default:
         return TIME_NEVER;
     }
@@ -344,7 +340,7 @@ int election_init(struct election *election, const struct election_config *confi
         return error_set(err, ERROR_USAGE, "restart.max: at most %d", ELECTION_MAX_RESTARTS);
     /* What can be known before the first grant: a lease given in the options leaves room for
      * stopping. */
-    if (config->timing.lease_ns > 0 && config->timing.lease_ns != TIME_NEVER &&
+    if (config->timing.lease_ns > 0 &&
         timing_schedule(&config->timing, 0, config->timing.lease_ns / 3, &schedule, err) < 0)
         return -1;
     memset(election, 0, sizeof(*election));

@@ -106,7 +106,6 @@ static bool forgot(struct step *step, const struct election_schedule *schedule)
     if (epoch == 0 || epoch > election->highest_epoch)
         return false;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
-    child_waits_no_more(step);
     election->highest_epoch = epoch - 1; /* its new life is believed after the sit-out */
     hold_perhaps(step);
     int64_t wait = schedule->ttl_ns != TIME_NEVER ? schedule->ttl_ns : election->config->retry_ns;
@@ -120,9 +119,9 @@ void following_granted(struct step *step, enum election_call kind)
     struct election *election = step->election;
     struct election_schedule schedule;
     const uint64_t epoch = step->event->grant.epoch;
-    int usable = timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
-                                 step->event->grant.refresh_ns, &schedule, NULL);
-    if (usable < 0 && schedule.ttl_ns == 0) {
+    (void)timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
+                          step->event->grant.refresh_ns, &schedule, NULL);
+    if (schedule.ttl_ns == 0) {
         following_unknown(step, kind); /* too short for anything: give it back */
         return;
     }
@@ -143,7 +142,7 @@ void following_granted(struct step *step, enum election_call kind)
         step_emit(step, ELECTION_NOTICE_LEADER_DOWN); /* the store told us of the release */
     else if (election->watching)
         step_emit(step, ELECTION_NOTICE_MONITOR_TIMEOUT); /* the lease ran out unseen */
-    election->watching = election->led = election->child.waits = false;
+    election->watching = election->led = false;
     leading_begin(step);
 }
 

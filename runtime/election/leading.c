@@ -50,10 +50,8 @@ void leading_denied(struct step *step)
     (void)lease_denied(step);
     election->hold = ELECTION_HOLD_NO;
     stepping_begin(step, ELECTION_REASON_DENIED);
-    if (expires_ns >= 0)
-        election->reclaim_ns = clock_add_ns(step->now, expires_ns);
-    else if (step->event->denial.retry_ns > 0)
-        election->reclaim_ns = clock_add_ns(step->now, step->event->denial.retry_ns);
+    election->reclaim_ns =
+        clock_add_ns(step->now, expires_ns >= 0 ? expires_ns : step->event->denial.retry_ns);
 }
 
 void leading_evicted(struct step *step)

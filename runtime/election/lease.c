@@ -60,9 +60,9 @@ bool lease_refreshed(struct step *step)
 {
     struct election *election = step->election;
     struct election_schedule schedule;
-    int fits = timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
-                               step->event->grant.refresh_ns, &schedule, NULL);
-    if ((fits < 0 && schedule.ttl_ns == 0) || !lease_take(step, &schedule)) {
+    (void)timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
+                          step->event->grant.refresh_ns, &schedule, NULL);
+    if (!lease_take(step, &schedule)) {
         lease_unknown(step, ELECTION_CALL_REFRESH);
         return false;
     }
@@ -80,12 +80,12 @@ bool lease_denied(struct step *step)
 {
     struct election *election = step->election;
     const struct election_event *event = step->event;
-    if (event->denial.epoch > election->highest_epoch || event->denial.amnesia)
-        election->highest_epoch = event->denial.epoch;
-    if (!event->denial.amnesia)
+    if (!event->denial.amnesia) {
+        election->highest_epoch = higher(election->highest_epoch, event->denial.epoch);
         return false;
+    }
+    election->highest_epoch = event->denial.epoch;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
-    if (event->denial.expires_ns >= 0)
-        lease_sit_out(step, clock_add_ns(step->now, event->denial.expires_ns));
+    lease_sit_out(step, clock_add_ns(step->now, event->denial.expires_ns)); /* -1: it is over */
     return true;
 }

@@ -112,7 +112,6 @@ static void leave(struct step *step)
     /* From now on, not from when it began: the others hear of it only now. */
     if (lets_go(election->reason))
         lease_sit_out(step, clock_add_ns(step->now, stand_back(election, election->reason)));
-    election->watching = false;
     election->child.restarts = 0;
     /* Nothing was asked yet by a runtime that only had to tell of the term before it. */
     bool asked = election->reason != ELECTION_REASON_RUNTIME_DIED;

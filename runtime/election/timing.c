@@ -85,7 +85,7 @@ int timing_schedule(const struct election_timing *timing, int64_t ttl_ns, int64_
         return 0;
     }
     if (out->ttl_ns < TTL_LEAST_NS) {
-        out->ttl_ns = 0;
+        *out = (struct election_schedule){0};
         return error_set(err, ERROR_USAGE, "a TTL below %s s is too short to be kept",
                          S(TTL_LEAST_NS));
     }
