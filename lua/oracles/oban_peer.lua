@@ -63,11 +63,12 @@ function Peer.init(opts)
 end
 
 -- Whether Oban leads here, now.
-function Peer:ask()
-  local rows, problem = self.client:query(self.sql, self.oban, self.node)
+-- @return as a claim; or nil, message, code
+local function look(self)
+  local rows, problem, code = self.client:query(self.sql, self.oban, self.node)
   if not rows then
     self.emit("oracle.oban.query_error", { error = problem })
-    return false
+    return nil, problem, code
   end
   local row = rows[1]
   if not row or row.left <= 0 then return false, { retry_in = math.min(self.check, NOBODY_CHECK) } end
@@ -77,11 +78,24 @@ function Peer:ask()
   return true, math.min(self.check, row.left / 3), { ttl = row.left, epoch = row.epoch }
 end
 
-Peer.claim = Peer.ask
-Peer.refresh = Peer.ask
+function Peer:claim()
+  local granted, second, third = look(self)
+  self.leading = granted
+  return granted, second, third
+end
+
+-- Who cannot ask does not lead: nothing else would end its term before Oban has another leader.
+function Peer:refresh()
+  local granted, second, third = look(self)
+  self.leading = granted
+  if granted == nil then return false, { error = second } end
+  return granted, second, third
+end
 
 function Peer:handle_info(message)
-  if message == "changed" then return self:ask() end
+  if message ~= "changed" then return end
+  if self.leading then return self:refresh() end
+  return self:claim()
 end
 
 local LIST = [[

@@ -111,15 +111,39 @@ describe("the oracle that follows Oban's leader", function()
 
   it("counts an error as not leading, and says what it was", function()
     theirs.lead "app@one"
-    local one = peer("app@one", { prefix = "elsewhere" })
-    assert.equal("denied", one:claim()[1])
-    assert.matches("elsewhere", one:emitted("oracle.oban.query_error").error)
+    local one = peer "app@one"
+    for _ = 1, 2 do
+      assert.equal("granted", one:claim()[1])
+      one.state.sql, one.right = "SELECT nothing", one.state.sql
+      local lost = one:refresh()
+      assert.equal("denied", lost[1])
+      assert.matches("nothing", lost[7])
+      assert.matches("nothing", one:emitted("oracle.oban.query_error").error)
+      assert.equal("unknown", one:call("handle_info", "changed")[1])
+      one.state.sql = one.right
+      assert.equal("granted", one:claim()[1])
+      one.state.sql = "SELECT nothing"
+      assert.equal("denied", one:call("handle_info", "changed")[1])
+      one.state.sql = one.right
+    end
   end)
 
-  it("counts a server that does not answer as not leading", function()
-    local one = peer("app@one", { url = "postgres://crown@127.0.0.1:1/crown", timeout = 0.3 })
-    assert.equal("denied", one:claim()[1])
-    assert.is_truthy(one:emitted "oracle.oban.query_error")
+  it("does not know who leads where it cannot ask, and does not lead", function()
+    theirs.lead "app@one"
+    local elsewhere = peer("app@one", { prefix = "elsewhere" })
+    local verdict = elsewhere:claim()
+    assert.equal("unknown", verdict[1])
+    assert.matches("elsewhere", verdict[2])
+    assert.matches("elsewhere", elsewhere:emitted("oracle.oban.query_error").error)
+    local silent = peer("app@one", { url = "postgres://crown@127.0.0.1:1/crown", timeout = 0.3 })
+    assert.equal("unknown", silent:claim()[1])
+    assert.is_truthy(silent:emitted "oracle.oban.query_error")
+  end)
+
+  it("has run --once end with 3 where Oban's table is missing: nobody is known to lead", function()
+    local result = run { "run", "--once", "--quiet", "--oracle", "oban+" .. server.url .. "?prefix=elsewhere", "x", "true" }
+    assert.equal(3, result.code)
+    assert.matches('relation "elsewhere.oban_peers" does not exist', result.stderr)
   end)
 
   it("never writes: reading is all it may", function()
