@@ -302,10 +302,10 @@ function Etcd.list(opts)
   end)
 end
 
--- @return the first key; false when there is none; or nil and a message
+-- @return the first key; false when there is none; or nil, message, code
 local function leader_of(client, base)
-  local answer, problem = client:ask("/v3/kv/range", first_in(keys.range(base .. "/")))
-  if not answer then return nil, problem end
+  local answer, problem, code = client:ask("/v3/kv/range", first_in(keys.range(base .. "/")))
+  if not answer then return nil, problem, code end
   return answer.kvs and answer.kvs[1] or false
 end
 
@@ -341,8 +341,8 @@ end
 function Etcd.evict(opts, name)
   return with_client(opts, function(client, checked)
     local base = base_of(checked, name)
-    local leader, problem = leader_of(client, base)
-    if leader == nil then return nil, problem end
+    local leader, problem, code = leader_of(client, base)
+    if leader == nil then return nil, problem, code end
     if not leader then return eviction.nobody(name) end
     local endless = keys.endless(leader)
     if endless then return nil, endless, "store" end

@@ -89,13 +89,17 @@ end
 -- @return what is wrong with the URL, without any of its parts; or nil
 local function url_problem(text)
   local authority, path = text:match "^%w+://([^/?#]*)([^?]*)"
-  if not authority then return nil end
-  local login, host = authority:match "^(.*)@(.*)$"
-  host = (host or authority):gsub("%b[]", "")
-  if host:find ":%D" or login and (login:find "@") or path:find "@" then
-    return url.UNENCODED .. "; or its port is none"
+  if not authority then return "a URL of a lease server is written https://host/path" end
+  local login, place = authority:match "^(.*)@(.*)$"
+  place = place or authority
+  if login and login:find "@" or path:find "@" then return url.UNENCODED end
+  local numeric, port = place:match "^%[[%x:.]+(%%?[%w._-]*)%](.*)$" -- perhaps with a zone
+  local host
+  if not numeric then host, port = place:match "^([^:]*)(.*)$" end
+  if port ~= "" and port ~= ":" and not url.place("host", port:match "^:(%d+)$") then
+    return "the URL names no valid port, or " .. url.UNENCODED
   end
-  return not url.ports_fit(host) and "the URL names no valid port" or nil
+  return not numeric and not url.is_host(host) and "the URL names no valid host" or nil
 end
 
 -- @string at the URL

@@ -25,7 +25,7 @@ static const char *tls_word(const char *store)
 static const struct kind *kind_of(const char *problem)
 {
     static const char *const said[] = {"TLS turned on", "percent-encode", " has the URL begin ",
-                                       NULL};
+                                       "out of the URL", NULL};
     static const char *const tls_spoken[] = {
         "\\x15",    "\x15", "HTTP request to an HTTPS server", "Unsupported protocol",
         "HTTP/0.9", NULL};

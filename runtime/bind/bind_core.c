@@ -376,6 +376,8 @@ int bind_open_core(lua_State *L)
     lua_setfield(L, -2, "lua_child");
     lua_pushnumber(L, getpid());
     lua_setfield(L, -2, "pid");
+    lua_pushnumber(L, check_host(L)->restarts);
+    lua_setfield(L, -2, "restarts");
     (void)luaopen_cjson(L);
     lua_setfield(L, -2, "json");
     return 1;

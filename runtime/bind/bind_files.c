@@ -57,6 +57,24 @@ static int files_kind(lua_State *L)
     return 1;
 }
 
+/* readable(path) -> true where it is a plain file that this user may read; or nil, message. */
+static int files_readable(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct stat found = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe has no writer */
+    if (fd < 0)
+        return push_errno(L, "open", path);
+    bool plain = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+    (void)close(fd); /* read only */
+    lua_pushboolean(L, 1);
+    if (plain)
+        return 1;
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s is no plain file", path);
+    return 2;
+}
+
 /* executable(path) -> whether it is a file that this user may execute. */
 static int files_executable(lua_State *L)
 {
@@ -79,6 +97,7 @@ static const luaL_Reg functions[] = {
     {"list", files_list},
     {"kind", files_kind},
     {"fresh", files_fresh},
+    {"readable", files_readable},
     {"executable", files_executable},
     {NULL, NULL},
 };

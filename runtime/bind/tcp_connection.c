@@ -55,6 +55,18 @@ struct tls_context *tcp_read_tls(lua_State *L, int index, bool server, struct cr
     return tls_context_new(&options, err);
 }
 
+int tcp_fits_tls(lua_State *L)
+{
+    struct crown_error err;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    struct tls_context *context = tcp_read_tls(L, 1, true, &err);
+    if (context == NULL)
+        return push_error(L, &err);
+    tls_context_free(context);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static struct connection *push_connection(lua_State *L)
 {
     struct connection *connection = lua_newuserdata(L, sizeof(*connection));

@@ -16,6 +16,9 @@ int tcp_connect(lua_State *L);
 /** Pushes a connection for a stream that is open; the stream changes owner. */
 void tcp_push_connection(lua_State *L, struct stream *stream);
 
+/** fits_tls(options) -> true, or nil, message, code: whether OpenSSL takes its files. */
+int tcp_fits_tls(lua_State *L);
+
 /** @return a context for `true` or a table of options at `index`; NULL with `err`. */
 struct tls_context *tcp_read_tls(lua_State *L, int index, bool server, struct crown_error *err);
 

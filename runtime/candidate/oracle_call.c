@@ -102,7 +102,8 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         event->type = ELECTION_EVENT_NOTHING;
     } else {
         event->type = ELECTION_EVENT_UNKNOWN;
-        outage_report(candidate, function_names[candidate->call_kind], lua_tostring(L, first + 1));
+        outage_report(candidate, function_names[candidate->call_kind], lua_tostring(L, first + 1),
+                      lua_tostring(L, first + 2));
         return;
     }
     if (event->type != ELECTION_EVENT_NOTHING)
@@ -155,7 +156,7 @@ static void call_done(struct task *task, enum task_outcome outcome, int nresults
     end_call(candidate);
     note_latency(candidate);
     if (outcome == TASK_FAILED)
-        outage_report(candidate, function_names[kind], lua_error_text(L));
+        outage_report(candidate, function_names[kind], lua_error_text(L), NULL);
     else if (outcome == TASK_DONE && kind != CALL_ABDICATE)
         read_verdict(candidate, L, nresults, &event);
     if (kind == CALL_ABDICATE)
@@ -223,7 +224,7 @@ static void asked_done(struct op *op)
         event.grant.epoch = epoch;
         outage_over(candidate);
     } else {
-        outage_report(candidate, function_names[CALL_REFRESH], err.message);
+        outage_report(candidate, function_names[CALL_REFRESH], err.message, NULL);
     }
     candidate_feed(candidate, &event);
 }
@@ -283,7 +284,7 @@ void oracle_call_cancel(struct candidate *candidate)
     if (loop_now(candidate->env->loop) >=
         candidate->call_until_ns) /* else it is the user who stops us */
         outage_report(candidate, function_names[candidate->call_kind],
-                      "no answer in the time allowed");
+                      "no answer in the time allowed", NULL);
     oracle_call_drop(candidate);
 }
 

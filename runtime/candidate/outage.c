@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "candidate/env.h"
-#include "candidate/perform.h"
 #include "candidate/state.h"
 #include "loop/loop.h"
 
@@ -41,7 +40,18 @@ static bool note(struct candidate *candidate, const char *message)
     return false;
 }
 
-void outage_report(struct candidate *candidate, const char *function, const char *message)
+static void tell(struct candidate *candidate, const char *function, const char *message,
+                 const char *code)
+{
+    const struct log_field fields[] = {log_string("function", function),
+                                       log_string("error", message), log_string("fault", "usage")};
+    bool users = code != NULL && strcmp(code, "usage") == 0;
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_ORACLE_ERROR, fields,
+                   users ? 3 : 2);
+}
+
+void outage_report(struct candidate *candidate, const char *function, const char *message,
+                   const char *code)
 {
     const char *reason = message != NULL ? message : "(no message)";
     if (candidate->failing_since_ns == TIME_NEVER)
@@ -51,7 +61,7 @@ void outage_report(struct candidate *candidate, const char *function, const char
     free(candidate->failure);
     candidate->failure = strdup(reason);
     if (!note(candidate, reason))
-        perform_failed(candidate, TELEMETRY_ORACLE_ERROR, function, message);
+        tell(candidate, function, reason, code);
 }
 
 void outage_forget(struct candidate *candidate)

@@ -6,8 +6,12 @@
 
 struct candidate;
 
-/** Tells why the store gives no answer: each reason once in an outage, and sixteen at most. */
-void outage_report(struct candidate *candidate, const char *function, const char *message);
+/**
+ * Tells why the store gives no answer: each reason once in an outage, and sixteen at most.
+ * @param code what the oracle says besides; "usage": the user is to mend something. NULL: nothing.
+ */
+void outage_report(struct candidate *candidate, const char *function, const char *message,
+                   const char *code);
 
 /** The store has answered: the next failure is a new one. */
 void outage_over(struct candidate *candidate);

@@ -1,6 +1,7 @@
 #include "postgres/target.h"
 
 #include "postgres/libpq.h"
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,85 @@ static int split(const char *url, const PQconninfoOption *options, struct postgr
     return 0;
 }
 
+/* What libpq itself looks at only when it has connected, or not at all. */
+static int check_values(const PQconninfoOption *options, struct crown_error *err)
+{
+    static const char *const numbers[] = {"connect_timeout",  "keepalives",
+                                          "keepalives_idle",  "keepalives_interval",
+                                          "keepalives_count", "tcp_user_timeout"};
+    static const char *const attributes[] = {"any",     "read-write", "read-only",
+                                             "primary", "standby",    "prefer-standby"};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        const char *value = option(options, numbers[i]);
+        char *end = NULL;
+        if (value != NULL && (strtol(value, &end, 10), *end != '\0'))
+            return error_set(err, ERROR_USAGE,
+                             "invalid integer value \"%.60s\" for connection option \"%s\"", value,
+                             numbers[i]);
+    }
+    const char *wanted = option(options, "target_session_attrs");
+    for (size_t i = 0; wanted != NULL; i++) {
+        if (i == sizeof(attributes) / sizeof(*attributes))
+            return error_set(err, ERROR_USAGE, "invalid target_session_attrs value: \"%.60s\"",
+                             wanted);
+        if (strcmp(wanted, attributes[i]) == 0)
+            break;
+    }
+    return 0;
+}
+
+static bool is_host(const char *text)
+{
+    if (text[0] == '/' || text[0] == '@')
+        return true; /* a UNIX socket */
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x80 && !isalnum(c) && strchr("._:%-", c) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool is_port(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    long port = digits > 0 && digits < 6 && text[digits] == '\0' ? strtol(text, NULL, 10) : 0;
+    return port > 0 && port < 65536;
+}
+
+/* The words are not shown: a part of a password may have been taken for one. */
+static int check_places(const struct postgres_targets *targets, struct crown_error *err)
+{
+    for (size_t i = 0; i < targets->count; i++) {
+        const struct postgres_target *item = &targets->items[i];
+        if (item->port != NULL && !is_port(item->port))
+            return error_set(err, ERROR_USAGE,
+                             "the Postgres URL, PGPORT or the service file names no valid port");
+        if (item->host != NULL && !is_host(item->host))
+            return error_set(err, ERROR_USAGE,
+                             "the Postgres URL, PGHOST or the service file names no valid host");
+    }
+    return 0;
+}
+
+/* Has libpq look at its options in the order that it has: up to the one which gets the probe.
+ * @return the connection that stopped there, for PQfinish; NULL with `err`. */
+static PGconn *probe(const char *url, const char *which, struct crown_error *err)
+{
+    const char *const keywords[] = {"dbname", which, NULL};
+    const char *const values[] = {url, PROBE, NULL};
+    PGconn *conn = libpq.PQconnectStartParams(keywords, values, 1);
+    if (conn == NULL) {
+        (void)error_set(err, ERROR_MEMORY, "postgres: out of memory");
+        return NULL;
+    }
+    if (strstr(libpq.PQerrorMessage(conn), PROBE) != NULL)
+        return conn;
+    (void)postgres_error(libpq.PQerrorMessage(conn), ERROR_USAGE, err);
+    libpq.PQfinish(conn);
+    return NULL;
+}
+
 /* libpq opens them whatever they are: a pipe would stop us for ever. @return 0, or -1 with `err`.
  */
 static int check_service_files(struct crown_error *err)
@@ -139,26 +219,42 @@ static int check_service_files(struct crown_error *err)
     return plain_file_check("postgres: the system's service file", path, err);
 }
 
+/* @return 0; -1 with `err`, and nothing to free. */
+static int read_options(const char *url, PGconn *conn, struct postgres_targets *targets,
+                        struct crown_error *err)
+{
+    PQconninfoOption *options = libpq.PQconninfo(conn);
+    if (options == NULL || split(url, options, targets) < 0) {
+        libpq.PQconninfoFree(options);
+        return error_set(err, ERROR_MEMORY, "postgres: out of memory");
+    }
+    int result = check_values(options, err) < 0 ? -1 : check_places(targets, err);
+    libpq.PQconninfoFree(options);
+    if (result < 0)
+        postgres_targets_free(targets);
+    return result;
+}
+
 int postgres_targets_read(const char *url, struct postgres_targets *targets,
                           struct crown_error *err)
 {
-    const char *const keywords[] = {"dbname", "sslmode", NULL};
-    const char *const values[] = {url, PROBE, NULL};
     *targets = (struct postgres_targets){0};
     if (libpq_load(err) < 0 || check_service_files(err) < 0)
         return -1;
-    PGconn *conn = libpq.PQconnectStartParams(keywords, values, 1);
+    PGconn *conn = probe(url, "sslmode", err);
     if (conn == NULL)
-        return error_set(err, ERROR_MEMORY, "postgres: out of memory");
-    int result = 0;
-    if (strstr(libpq.PQerrorMessage(conn), PROBE) == NULL)
-        result = postgres_error(libpq.PQerrorMessage(conn), ERROR_USAGE, err);
-    PQconninfoOption *options = result == 0 ? libpq.PQconninfo(conn) : NULL;
-    if (result == 0 && (options == NULL || split(url, options, targets) < 0))
-        result = error_set(err, ERROR_MEMORY, "postgres: out of memory");
-    libpq.PQconninfoFree(options);
+        return -1;
+    int result = read_options(url, conn, targets, err);
     libpq.PQfinish(conn);
-    return result;
+    if (result < 0)
+        return -1;
+    PGconn *rest = probe(url, "target_session_attrs", err);
+    if (rest == NULL) {
+        postgres_targets_free(targets);
+        return -1;
+    }
+    libpq.PQfinish(rest);
+    return 0;
 }
 
 void postgres_targets_free(struct postgres_targets *targets)

@@ -59,7 +59,7 @@ it goes on, as it does under nohup(1); COMMAND then does not get the terminal.
   * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs]],
 }
 
-local NOT_LEADER, UNREACHABLE = 1, 3
+local NOT_LEADER, MISUSED, UNREACHABLE = 1, 2, 3
 local NO_SUCH_FILE = "No such file or directory"
 
 -- What to say where only one of NAME and COMMAND stands there.
@@ -120,7 +120,7 @@ end
 -- An answer that somebody else leads, or that there was none, ends it: the first one, or when the time is up, the last one
 -- before that. Who has led is past that. Who has won and cools down is neither: it leads, or hears of its loss.
 local function give_up_when_not_leader(election, seconds, quiet, on_led)
-  local name, problem, led, answered, waiting = election.name, nil, false, false, seconds ~= nil
+  local name, problem, code, led, answered, waiting = election.name, nil, nil, false, false, seconds ~= nil
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
     led = led or event.phase == "leading"
     if led then on_led() end
@@ -129,7 +129,7 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
     local status = election:status()
     local leader = status.leader
     if led or status.phase == "leading" or status.phase == "cooling" then return end
-    if problem and not leader then return give_up(election, UNREACHABLE, problem) end
+    if problem and not leader then return give_up(election, code, problem) end
     give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
   local function answer()
@@ -137,7 +137,7 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
     if not waiting then judge() end
   end
   events.on("oracle.error", function(event)
-    problem = event.error
+    problem, code = event.error, event.fault == "usage" and MISUSED or UNREACHABLE
     answer()
   end)
   events.on("leadership.rejected", answer)

@@ -10,28 +10,28 @@ local store_check = {}
 
 local function ask(word, oracle, fn, opts)
   if not oracle[fn] then return {} end
-  local answer, problem = contract.call(word, oracle, fn, opts)
-  if answer == nil then return nil, store.reason(problem) end
+  local answer, problem, code = contract.call(word, oracle, fn, opts)
+  if answer == nil then return nil, store.reason(problem), code end
   return answer
 end
 
 -- Rights come first: who lacks one may be refused everything else too.
 local function ask_all(word, oracle, opts, found)
-  local rights, problem = ask(word, oracle, "rights", opts)
-  if not rights then return nil, problem end
+  local rights, problem, code = ask(word, oracle, "rights", opts)
+  if not rights then return nil, problem, code end
   local warning = rights.warning
   found.unchecked, rights.unchecked, rights.warning = rights.unchecked, nil, nil
   if not oracle.rights then found.unchecked = "what this candidate may write: this oracle cannot be asked without claiming" end
   found.problems = rights
   local health
-  health, problem = ask(word, oracle, "health", opts)
+  health, problem, code = ask(word, oracle, "health", opts)
   if health then found.facts, found.warnings = health.facts or {}, health.warnings or {} end
   if warning then table.insert(found.warnings, warning) end
   if #rights > 0 then return true end
-  if not health then return nil, problem end
+  if not health then return nil, problem, code end
   local listed
-  listed, problem = ask(word, oracle, "list", opts)
-  return listed and true, problem
+  listed, problem, code = ask(word, oracle, "list", opts)
+  return listed and true, problem, code
 end
 
 --- Asks the store.
@@ -46,8 +46,8 @@ function store_check.ask(word, oracle, opts)
     found.unchecked, found.reached = "whether the store answers: this oracle cannot be asked without claiming", nil
     return found
   end
-  local fine, problem = ask_all(word, oracle, opts, found)
-  if not fine then found.reached, found.problems = false, { core.redact(problem) } end
+  local fine, problem, code = ask_all(word, oracle, opts, found)
+  if not fine then found.reached, found.problems = code == "usage", { core.redact(problem) } end
   return found
 end
 

@@ -248,7 +248,7 @@ end
 -- @param state the oracle's, which the function was called with
 -- @param verdict what it returned first
 -- @param second and second
--- @param third and third
+-- @param third and third: of what is not known "usage", where the user is to mend something
 -- @return the verdict's word and its values
 function oracle.verdict(fn, state, verdict, second, third)
   if verdict == true then return granted(fn, state, second, third) end
@@ -257,7 +257,7 @@ function oracle.verdict(fn, state, verdict, second, third)
     return breach(fn, ("%s, not true, false or nil"):format(tostring(verdict)))
   end
   if fn == "handle_info" and second == nil then return "nothing" end
-  return "unknown", tostring(second or "no reason given")
+  return "unknown", tostring(second or "no reason given"), third == "usage" and third or nil
 end
 
 local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth, tenth)

@@ -18,6 +18,7 @@ local PORT = 2379
 local WEB_SCHEMES = { etcd = "http", etcds = "https" }
 local MOST = 8 * 1024 * 1024
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
+local NO_USERS = "authentication is not enabled"
 local STRANGE = "what came is no answer of etcd: it has no header"
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
 
@@ -71,7 +72,12 @@ local function log_in(self, endpoint, timeout)
   options.timeout, options.silence = timeout, self.timeout
   local answer, problem, code = http.request(options)
   if not answer then return nil, problem, code end
-  return read(answer, self.parsed.password)
+  local found
+  found, problem, code = read(answer, self.parsed.password)
+  if not found and problem:find(NO_USERS, 1, true) then
+    return nil, "this etcd has no users: leave user and password out of the URL, or 'etcdctl auth enable'", "usage"
+  end
+  return found, problem, code
 end
 
 --- Makes a client; nothing is asked yet.
@@ -141,13 +147,13 @@ end
 -- no quorum refuses nothing.
 -- @string path such as "/v3/kv/range"
 -- @tparam table body
--- @treturn table the answer; or nil, message, code: "store" for what was refused
+-- @treturn table the answer; or nil, message, code: "store" for what was refused, "usage" for a login where there is none
 function Client:ask(path, body)
   local found, problem, code
   for _ = 1, #self.parsed.endpoints do
     local asked = self.at
     found, problem, code = ask_one(self, asked, path, body)
-    local answered = found or code == "store"
+    local answered = found or code == "store" or code == "usage"
     self.members[asked]:note(answered, problem)
     if problem then problem = explained(self, asked, problem, code) end
     if answered then return found, problem, code end

@@ -28,8 +28,8 @@ local function read(client, prefix)
   prefix = prefix ~= "" and prefix .. "/" or ""
   local body = prefix ~= "" and keys.range(prefix) or { key = base64.encode "\0", range_end = base64.encode "\0" }
   body.sort_order, body.sort_target = "ASCEND", "CREATE"
-  local answer, problem = client:ask("/v3/kv/range", body)
-  if not answer then return nil, problem end
+  local answer, problem, code = client:ask("/v3/kv/range", body)
+  if not answer then return nil, problem, code end
   local by_name, found = {}, {}
   for _, kv in ipairs(answer.kvs or {}) do
     local key = base64.decode(kv.key):sub(#prefix + 1)
@@ -63,8 +63,8 @@ end
 -- @string prefix "" for none
 -- @treturn table an array of `{ name, node, epoch, expires_in, ttl, candidates }`, by name; or nil and a message
 function queues.elections(client, prefix)
-  local found, problem = read(client, prefix)
-  if not found then return nil, problem end
+  local found, problem, code = read(client, prefix)
+  if not found then return nil, problem, code end
   local elections, read_lease = {}, lease_reader(client)
   for i, queue in ipairs(found) do elections[i] = election_of(queue, read_lease) end
   return elections

@@ -108,7 +108,7 @@ end
 
 local function try(self)
   enter(self, "connecting")
-  local connection, problem = barrier.call(self.open, self)
+  local connection, problem, code = barrier.call(self.open, self)
   if self.closed then
     if connection then connection:close() end
     return true
@@ -118,9 +118,10 @@ local function try(self)
     return true
   end
   self.problem = in_words(self, problem or connection and connection.closed or "the connection closed at once")
+  self.code = code == "usage" and code or "closed"
   enter(self, "broken")
   tell_broken(self, self.problem)
-  wake(self, nil, self.problem, "closed")
+  wake(self, nil, self.problem, self.code)
 end
 
 local function pause(self)
@@ -138,7 +139,8 @@ connect = function(self, after_a_pause)
 end
 
 --- Makes one; it connects by itself.
--- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil and a message; it may
+-- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil, a message and a code,
+-- "usage" where the user is to mend something; it may
 -- take `self:patience(timeout)` seconds for that, may set `self.server`, and hands on_opening and logging_in on to whom they
 -- concern; `store`, how it is shown; `label` for events, nil for none; `timeout` in seconds; `server`, how messages name it;
 -- `tls`, whether it is spoken, for those whose problems are put into words (crown.link.explain); `backoff` of crown.core.retry,
@@ -171,7 +173,10 @@ function Reconnecting:ready(timeout)
   if there then return there end
   if self.closed then return nil, "closed", "closed" end
   local connection, problem, code = one:wait(timeout or self.timeout)
-  if code == "timeout" then problem = self.problem or in_words(self, problem) end
+  if code == "timeout" then
+    problem = self.problem or in_words(self, problem)
+    if self.problem and self.code == "usage" then code = self.code end
+  end
   return connection, problem, code
 end
 

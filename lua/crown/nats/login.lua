@@ -115,4 +115,11 @@ function login.words(parsed, info)
   return words
 end
 
+--- What is wrong with the files that it takes to log in.
+-- @tparam table parsed as login.words takes it
+-- @treturn string words; nil where nothing is
+function login.problem(parsed)
+  return select(2, login.words(parsed, {}))
+end
+
 return login

@@ -2,6 +2,9 @@
 -- @internal crown.nats.settings
 
 local figure = require "crown.check.figure"
+local login = require "crown.nats.login"
+local named_files = require "crown.oracle.named_files"
+local nats_url = require "crown.nats.url"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -35,7 +38,7 @@ local RULES = {
 local CLIENTS = { ca = true, cert = true, key = true, server_name = true, insecure = true, nkey = true, credentials = true }
 
 local function bucket_of(opts)
-  return opts.bucket or opts.url and opts.url:match "^%l+://[^/]*/([^?]+)" or settings.CHORIAS
+  return opts.bucket or opts.url and opts.url:match "^%l+://[^/?]*/([^?]+)" or settings.CHORIAS
 end
 
 -- A key is a part of a subject. A server closes the connection of who publishes to what is none, and others share it.
@@ -53,6 +56,15 @@ end
 -- @treturn number seconds
 function settings.cool_down(given, bucket, ttl)
   return given or bucket == settings.CHORIAS and ttl * settings.INTERVAL or 0
+end
+
+local function check_login(text)
+  local parsed = nats_url.parse(text)
+  if not parsed or not (parsed.nkey or parsed.credentials) then return end
+  named_files.once("nats " .. text, function()
+    local problem = login.problem(parsed)
+    if problem then usage.error("oracle 'nats_kv': %s", problem) end
+  end)
 end
 
 --- TTL and campaign interval, three quarters of the TTL, as Choria has it; and the cool-down.
@@ -83,6 +95,7 @@ function settings.check(opts)
   if not checked.bucket:match(rule.match) then
     usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
   end
+  check_login(checked.url)
   local key = checked.lock or opts.crown_name
   if key then check_key(tostring(key)) end
   if checked.bucket ~= settings.CHORIAS then checked.replicas = checked.replicas or 1 end

@@ -3,6 +3,7 @@
 
 local elections = require "crown.core.election"
 local figure = require "crown.check.figure"
+local named_files = require "crown.oracle.named_files"
 local printable = require "crown.text.printable"
 local schema = require "crown.check.schema"
 local url = require "crown.text.url"
@@ -111,6 +112,19 @@ local function refuse_tls_in_vain(word, opts, text)
   end
 end
 
+-- What the clients make of what the user says of TLS, in the URL or beside it.
+local function check_tls(word, opts, text)
+  local given = {}
+  url.read_query(text:match "%?(.*)$" or "", given)
+  for _, name in ipairs(TLS) do
+    if opts[name] ~= nil then given[name] = tostring(opts[name]) end
+  end
+  if given.insecure and given.insecure ~= "true" and given.insecure ~= "false" then
+    usage.error("oracle '%s': insecure must be true or false, not '%s'", word, given.insecure)
+  end
+  named_files.check_tls(word, given)
+end
+
 --- Checks an oracle's options. What is the store client's goes to where that reads it: the URL.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them
@@ -126,6 +140,7 @@ function store_options.check(word, opts, rules, clients)
   end
   local checked = schema.check(("oracle '%s'"):format(word), store_options.users(opts, clients), rules)
   refuse_tls_in_vain(word, opts, checked.url)
+  if rules.ca or clients.ca then check_tls(word, opts, checked.url) end
   refuse_short_leases(word, checked)
   checked.url = merge(url.without(checked.url, rules), opts, clients)
   return checked

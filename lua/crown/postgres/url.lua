@@ -2,6 +2,7 @@
 -- @internal crown.postgres.url
 
 local bare = require "crown.core.postgres"
+local named_files = require "crown.oracle.named_files"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -33,7 +34,6 @@ function postgres_url.check(text)
   if has_bare_characters(rest) then
     return nil, url.UNENCODED
   end
-  if not url.ports_fit((rest:match("^[^/?]*"):gsub("^.*@", ""))) then return nil, "the Postgres URL names no valid port" end
   return "postgres://" .. rest
 end
 
@@ -64,6 +64,19 @@ local function refuse(word, text, name, rules, there)
   usage.error("oracle '%s': unknown option '%s'%s", word, name, meant)
 end
 
+local FILES = { "sslrootcert", "sslcert", "sslkey", "sslcrl", "passfile" }
+
+-- Where a file that is named is missing, libpq may go on without it.
+local function check_files(word, text)
+  local given = {}
+  url.read_query(text:match "%?(.*)$" or "", given)
+  for _, option in ipairs(FILES) do
+    local is_path = not (option == "sslrootcert" and given[option] == "system") -- as libpq 16 has it
+      and not (option == "sslkey" and (given[option] or ""):find ":") -- of an engine
+    if is_path then named_files.check(word, option, given[option]) end
+  end
+end
+
 --- Sorts out an oracle's options: ours are checked; in the URL's query, what is not ours is libpq's.
 -- @string word the oracle's, for messages
 -- @tparam table opts as init and list get them
@@ -75,6 +88,7 @@ function postgres_url.options(word, opts, rules)
   local there = next(libpqs) and bare.options() -- nil where libpq is not installed, which is said later
   for name in pairs(libpqs) do refuse(word, opts.url, name, rules, there) end
   local checked = store_options.check(word, opts, rules, libpqs)
+  check_files(word, checked.url)
   for key in pairs(store_options.GIVEN) do checked[key] = opts[key] end
   return checked
 end

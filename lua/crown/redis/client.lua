@@ -26,8 +26,8 @@ local function open(self, link)
   local place, problem = choose(self, patience)
   if not place and not self.parsed.path then return nil, problem end
   link.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
-  local connection, why = Connection.open(self.parsed, place, patience, link)
-  if not connection then return nil, why end
+  local connection, why, code = Connection.open(self.parsed, place, patience, link)
+  if not connection then return nil, why, code end
   connection.place = place
   local fine = true
   if self.setup then fine, why = self.setup(connection, patience) end

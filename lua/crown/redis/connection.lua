@@ -96,6 +96,16 @@ function Connection:ping()
   core.atomic(ask, self, promise(), "PING")
 end
 
+-- What Redis says to a password where it has none: since 6.0, and before.
+local NO_PASSWORD = { "without any password configured", "but no password is set" }
+
+local function without_password(problem, code)
+  for _, words in ipairs(NO_PASSWORD) do
+    if problem and problem:find(words, 1, true) then return "the server has no password: leave it out of the URL", "usage" end
+  end
+  return problem, code
+end
+
 local function greet(self, parsed, timeout)
   local fine, problem, code
   if parsed.password then
@@ -104,7 +114,7 @@ local function greet(self, parsed, timeout)
     else
       fine, problem, code = self:call(timeout, "AUTH", parsed.password)
     end
-    if not fine then return nil, problem, code end
+    if not fine then return nil, without_password(problem, code) end
   end
   if parsed.db and parsed.db ~= 0 then
     fine, problem, code = self:call(timeout, "SELECT", ("%d"):format(parsed.db))

@@ -208,25 +208,22 @@ function url.address(text)
   return host, tonumber(port)
 end
 
+--- Whether something can be the name or the address of a host.
+-- @param host
+-- @treturn boolean
+function url.is_host(host)
+  return type(host) == "string" and host ~= "" and not host:find "[^%w._:\128-\255-]"
+end
+
 --- A host and a port, as somebody named them.
 -- @param host
 -- @param port a number, or its text
 -- @treturn table `{ host =, port = }`, or nil when they are none
 function url.place(host, port)
   local number = tonumber(port)
-  if type(host) ~= "string" or host == "" or host:find("%z") or not number or number < 1 or number > 65535
+  if not url.is_host(host) or not number or number < 1 or number > 65535
     or number % 1 ~= 0 then return nil end
   return { host = host, port = number }
-end
-
---- Whether every port in `host:port,host:port` is one, where somebody named it.
--- @string hosts
--- @treturn boolean
-function url.ports_fit(hosts)
-  for port in (hosts:gsub("%b[]", "") .. ","):gmatch ":(%d+)," do
-    if tonumber(port) < 1 or tonumber(port) > 65535 then return false end
-  end
-  return true
 end
 
 --- Reads `host:port,host:port`, with IPv6 addresses in brackets.
