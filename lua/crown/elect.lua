@@ -65,9 +65,24 @@ function Election:within(kind, wait, amnesia)
   return most_wait
 end
 
+local TOLD, LATER = math.huge, 1 -- seconds by which a lease's end has moved when it was refreshed
+
+-- A lease under our own name whose end moves on is refreshed: by another candidate of that name, and not by what is left of an
+-- earlier term of ours. Told once.
+function Election:look_for_namesake(node, expires_in)
+  if node ~= (self.own_node or core.node()) or not expires_in then return end
+  local ends = core.now() + expires_in
+  self.seen_end = self.seen_end or ends
+  if ends <= self.seen_end + LATER then return end
+  self.seen_end = TOLD
+  elections.emit("oracle.same_node", { error = ("another candidate of this election is called '%s', too: give each a name of "
+    .. "its own (--node, CROWN_NODE or node = …)"):format(node) }, self.handle)
+end
+
 function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
   if self.pace and word == "granted" then self.pace:won() end
   if word ~= "denied" then return word, expires_in, node, epoch, amnesia, retry_in, ... end
+  if node and not amnesia then self:look_for_namesake(node, expires_in) end
   local again = self.pace and not amnesia and self.pace:again(expires_in)
   if again then expires_in, retry_in = nil, again end
   if expires_in then
@@ -156,11 +171,12 @@ local function check_children(where, checked, spec)
   spec.stop_timeout = checked.stop_timeout or stop_timeout
 end
 
-local function make_spec(where, checked, word, module, prepared)
+local function make_spec(where, checked, word, module, prepared, oracle_options)
   local spec = {
     name = checked.name,
     node = checked.node,
     oracle = word,
+    store = oracle.store(oracle_options, word),
     claim_delay = checked.claim_delay,
     retry = checked.retry,
     monitor_leader = checked.monitor_leader,
@@ -279,7 +295,7 @@ local function plan_of(where, checked)
   local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
   local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
   return { checked = checked, module = module, oracle_options = oracle_options, word = word, pace = pace, handlers = prepared,
-    is_own = pace ~= nil and not settings.checking, spec = make_spec(where, checked, word, module, prepared) }
+    is_own = pace ~= nil and not settings.checking, spec = make_spec(where, checked, word, module, prepared, oracle_options) }
 end
 
 local function settle_timing(where, plan, opts)
@@ -337,7 +353,8 @@ local function elect(given)
     self.options, self.timing, self.oracle_options = spec, plan.timing, opts
     opts.send = function() end -- a message makes an oracle claim
   end
-  self.pace = Pace.new(where, checked, plan.pace) -- a fifth field, of those that ask for it
+  self.own_node = checked.node -- a fifth field, of those that ask for it; and so is the next
+  self.pace = Pace.new(where, checked, plan.pace)
   if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end
   self.state = oracle.init(where, plan.word, plan.module, opts)

@@ -106,6 +106,8 @@ static int election_new(lua_State *L)
     config.oracle = luaL_checkstring(L, 4);
     lua_getfield(L, 2, "node");
     config.node = luaL_optstring(L, 5, NULL);
+    lua_getfield(L, 2, "store");
+    config.store = luaL_optstring(L, 6, NULL);
     read_config(L, 2, &config.election);
     config.has_won = flag_field(L, 2, "has_won");
     config.has_lost = flag_field(L, 2, "has_lost");

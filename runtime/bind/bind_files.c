@@ -88,8 +88,12 @@ static int files_executable(lua_State *L)
 /* fresh(path, max_age) -> whether a file of `crown-lua file` is there and has not expired. */
 static int files_fresh(lua_State *L)
 {
-    lua_pushboolean(L, fresh_file(luaL_checkstring(L, 1), luaL_checknumber(L, 2)));
-    return 1;
+    enum freshness fresh = fresh_file(luaL_checkstring(L, 1), luaL_checknumber(L, 2));
+    lua_pushboolean(L, fresh == FILE_FRESH);
+    if (fresh != FILE_FOREIGN)
+        return 1;
+    lua_pushliteral(L, FILE_IS_FOREIGN);
+    return 2;
 }
 
 static const luaL_Reg functions[] = {

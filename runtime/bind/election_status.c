@@ -63,6 +63,8 @@ void status_push(lua_State *L, const struct candidate *candidate)
     lua_setfield(L, -2, "node");
     lua_pushstring(L, candidate_oracle(candidate));
     lua_setfield(L, -2, "oracle");
+    lua_pushstring(L, candidate_store(candidate)); /* NULL is nil */
+    lua_setfield(L, -2, "store");
     lua_pushstring(L, candidate_phase_name(status.view.phase));
     lua_setfield(L, -2, "phase");
     lua_pushstring(L, election_phase_name(status.view.phase));

@@ -218,6 +218,7 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
         .node = candidate->own_node,
         .phase = candidate_phase_name(status.view.phase),
         .oracle = candidate->oracle,
+        .store = candidate->store,
         .leader = status.leader,
         .epoch = status.leader_epoch != 0 ? status.leader_epoch : status.view.epoch,
     };
@@ -256,6 +257,7 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
         candidate->has_lost = config->has_lost;
         candidate->name = memcpy(candidate + 1, config->name, name_size);
         candidate->oracle = shared_text(config->oracle);
+        candidate->store = shared_text(config->store);
         candidate->config = share_config(&config->election);
     } else {
         child_options_free(config->child);
@@ -310,6 +312,7 @@ void candidate_free(struct candidate *candidate)
     shared_release(candidate->told.leader);
     outage_forget(candidate);
     shared_release(candidate->oracle);
+    shared_release(candidate->store);
     shared_release(candidate->config);
     free(candidate->denied_because);
     free(candidate->own_node);

@@ -22,6 +22,7 @@ struct candidate_config {
     const char *name;
     const char *node;   /* NULL: the runtime's. With its own, an election may have several here */
     const char *oracle; /* the word events use: "file", "postgres_lease" */
+    const char *store;  /* which one, without its secrets: "redis://db:6379"; NULL: not known */
     struct election_config election;
     bool has_won, has_lost, has_campaign, has_leader;
     struct child_options *child; /* NULL: none */

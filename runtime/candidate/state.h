@@ -72,6 +72,7 @@ struct candidate {
     char *own_node;         /* NULL: the runtime's */
     char *key;              /* name and node, where it has a node of its own */
     struct candidate *twin; /* another candidate of the same election here: candidates.c */
+    const char *store;      /* shared; NULL: not known */
     const char *oracle;     /* shared, as `config`, `leader` and `told.leader` */
     const struct election_config *config;
     struct election election;

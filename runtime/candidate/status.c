@@ -20,6 +20,11 @@ const char *candidate_node(const struct candidate *candidate)
     return candidate->own_node != NULL ? candidate->own_node : candidate->env->node;
 }
 
+const char *candidate_store(const struct candidate *candidate)
+{
+    return candidate->store;
+}
+
 const char *candidate_oracle(const struct candidate *candidate)
 {
     return candidate->oracle;

@@ -38,6 +38,8 @@ const char *candidate_name(const struct candidate *candidate);
 /** The node as which it takes part. */
 const char *candidate_node(const struct candidate *candidate);
 const char *candidate_oracle(const struct candidate *candidate);
+/** @return which store it is, without its secrets; NULL: not known. */
+const char *candidate_store(const struct candidate *candidate);
 
 /** @return the word users see: init, following, cooling, leading or finishing; stepping is an inner
  * matter. */

@@ -68,29 +68,36 @@ static bool is_of_this_boot(const char *text)
            strncmp(then + 1, now, BOOT_ID_SIZE) == 0;
 }
 
-static bool is_fresh(const char *text, const struct stat *found, double max_age)
+static enum freshness judge(bool fresh)
+{
+    return fresh ? FILE_FRESH : FILE_STALE;
+}
+
+static enum freshness freshness_of(const char *text, const struct stat *found, double max_age)
 {
     const char *expires_at = find_value(text, "expires_at");
     const char *boottime = find_value(text, "expires_at_boottime");
     if (boottime != NULL && is_of_this_boot(text))
-        return clock_seconds_from_ns(clock_boottime_ns()) < strtod(boottime, NULL);
+        return judge(clock_seconds_from_ns(clock_boottime_ns()) < strtod(boottime, NULL));
     if (expires_at != NULL)
-        return boottime == NULL && wall_clock() < strtod(expires_at, NULL);
+        return judge(boottime == NULL && wall_clock() < strtod(expires_at, NULL));
+    if (find_value(text, "timestamp") == NULL || find_value(text, "count") == NULL)
+        return FILE_FOREIGN;
     double age = wall_clock() - (double)found->st_mtim.tv_sec;
-    return age >= 0 && age <= max_age;
+    return judge(age >= 0 && age <= max_age);
 }
 
-bool fresh_file(const char *path, double max_age)
+enum freshness fresh_file(const char *path, double max_age)
 {
     char text[TEXT_MAX];
     struct stat found;
+    enum freshness fresh = FILE_STALE;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
-        return false;
-    bool fresh = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
-    if (fresh) {
+        return FILE_STALE;
+    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode)) {
         (void)read_text(fd, text, sizeof(text));
-        fresh = is_fresh(text, &found, max_age);
+        fresh = freshness_of(text, &found, max_age);
     }
     (void)close(fd); /* read only */
     return fresh;
@@ -123,5 +130,8 @@ int fresh_main(int argc, char **argv)
     }
     if (path == NULL)
         return usage("name a FILE");
-    return fresh_file(path, max_age) ? PRESENT : ABSENT;
+    enum freshness fresh = fresh_file(path, max_age);
+    if (fresh == FILE_FOREIGN)
+        (void)fprintf(stderr, "crown-lua: file --check: %s " FILE_IS_FOREIGN "\n", path);
+    return fresh == FILE_FRESH ? PRESENT : ABSENT;
 }

@@ -49,7 +49,7 @@ static void add_string(struct line *line, const char *text)
 /* @return what the history calls a field, or NULL where it does not keep it. */
 static const char *key_of(const struct log_field *field, bool lost)
 {
-    static const char *const strings[] = {"name", "node", "leader", "reason"};
+    static const char *const strings[] = {"name", "node", "leader", "reason", "store"};
     if (field->type == LOG_FIELD_INTEGER)
         return strcmp(field->key, lost ? "lost_epoch" : "epoch") == 0 ? "epoch" : NULL;
     for (size_t i = 0; field->type == LOG_FIELD_STRING && i < sizeof(strings) / sizeof(*strings);

@@ -63,12 +63,14 @@ static double wall_clock(void)
 }
 
 static unsigned common_fields(const struct telemetry *telemetry,
-                              const struct telemetry_source *source, struct log_field *fields)
+                              const struct telemetry_source *source, struct log_field *fields,
+                              const char **store)
 {
     struct telemetry_subject subject = {.name = NULL};
     unsigned count = 0;
     if (source != NULL)
         source->describe(source, &subject);
+    *store = subject.store;
     if (subject.name != NULL)
         fields[count++] = log_string("name", subject.name);
     fields[count++] = log_string("node", subject.node != NULL ? subject.node : telemetry->node);
@@ -125,6 +127,15 @@ static bool is_kept(const struct telemetry *telemetry, enum telemetry_event even
            (event == TELEMETRY_LEADERSHIP_CHANGED || event == TELEMETRY_LEADERSHIP_LOST);
 }
 
+/* Elections of one name may be in several stores: the history tells them apart. */
+static void keep(struct telemetry *telemetry, enum telemetry_event event, const char *store,
+                 struct log_field *fields, unsigned count)
+{
+    if (store != NULL)
+        fields[count++] = log_string("store", store);
+    history_note(telemetry->history, events[event].name, wall_clock(), fields, count);
+}
+
 void telemetry_emit(struct telemetry *telemetry, const struct telemetry_source *source,
                     enum telemetry_event event, const struct log_field *fields, unsigned count)
 {
@@ -140,13 +151,14 @@ void telemetry_emit_at(struct telemetry *telemetry, enum log_level level,
     bool kept = is_kept(telemetry, event);
     if (!wanted && !kept && !log_enabled(level, events[event].name))
         return;
-    struct log_field all[COMMON_FIELDS + MAX_FIELDS];
-    unsigned total = common_fields(telemetry, source, all);
+    struct log_field all[COMMON_FIELDS + MAX_FIELDS + 1];
+    const char *store;
+    unsigned total = common_fields(telemetry, source, all, &store);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
     gather_line(&telemetry->gather, level, events[event].name, all, total);
     if (kept)
-        history_note(telemetry->history, events[event].name, wall_clock(), all, total);
+        keep(telemetry, event, store, all, total);
     if (wanted)
         tell_sink(telemetry, events[event].name, all, total);
 }
@@ -171,7 +183,8 @@ static void emit_own(struct telemetry *telemetry, const struct telemetry_source 
                      const char *name, const struct log_field *fields, unsigned count)
 {
     struct log_field all[COMMON_FIELDS + MAX_FIELDS];
-    unsigned total = common_fields(telemetry, source, all);
+    const char *store;
+    unsigned total = common_fields(telemetry, source, all, &store);
     for (unsigned i = 0; i < count && i < MAX_FIELDS; i++)
         all[total++] = fields[i];
     log_event(LOG_WARN, name, all, total);

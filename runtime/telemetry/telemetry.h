@@ -54,7 +54,8 @@ enum telemetry_event { TELEMETRY_EVENTS(TELEMETRY_ENUM) TELEMETRY_EVENT_COUNT };
 /** Whom an event is about. NULL and 0: not known, and not told. */
 struct telemetry_subject {
     const char *name, *phase, *oracle, *leader;
-    const char *node; /* NULL: the one that telemetry_new was given */
+    const char *store; /* NULL: not known; the history keeps it */
+    const char *node;  /* NULL: the one that telemetry_new was given */
     uint64_t epoch;
 };
 

@@ -127,8 +127,20 @@ describe("crown-lua file", function()
     assert.equal(1, check())
   end)
 
-  it("goes by the age of a file that names no expiry", function()
-    write_file(path, "x")
+  it("says nothing of who leads where it was written by somebody else", function()
+    for _, text in ipairs { "x", "", "{}", crown.json.encode { count = 1 }, crown.json.encode { timestamp = os.time() } } do
+      write_file(path, text)
+      for _, words in ipairs { { "file", "--check", path }, { "--log-level", "error", "file", "--check", path } } do
+        local result = run(words)
+        assert.equal(1, result.code, text)
+        assert.equal(("crown-lua: file --check: %s was not written by crown-lua file, nor by choria election file\n"):format(path),
+          result.stderr)
+      end
+    end
+  end)
+
+  it("goes by the age of a file of Choria's, which names no expiry", function()
+    write_file(path, crown.json.encode { timestamp = os.time(), count = 1 })
     assert.equal(0, check())
     assert.equal(0, run({ "--log-level", "error", "file", "--check", path }).code)
     crown.exec { "touch", "-d", "2 minutes ago", path }

@@ -70,6 +70,25 @@ describe("crown-lua history", function()
     assert.is_true(term.ended >= term.began)
   end)
 
+  it("tells the elections of one name in several stores apart, and asks each its own", function()
+    local function lead(store, node)
+      started[#started + 1] = Candidate.start { args = { "run", "--oracle", "file:" .. place .. "/" .. store, "reports", "sleep", "60" },
+        node = node, log = tempdir() .. "/log", env = { CROWN_DIRECTORY = place } }
+    end
+    lead("locks", "one")
+    eventually(function() return noted() == 1 end, 20)
+    lead("others", "two")
+    eventually(function() return noted() == 2 end, 20)
+    local found = terms()
+    assert.same({ "one", true, nil }, { found[1].leader, found[1].leads, found[1].ended })
+    assert.same({ "two", true, nil }, { found[2].leader, found[2].leads, found[2].ended })
+    assert.equal("file:" .. place .. "/others", found[2].store)
+    local text = history("reports").stdout
+    assert.matches("Ended%s+Store\n", text)
+    assert.is_truthy(text:find("leads now  file:" .. place .. "/locks\n", 1, true), text)
+    assert.equal(2, #found)
+  end)
+
   it("says where it has looked when it knows of no term", function()
     local result = history "reports"
     assert.equal(1, result.code)

@@ -43,6 +43,23 @@ describe("on this host", function()
     return found
   end
 
+  it("status and info say that an expression finds none of the elections that are there", function()
+    start "job1"
+    for _, verb in ipairs { "status", "info" } do
+      local result = call(verb, [[job\d+]])
+      assert.equal(1, result.code)
+      assert.equal(("crown-lua: %s: none of 1 election matches 'job\\d+'; a POSIX regular expression writes [0-9] for \\d\n")
+        :format(verb), result.stderr)
+      assert.matches("Election", result.stdout)
+      assert.same({ 1, ("crown-lua: %s: none of 1 election matches 'nosuch'\n"):format(verb) },
+        { call(verb, "nosuch").code, call(verb, "nosuch").stderr })
+      assert.same({ 1, verb == "info" and "file" or nil }, { call(verb, "nosuch", "--json").code,
+        crown.json.decode(call(verb, "nosuch", "--json").stdout).oracle })
+      assert.same({ 0, "" }, { call(verb, "job[0-9]+").code, call(verb, "job[0-9]+").stderr })
+      assert.equal(0, call(verb).code)
+    end
+  end)
+
   it("status shows every runtime's elections", function()
     assert.equal(1, call("status").code)
     local one = start "first"

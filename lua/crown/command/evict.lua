@@ -40,18 +40,36 @@ local function find(list, opts, name)
   end
 end
 
+--- What is said of a leader that has gone.
+-- @string name of the election
+-- @tparam table evicted `node`, `epoch`
+-- @treturn string
+function evict.gone_text(name, evicted)
+  local leader = printable(evicted.node or "the leader")
+  return ("evicted %s from '%s' (epoch %s)"):format(leader, name, epochs.text(evicted.epoch or 0))
+end
+
+--- What is said of the next leader.
+-- @string name of the election
+-- @tparam[opt] table election `node`, `epoch`; nil: nobody leads
+-- @treturn string
+function evict.next_text(name, election)
+  if not election then return ("nobody leads '%s' yet"):format(name) end
+  return ("'%s' is led by %s now (epoch %s)"):format(name, printable(election.node), epochs.text(election.epoch))
+end
+
 -- Who leads now: somebody of a later epoch, or nobody yet.
 local function say_who_leads(list, opts, name, epoch, seconds)
   local until_then = core.now() + seconds
   repeat
     local election = find(list, opts, name)
     if election and election.node and epochs.counted(election.epoch) > epoch then
-      output.line(("'%s' is led by %s now (epoch %s)"):format(name, printable(election.node), epochs.text(election.epoch)))
+      output.line(evict.next_text(name, election))
       return
     end
     core.sleep(PAUSE)
   until core.now() >= until_then
-  output.line(("nobody leads '%s' yet"):format(name))
+  output.line(evict.next_text(name))
 end
 
 --- The verb.
@@ -68,8 +86,7 @@ function evict.run(opts, words)
     return 1
   end
   if not evicted then return store.unreachable("evict", problem, code) end
-  output.line(("evicted %s from '%s' (epoch %s)"):format(printable(evicted.node or "the leader"), name,
-    epochs.text(evicted.epoch or 0)))
+  output.line(evict.gone_text(name, evicted))
   local code_so_far, unread = output.finish(0) -- before the wait for the next one: that may be long
   if unread then return code_so_far end
   local list = store.caller(word, module, "list")

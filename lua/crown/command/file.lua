@@ -7,6 +7,7 @@ local elect = require "crown.elect"
 local events = require "crown.election.events"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
+local output = require "crown.command.output"
 local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local usage = require "crown.check.usage"
@@ -106,7 +107,9 @@ function file.run(options, words)
   local path, name = words[1], words[2]
   if options.check then
     if not path or name then usage.error "file: name a file, and no election: crown-lua file --check FILE [--max-age SECONDS]" end
-    return files.fresh(path, options["max-age"] or 60) and 0 or 1
+    local fresh, problem = files.fresh(path, options["max-age"] or 60)
+    if problem then output.say("file --check", path .. " " .. problem) end
+    return fresh and 0 or 1
   end
   if options["max-age"] then usage.error "file: --max-age has no effect here: it goes with --check" end
   if not path or not name then usage.error("file: name a file and an election: %s", cli.usage(file)) end

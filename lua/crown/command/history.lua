@@ -5,7 +5,9 @@ local console = require "crown.core.console"
 local control = require "crown.control"
 local past = require "crown.election.history"
 local json = require "crown.text.json"
+local oracle = require "crown.election.contract"
 local output = require "crown.command.output"
+local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
 local words_for = require "crown.command.words"
@@ -28,20 +30,26 @@ $CROWN_DIRECTORY, at most two megabytes. Exit code 1 when there is none.]],
 }
 
 local LAST = 20
-local LAYOUT = { spare = { "Epoch", "Lasted" }, long = { Election = 10, Leader = 10 } }
+local LAYOUT = { spare = { "Epoch", "Lasted", "Store" }, long = { Election = 10, Leader = 10, Store = 14 } }
 local WIDE = 80 -- columns of a terminal that has room for seconds and the year
 
+-- Elections of one name in several stores are several. What was written before the store was kept counts for any.
+local function key_of(name, place)
+  return ("%s\n%s"):format(name, place or "")
+end
+
 local function begin(terms, open, entry)
-  local before, leader = open[entry.name], entry.leader
+  local key = key_of(entry.name, entry.store)
+  local before, leader = open[key], entry.leader
   if before and before.leader == leader and (before.epoch == entry.epoch or entry.epoch == 0) then return end
   if before and not before.ended then before.ended = entry.time end
-  local term = { name = entry.name, leader = leader, epoch = entry.epoch, began = entry.time }
-  open[entry.name] = term
+  local term = { name = entry.name, store = entry.store, leader = leader, epoch = entry.epoch, began = entry.time }
+  open[key] = term
   terms[#terms + 1] = term
 end
 
 local function finish(open, entry)
-  local term = open[entry.name]
+  local term = open[key_of(entry.name, entry.store)]
   if not term or term.leader ~= entry.node or term.epoch ~= entry.epoch then return end
   term.ended, term.reason = entry.time, entry.reason
 end
@@ -83,36 +91,48 @@ local function last(terms, count)
 end
 
 -- Who leads each election now: what runtimes on this host say, and over that what the store does.
+-- @return the leaders by election and store; the store that was asked
 local function leaders_now()
   local now = {}
   for _, runtime in ipairs(control.ask_all { ask = "status" }) do
     for _, one in ipairs(runtime.elections or {}) do
-      if one.leader and not one.away then now[one.name] = { leader = one.leader, epoch = one.epoch } end
+      if one.leader and not one.away then
+        now[key_of(one.name, one.store)] = { name = one.name, store = one.store, leader = one.leader, epoch = one.epoch }
+      end
     end
   end
   local module, opts, word = store.open "history"
-  local list = store.caller(word, module, "list")
-  if not list then return now end
+  local list, place = store.caller(word, module, "list"), oracle.store(opts, word)
+  if not list then return now, place end
   local listed, problem = list(opts)
   if not listed then output.say("history", problem) end
-  for _, one in ipairs(listed or {}) do now[one.name] = { leader = one.node, epoch = one.epoch } end
-  return now
+  for _, one in ipairs(listed or {}) do
+    now[key_of(one.name, place)] = { name = one.name, store = place, leader = one.node, epoch = one.epoch }
+  end
+  return now, place
 end
 
--- Tells of each term that was not seen to end whether it goes on, and adds the one of NAME that was not seen to begin.
+local function same(term, leads)
+  return leads.leader == term.leader and words_for.epoch(leads.epoch) == words_for.epoch(term.epoch)
+end
+
+-- Tells of each term that was not seen to end whether it goes on, and adds those of NAME that were not seen to begin.
+-- @return the store that was asked
 local function compare(terms, name)
-  local now, known = leaders_now(), false
+  local now, place = leaders_now()
   for _, term in ipairs(terms) do
-    local leads = now[term.name]
+    local leads = now[key_of(term.name, term.store or place)]
     if not term.ended and leads then
-      term.leads = leads.leader == term.leader and words_for.epoch(leads.epoch) == words_for.epoch(term.epoch)
+      term.leads = same(term, leads)
+      leads.known = leads.known or term.leads
     end
-    known = known or term.leads
   end
-  local leads = now[name]
-  if leads and leads.leader and not known then
-    terms[#terms + 1] = { name = name, leader = leads.leader, epoch = leads.epoch, leads = true }
+  for _, leads in pairs(now) do
+    if leads.name == name and leads.leader and not leads.known then
+      terms[#terms + 1] = { name = name, store = leads.store, leader = leads.leader, epoch = leads.epoch, leads = true }
+    end
   end
+  return place
 end
 
 local function end_of(term)
@@ -122,6 +142,14 @@ local function end_of(term)
   return term.leads and "leads now" or "ended, not seen here"
 end
 
+-- Whether the terms are of several stores.
+local function has_stores(terms)
+  for _, term in ipairs(terms) do
+    if term.store ~= terms[1].store then return true end
+  end
+  return false
+end
+
 local function rows_of(terms, name, format)
   local rows = {}
   for i, term in ipairs(terms) do
@@ -129,15 +157,33 @@ local function rows_of(terms, name, format)
       term.ended and words_for.span(term.ended - term.began) or "-",
       end_of(term) }
     if not name then table.insert(rows[i], 2, term.name) end
+    if has_stores(terms) then table.insert(rows[i], term.store or "-") end
   end
   return rows
+end
+
+--- Lays terms out for people.
+-- @tparam table terms
+-- @string[opt] name of the election, where it is one
+-- @string place the store that was asked who leads now
+-- @number[opt] columns of the terminal; nil: none
+-- @treturn string
+function history.text(terms, name, place, columns)
+  local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
+  if not name then table.insert(heading, 2, "Election") end
+  if has_stores(terms) then heading[#heading + 1] = "Store" end
+  local format = columns and columns < WIDE and "%m-%d %H:%M" or "%Y-%m-%d %H:%M:%S"
+  local text = tables.text(heading, rows_of(terms, name, format), columns, LAYOUT)
+  if not columns then return text end
+  return ("%sterms from %s/history; who leads now from your runtimes here and %s\n"):format(text,
+    table.concat(control.places(), "/history and "), printable(place))
 end
 
 --- The verb.
 function history.run(options, words)
   local name = words[1]
   local terms = terms_of(read(), name)
-  compare(terms, name)
+  local place = compare(terms, name)
   terms = last(terms, options.last or LAST)
   if options.json then
     output.write(json.line({ terms = terms }, "terms"))
@@ -145,11 +191,7 @@ function history.run(options, words)
     output.say("history", ("no runtime of yours here has seen anybody lead%s (it looks in %s; CROWN_DIRECTORY names another)")
       :format(name and (" '%s'"):format(name) or "", table.concat(control.places(), " and ")))
   else
-    local heading = { "Began", "Leader", "Epoch", "Lasted", "Ended" }
-    if not name then table.insert(heading, 2, "Election") end
-    local columns = console.columns(1)
-    local format = columns and columns < WIDE and "%m-%d %H:%M" or "%Y-%m-%d %H:%M:%S"
-    output.write(tables.text(heading, rows_of(terms, name, format), columns, LAYOUT))
+    output.write(history.text(terms, name, place, (console.columns(1))))
   end
   return #terms > 0 and 0 or 1
 end

@@ -23,8 +23,8 @@ local info = {
     { name = "watch", help = "show it again every second, in place" },
   },
   help = [[
-REGEX is a POSIX extended regular expression that election names must match. Exit code 3 when
-the oracle cannot be reached.
+REGEX is a POSIX extended regular expression that election names must match. Exit code 1 when
+it matches none, 3 when the oracle cannot be reached.
 
   crown-lua info --oracle postgres://db/app
   crown-lua info --oracle postgres://db/app '^cron-' --json]],
@@ -81,14 +81,20 @@ local function table_of(elections)
   return heading, rows
 end
 
-local function for_people(word, opts, found, health)
-  local text = { ("%-11s%s"):format("Oracle", core.redact(opts.url or word)) }
+--- Lays elections out for people.
+-- @string place the oracle, without its secrets
+-- @tparam table found the elections, as `list` has them
+-- @tparam table health `ttl`, `facts`, `warnings`
+-- @number[opt] columns of the terminal; nil: none
+-- @treturn string
+function info.text(place, found, health, columns)
+  local text = { ("%-11s%s"):format("Oracle", place) }
   if health.ttl then text[#text + 1] = ("%-11s%s s"):format("TTL", figure.exact(health.ttl)) end
   for _, fact in ipairs(health.facts) do text[#text + 1] = ("%-11s%s"):format(fact[1], printable(tostring(fact[2]))) end
   text[#text + 1] = ("%-11s%d"):format("Elections", #found)
   for _, warning in ipairs(health.warnings) do text[#text + 1] = "Warning    " .. printable(warning) end
   local heading, rows = table_of(found)
-  return table.concat(text, "\n") .. "\n\n" .. tables.text(heading, rows, (console.columns(1)), LAYOUT)
+  return table.concat(text, "\n") .. "\n\n" .. tables.text(heading, rows, columns, LAYOUT)
 end
 
 local function for_programs(word, found, health)
@@ -101,19 +107,24 @@ end
 --- The verb.
 function info.run(options, words)
   local list, opts, word, module = store.find("info", "list")
+  local nothing = false
   local function make()
     local found, problem, code = list(opts)
     local health
     if found then health, problem, code = health_of(word, module, opts) end
     if not health then return nil, store.unreachable("info", problem, code) end
+    local count = #found
     found = listing.sort(listing.matching("info", found, words[1]), options.sort)
-    return options.json and for_programs(word, found, health) or for_people(word, opts, found, health)
+    nothing = words[1] ~= nil and #found == 0
+    if nothing and not options.watch then listing.say_none("info", words[1], count) end
+    if options.json then return for_programs(word, found, health) end
+    return info.text(core.redact(opts.url or word), found, health, console.columns(1))
   end
   if options.watch then return watch(make) end
   local text, code = make()
   if not text then return code end
   output.write(text)
-  return 0
+  return nothing and 1 or 0
 end
 
 return info

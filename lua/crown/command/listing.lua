@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local epochs = require "crown.check.epoch"
+local output = require "crown.command.output"
 local usage = require "crown.check.usage"
 
 local listing = {}
@@ -43,7 +44,22 @@ local function key_of(election, field)
   return field == "epoch" and value ~= nil and ("%20s"):format(epochs.text(value)) or value
 end
 
---- Sorts elections; those that lack the field come last, and equals by name.
+-- Classes that other regular expressions have, and what POSIX has for them.
+local CLASSES = { ["\\d"] = "[0-9]", ["%d"] = "[0-9]", ["%w"] = "[[:alnum:]]", ["%a"] = "[[:alpha:]]", ["%s"] = "[[:space:]]" }
+
+--- Says on standard error that an expression finds no election, where others are there.
+-- @string verb
+-- @string pattern
+-- @number count how many elections there are
+function listing.say_none(verb, pattern, count)
+  local hint = ""
+  for class, ours in pairs(CLASSES) do
+    if pattern:find(class, 1, true) then hint = ("; a POSIX regular expression writes %s for %s"):format(ours, class) end
+  end
+  output.say(verb, ("none of %d election%s matches '%s'%s"):format(count, count == 1 and "" or "s", pattern, hint))
+end
+
+--- Sorts elections; those that lack the field come last, and equals by name and runtime.
 -- @tparam table elections sorted in place
 -- @tparam[opt="name"] string column
 -- @treturn table the same
@@ -51,6 +67,7 @@ function listing.sort(elections, column)
   local field = FIELDS[column or "name"]
   table.sort(elections, function(a, b)
     local x, y = key_of(a, field), key_of(b, field)
+    if x == y and a.name == b.name then return (a.runtime or 0) < (b.runtime or 0) end
     if x == y then return (a.name or "") < (b.name or "") end
     if x == nil or y == nil then return y == nil end
     return x < y

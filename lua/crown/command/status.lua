@@ -25,11 +25,13 @@ local status = {
   help = [[
 REGEX is a POSIX extended regular expression that election names must match. Asks each runtime
 of this user by its socket in $CROWN_DIRECTORY (for root /var/lib/crown-lua, else
-~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none.
+~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none, and
+when REGEX matches no election.
 
 Where candidates here have several nodes' names, a column says which is whose.
 
-With --stores: each connection's state (resolving, dialling, connecting, handshaking, logging in,
+With --stores, a line for each connection ("redis channels", "etcd watch": a client's second one
+to its server, by which it hears of changes): its state (resolving, dialling, connecting, handshaking, logging in,
 open, proven, broken) and for how long, when its server answered last, how often it was lost, how
 many connections the server may see of it and at most, and the last error.]],
 }
@@ -100,7 +102,13 @@ local function has_nodes(elections)
   return false
 end
 
-local function for_people(runtimes, pattern, column)
+--- Lays elections out for people.
+-- @tparam table runtimes what they answered
+-- @string[opt] pattern a POSIX regular expression for names
+-- @string[opt] column to sort by
+-- @number[opt] columns of the terminal; nil: none
+-- @treturn string
+function status.text(runtimes, pattern, column, columns)
   local elections, silent = gather(runtimes)
   elections = listing.sort(listing.matching("status", elections, pattern), column)
   local rows, heading = {}, { unpack(HEADING) }
@@ -110,7 +118,6 @@ local function for_people(runtimes, pattern, column)
     table.insert(heading, NODE_AT, "Node")
     for i, row in ipairs(rows) do table.insert(row, NODE_AT, elections[i] and elections[i].node or "-") end
   end
-  local columns = console.columns(1)
   return (columns and summary(elections) or "") .. tables.text(heading, rows, columns, LAYOUT)
 end
 
@@ -123,22 +130,38 @@ local function for_programs(runtimes, list, pattern, column)
   return json.line({ runtimes = runtimes }, "runtimes", list)
 end
 
+-- @return how many elections there are, and how many are shown
+local function counts_of(runtimes, pattern)
+  local all, shown = 0, 0
+  for _, runtime in ipairs(runtimes) do
+    local elections = runtime.elections or {}
+    all, shown = all + #elections, shown + #listing.matching("status", elections, pattern)
+  end
+  return all, shown
+end
+
 --- The verb.
 function status.run(options, words)
   if options.stores and (words[1] or options.sort) then
     usage.error "status: a REGEX and --sort have no effect here: --stores shows connections, not elections"
   end
-  local count = 0
+  local count, all, shown = 0, 0, 0
   local list = options.stores and "stores" or "elections"
   local function make()
     local runtimes = control.ask_all { ask = options.stores and "stores" or "status" }
     count = #runtimes
+    all, shown = counts_of(runtimes, words[1])
     if options.json then return for_programs(runtimes, list, words[1], options.sort) end
     if count == 0 then return words_for.no_runtime() end
-    return (options.stores and stores.text or for_people)(runtimes, words[1], options.sort)
+    local columns = console.columns(1)
+    return options.stores and stores.text(runtimes, columns) or status.text(runtimes, words[1], options.sort, columns)
   end
   if options.watch then return watch(make) end
   output.write((make()))
+  if count > 0 and words[1] and shown == 0 then
+    listing.say_none("status", words[1], all)
+    return 1
+  end
   return count > 0 and 0 or 1
 end
 

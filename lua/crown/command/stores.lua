@@ -1,7 +1,6 @@
 --- Connections of runtimes to their stores, as the verb status shows them to people.
 -- @internal crown.command.stores
 
-local console = require "crown.core.console"
 local printable = require "crown.text.printable"
 local tables = require "crown.command.tables"
 local words = require "crown.command.words"
@@ -39,8 +38,10 @@ end
 local function errors_below(rows)
   local lines, seen = {}, {}
   for _, row in ipairs(rows) do
-    local line = ("%s %s: %s\n"):format(printable(row[1]), printable(row[2]), printable(row[ERROR]))
-    if row[ERROR] ~= "-" and not seen[line] then seen[line], lines[#lines + 1] = true, line end
+    local about = printable(row[2]) .. ": " .. printable(row[ERROR])
+    if row[ERROR] ~= "-" and not seen[about] then -- a client's second connection says the same
+      seen[about], lines[#lines + 1] = true, ("%s %s\n"):format(printable(row[1]), about)
+    end
     row[ERROR] = nil
   end
   return table.concat(lines)
@@ -48,9 +49,10 @@ end
 
 --- Lays them out, as the terminal allows.
 -- @tparam table runtimes what they answered
+-- @number[opt] columns of the terminal; nil: none
 -- @treturn string
-function stores.text(runtimes)
-  local rows, columns = rows_of(runtimes), console.columns(1)
+function stores.text(runtimes, columns)
+  local rows = rows_of(runtimes)
   if #rows == 0 then return "no runtime of yours has a connection to a store\n" end
   if not columns or tables.width(HEADING, rows) <= columns then return tables.text(HEADING, rows, columns) end
   local below = errors_below(rows)

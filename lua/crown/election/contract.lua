@@ -1,6 +1,7 @@
 --- Finds an oracle, checks it, and makes what its functions return into verdicts that the C side reads.
 -- @internal crown.election.contract
 
+local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local Pace = require "crown.election.pace"
 local seconds = require "crown.check.seconds"
@@ -124,6 +125,15 @@ function oracle.expect(where, given)
     if word == known then return end
   end
   if not url.is_module(given) then is_no_module(where, given) end
+end
+
+--- Names the store of an oracle, without its login and options.
+-- @tparam table options the oracle's
+-- @string word the oracle's
+-- @treturn string such as "redis://db:6379"
+function oracle.store(options, word)
+  local text = type(options.url) == "string" and options.url:match "^[^?]*" or nil
+  return text and core.redact((text:gsub("^([%w+.-]+://)[^/]*@", "%1"))) or word
 end
 
 --- Calls a function of an oracle's module. What it raises is an answer like any other, unless it is a mistake of the user's.

@@ -23,7 +23,7 @@ end
 
 --- What was kept, the oldest first.
 -- @string place the directory: this user's, or another
--- @treturn table an array of `{ event, time, name, node, leader, epoch, reason }`
+-- @treturn table an array of `{ event, time, name, node, leader, epoch, reason, store }`
 -- @treturn string why a file that may be there could not be read, or nil
 function history.read(place)
   local found, problem = {}, nil
