@@ -69,6 +69,7 @@ local RULES = {
   key = { type = { "number", "string", "table" }, check = check_key },
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(true),
+  schema = postgres_url.SCHEMA,
 }
 
 --- TTL and check interval that these options make.
@@ -97,7 +98,7 @@ function Advisory.init(opts)
   local self = setmetatable({ name = name, ttl = ttl, every = every, send = opts.send, emit = opts.emit }, Advisory)
   self.session, problem = Session.new { url = checked.url, name = self.name, holder = holder.of(opts.node, token),
     ttl = ttl, timeout = store_options.timeout(checked, ttl, every), key = key, pair = pair,
-    amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, emit = opts.emit,
+    amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, emit = opts.emit, schema = checked.schema,
     on_closed = function() if self.epoch then opts.send "closed" end end }
   if not self.session then return nil, problem end
   self.session.client:listen(Session.CHANNEL, function(payload)

@@ -26,6 +26,7 @@ local RULES = {
   lock = store_options.lock(),
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(true),
+  schema = postgres_url.SCHEMA,
   synchronous_commit = { type = { "string", "boolean" }, default = "on" },
 }
 local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
@@ -65,7 +66,8 @@ local function settled(opts)
   local timeout = store_options.timeout(checked, ttl, delay)
   local leases
   leases, problem = Leases.at(checked.url, { ttl = ttl, timeout = timeout, emit = opts.emit,
-    synchronous_commit = checked.synchronous_commit, amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty })
+    synchronous_commit = checked.synchronous_commit, amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty,
+    schema = checked.schema })
   if not leases then return nil, problem end
   last = { users = store_options.users(opts), lock = checked.lock, store = "lease " .. checked.url,
     kind = kind_of(leases, ttl, delay, timeout) }

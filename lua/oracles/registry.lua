@@ -38,6 +38,7 @@ local RULES = {
   strict = { type = "boolean", default = false },
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(true),
+  schema = postgres_url.SCHEMA,
   most = { type = "number", integer = true, least = 1, most = 1e9, default = 1000000 },
 }
 

@@ -85,6 +85,7 @@ function admin.health(opts, named, part, more)
       row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
     if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
     local warnings = warnings_of(row, named)
+    warnings[#warnings + 1] = part and tables.misplaced(client, part, opts.schema)
     for _, warning in ipairs(more and more(client) or {}) do warnings[#warnings + 1] = warning end
     return { ttl = part and longest_ttl(client, part), facts = facts, warnings = warnings }
   end)
@@ -95,7 +96,7 @@ end
 -- @string part see crown.postgres.parts
 -- @treturn table an array of texts, or nil and a message
 function admin.rights(opts, part)
-  return with_client(opts, function(client) return rights.lacks(client, part) end)
+  return with_client(opts, function(client) return rights.lacks(client, part, opts.schema) end)
 end
 
 --- What somebody lacks who only reads a table.

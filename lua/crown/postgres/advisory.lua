@@ -142,12 +142,12 @@ end
 
 --- A session for one election.
 -- @tparam table options `url`, `name`, `holder`, `ttl`, `timeout`, `amnesia_wait`, `trust_empty`, `key` or `pair`, `emit`,
--- `on_closed`
+-- `schema`, `on_closed`
 -- @treturn Session or nil and a message
 function Session.new(options)
   local self = setmetatable({ name = options.name, holder = options.holder, ttl = options.ttl, key = options.key,
     pair = options.pair, timeout = options.timeout, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
-    emit = options.emit, memory = {}, clock = ServerClock.new() }, Session)
+    emit = options.emit, schema = options.schema, memory = {}, clock = ServerClock.new() }, Session)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, keep = true, background = true,
     bounded = true, silence = options.ttl, label = "postgres_advisory", on_closed = function(generation, problem)
       self.ended = problem

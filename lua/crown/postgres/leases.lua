@@ -176,10 +176,10 @@ end
 
 --- The leases of a server, shared by all elections with the same URL.
 -- @string url
--- @tparam table options `ttl`, `timeout` and `amnesia_wait` in seconds, `trust_empty`, `synchronous_commit`, `emit`
+-- @tparam table options `ttl`, `timeout` and `amnesia_wait` in seconds, `trust_empty`, `synchronous_commit`, `emit`, `schema`
 -- @treturn Leases or nil and a message
 function Leases.at(url, options)
-  local key = url .. "\n" .. options.synchronous_commit
+  local key = ("%s\n%s\n%s"):format(url, options.synchronous_commit, options.schema or "")
   local self = known[key]
   if self then
     self.ttl, self.amnesia_wait = math.max(self.ttl, options.ttl), math.max(self.amnesia_wait, options.amnesia_wait)
@@ -188,7 +188,7 @@ function Leases.at(url, options)
   end
   self = setmetatable({ url = url, followers = Followers.new(), kinds = {}, first = {}, told = {}, memory = {}, stored = 0,
     ttl = options.ttl, clock = ServerClock.new(), emit = options.emit, timeout = options.timeout,
-    amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty }, Leases)
+    amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty, schema = options.schema }, Leases)
   local client, problem = postgres.new(url, { timeout = options.timeout, label = "postgres_lease", background = true,
     bounded = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })

@@ -69,9 +69,11 @@ end
 --- Rights on the tables of a part, and whether it may be kept behind a pooler where there is one.
 -- @param client of crown.postgres
 -- @string name of the part: see crown.postgres.parts
+-- @string[opt] schema the option of that name
 -- @treturn table an array of texts, or nil and a message
-function rights.lacks(client, name)
+function rights.lacks(client, name, schema)
   local part, lacks = parts[name], {}
+  lacks[1] = tables.misplaced(client, name, schema)
   local rows, problem = client:query(LOOK:format(tables.is_whole(part)), part.table)
   if not rows then return nil, problem end
   local made = of_server(rows[1], part, lacks)

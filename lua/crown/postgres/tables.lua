@@ -123,16 +123,75 @@ function tables.is_whole(part)
       part.queue and has_columns(part.queue, part.queue_columns) or "TRUE")
 end
 
--- $1 table, %s whether it has its columns, and whether it is whole.
+local function schema_of(name)
+  return ("(SELECT nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass('%s'))")
+    :format(name)
+end
+
+-- Others with these names, which whoever looks elsewhere would take for ours. Anybody may see that they are there.
+-- @string here the expression for the schema that is ours
+local function elsewhere(names, here)
+  return ([[(SELECT min(n.nspname)::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname IN ('%s') AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname IS DISTINCT FROM %s)]])
+    :format(table.concat(names, "', '"), here)
+end
+
+local function names_of(part)
+  return { part.table, part.queue }
+end
+
+-- In which schemas the tables of a part are: what its user's search_path leads to, where they would be made, and another one.
+local function placement(part)
+  local there = schema_of(part.table)
+  return ("%s AS schema, %s AS store_schema, current_schema()::text AS first_schema, %s AS elsewhere"):format(there,
+    schema_of "crown_store_v1", elsewhere(names_of(part), ("coalesce(%s, current_schema())"):format(there)))
+end
+
+local ONE_PATH = ": set one search_path for all of them (ALTER ROLE … SET search_path), drop the table that nobody uses, or, for "
+  .. "two environments in one database, give each the option schema"
+
+-- @treturn string why the tables are not relied on in the schemas that they are in; nil where they are
+local function misplaced(part, row, wanted)
+  local here = row.schema or row.first_schema
+  local store = row.schema and row.store_schema
+  if wanted and here ~= wanted then
+    return ("%s is in the schema '%s', by this user's search_path, and not in '%s', as the option schema has it")
+      :format(part.table, here or "", wanted)
+  end
+  if store and store ~= here then
+    return ("%s is in the schema '%s', and crown_store_v1 in '%s', by this user's search_path; candidates that look in one of "
+      .. "them alone would lead beside this one%s"):format(part.table, here, store, ONE_PATH)
+  end
+  if wanted or not row.elsewhere then return nil end
+  if not row.schema then
+    return ("%s is in the schema '%s', and this user's search_path leads to '%s'; both would lead%s"):format(part.table,
+      row.elsewhere, here or "", ONE_PATH)
+  end
+  return ("%s is in the schemas '%s' and '%s', and this user's search_path leads to the first; candidates that look in the "
+    .. "other one would lead beside this one%s"):format(part.table, here, row.elsewhere, ONE_PATH)
+end
+
+--- Whether other candidates may look for the same tables in another schema.
+-- @param client of crown.postgres
+-- @string name of the part
+-- @string[opt] schema the option of that name: tables in others are none of this one's
+-- @treturn string what is wrong; nil where nothing is, or it cannot be told
+function tables.misplaced(client, name, schema)
+  local rows = client:query("SELECT " .. placement(parts[name]))
+  return rows and misplaced(parts[name], rows[1], schema) or nil
+end
+
+-- $1 table, %s whether it has its columns, whether it is whole, and where it is.
 local LOOK = [[
 SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, %s AS has_columns,
   %s AND ]] .. tables.STORE_IS_WHOLE .. [[ AS complete,
-  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence]]
+  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence, %s]]
 
 -- Makes what is missing; one at a time, however many start at once. A table that is made here has promised nothing
 -- yet, so it is relied on at once, where an empty store is trusted. One without its row in crown_store_v1 has lost it, or was
 -- made by hand; where there is none any more, the functions of its triggers tell that there was one. Those have to wait, and
--- so has one that lacked columns: what they said is lost. All parts have those of crown_store_v1.
+-- so has one that lacked columns: what they said is lost. All parts have those of crown_store_v1. Where another one has made
+-- them in another schema meanwhile, they are not made in this one.
 local MAKE = [[
 DO $make$
 DECLARE
@@ -141,6 +200,9 @@ DECLARE
   store_has_lost BOOLEAN;
 BEGIN
   PERFORM pg_advisory_xact_lock(x'63726f776e6c7561'::bigint);
+  IF %s IS NOT NULL THEN
+    RETURN;
+  END IF;
   had_all := %s;
   store_has_lost := %s;
   known := EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('%s') AND attname = 'epoch')
@@ -287,14 +349,15 @@ local function patience(party)
 end
 
 local function look(client, part, party, generation)
-  local sql = LOOK:format(has_columns(part.table, part.columns), tables.is_whole(part))
+  local sql = LOOK:format(has_columns(part.table, part.columns), tables.is_whole(part), placement(part))
   local rows, problem, code = client:query(sql, patience(party), generation, part.table)
   if not rows then return nil, problem, code end
   return rows[1]
 end
 
 local function make(client, name, part, party, generation)
-  local sql = MAKE:format(has_columns(part.table, part.columns), STORE_HAS_LOST, part.table, part.triggers[1],
+  local others = party.schema and "NULL" or elsewhere(names_of(part), "current_schema()")
+  local sql = MAKE:format(others, has_columns(part.table, part.columns), STORE_HAS_LOST, part.table, part.triggers[1],
     party.trust_empty and "FALSE" or "TRUE", part.make, STORE, name, name, tables.identity(part))
   local made, problem, code = client:query(sql, patience(party), generation)
   if made then return true end
@@ -369,18 +432,22 @@ end
 --- Sees to it that the tables are there and can be relied on; once for each connection.
 -- @param client of crown.core.postgres
 -- @string name of the part
--- @tparam table party as for tables.trust, `trust_empty`: whether tables that were never there have forgotten nothing, and `emit`
+-- @tparam table party as for tables.trust, `trust_empty`: whether tables that were never there have forgotten nothing, `emit`,
+-- and `schema`, where they are in one on purpose
 -- @number generation
 -- @treturn table `{ distrust = seconds to sit out or nil, pid = }`, or nil, message, code
 function tables.prepare(client, name, party, generation)
   local part = parts[name]
   local seen, problem, code = look(client, part, party, generation)
-  if seen and not seen.complete then
+  local wrong = seen and misplaced(part, seen, party.schema)
+  if seen and not wrong and not seen.complete then
     local made
     made, problem, code = make(client, name, part, party, generation)
     if made then seen, problem, code = look(client, part, party, generation) else seen = nil end
+    wrong = seen and misplaced(part, seen, party.schema)
   end
   if not seen then return nil, problem, code end
+  if wrong then return nil, wrong, "usage" end
   if not seen.complete then return nil, still_lacking(seen, part) end
   if seen.persistence == "u" then
     return nil, ("%s is UNLOGGED, so a crash empties it and two could lead: ALTER TABLE %s SET LOGGED")

@@ -48,6 +48,9 @@ end
 --- The rule of the option `url`, which belongs to the oracle's schema.
 postgres_url.RULE = { type = "string", default = "postgres://" }
 
+--- The rule of the option `schema`: which one the tables are in, where others of the database have tables of other candidates.
+postgres_url.SCHEMA = { type = "string", match = "^.+$", match_words = "a schema's name" }
+
 -- libpq reads `ssl=true`, as JDBC has it, in a URL alone.
 local IN_URLS = { ssl = true }
 

@@ -118,7 +118,7 @@ function Node:start()
   if not links then return nil, problem end
   local store
   store, problem = Store.open { url = options.url, registry = options.registry, ttl = options.ttl, timeout = options.timeout,
-    amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty, emit = options.emit,
+    amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty, schema = options.schema, emit = options.emit,
     heard = function() atomic(member.heard, member) end }
   if not store then
     links:close()

@@ -274,13 +274,13 @@ local function set_up(self, bare, generation)
 end
 
 --- Opens the store of a registry.
--- @tparam table options `url`, `registry`, `ttl`, `timeout`, `amnesia_wait` seconds, `trust_empty`, `emit`;
+-- @tparam table options `url`, `registry`, `ttl`, `timeout`, `amnesia_wait` seconds, `trust_empty`, `emit`, `schema`;
 -- `heard(what)` is called when something has changed: "changed", "evict"
 -- @treturn Store or nil and a message
 function Store.open(options)
   local self = setmetatable({ registry = options.registry, ttl = options.ttl, timeout = options.timeout, emit = options.emit,
     url = options.url, heard = options.heard, amnesia_wait = options.amnesia_wait, trust_empty = options.trust_empty,
-    memory = {}, told = {}, clock = ServerClock.new() }, Store)
+    schema = options.schema, memory = {}, told = {}, clock = ServerClock.new() }, Store)
   local client, problem = postgres.new(options.url, { timeout = options.timeout, label = "registry", background = true,
     bounded = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
