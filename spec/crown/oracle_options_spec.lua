@@ -9,13 +9,13 @@ local write_file = require "support.write_file"
 
 describe("an oracle's options", function()
   local RULES = { url = { type = "string", required = true }, ttl = { type = "number" } }
-  local CLIENTS = { nkey = true, ca = true }
+  local CLIENTS = { nkey = true, ca = true, server_name = true }
 
   local function check(opts) return store_options.check("x", opts, RULES, CLIENTS) end
 
   it("reach the store's client also from a table", function()
     assert.equal("nats://h/B?nkey=/etc/a%20key", check({ url = "nats://h/B", nkey = "/etc/a key" }).url)
-    assert.equal("nats://h/B?tls=1&ca=/ca.crt", check({ url = "nats://h/B?tls=1&ttl=5", ca = "/ca.crt" }).url)
+    assert.equal("nats://h/B?tls=1&server_name=db", check({ url = "nats://h/B?tls=1&ttl=5", server_name = "db" }).url)
   end)
 
   it("give way to what the URL says", function()
