@@ -173,12 +173,25 @@ describe("a cool-down", function()
     it("ends for --once with 3 when the store goes meanwhile, with the lease and not before", function()
       local own = Nats.start()
       finally(function() own:destroy() end)
-      local one = start("one", "run", "--log-level", "warn", "--oracle", own.url .. "?ttl=2&trust_empty=true&cool_down=600", "--once",
-        name, "true")
+      local one = start("one", "run", "--log-filter", "oracle.error=error", "--oracle",
+        own.url .. "?ttl=6&refresh=0.5&trust_empty=true&cool_down=600", "--once", name, "true")
       eventually(function() return run({ "status" }, { env = { CROWN_DIRECTORY = dir } }).stdout:find "cooling down" end)
       own:down()
+      says(one, "oracle.error [^\n]*phase=cooling")
       assert.equal(3, one:wait(30))
       assert.equal(1, count(one, "leadership.lost [^\n]*reason=expired"))
+    end)
+
+    it("ends for --once with 3 also where the outage has been told by then", function()
+      write_file(dir .. "/goes.lua", [[
+        local claims = 0
+        return { init = function() return {} end, refresh = function() return nil, "gone" end, claim = function()
+          claims = claims + 1
+          if claims == 1 then return true, 0.2, { ttl = 1, cool_down = 600 } end
+          return nil, "gone"
+        end }]])
+      local result = run({ "run", "--once", "--oracle", "goes:", name, "true" }, { env = { LUA_PATH = dir .. "/?.lua;;" } })
+      assert.same({ 3, true }, { result.code, result.stderr:find("run: gone", 1, true) ~= nil }, result.stderr)
     end)
 
     it("is told on standard error, also the second time and when it is cut short, and shown by info", function()
