@@ -31,14 +31,19 @@ static void child_gone(struct child *child, const struct wire_message *message)
     child->event(child, message);
 }
 
-/* SIGKILL is not refused, and does not end it: it waits in the kernel, for a disk most likely. */
+/* SIGKILL is not refused, and does not end it: it waits in the kernel, for a disk most likely, or
+ * a debugger has asked to see its end. */
 static struct wire_message hanging(const struct child *child)
 {
     struct wire_message message = {.type = WIRE_UNKILLABLE, .pid = child->pid};
     bool waits = process_stat(child->pid).state == 'D';
+    pid_t tracer = process_tracer(child->pid);
     (void)snprintf(message.text, sizeof(message.text), "%s",
                    waits ? "it hangs in the kernel (state D)"
                          : "SIGKILL has not ended all of its tree");
+    if (tracer != 0)
+        (void)snprintf(message.text, sizeof(message.text),
+                       "process %d, which traces it as a debugger does, holds it", (int)tracer);
     return message;
 }
 

@@ -42,25 +42,42 @@ static bool kill_orphan(const struct keepers *keepers, pid_t pid, struct rounds_
     return true;
 }
 
+static ssize_t read_children(char *list)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    ssize_t size = process_read(path, list, LIST_MAX - 1);
+    list[size > 0 ? size : 0] = '\0';
+    return size;
+}
+
+/* What an orphan leaves becomes ours before it shows as dead. So the dead do not count where the
+ * list is the same after they were looked at. */
+static bool is_still(const char *list)
+{
+    static char again[LIST_MAX];
+    (void)read_children(again);
+    return strcmp(list, again) == 0;
+}
+
 unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
                       struct rounds_refused *refused)
 {
     static char list[LIST_MAX];
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    ssize_t size = process_read(path, list, sizeof(list) - 1);
-    unsigned count = 0;
+    ssize_t size = read_children(list);
+    unsigned count = 0, dead = 0;
     char *end = NULL;
     if (size <= 0)
         return size < 0 && errno != ENOENT; /* it cannot be read now */
-    list[size] = '\0';
     for (char *at = list;; at = end) {
         pid_t pid = (pid_t)strtol(at, &end, 10);
         if (end == at)
-            return count;
+            return count == 0 && dead > 0 ? !is_still(list) : count;
         if (pid == runtime || keepers_has(keepers, pid) || (init && !is_ours(keepers, pid)))
             continue;
-        /* Its children come to us in their turn when it is dead. */
-        count += kill_orphan(keepers, pid, refused);
+        if (process_is_dead(pid)) /* whoever traces it keeps it from us */
+            dead++;
+        else /* its children come to us in their turn when it is dead */
+            count += kill_orphan(keepers, pid, refused);
     }
 }

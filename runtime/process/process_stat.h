@@ -16,6 +16,19 @@ struct process_stat {
 /** Allocates nothing. @return what is known; of one that is gone, or hidden, nothing. */
 struct process_stat process_stat(pid_t pid);
 
+/** Of one whose number cannot be another's by now, such as a child of this process. Allocates
+ * nothing.
+ * @return whether none of its threads runs any more (Z or X). Such a process may be there all the
+ * same: a debugger that traces it keeps it from its parent for as long as it likes. */
+bool process_is_dead(pid_t pid);
+
+/** @return the process that traces this one, as a debugger does; 0 where there is none, or nobody
+ * can say. */
+pid_t process_tracer(pid_t pid);
+
+/** @return how a dead process ended, as waitpid(2) has it; -1 where that is not to be known. */
+int process_status(pid_t pid);
+
 /** Without /proc nobody could end a tree. It has to be that of this PID namespace: in one of a
  * namespace above, the same numbers are others'. And it has to tell whose child a process is:
  * kernels without CONFIG_PROC_CHILDREN do not.

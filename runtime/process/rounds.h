@@ -23,7 +23,8 @@ struct rounds_refused {
 struct rounds_refused rounds_kill_once(pid_t last);
 
 /**
- * Kills and reaps until this process has no child left, however long that takes.
+ * Kills and reaps until this process has no child left, however long that takes. One that is dead,
+ * and that a debugger keeps from being reaped, is not waited for.
  * @param last as rounds_kill_once has it.
  * @param refused called once, when a process that may not be killed is met; may be NULL.
  */

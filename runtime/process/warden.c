@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include "process/fds.h"
 #include "process/pidns.h"
 #include "process/plain_fork.h"
+#include "process/process_stat.h"
 #include "process/realtime.h"
 #include "process/rounds.h"
 #include "process/signals.h"
@@ -33,6 +35,7 @@ struct warden {
     const struct warden_note *note;
     pid_t keeper_pid;
     pid_t child;
+    int pidfd; /* of the child: readable when it is dead, also while a debugger holds it; or -1 */
     bool namespaced;
     bool holds; /* descriptors, which a lock lives as long as */
     bool terminal;
@@ -66,6 +69,15 @@ static void end_tree(const struct warden *warden)
     _exit(0);
 }
 
+static void end_with_child(const struct warden *warden, int status) __attribute__((noreturn));
+static void end_with_child(const struct warden *warden, int status)
+{
+    const struct wire_message exited = {
+        .type = WIRE_EXITED, .pid = warden->child, .status = status};
+    report(warden, &exited);
+    end_tree(warden);
+}
+
 static void reap(const struct warden *warden)
 {
     int status;
@@ -80,10 +92,20 @@ static void reap(const struct warden *warden)
                 (void)kill(-warden->child, SIGCONT);
             continue;
         }
-        const struct wire_message exited = {.type = WIRE_EXITED, .pid = pid, .status = status};
-        report(warden, &exited);
-        end_tree(warden);
+        end_with_child(warden, status);
     }
+}
+
+/* The kernel tells us of the child's end when whoever traces it lets it go: that may be never. */
+static void look_at_child(struct warden *warden)
+{
+    reap(warden);
+    if (!process_is_dead(warden->child)) {
+        warden->pidfd = -1; /* it would be readable for ever */
+        return;
+    }
+    int status = process_status(warden->child);
+    end_with_child(warden, status < 0 ? SIGKILL : status);
 }
 
 static void read_signals(const struct warden *warden)
@@ -233,16 +255,19 @@ static void await_child(struct warden *warden, struct child_spec *spec, int *fds
 static void watch(struct warden *warden) __attribute__((noreturn));
 static void watch(struct warden *warden)
 {
-    struct pollfd polls[2] = {{.fd = warden->signals, .events = POLLIN},
+    struct pollfd polls[3] = {{.fd = warden->signals, .events = POLLIN},
                               {.fd = warden->keeper, .events = POLLIN}};
     stack_release();
     for (;;) {
-        if (poll(polls, 2, -1) < 0 && errno != EINTR)
+        polls[2] = (struct pollfd){.fd = warden->pidfd, .events = POLLIN};
+        if (poll(polls, 3, -1) < 0 && errno != EINTR)
             end_tree(warden);
         if (polls[1].revents != 0)
             read_keeper(warden);
         if (polls[0].revents != 0)
             read_signals(warden);
+        if (polls[2].revents != 0)
+            look_at_child(warden);
     }
 }
 
@@ -254,6 +279,7 @@ static void run_child(struct warden *warden, struct child_spec *spec, const int 
     start_child(warden, spec, fds);
     close_streams(spec, fds);
     child_spec_release(spec);
+    warden->pidfd = pidfd_open(warden->child, 0); /* there: nobody else reaps it */
     watch(warden);
 }
 

@@ -5,9 +5,13 @@
 #include "daemons.h"
 #include "traced.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping(void **state)
 {
@@ -84,6 +88,87 @@ static void a_child_does_not_outlive_its_deadline_when_all_above_it_are_stopped(
     daemons_leave_alone();
     stage_until_gone();
     assert_true(stage.last_ns[TICK_CHILD] <= stage.board->spec.deadline_ns);
+}
+
+static pid_t debugger, traced;
+
+/* By another process: this one reaps whatever it can. */
+static void start_traced(void)
+{
+    int said[2];
+    char attached = 0;
+    stage_until_ticking(0);
+    traced = (pid_t)stage_until_message(WIRE_STARTED)->pid;
+    assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+    debugger = fork();
+    if (debugger == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where an assertion fails */
+        attached = ptrace(PTRACE_SEIZE, traced, NULL, NULL) == 0;
+        (void)!write(said[1], &attached, 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(said[0], &attached, 1), 1);
+    assert_int_equal(close(said[0]) | close(said[1]), 0);
+    assert_true(attached);
+}
+
+static bool traced_is_gone(void)
+{
+    return stage_state(traced) == 0;
+}
+
+/* It was there all the time, and nothing waits for it. */
+static void let_traced_go(void)
+{
+    assert_int_equal(stage_state(traced), 'Z');
+    stage_kill(stage.supervisor, SIGTERM);
+    stage_wait_supervisor();
+    assert_int_equal(stage_state(traced), 'Z');
+    stage_kill(debugger, SIGKILL);
+    stage_until(traced_is_gone);
+}
+
+static void a_dead_child_that_a_debugger_holds_is_gone(void **state)
+{
+    (void)state;
+    stage_start();
+    start_traced();
+    stage_stop_in(SOON);
+    (void)stage_until_message(WIRE_GONE);
+    stage_until_gone();
+    let_traced_go();
+}
+
+static void an_end_that_a_debugger_holds_is_told_with_its_status(void **state)
+{
+    (void)state;
+    stage_start();
+    start_traced();
+    stage_kill(traced, SIGKILL);
+    assert_int_equal(stage_until_message(WIRE_EXITED)->status, SIGKILL);
+    (void)stage_until_message(WIRE_GONE);
+    let_traced_go();
+}
+
+static void a_dead_child_that_a_debugger_holds_does_not_hold_up_the_next_runtime(void **state)
+{
+    (void)state;
+    stage_start_armed(0);
+    start_traced();
+    stage_kill(stage_pid("crown-runtime"), SIGKILL);
+    stage_until_runs(2);
+    let_traced_go();
+}
+
+static void a_dead_child_that_a_debugger_holds_does_not_hold_up_who_kills_its_keeper(void **state)
+{
+    (void)state;
+    stage_start();
+    start_traced();
+    stage_kill(stage_pid("crown-keeper"), SIGKILL);
+    (void)stage_until_message(WIRE_KEEPER_FAILED);
+    let_traced_go();
 }
 
 static void a_host_that_has_slept_changes_no_deadline(void **state)
@@ -316,6 +401,11 @@ int main(int argc, char **argv)
 {
     stage_main(argc, argv);
     const struct CMUnitTest tests[] = {
+        STAGE_TEST(a_dead_child_that_a_debugger_holds_is_gone),
+        STAGE_TEST_READY(a_dead_child_that_a_debugger_holds_is_gone),
+        STAGE_TEST(an_end_that_a_debugger_holds_is_told_with_its_status),
+        STAGE_TEST(a_dead_child_that_a_debugger_holds_does_not_hold_up_the_next_runtime),
+        STAGE_TEST(a_dead_child_that_a_debugger_holds_does_not_hold_up_who_kills_its_keeper),
         STAGE_TEST(a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST_READY(a_tree_with_daemons_ends_before_its_deadline_with_nobody_helping),
         STAGE_TEST(a_deadline_that_is_moved_on_lets_the_tree_live),
