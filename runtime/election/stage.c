@@ -23,8 +23,6 @@ static void forget_instants(struct election *election)
 {
     election->refresh_at_ns = election->stop_at_ns = TIME_NEVER;
     election->kill_at_ns = election->deadline_ns = TIME_NEVER;
-    election->lost_until_ns = TIME_NEVER;
-    election->uncertain_ns = 0;
 }
 
 void stage_enter(struct step *step, enum election_stage stage)

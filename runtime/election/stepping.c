@@ -29,9 +29,9 @@ void stepping_begin(struct step *step, enum election_reason reason)
     election->reason = election->last_reason = reason;
     election->reclaim_ns = clock_add_ns(step->now, stand_back(election, reason));
     election->child.start_at_ns = TIME_NEVER;
-    /* A refresh under way is still of use while the child is stopped (rule 9). */
-    if (election->call.kind != ELECTION_CALL_REFRESH || election->hold != ELECTION_HOLD_YES ||
-        reason == ELECTION_REASON_EXPIRED)
+    /* A refresh under way is still of use while the child is stopped (rule 9). None is when the
+     * lease has run out: call_term_until. */
+    if (election->call.kind != ELECTION_CALL_REFRESH)
         call_cancel(step);
     struct election_action *action = step_act(step, ELECTION_ACTION_EMIT);
     action->notice = ELECTION_NOTICE_LOST;

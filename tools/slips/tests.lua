@@ -7,6 +7,7 @@ local units = require "mutants.units"
 local tests = { HOME = "build-slips" }
 
 local WIDTH = 4                       -- at a time: specs mostly wait
+local AT_FIRST = { 4, 8, math.huge }  -- so many are built and run, then so many more: most slips are found by the first
 local UNKNOWN_SECONDS = 120           -- for one whose time on healthy code is not known
 local MOST_TIMES, MORE_SECONDS = 4, 5 -- of its healthy time
 local TIMES, KILLERS, SOUND = tests.HOME .. "/times", tests.HOME .. "/killers", tests.HOME .. "/sound"
@@ -138,12 +139,16 @@ end
 -- @return the first that failed, its state, and what of it failed; nil when all passed
 function tests.run(chosen)
   local left = { unpack(chosen) }
-  while #left > 0 do
-    local unit, state, test = run_together(left)
-    if not unit then return nil end
-    if fails_again(unit, state) then return unit, state, test end
-    for i = #left, 1, -1 do
-      if left[i] == unit then table.remove(left, i) end
+  for _, most in ipairs(AT_FIRST) do
+    local part = {}
+    while #part < most and #left > 0 do part[#part + 1] = table.remove(left, 1) end
+    while #part > 0 do
+      local unit, state, test = run_together(part)
+      if not unit then break end
+      if fails_again(unit, state) then return unit, state, test end
+      for i = #part, 1, -1 do
+        if part[i] == unit then table.remove(part, i) end
+      end
     end
   end
   return nil

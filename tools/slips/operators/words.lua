@@ -17,10 +17,16 @@ local function number_after(word)
   return whole and ("%d%s"):format(tonumber(whole) + 1, rest)
 end
 
+-- The size of an array, or -1, which is as good as any that is less than zero.
+local function is_no_count(binary, i, before, after)
+  return before == "[" and after == "]" or before == "-" and not binary[i - 1]
+end
+
 return function(source, add)
-  local list = source.list
+  local list, binary = source.list, {}
   for _, operation in ipairs(source.tree.operations) do
     local at = operation.operator
+    binary[at] = true
     local word = list[at].word
     if SWAP[word] then add("swap", at, at, SWAP[word]) end
     if TURN[word] then add("turn", at, at, turned(word, source.language)) end
@@ -32,7 +38,7 @@ return function(source, add)
       word = nil
     elseif token.kind == "number" then
       local more = number_after(word)
-      if more and not (source.language == "c" and before == "[" and after == "]") then add("number", i, i, more) end
+      if more and not (source.language == "c" and is_no_count(binary, i, before, after)) then add("number", i, i, more) end
     elseif MARKS[word] and source.language == "c" then
       add("swap", i, i, MARKS[word])
     elseif NAMES[word] and (word == "true" or word == "false" or after == "(") then
