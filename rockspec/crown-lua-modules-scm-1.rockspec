@@ -25,6 +25,7 @@ build = {
       ["crown.oracle.candidate"] = "lua/crown/oracle/candidate.lua",
       ["crown.oracle.cas"] = "lua/crown/oracle/cas.lua",
       ["crown.oracle.claim_number"] = "lua/crown/oracle/claim_number.lua",
+      ["crown.oracle.doubt"] = "lua/crown/oracle/doubt.lua",
       ["crown.oracle.eviction"] = "lua/crown/oracle/eviction.lua",
       ["crown.oracle.lease"] = "lua/crown/oracle/lease.lua",
       ["crown.oracle.options"] = "lua/crown/oracle/options.lua",

@@ -8,6 +8,7 @@ local base64 = require "crown.text.base64"
 local candidate = require "crown.oracle.candidate"
 local Client = require "crown.etcd.client"
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local keys = require "crown.etcd.keys"
 local lease = require "crown.oracle.lease"
@@ -69,7 +70,8 @@ function Etcd.init(opts)
     local trust = Trust.of("etcd " .. checked.url)
     trust:lasts(ttl)
     return { client = Client.new(checked.parsed, timeout), ttl = ttl, delay = delay, timeout = timeout, trust = trust,
-      prefix = checked.parsed.prefix, floor = checked.amnesia_wait, trust_empty = checked.trust_empty }
+      prefix = checked.parsed.prefix, floor = checked.amnesia_wait, trust_empty = checked.trust_empty,
+      doubt = Doubt.of("etcd", checked.url, checked) }
   end)
   return setmetatable({ session = session, node = opts.node, base = base, send = opts.send }, Etcd)
 end
@@ -201,13 +203,13 @@ end
 
 function Etcd:claim()
   local session = self.session
-  if session.trust:left() > 0 then return session.trust:denial() end
+  if session.trust:left() > 0 then return session.trust:denial(session.doubt) end
   local sent = core.now()
   local inherited = self.place and session:inherited(self.place)
   if inherited then return lead(self, self.place.epoch, inherited, sent - inherited) end
   local fine, problem, code = take_place(self)
   if not fine then
-    if session.trust:left() > 0 then return session.trust:denial() end
+    if session.trust:left() > 0 then return session.trust:denial(session.doubt) end
     return nil, problem, code
   end
   local place, known, kept = self.place, session.trust.at, nil
@@ -222,7 +224,7 @@ function Etcd:claim()
   end
   if not session:believes(header, known) then
     leave(self)
-    return session.trust:denial()
+    return session.trust:denial(session.doubt)
   end
   local own, leader = found[1], found[2]
   if not own or not leader then
@@ -234,7 +236,7 @@ function Etcd:claim()
   if not fine then return nil, problem, code end
   if session.trust:left() > 0 then
     leave(self)
-    return session.trust:denial()
+    return session.trust:denial(session.doubt)
   end
   if place.gone then
     return nil, "our lease has run out while we were in the queue", "store"
@@ -244,7 +246,7 @@ end
 
 -- The key is left to be deleted by what comes next: its term may not be over yet.
 local function lost(self)
-  if self.session.trust:left() > 0 then return self.session.trust:denial() end
+  if self.session.trust:left() > 0 then return self.session.trust:denial(self.session.doubt) end
   local answers = self.session.batch:ask { first(self) }
   local holder = answers and held_by(key_of(answers[1])) or {} -- nobody else
   holder.error = "our key is gone from the store"
@@ -316,7 +318,9 @@ function Etcd.health(opts)
   return with_client(opts, function(client, checked)
     local health, problem, code = admin.health(client)
     if not health then return nil, problem, code end
-    table.insert(health.warnings, Memory.trouble(client, checked.parsed.prefix))
+    local trouble, left = Memory.trouble(client, checked.parsed.prefix)
+    table.insert(health.warnings, trouble)
+    Doubt.tell(health.facts, left)
     for _, warning in ipairs(queues.warnings(client, checked.parsed.prefix)) do table.insert(health.warnings, warning) end
     return health
   end)

@@ -164,7 +164,7 @@ local function await_end(self)
   local doubted = false
   if not last then doubted, problem, code = doubt(self) end -- it ended too early
   if doubted == nil then return nil, problem, code end
-  if doubted then return self.bucket.trust:denial() end
+  if doubted then return self.bucket.trust:denial(self.bucket.doubt) end
   return denied(self, last)
 end
 
@@ -289,7 +289,7 @@ local function confirm(self, first)
   if doubted == nil then return nil, looked[2], looked[3] end
   if doubted or left(self) > 0 then -- nobody was asked, or somebody's value ended too early
     if won ~= false then self.bucket:delete(self.key, self.revision) end
-    if doubted then return self.bucket.trust:denial() end
+    if doubted then return self.bucket.trust:denial(self.bucket.doubt) end
     return denied(self)
   end
   if won == nil then return nil, written[2], written[3] end
@@ -300,7 +300,7 @@ function Nats:claim()
   self.claims = self.claims + 1
   local fine, problem, code = fit(self)
   if not fine then return nil, problem, code end
-  if self.bucket.trust:left() > 0 then return self.bucket.trust:denial() end
+  if self.bucket.trust:left() > 0 then return self.bucket.trust:denial(self.bucket.doubt) end
   fine, problem, code = await_end(self)
   if not fine then return fine, problem, code end
   self.epoch = nil

@@ -6,6 +6,7 @@
 local admin = require "crown.postgres.admin"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local figure = require "crown.check.figure"
@@ -95,7 +96,8 @@ function Advisory.init(opts)
   local name = tostring(checked.lock or opts.crown_name)
   local token, problem = candidate.enter("advisory " .. checked.url, pair and table.concat(pair, ",") or key or name, opts)
   if not token then return nil, problem end
-  local self = setmetatable({ name = name, ttl = ttl, every = every, send = opts.send, emit = opts.emit }, Advisory)
+  local self = setmetatable({ name = name, ttl = ttl, every = every, send = opts.send, emit = opts.emit,
+    doubt = Doubt.of("postgres", checked.url, checked) }, Advisory)
   self.session, problem = Session.new { url = checked.url, name = self.name, holder = holder.of(opts.node, token),
     ttl = ttl, timeout = store_options.timeout(checked, ttl, every), key = key, pair = pair,
     amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, emit = opts.emit, schema = checked.schema,
@@ -126,7 +128,7 @@ function Advisory:claim()
   local generation, problem, code = self.session:ready()
   if not generation then return nil, problem, code end
   local distrust = self.session:distrust()
-  if distrust then return false, { amnesia = true, expires_in = distrust } end
+  if distrust then return self.doubt:denial(distrust) end
   local ours
   ours, problem, code = self.session:try(generation)
   if ours == nil then return nil, problem, code end
@@ -143,7 +145,7 @@ local function sat_out(self, epoch)
   local distrust = self.session:distrust()
   if not distrust then return nil end
   self.session:release(epoch)
-  return { amnesia = true, expires_in = distrust }
+  return select(2, self.doubt:denial(distrust))
 end
 
 -- The lock is ours; leadership is, once the last leader cannot act any more.

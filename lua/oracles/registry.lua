@@ -4,6 +4,7 @@
 -- @module crown.oracles.registry
 
 local admin = require "crown.postgres.admin"
+local Doubt = require "crown.oracle.doubt"
 local Node = require "crown.registry.node"
 local postgres_url = require "crown.postgres.url"
 local secrets = require "crown.registry.secret"
@@ -76,7 +77,8 @@ function Registry.init(opts)
   checked.timeout = store_options.timeout(checked, checked.ttl)
   checked.registry, checked.node, checked.token = opts.crown_name, opts.node, opts.token
   checked.emit, checked.told = opts.emit, opts.send
-  local self = setmetatable({ name = opts.crown_name, ttl = checked.ttl, delay = checked.refresh }, Registry)
+  local self = setmetatable({ name = opts.crown_name, ttl = checked.ttl, delay = checked.refresh,
+    doubt = Doubt.of("postgres", checked.url, checked) }, Registry)
   checked.leading = opts.leading or function() return self.leading end
   self.node = Node.new(checked)
   return self
@@ -92,6 +94,10 @@ end
 -- Who is evicted leads until he has let go: see abdicate.
 local function verdict(self, fine, detail)
   self.leading = fine == true or self.leading and fine == false and detail ~= nil and detail.evicted == true
+  if fine == false and detail and detail.amnesia then
+    if detail.expires_in then detail.error = self.doubt:words(detail.expires_in) end
+    return false, detail
+  end
   if not fine then return fine, detail end
   if not self.grant or self.grant.epoch ~= detail then self.grant = { ttl = self.ttl, epoch = detail } end
   return true, self.delay, self.grant

@@ -38,11 +38,12 @@ static unsigned amnesia_fields(const struct candidate *candidate, struct log_fie
                                                            loop_now(candidate->env->loop)) *
                                      10) /
                                    10);
-    fields[count++] = log_string(
-        "error",
-        "the store is new to us, or was restarted, and may have forgotten who leads: nobody "
-        "claims before a lease that it may have given has run out (the longest TTL in use, and no "
-        "less than amnesia_wait)");
+    const char *why = candidate->denied_because;
+    fields[count++] =
+        log_string("error", why != NULL ? why
+                                        : "the store may have lost the record of who "
+                                          "leads: nobody claims until a lease that it "
+                                          "may have granted is over");
     return count;
 }
 

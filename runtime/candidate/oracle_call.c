@@ -56,6 +56,8 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
                        struct election_event *event)
 {
     event->type = ELECTION_EVENT_GRANTED;
+    free(candidate->denied_because);
+    candidate->denied_because = NULL;
     event->grant.refresh_ns = seconds_at(L, first + 1, TIME_NEVER);
     event->grant.ttl_ns = seconds_at(L, first + 2, 0);
     event->grant.epoch = epoch_at(L, first + 3);

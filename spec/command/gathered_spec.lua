@@ -53,7 +53,7 @@ describe("the log of two hundred elections", function()
     local store = Redis.start()
     start(store.url .. "?ttl=5")
     eventually(function()
-      local named, counted = lines("oracle.amnesia", "the store is new to us")
+      local named, counted = lines("oracle.amnesia", "has no record of this election")
       return counted > 0 and named + counted == COUNT
     end, 40)
     store:destroy()

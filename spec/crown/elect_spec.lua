@@ -335,7 +335,7 @@ describe("crown.elect", function()
     elect { name = name, oracle = testing.fake_oracle():deny { amnesia = true, expires_in = 15 } }
     testing.eventually(function() return said end)
     assert.equal(15, said.wait)
-    assert.matches("may have forgotten who leads", said.error)
+    assert.matches("may have lost the record of who leads", said.error)
   end)
 
   it("counts its own terms where the oracle gives no epoch", function()

@@ -1,7 +1,9 @@
 local fake_clock = require("crown.testing").fake_clock
+local Doubt = require "crown.oracle.doubt"
 local Trust = require "crown.oracle.trust"
 
 local serial = 0
+local DOUBT = Doubt.of("redis", "redis://db", { amnesia_wait = 30 })
 
 describe("a store that may have forgotten", function()
   local clock, trust
@@ -23,7 +25,7 @@ describe("a store that may have forgotten", function()
     assert.is_true(trust:saw { identity = "a", at = 1 })
     assert.is_true(trust:saw { identity = "a", at = 1, age = 10 })
     assert.is_true(trust:saw { at = 2 })
-    assert.is_nil((trust:denial()))
+    assert.is_nil((trust:denial(DOUBT)))
   end)
 
   for what, answer in pairs {
@@ -34,11 +36,14 @@ describe("a store that may have forgotten", function()
     it("is sat out for the longest TTL when " .. what, function()
       trust:saw { identity = "a", at = 5 }
       assert.is_false(trust:saw(answer))
-      assert.same({ false, { amnesia = true, expires_in = 10 } }, { trust:denial() })
+      local granted, holder = trust:denial(DOUBT)
+      assert.same({ false, true, 10 }, { granted, holder.amnesia, holder.expires_in })
+      assert.matches("^redis at db may have lost records: .* Waiting 10 s, until every lease that it may have granted is over%.$",
+        holder.error)
       clock:advance(9.9)
-      assert.is_false((trust:denial()))
+      assert.is_false((trust:denial(DOUBT)))
       clock:advance(0.2)
-      assert.is_nil((trust:denial()))
+      assert.is_nil((trust:denial(DOUBT)))
       assert.is_true(trust:saw { identity = answer.identity, at = answer.at })
     end)
   end
@@ -83,7 +88,7 @@ describe("a store that may have forgotten", function()
     trust:doubt()
     assert.equal(10, trust:left())
     clock:advance(10.1)
-    assert.is_nil((trust:denial()))
+    assert.is_nil((trust:denial(DOUBT)))
   end)
 
   it("is doubted anew each time, and never for less", function()

@@ -91,6 +91,12 @@ describe("an oracle on a compare-and-swap store", function()
     assert.equal("denied", one:claim()[1])
   end)
 
+  it("believes it where the option says so, whatever the module does", function()
+    assert.equal("granted", candidate(table_store(), "one", { trust_empty = true }):claim()[1])
+    local verdict = candidate(table_store { trust_empty = true }, "one", { trust_empty = false }):claim()
+    assert.same({ "denied", true }, { verdict[1], verdict[5] })
+  end)
+
   it("waits longer than its own TTL when the record is gone: the holder's may have been longer", function()
     local store = table_store()
     candidate(store, "one", { ttl = 20 }):win()

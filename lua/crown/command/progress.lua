@@ -35,6 +35,10 @@ local function progress(election)
     if not cooling then return say("leading '%s'%s", name, epoch_of(event.epoch)) end
     say("'%s' is won%s: %s", name, epoch_of(event.epoch), words.phase(election:status()))
   end)
+  events.listen({ "oracle.amnesia" }, function(event)
+    say("%s", event.error)
+    shown = true
+  end)
   events.listen({ "leadership.rejected" }, function(event)
     if asked or event.leader then return end
     asked = true

@@ -156,19 +156,21 @@ end
 -- What the verb itself says is not told a second time by the log, unless that is asked for: that it leads no more, and why; and
 -- for one that gives up, that the store gives no answer.
 local GIVES_UP = "oracle.disconnected=off,oracle.error=off"
-local SAYS = "oracle.disconnected=off,leadership.lost=off"
+local SAYS = "oracle.disconnected=off,leadership.lost=off,oracle.amnesia=off"
+local GIVES_UP_AND_SAYS = GIVES_UP .. ",oracle.amnesia=off"
 
 --- What the log leaves out where nobody says what it is to tell.
 -- @tparam table options of the command line
 -- @treturn string as --log-filter takes it, or nil
 function run.log_filter(options)
-  if options.once or options.wait then return GIVES_UP end
+  if options.once or options.wait then return options.quiet and GIVES_UP or GIVES_UP_AND_SAYS end
   return not options.quiet and SAYS or nil
 end
 
 -- Who has led does not give up any more.
 local function tell_all(options)
-  if options["log-filter"] ~= GIVES_UP then return end
+  local filter = options["log-filter"]
+  if filter ~= GIVES_UP and filter ~= GIVES_UP_AND_SAYS then return end
   local heard, problem = core.log_setup { filter = not (options.quiet or options.once) and SAYS or "" }
   assert(heard, problem)
 end

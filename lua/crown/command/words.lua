@@ -28,7 +28,9 @@ end
 -- @tparam table one an election's status
 -- @treturn string
 function words.phase(one)
-  return one.acts_in and ("cooling down, acts in %s"):format(words.span(one.acts_in)) or one.phase
+  if one.acts_in then return ("cooling down, acts in %s"):format(words.span(one.acts_in)) end
+  local waits = one.amnesia and one.next_claim_in and not one.away and one.phase ~= "leading"
+  return waits and "waiting " .. words.span(one.next_claim_in) or one.phase
 end
 
 --- What there is to say where no runtime answers.

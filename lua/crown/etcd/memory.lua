@@ -144,6 +144,9 @@ local function look_up(self)
   return answer.kvs and answer.kvs[1] or false, answer.header
 end
 
+-- How old a memory is whose lease has so many seconds left.
+local function age_by(left) return FOREVER - left - 1 end
+
 -- How old the memory is: asked before what a majority answers, in one term of etcd's leader, so that no deposed one said it.
 local function age_of(self, lease)
   local asked, problem, code = self.client:ask("/v3/lease/timetolive", { ID = lease })
@@ -162,7 +165,7 @@ local function age_of(self, lease)
   if asked.header.raft_term ~= header.raft_term or asked.header.cluster_id ~= header.cluster_id then
     return nil, Memory.CHANGED, "store"
   end
-  return FOREVER - left - 1, kv, header
+  return age_by(left), kv, header
 end
 
 local function has_lease(kv) return kv.lease and kv.lease ~= "0" end
@@ -171,15 +174,18 @@ local function has_lease(kv) return kv.lease and kv.lease ~= "0" end
 -- @tparam Client client
 -- @string prefix of the elections, "" for none
 -- @treturn string words; nil where nothing is, or it cannot be read
+-- @treturn number seconds for which nobody new leads, 0 where that is not known
 function Memory.trouble(client, prefix)
   local key = Memory.key(prefix)
   local answer = client:ask("/v3/kv/range", { key = base64.encode(key) })
   local kv = answer and answer.kvs and answer.kvs[1]
-  if not kv then return nil end
+  if not kv then return nil, 0 end
   local lease = has_lease(kv) and client:ask("/v3/lease/timetolive", { ID = kv.lease })
-  if has_lease(kv) and not (lease and tonumber(lease.grantedTTL or 0) < LONG) then return nil end
+  if has_lease(kv) and not (lease and tonumber(lease.grantedTTL or 0) < LONG) then
+    return nil, lease and math.max(0, math.max(read(kv)) - age_by(tonumber(lease.TTL or 0))) or 0
+  end
   return ("%s has %s: the next candidate replaces it, and nobody new leads before amnesia_wait has passed"):format(key,
-    lease and "a lease of somebody else" or "no lease")
+    lease and "a lease of somebody else" or "no lease"), 0
 end
 
 -- @return the lease of the key, which is made where it is missing; or nil, message, code

@@ -232,13 +232,13 @@ end
 --- The session of a runtime in a place of etcd; the first election there makes it.
 -- @string key what names runtime and place
 -- @tparam function make called for that one → `client`, `ttl`, `delay`, `timeout` in seconds, `trust`, `prefix` ("" for none),
--- `floor` and `trust_empty` as crown.etcd.memory has them
+-- `floor` and `trust_empty` as crown.etcd.memory has them, `doubt` (crown.oracle.doubt)
 -- @treturn Session
 function Session.of(key, make)
   if known[key] then return known[key] end
   local options = make()
   local self = setmetatable({ client = options.client, ttl = options.ttl, asked_ttl = options.ttl, delay = options.delay,
-    timeout = options.timeout,
+    timeout = options.timeout, doubt = options.doubt,
     window = math.min(REFRESH_WINDOW, options.ttl * REFRESH_PART), trust = options.trust, prefix = options.prefix,
     batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {},
     refreshers = {} }, Session)

@@ -68,14 +68,14 @@ end
 -- @tparam table opts `url`, `bucket`
 -- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
 function admin.health(opts)
-  return with_bucket(opts, function(bucket)
+  return with_bucket(opts, function(bucket, checked)
     local info, problem, code = bucket:info()
     if code == Bucket.MISSING then
       return { warnings = {}, facts = { { "Bucket", bucket.name .. ", which the first candidate makes" } } }
     end
     if not info then return nil, problem end
     local _, unfit = settings.check_bucket(bucket.name, info)
-    return health.of(bucket.name, info, unfit)
+    return health.of(bucket.name, info, unfit, not checked.trust_empty and checked.amnesia_wait or nil)
   end)
 end
 

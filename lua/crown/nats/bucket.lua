@@ -4,6 +4,7 @@
 
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local Followers = require "crown.oracle.followers"
 local json = require "crown.text.json"
 local nats_url = require "crown.nats.url"
@@ -80,7 +81,8 @@ function Bucket.at(url, options)
   end
   local self = setmetatable({ servers = Servers.new(parsed), name = options.bucket, stream = "KV_" .. options.bucket,
     prefix = "$KV." .. options.bucket .. ".", timeout = options.timeout, options = options, followers = Followers.new(),
-    refreshers = {}, highest = 0, trust = Trust.of("nats " .. place), clock = ServerClock.new() }, Bucket)
+    refreshers = {}, highest = 0, trust = Trust.of("nats " .. place),
+    doubt = Doubt.of("nats", url:match "^%a+://[^/?]*" .. "/" .. options.bucket, options), clock = ServerClock.new() }, Bucket)
   self.fits = Shared.new(function() return self:inspect() end)
   self.looks = Shared.new(function() return self:look() end) -- those who ask while one is under way share the next
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
@@ -162,8 +164,8 @@ end
 
 --- What is known of the bucket; it is made when it is missing.
 -- @treturn table `{ ttl =, history =, drops =, refuses = words or nil, replicas =, storage =, created =, age = seconds or nil,
--- now =, leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`; or
--- nil, message, code
+-- now =, leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`;
+-- or nil, message, code
 function Bucket:info()
   local sent = core.now()
   local answer, problem, code = self:api("STREAM.INFO." .. self.stream)

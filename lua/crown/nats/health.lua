@@ -1,6 +1,7 @@
 --- What a JetStream bucket says of itself, for `info`: facts, and what is wrong with it as a store of elections.
 -- @internal crown.nats.health
 
+local Doubt = require "crown.oracle.doubt"
 local figure = require "crown.check.figure"
 
 local health = {}
@@ -42,10 +43,12 @@ end
 -- @string name of the bucket
 -- @tparam table info of Bucket:info
 -- @string[opt] problem why no election can be held in it
+-- @number[opt] amnesia_wait seconds for which nobody new leads in a bucket that was just made, nil where it is trusted
 -- @treturn table `{ ttl =, fixed = the URL's counts for nothing, facts =, warnings = }`
-function health.of(name, info, problem)
+function health.of(name, info, problem, amnesia_wait)
   local facts = { { "Bucket", name }, { "Created", info.created }, { "Storage", info.storage },
     { "Max time", figure.exact(info.ttl) .. " s" }, { "Replicas", replicas_of(info) } }
+  if amnesia_wait then Doubt.tell(facts, math.max(info.ttl, amnesia_wait) - (info.age or math.huge)) end
   return { ttl = info.ttl, fixed = true, warnings = warnings_of(info, problem), facts = facts }
 end
 

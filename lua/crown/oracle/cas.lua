@@ -5,6 +5,7 @@
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local record = require "crown.oracle.record"
@@ -35,6 +36,7 @@ local OPTIONS = {
   timeout = { type = "number", above = 0, most = 3600 },
   lock = store_options.lock(),
   amnesia_wait = store_options.AMNESIA_WAIT,
+  trust_empty = { type = "boolean" },
 }
 
 -- --- what the user's functions may return
@@ -126,9 +128,10 @@ local function new_candidate(store, opts)
     timeout = store_options.timeout(checked, ttl, delay) })
   if not there then return nil, problem end
   local read, write = asking(store, there)
+  if checked.trust_empty == nil then checked.trust_empty = store.trust_empty end
   return RecordLease.new { read = read, write = write, now = core.now, token = token, node = opts.node, ttl = ttl,
-    delay = delay, retry = checked.retry, trust_empty = store.trust_empty, floor = checked.amnesia_wait,
-    clock = os.time }
+    delay = delay, retry = checked.retry, trust_empty = checked.trust_empty, floor = checked.amnesia_wait,
+    clock = os.time, doubts = Doubt.of(store.word, tostring(options.url or ""), checked) }
 end
 
 -- --- tools

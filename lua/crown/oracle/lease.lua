@@ -2,7 +2,7 @@
 -- and `mine`, what its own leases bear; its method `ask(op)` runs "claim", "refresh" or "release" under the claim's number
 -- and returns the epoch and whether the leader was evicted, or, of a claim, the seconds until its first refresh, where leases are
 -- to be refreshed together; or false and who holds the lease, `{ node =, held =, left =,
--- distrust =, retry_in =, mine = }`, times in seconds; or nil, message, code. Where the state has a `refresher`
+-- distrust =, empty =, retry_in =, mine = }`, times in seconds; or nil, message, code. Where the state has a `refresher`
 -- (runtime/candidate/refresher.h), that refreshes as long as all is as it was, and `refresh` judges what is not.
 -- @internal crown.oracle.lease
 
@@ -25,11 +25,12 @@ local function denial_until_asked(node, epoch, retry_in)
   return denial
 end
 
-local function denied(held)
+local function denied(self, held)
   local left = held.left and math.max(0, held.left)
   if (held.distrust or 0) > 0 then
-    return false, { node = held.node, epoch = held.held, amnesia = true,
-      expires_in = math.max(held.distrust, left or 0) + candidate.apart() }
+    local seconds = math.max(held.distrust, left or 0)
+    return self.leases.doubt:denial(seconds, held.empty, { node = held.node, epoch = held.held,
+      expires_in = seconds + candidate.apart() })
   end
   if not left then return false, denial_until_asked(held.node, held.held, held.retry_in) end
   return false, { node = held.node, epoch = held.held, expires_in = left, retry_in = held.retry_in }
@@ -101,7 +102,7 @@ local function claim(self)
   if epoch == nil then return nil, second, code end
   if not epoch then
     if second.mine == self.mine and (second.distrust or 0) == 0 then return nil, "an older claim of ours was answered" end
-    return denied(second)
+    return denied(self, second)
   end
   self.leading = true
   if self.told_to_go then self.told_to_go = false end -- a name that is new to a table may double it
@@ -115,9 +116,9 @@ local function refresh(self)
   if epoch then return granted(self, epoch, self.delay) end
   self.leading = false
   if not second.mine then -- there is none any more
-    return false, { amnesia = true, expires_in = self.ttl, error = "the store has no lease of this name any more" }
+    return self.leases.doubt:denial(self.ttl, nil, { error = "the store has no lease of this name any more" })
   end
-  local verdict, holder = denied(second) -- also where it is ours by another claim: this term's lease is gone
+  local verdict, holder = denied(self, second) -- also where it is ours by another claim: this term's lease is gone
   holder.error = "the lease in the store is not this term's"
   return verdict, holder
 end

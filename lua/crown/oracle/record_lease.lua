@@ -3,10 +3,12 @@
 --
 -- Its state has `read()` → text, version; false; or nil, message, code; `write(text, version)` → the new version, or true;
 -- false; or nil, message, code; `now()`; `clock()`, the time of day in seconds, by which epochs begin where they were lost;
--- `floor`: seconds to wait at least where the store has forgotten; `token`, `node`, `ttl`, `delay`, `retry`, `trust_empty`.
+-- `floor`: seconds to wait at least where the store has forgotten; `token`, `node`, `ttl`, `delay`, `retry`, `trust_empty`;
+-- `doubts` (crown.oracle.doubt), which says why nobody claims.
 -- @internal crown.oracle.record_lease
 
 local claim_number = require "crown.oracle.claim_number"
+local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local lease = require "crown.oracle.lease"
 local record = require "crown.oracle.record"
@@ -21,6 +23,7 @@ local LEAST_DOUBT = 1 -- seconds: a record that is lost again has a later first 
 -- @treturn RecordLease
 function RecordLease.new(self)
   self.number, self.written, self.epoch, self.serial, self.longest = 0, 0, 0, 0, self.ttl
+  self.doubts = self.doubts or Doubt.of "the store"
   return setmetatable(self, RecordLease)
 end
 
@@ -50,6 +53,7 @@ end
 -- @return whether it did
 local function note(self, found)
   local back = found.serial < self.serial or found.epoch < self.epoch
+  if back then self.went_back = true end
   self.serial, self.epoch = math.max(self.serial, found.serial), math.max(self.epoch, found.epoch)
   return back
 end
@@ -83,7 +87,7 @@ local function doubt(self, version)
   local wrote, problem, code = put(self, record.doubted(math.max(self.epoch, first_epoch(self)), longest), version)
   if wrote == nil then return nil, problem, code end
   if not wrote then return nil, "the record changed while it was looked at", "store" end
-  return false, { amnesia = true, expires_in = lease.standing_time(longest) }
+  return self.doubts:denial(lease.standing_time(longest), not self.went_back)
 end
 
 local function is_mine(self, found)
@@ -100,7 +104,7 @@ end
 
 local function denied(self, found)
   local seconds = left(self, found)
-  if found.doubted then return false, { epoch = found.epoch, amnesia = true, expires_in = seconds } end
+  if found.doubted then return self.doubts:denial(seconds, not self.went_back, { epoch = found.epoch }) end
   return false, { node = found.node, epoch = found.epoch, retry_in = self.retry,
     expires_in = seconds <= self.retry and seconds or nil }
 end

@@ -70,11 +70,13 @@ function Trust:left()
 end
 
 --- What a claim has to answer while the store is doubted.
+-- @tparam Doubt doubt of crown.oracle.doubt, which says so
 -- @return nil when it is believed; else false and the denial
-function Trust:denial()
+function Trust:denial(doubt)
   local left = self:left()
   if left == 0 then return nil end
-  return false, { amnesia = true, expires_in = left + candidate.apart() }
+  local was_empty = (self.until_then or -math.huge) > core.now()
+  return doubt:denial(left, was_empty, { expires_in = left + candidate.apart() })
 end
 
 return Trust

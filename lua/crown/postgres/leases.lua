@@ -3,6 +3,7 @@
 -- @internal crown.postgres.leases
 
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local epochs = require "crown.check.epoch"
 local Followers = require "crown.oracle.followers"
 local holders = require "crown.postgres.holder"
@@ -193,7 +194,7 @@ function Leases.at(url, options)
     bounded = true,
     setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem end
-  self.client = client
+  self.client, self.doubt = client, Doubt.of("postgres", url, self)
   self.doubted = Shared.new(function() return doubt(self) end)
   local function batch(sql, columns, commit, timed)
     return client.bare:batch((sql:gsub("%%s", commit, 1)), columns, timed)

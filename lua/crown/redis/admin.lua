@@ -2,6 +2,7 @@
 -- @internal crown.redis.admin
 
 local Cluster = require "crown.redis.cluster"
+local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
@@ -64,6 +65,15 @@ end
 local function longest_ttl(client, key)
   local longest = client:call("HGET", key, "longest")
   return tonumber(longest) and tonumber(longest) / 1000
+end
+
+-- Seconds for which the store grants nothing, as it would answer a claim with this `amnesia_wait`.
+local function doubted_for(client, key, amnesia_wait)
+  local known, time = client:call("HMGET", key, "since", "longest", "lost"), client:call "TIME"
+  local since = known and time and tonumber(known[1])
+  if not since then return 0 end
+  local now, longest, lost = time[1] * 1000 + time[2] / 1000, tonumber(known[2]) or 0, tonumber(known[3]) or 0
+  return math.max(0, since + longest - now, lost + amnesia_wait * 1000 - now) / 1000
 end
 
 -- In a cluster each election has a store of its own, so each has a TTL.
@@ -175,7 +185,9 @@ local function health_of_server(store, opts)
     replica_words(info), field(info, "aof_enabled") == "1" and "on" or "off")
   local key = Leases.store(opts.prefix)
   local ttl = store.run(key, function(client) return longest_ttl(client, key) end)
-  return { ttl = ttl, facts = { { "Store", words } }, warnings = warnings_of(info, opts) }
+  local facts = { { "Store", words } }
+  Doubt.tell(facts, store.run(key, function(client) return doubted_for(client, key, opts.amnesia_wait or 0) end) or 0)
+  return { ttl = ttl, facts = facts, warnings = warnings_of(info, opts) }
 end
 
 -- What is to be said of one node is to be said of all of them.

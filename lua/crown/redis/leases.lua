@@ -7,6 +7,7 @@ local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"
 local confirmed = require "crown.redis.confirmed"
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local Followers = require "crown.oracle.followers"
 local gathered = require "crown.oracle.gathered"
 local promise = require "crown.core.promise"
@@ -95,7 +96,7 @@ function Leases.at(url, options)
     channel = options.prefix .. ":" .. Leases.CHANNEL, timeout = options.timeout,
     min_replicas = options.min_replicas, floor = ("%.0f"):format(options.amnesia_wait * 1000),
     trust_empty = options.trust_empty, seen = {}, set_back = {}, longest = 0, followers = Followers.new(), batches = {},
-    refreshers = {}, kinds = {} }, Leases)
+    refreshers = {}, kinds = {}, doubt = Doubt.of("redis", url, options) }, Leases)
   local parsed, problem = redis_url.parse(url)
   if not parsed then return nil, problem end
   self.sentinels = parsed.master and Sentinels.new(parsed)

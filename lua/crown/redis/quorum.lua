@@ -3,6 +3,7 @@
 -- @internal crown.redis.quorum
 
 local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
 local Leases = require "crown.redis.leases"
 local several = require "crown.redis.several"
 
@@ -18,7 +19,7 @@ local GRACE = 0.25
 -- @tparam table options as Leases.at takes them
 -- @treturn Quorum or nil and a message
 function Quorum.at(urls, options)
-  local self = setmetatable({ servers = {}, kinds = {} }, Quorum)
+  local self = setmetatable({ servers = {}, kinds = {}, doubt = Doubt.of("most servers of redis", nil, options) }, Quorum)
   for i, url in ipairs(urls) do
     local leases, problem = Leases.at(url, options)
     if not leases then return nil, ("urls[%d]: %s"):format(i, problem) end

@@ -36,12 +36,13 @@ end
 
 --- Who holds a lease that is not ours.
 -- @tparam table answer
--- @treturn table `{ node =, held =, left =, distrust =, mine = }`
+-- @treturn table `{ node =, held =, left =, distrust =, empty = whether nothing was known when that began, mine = }`
 function reading.denial(answer)
   local left, distrust = answer[4], answer[5]
   if left > 0 then left = left + 1 end -- it tells whole milliseconds, and who claims too early has to ask again
   return { node = answer[2] ~= "" and answer[2] or nil, held = tonumber(answer[3]), left = left >= 0 and left / 1000 or nil,
-    distrust = distrust > 0 and distrust / 1000 or nil, mine = answer[6] ~= "" and answer[6] or nil }
+    distrust = distrust > 0 and distrust / 1000 or nil, empty = answer[7] == 1,
+    mine = answer[6] ~= "" and answer[6] or nil }
 end
 
 --- The epoch of one's own lease.

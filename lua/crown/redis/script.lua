@@ -103,7 +103,8 @@ local function left(lease)
 end
 
 local function denied(lease, held, unsure)
-  return { 0, held[2] or '', held[3] or '0', left(lease), math.max(doubted, unsure or 0), held[1] or '' }
+  local was_empty = lost >= since and doubted >= (unsure or 0) and 1 or 0
+  return { 0, held[2] or '', held[3] or '0', left(lease), math.max(doubted, unsure or 0), held[1] or '', was_empty }
 end
 
 -- What is known of a lease, and for how long it is to be sat out. While the store is doubted, one's own lease is no excuse: it
