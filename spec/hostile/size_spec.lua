@@ -80,21 +80,23 @@ end
 
 describe("an answer that is too big", function()
   local CASES = {
-    ["a text of Redis"] = { SERVE:format(HEARD, [["$100000000\r\n"]], MIB, 96) .. REDIS, "nil\ta reply of more than 16 MiB" },
+    ["a text of Redis"] = { SERVE:format(HEARD, [["$100000000\r\n"]], MIB, 96) .. REDIS,
+      "nil\tredis at [%d.:]+: a reply of more than 16 MiB" },
     ["an array of Redis"] = { SERVE:format(HEARD, [["*100001\r\n"]], [[(":1\r\n"):rep(1000)]], 101) .. REDIS,
-      "nil\ta reply that is too big" },
+      "nil\tredis at [%d.:]+: a reply that is too big" },
     ["arrays in an array of Redis"] = { SERVE:format(HEARD, [["*1000\r\n"]], [["*1000\r\n" .. (":1\r\n"):rep(1000)]], 1000) .. REDIS,
-      "nil\ta reply that is too big" },
+      "nil\tredis at [%d.:]+: a reply that is too big" },
     ["an answer over HTTP"] = { SERVE:format(HEARD, OK, MIB, 100) .. HTTP, "nil\tan answer of more than 16777216 bytes\tprotocol" },
     ["a header over HTTP"] = { SERVE:format(HEARD, [["HTTP/1.1 200 OK\r\n"]], [["A: " .. ("x"):rep(1000) .. "\r\n"]], 1000) .. HTTP,
       "nil\t.*protocol" },
     ["a message of NATS"] = { SERVE:format(GREETED, [["MSG a 1 100000000\r\n"]], MIB, 96) .. NATS, "nil\t.*" },
     ["a message of Postgres before anybody may ask"] = { SERVE:format([[connection:read "*s"]],
-      [["R\0\0\0\8\0\0\0\0Z\0\0\0\5ID\48\0\0\0"]], MIB, 400) .. POSTGRES, "nil\tpostgres: more than 1 MiB before the connection was open" },
+      [["R\0\0\0\8\0\0\0\0Z\0\0\0\5ID\48\0\0\0"]], MIB, 400) .. POSTGRES,
+      "nil\tpostgres at [%d.:]+: more than 1 MiB before the connection was open" },
     ["notifications of Postgres before anybody may ask"] = { SERVE:format([[connection:read "*s"]],
       [["R\0\0\0\8\0\0\0\0Z\0\0\0\5I"]], [[("A\0\0\0\12\0\0\0\1n\0x\0"):rep(80660)]], 40) .. POSTGRES,
-      "nil\tpostgres: more than 1 MiB before the connection was open" },
-    ["a line of NATS"] = { SERVE:format(GREETED, [["MSG "]], MIB, 96) .. NATS, "nil\ta line of more than 1048576 bytes" },
+      "nil\tpostgres at [%d.:]+: more than 1 MiB before the connection was open" },
+    ["a line of NATS"] = { SERVE:format(GREETED, [["MSG "]], MIB, 96) .. NATS, "nil\tnats at [%d.:]+: a line of more than 1048576 bytes" },
   }
   for what, case in pairs(CASES) do
     it("is refused: " .. what, function() assert.matches("^" .. case[2], asked(case[1])) end)
