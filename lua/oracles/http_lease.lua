@@ -81,8 +81,10 @@ local servers = setmetatable({}, { __mode = "v" })
 
 local function server_at(text)
   local name = server_of(text)
-  servers[name] = servers[name]
-    or { name = name, asked = Asked.new("http_lease", name), lanes = Lanes.new(CONNECTIONS), lots = {}, polls = {} }
+  if servers[name] then return servers[name] end
+  local lanes = Lanes.new(CONNECTIONS)
+  local asked = Asked.new("http_lease", name, { limit = CONNECTIONS, count = function() return lanes.most_running end })
+  servers[name] = { name = name, asked = asked, lanes = lanes, lots = {}, polls = {} }
   return servers[name]
 end
 
@@ -146,7 +148,7 @@ end
 local function poll_of(self)
   local polls, base, options = self.server.polls, self.base, self.options
   if polls[self.way] then return polls[self.way] end
-  local asked = Asked.new("http_lease watch", self.server.name)
+  local asked = Asked.new("http_lease watch", self.server.name, { limit = 1, count = function() return 1 end })
   local function ask(path)
     asked:begin()
     return http.request(question(options, "GET", base .. path, LongPoll.PATIENCE))

@@ -329,6 +329,15 @@ static int connection_close(lua_State *L)
     return 0;
 }
 
+/* The same, and the other side's system forgets it at once. */
+static int connection_reset(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    if (connection->stream != NULL)
+        stream_reset(connection->stream);
+    return 0;
+}
+
 static int connection_gc(lua_State *L)
 {
     release(check_connection(L));
@@ -345,6 +354,7 @@ static const luaL_Reg connection_methods[] = {
     {"set_timeout", connection_set_timeout},
     {"shutdown", connection_shutdown},
     {"close", connection_close},
+    {"reset", connection_reset},
     {NULL, NULL},
 };
 

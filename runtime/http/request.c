@@ -36,6 +36,7 @@ struct http_request {
     bool header_whole; /* the empty line after it has come */
     bool is_new;       /* its connection was opened for it */
     bool unasked;      /* not sent: something had come already on its connection */
+    int here, there;   /* the connection's ports */
     struct crown_error error;
     char tls_trouble[CURL_ERROR_SIZE]; /* libcurl writes there */
 };
@@ -106,6 +107,9 @@ static void finished(struct transfer *transfer, CURLcode result)
     struct http_request *request = container_of(transfer, struct http_request, transfer);
     if (sent_anew(request))
         return;
+    if (result == CURLE_OK)
+        http_sockets_owe(transfers_sockets(transfer->transfers), request->here, request->there,
+                         false);
     const struct crown_error *unfound = http_lookup_error(request->lookup);
     struct crown_error err = {0};
     const char *url = NULL;
@@ -186,6 +190,9 @@ static int about_to_ask(void *context, char *to, char *from, int to_port, int fr
     struct http_request *request = context;
     (void)to;
     (void)from;
+    request->here = from_port;
+    request->there = to_port;
+    http_sockets_owe(transfers_sockets(request->transfer.transfers), from_port, to_port, true);
     request->unasked =
         !request->is_new && http_sockets_unasked(transfers_sockets(request->transfer.transfers),
                                                  request->transfer.easy, from_port, to_port);

@@ -7,11 +7,13 @@
 
 #include "base/address.h"
 #include "base/container.h"
+#include "net/channel.h"
 #include "net/openssl.h"
 
 struct socket {
     struct list_node link;
     int fd;
+    bool owes; /* an answer, or the beginning of all */
 };
 
 void http_sockets_init(struct http_sockets *sockets)
@@ -29,6 +31,7 @@ curl_socket_t http_socket_open(struct http_sockets *sockets, const struct curl_s
         free(one);
         return CURL_SOCKET_BAD;
     }
+    one->owes = true;
     list_append(&sockets->open, &one->link);
     return one->fd;
 }
@@ -40,6 +43,8 @@ int http_socket_close(void *context, curl_socket_t fd)
     {
         struct socket *one = container_of(node, struct socket, link);
         if (one->fd == fd) {
+            if (one->owes)
+                channel_forget(fd);
             list_remove(&one->link);
             free(one);
             break;
@@ -54,6 +59,16 @@ static bool is_at(const struct socket *one, int from, int to)
     return getsockname(one->fd, address_fill(&here), &here.size) == 0 &&
            getpeername(one->fd, address_fill(&there), &there.size) == 0 &&
            address_port(&here) == (unsigned)from && address_port(&there) == (unsigned)to;
+}
+
+void http_sockets_owe(const struct http_sockets *sockets, int here, int there, bool owes)
+{
+    list_each(node, &sockets->open)
+    {
+        struct socket *one = container_of(node, struct socket, link);
+        if (is_at(one, here, there))
+            one->owes = owes;
+    }
 }
 
 /* Of a TLS record that holds more than the answer before, OpenSSL keeps the rest. */

@@ -22,8 +22,13 @@ void http_sockets_init(struct http_sockets *sockets);
 /** For CURLOPT_OPENSOCKETFUNCTION. @return the socket, which no other program inherits; or
  * CURL_SOCKET_BAD. */
 curl_socket_t http_socket_open(struct http_sockets *sockets, const struct curl_sockaddr *to);
-/** CURLOPT_CLOSESOCKETFUNCTION; `context` is the struct http_sockets. */
+/** CURLOPT_CLOSESOCKETFUNCTION; `context` is the struct http_sockets. One that owes an answer, or
+ * never gave one, is reset: its server may hang, and would not notice an end. */
 int http_socket_close(void *context, curl_socket_t fd);
+
+/** Notes that a request goes out on a connection, or that it was answered.
+ * @param here, there its ports. */
+void http_sockets_owe(const struct http_sockets *sockets, int here, int there, bool owes);
 
 /**
  * Looks at a used connection right before a request goes out on it, as CURLOPT_PREREQFUNCTION is

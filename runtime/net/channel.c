@@ -27,6 +27,13 @@ void channel_watch_silence(int fd, int64_t silence_ns)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 }
 
+void channel_forget(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    /* UNIX sockets take it, and need it not. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 void channel_open(struct channel *channel, int fd, const struct address *peer)
 {
     int on = 1;

@@ -31,6 +31,10 @@ enum { CHANNEL_END = 0, CHANNEL_LATER = -1, CHANNEL_BROKEN = -2 };
  * unnoticed for two hours. Nothing happens on a UNIX socket. */
 void channel_watch_silence(int fd, int64_t silence_ns);
 
+/** From now on its close resets the connection. So the other side's system forgets it at once, also
+ * where its program hangs and would not notice an end for long; what was not sent is lost. */
+void channel_forget(int fd);
+
 /** Takes a socket over, and sets it up for answers without delay and a peer that vanishes. */
 void channel_open(struct channel *channel, int fd, const struct address *peer);
 

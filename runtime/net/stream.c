@@ -212,6 +212,8 @@ static void open_cancelled(struct op *op)
 {
     struct stream *stream = container_of(op, struct stream, open_op);
     stream->reached = stream->state;
+    if (stream->state == STREAM_HANDSHAKING)
+        channel_forget(stream->channel.fd);
     set_failed(stream);
 }
 
@@ -408,6 +410,13 @@ void stream_close(struct stream *stream)
     if (stream->state != STREAM_CLOSED && stream->error.code == ERROR_NONE)
         (void)error_set(&stream->error, ERROR_CLOSED, "closed");
     set_failed(stream);
+}
+
+void stream_reset(struct stream *stream)
+{
+    if (stream->channel.fd >= 0)
+        channel_forget(stream->channel.fd);
+    stream_close(stream);
 }
 
 void stream_free(struct stream *stream)

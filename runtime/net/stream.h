@@ -81,6 +81,9 @@ const char *stream_peer(const struct stream *stream);
 
 /** Closes; what waits is completed with ERROR_CLOSED. The stream may be freed afterwards. */
 void stream_close(struct stream *stream);
+/** The same for one that is given up: the other side's system forgets it at once (channel_forget).
+ */
+void stream_reset(struct stream *stream);
 void stream_free(struct stream *stream);
 
 #endif

@@ -86,6 +86,7 @@ describe("on this host", function()
     assert.equal(2, #shown)
     assert.same({ "redis", "127.0.0.1:" .. store.port, 1 }, { shown[1].store, shown[1].server, shown[1].reconnects })
     assert.is_true(shown[1].answered > 0 and shown[1].since >= 0)
+    assert.is_true(shown[1].limit == 1 and shown[1].connections <= 1)
   end)
 
   it("status has a column of nodes where candidates under several names run here", function()

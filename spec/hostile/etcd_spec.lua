@@ -150,12 +150,31 @@ describe("an answer that is none of etcd's", function()
   it("is not taken for that of a lease that it is not about", function()
     local answers = {
       ["/v3/kv/range"] = { header = { revision = "7", raft_term = "2", cluster_id = "1" }, kvs = { { key = "a", lease = "4711" } } },
-      ["/v3/lease/timetolive"] = { header = { raft_term = "2", cluster_id = "1" }, ID = "4712", TTL = "999999000", grantedTTL = "1000000000" },
+      ["/v3/lease/timetolive"] = { header = { raft_term = "2", cluster_id = "1" }, ID = "4712",
+        TTL = "999999000", grantedTTL = "1000000000" },
     }
     local memory = Memory.new { client = { ask = function(_, path) return answers[path] end, parsed = {} }, prefix = "",
       trust = Trust.of "of answers", new_lease = function() return "1" end, floor = 0, trust_empty = true }
     assert.same({ nil, "etcd answered what it was not asked", "protocol" }, { memory:look() })
     answers["/v3/lease/timetolive"].ID = "4711"
     assert(memory:look())
+  end)
+end)
+
+describe("a member of etcd that does not answer", function()
+  it("is asked six questions at a time, on as many connections, and says so in status", function()
+    local server = Hostile.start "wait 0.5"
+    local client, failed = client_of(server), 0
+    client.timeout = 1
+    for _ = 1, 30 do
+      crown.spawn(function()
+        if not client:ask("/v3/kv/range", {}) then failed = failed + 1 end
+      end)
+    end
+    eventually(function() return failed == 30 end, 20)
+    assert(server.count <= 12, server.count .. " connections in two rounds")
+    local condition = client.members[1]:condition()
+    assert.same({ 7, 9 }, { condition.connections, condition.limit })
+    server:destroy()
   end)
 end)

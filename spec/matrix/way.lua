@@ -34,6 +34,7 @@ end
 
 local function pump_back(self, pair)
   for bytes in function() return not pair.closed and pair.far:read("*s", LONG) or nil end do
+    if self.frozen then return end
     bytes = rewrite(self, bytes)
     if not pair.trick then
       pair.near:write(bytes)
@@ -41,17 +42,18 @@ local function pump_back(self, pair)
       pair.trick.answer(pair, bytes, self.client)
     end
   end
-  if not pair.trick then pair.close() end -- one that plays a trick keeps what it has
+  if not pair.trick and not self.frozen then pair.close() end -- one that plays a trick keeps what it has
 end
 
 local function pump_there(self, pair)
   for bytes in function() return not pair.closed and pair.near:read("*s", LONG) or nil end do
+    if self.frozen then return end
     local reached = not pair.trick and is_reached(self, bytes)
     if reached then begin(self, pair) end
     if not (pair.trick and pair.trick.deaf) and not pair.far:write(bytes) then break end
     if reached and pair.trick.at_once then pair.trick.at_once(pair) end
   end
-  pair.close()
+  if not self.frozen then pair.close() end
 end
 
 local function new_pair(self, near)
@@ -73,6 +75,7 @@ end
 local function accept(self, near)
   local pair = new_pair(self, near)
   near:set_timeout(LONG)
+  if self.frozen then return end
   if is_reached(self, nil) then begin(self, pair) end
   pair.far = crown.tcp.connect("127.0.0.1", self.target, { timeout = 5 })
   if not pair.far or pair.closed then return pair.close() end
@@ -96,6 +99,9 @@ function Way.open(target, cell, client, steps)
   self.listener = assert(crown.tcp.listen("127.0.0.1", self.port, function(near) accept(self, near) end))
   return self
 end
+
+--- From now on it is like a process that was stopped: it takes connections, reads nothing, and closes none, whoever ends them.
+function Way:freeze() self.frozen = true end
 
 function Way:close()
   self.listener:close()

@@ -8,6 +8,7 @@ local core = require "crown.core"
 local explain = require "crown.link.explain"
 local http = require "crown.http"
 local json = require "crown.text.json"
+local Lanes = require "crown.link.lanes"
 local Login = require "crown.etcd.login"
 local url = require "crown.text.url"
 
@@ -17,6 +18,8 @@ Client.__index = Client
 local PORT = 2379
 local WEB_SCHEMES = { etcd = "http", etcds = "https" }
 local MOST = 8 * 1024 * 1024
+local QUESTIONS = 6 -- at a time, of an endpoint
+local CONNECTIONS = QUESTIONS + 3 -- besides: a watch, the one that it is opened anew by, and a login
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
 local NO_USERS = "authentication is not enabled"
 local STRANGE = "what came is no answer of etcd: it has no header"
@@ -85,10 +88,15 @@ end
 -- @number timeout seconds for each question, all endpoints together, unless there are very many
 -- @treturn Client
 function Client.new(parsed, timeout)
-  local members = {}
-  for i, endpoint in ipairs(parsed.endpoints) do members[i] = Asked.new("etcd", place_of(endpoint)) end
+  local members, lanes = {}, {}
+  for i, endpoint in ipairs(parsed.endpoints) do
+    lanes[i] = Lanes.new(QUESTIONS)
+    members[i] = Asked.new("etcd", place_of(endpoint), { limit = CONNECTIONS, count = function()
+      return lanes[i].most_running + (parsed.user and 1 or 0) + 1
+    end })
+  end
   local self = setmetatable({ parsed = parsed, at = 1, timeout = math.max(LEAST_TIMEOUT, timeout / #parsed.endpoints),
-    members = members }, Client)
+    members = members, lanes = lanes }, Client)
   self.login = Login.new(self.timeout, function(endpoint, patience) return log_in(self, endpoint, patience) end)
   return self
 end
@@ -113,7 +121,9 @@ local function ask_once(self, endpoint, path, body)
   local fine, pass, code = authenticate(self, endpoint)
   if not fine then return nil, pass, code end
   local answer, found, problem
-  answer, problem, code = http.request(options_of(self, endpoint, path, body, pass))
+  answer, problem, code = self.lanes[endpoint]:ask(function()
+    return http.request(options_of(self, endpoint, path, body, pass))
+  end, self.timeout)
   if code == "timeout" then self.login:unanswered(endpoint, pass) end
   if not answer then return nil, problem, code end
   found, problem, code = read(answer)

@@ -10,9 +10,11 @@ Asked.__index = Asked
 --- Makes one; it is shown while somebody holds it.
 -- @string store
 -- @string server
+-- @tparam[opt] table connections `limit`: how many there can be at most; `count()`: how many there may be now
 -- @treturn Asked
-function Asked.new(store, server)
-  local self = setmetatable({ store = store, server = server, state = "not asked yet", since = core.now(), reconnects = 0 },
+function Asked.new(store, server, connections)
+  local self = setmetatable({ store = store, server = server, limit = connections and connections.limit,
+    count = connections and connections.count, state = "not asked yet", since = core.now(), reconnects = 0 },
     Asked)
   conditions.add(self)
   return self
@@ -36,6 +38,9 @@ function Asked:note(fine, problem)
   if state ~= self.state then self.state, self.since = state, core.now() end
 end
 
-function Asked:condition() return self end
+function Asked:condition()
+  self.connections = self.count and self.state ~= "not asked yet" and self.count() or self.limit and 0 or nil
+  return self
+end
 
 return Asked

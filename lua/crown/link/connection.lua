@@ -4,6 +4,7 @@
 --    read_all(self)         reads until the connection closes
 --    give_up(self, reason)  tells those who wait; closed by then
 --    ping(self)             asks for a sign of life
+--    forgets                true: where it is given up for a reason, it is reset
 --
 -- @internal crown.link.connection
 
@@ -69,7 +70,8 @@ end
 function Connection:close(reason)
   if self.closed then return end
   self.closed = self:explained(reason or "closed")
-  self.stream:close()
+  -- A server that hangs would not notice its end, and see one more with each new one.
+  if reason and self.forgets then self.stream:reset() else self.stream:close() end
   self.over:resolve(true)
   self:give_up(self.closed)
   if self.on_close then self.on_close(self.closed) end

@@ -13,7 +13,7 @@ Lanes.__index = Lanes
 -- @number most tasks at once
 -- @treturn Lanes
 function Lanes.new(most)
-  return setmetatable({ most = most, running = 0, waiting = Queue.new() }, Lanes)
+  return setmetatable({ most = most, running = 0, most_running = 0, waiting = Queue.new() }, Lanes)
 end
 
 local function take(self)
@@ -37,6 +37,7 @@ local function add(self, one)
   self.waiting:push(one)
   if self.running == self.most then return end
   self.running = self.running + 1
+  self.most_running = math.max(self.most_running, self.running) -- connections are kept for the next questions
   core.detach(run, self)
 end
 

@@ -211,6 +211,7 @@ function Reconnecting:condition()
   if state == "proven" and connection and not connection.heard then state = "open" end -- it has lasted, and has said nothing yet
   return { store = self.store, server = self.server, state = state,
     since = self.since, heard = connection and connection.heard or self.heard, reconnects = self.reconnects,
+    connections = (connection or self.opening or self.state == "logging in") and 1 or 0, limit = 1,
     problem = self.problem and explain.bare(self.server or "", self.problem) }
 end
 

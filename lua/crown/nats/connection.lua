@@ -11,6 +11,7 @@ local promise = require "crown.core.promise"
 local Requests = require "crown.nats.requests"
 
 local Connection = Base.extend()
+Connection.forgets = true
 
 local NOBODY = "503" -- the status of what the server says itself where nobody answers
 local VERSION = "NATS/1.0\r\n"

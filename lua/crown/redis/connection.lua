@@ -9,6 +9,7 @@ local promise = require "crown.core.promise"
 local resp = require "crown.core.resp"
 
 local Connection = Base.extend()
+Connection.forgets = true
 
 function Connection:give_up(reason)
   local waiting, first, last = self.waiting, self.first, self.last

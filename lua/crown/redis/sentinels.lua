@@ -5,6 +5,7 @@
 
 local core = require "crown.core"
 local explain = require "crown.link.explain"
+local promise = require "crown.core.promise"
 local sentinel = require "crown.redis.sentinel"
 local several = require "crown.redis.several"
 local slots = require "crown.redis.slots"
@@ -28,7 +29,7 @@ end
 -- @tparam table parsed as crown.redis.url gives it
 -- @treturn Sentinels
 function Sentinels.new(parsed)
-  local self = setmetatable({ parsed = parsed, places = {}, known = {}, connections = {} }, Sentinels)
+  local self = setmetatable({ parsed = parsed, places = {}, known = {}, connections = {}, opening = {} }, Sentinels)
   for _, place in ipairs(parsed.hosts) do add(self, place) end
   self.named = #self.places
   return self
@@ -42,16 +43,46 @@ local function keep(self, name, connection)
   return connection
 end
 
-local function connect(self, place, timeout)
+local function open(self, place, timeout)
   local name = name_of(place)
-  local old = self.connections[name]
-  if old and not old.closed then return old end
   local connection, problem = sentinel.open(self.parsed, place, timeout)
   if not connection then return nil, problem end
   connection.id, problem = connection:call(timeout, "SENTINEL", "MYID")
   local kept = type(connection.id) == "string" and core.atomic(keep, self, name, connection)
   if kept ~= connection then connection:close() end
   return kept or nil, problem or "what it says is not a Sentinel's id"
+end
+
+-- @return the connection that there is; or nil, and whether it is ours to make: else the promise is kept for who makes it
+local function look(self, name, one)
+  local old = self.connections[name]
+  if old and not old.closed then return old end
+  local waiting = self.opening[name]
+  self.opening[name] = waiting or {}
+  table.insert(self.opening[name], one)
+  return nil, not waiting
+end
+
+local function take_waiting(self, name)
+  local waiting = self.opening[name]
+  self.opening[name] = nil
+  return waiting
+end
+
+-- Many may ask at once: one of them connects, so that a Sentinel that hangs sees one connection.
+local function connect(self, place, timeout)
+  local name, one = name_of(place), promise()
+  local connection, ours = core.atomic(look, self, name, one)
+  if connection then return connection end
+  if ours then
+    core.detach(function()
+      local fine, made, problem = pcall(open, self, place, timeout)
+      for _, waiting in ipairs(core.atomic(take_waiting, self, name)) do
+        waiting:resolve(fine and made or nil, fine and problem or tostring(made))
+      end
+    end)
+  end
+  return one:wait(2 * timeout)
 end
 
 -- @treturn table the others' places by id, as one Sentinel tells them
