@@ -13,7 +13,6 @@ void child_begin(struct step *step, enum election_role role)
     struct election *election = step->election;
     bool leader = role == ELECTION_ROLE_LEADER;
     election->child.running = true;
-    election->child.stopping = false;
     election->child.role = role;
     election->child.start_at_ns = TIME_NEVER;
     struct election_action *action = step_act(step, ELECTION_ACTION_START_CHILD);
@@ -113,7 +112,7 @@ enum child_outcome child_ended(struct step *step)
         return CHILD_GOES_ON;
     election->child.running = election->child.stopping = false;
     /* It was ended with its term; its purpose was not. */
-    if (asked || election->stop || election->phase == ELECTION_STEPPING)
+    if (asked || election->phase == ELECTION_STEPPING)
         return CHILD_GOES_ON;
     if (leader)
         return leader_ended(step);
