@@ -71,6 +71,19 @@ return { init = function(opts) if opts.crown_name == "sick" then fails() end ret
     end)
   end
 
+  it("is named where it only says that the time is up", function()
+    write_file(dir .. "/late.lua", [[
+return { init = function() return {} end, claim = print, refresh = print, list = function() return nil, "timeout" end,
+  evict = function() return nil end }
+]])
+    local url = "late://u:hunter2@h"
+    for _, words in ipairs { { "info", "--oracle", url }, { "evict", "--force", "--oracle", url, "x" } } do
+      local result = says(words)
+      assert.equal(3, result.code, result.stderr)
+      assert.matches("no answer in time from late://u:%*%*%*@h: is its store running%?\n$", one_line(result))
+    end
+  end)
+
   it("is told by check --store, too", function()
     local result = says { "check", "--store", "--oracle", "broken", "run", "x", "true" }
     assert.equal(3, result.code)

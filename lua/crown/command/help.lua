@@ -80,7 +80,7 @@ function help.run(options, words, bare)
       return 0
     end
   end
-  usage.error("help: there is no command '%s'%s", name, usage.suggest(name, command.verbs))
+  usage.error("help: there is no command '%s'%s; crown-lua help lists them", name, usage.suggest(name, command.verbs))
 end
 
 return help

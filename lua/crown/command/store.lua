@@ -68,7 +68,9 @@ end
 -- @param reason the oracle's
 -- @treturn string
 function store.reason(reason)
-  return reason == "timeout" and "the store gave no answer in time" or tostring(reason or "no answer")
+  local place = core.redact(tostring(settings.oracle))
+  if reason == "timeout" or reason == nil then return ("no answer in time from %s: is its store running?"):format(place) end
+  return tostring(reason)
 end
 
 --- Says on stderr why the store did not answer.
