@@ -41,9 +41,9 @@ static const struct kind *kind_of(const char *problem)
     static const char *const silent[] = {
         "imeout",       "no answer",    "in time",          "closed",      "reset",
         "Failure when", "Recv failure", "returned nothing", "Broken pipe", NULL};
-    static const char *const foreign[] = {"not a reply",      "not a message", "nothing that",
-                                          "no JSON",          "unexpected",    "expected",
-                                          "invalid response", "alert",         NULL};
+    static const char *const foreign[] = {
+        "not a reply", "not a message", "nothing that",     "no JSON",
+        "unexpected",  "expected",      "invalid response", NULL};
     static const char *const alert[] = {" alert ", NULL};
     static const char *const status[] = {" answered ", NULL};
     static const char *const route[] = {"route to host", "unreachable", NULL};

@@ -61,7 +61,9 @@ describe("a NATS server", function()
     server = start { config =
       "authorization { users = [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }" }
     let_in(server.url .. "/B?nkey=" .. seed)
-    refused(server.url .. "/B?nkey=/no/such/file", "nkey: ")
+    local fine, problem = pcall(ask, server.url .. "/B?nkey=/no/such/file")
+    assert.is_false(fine)
+    assert.matches("nkey: ", tostring(problem))
     refused(server.url .. "/B", "Authorization Violation")
   end)
 
