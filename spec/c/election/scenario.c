@@ -124,10 +124,11 @@ void scenario_print_action(FILE *out, const struct election_action *action, int6
         print_instants(out, action, now_ns);
         break;
     case ELECTION_ACTION_START_CHILD:
-        if (action->role == ELECTION_ROLE_LEADER)
-            print_instants(out, action, now_ns);
-        else
+        if (action->role == ELECTION_ROLE_FOLLOWER)
             (void)fputs(" follower", out);
+        if (action->role == ELECTION_ROLE_LEADER || action->stop_at_ns != TIME_NEVER ||
+            action->kill_at_ns != TIME_NEVER || action->deadline_ns != TIME_NEVER)
+            print_instants(out, action, now_ns);
         break;
     case ELECTION_ACTION_STOP_CHILD:
         print_instant(out, "kill", action->kill_at_ns, now_ns);
