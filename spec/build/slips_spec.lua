@@ -201,6 +201,12 @@ describe("a sample", function()
     assert.equal(150, #order)
   end)
 
+  it("may be drawn of all that there are", function()
+    local result = assert(crown.exec({ "luajit", "tools/slips.lua", "list", "n=1", "seed=x" }, { timeout = 120 }))
+    assert.equal(0, result.code, result.stderr)
+    assert.matches("^%S+:%d+ %l+: ", result.stdout)
+  end)
+
   it("has one of each changed line, three of a function at most", function()
     local slips = slips_of("runtime/loop/a.c", 10)
     local lines = { [2] = true, [3] = true, [11] = true }

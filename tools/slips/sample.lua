@@ -26,8 +26,11 @@ local function by_rank(a, b)
 end
 
 local function ranked(slips, seed)
-  for _, one in ipairs(slips) do one.rank = sample.rank(seed, one) end
-  local sorted = { unpack(slips) }
+  local sorted = {}
+  for i, one in ipairs(slips) do
+    one.rank = sample.rank(seed, one)
+    sorted[i] = one
+  end
   table.sort(sorted, by_rank)
   return sorted
 end
