@@ -64,15 +64,19 @@ describe("an app's child", function()
     assert.equal("up\nUSR1\nTERM\n", said())
   end)
 
-  it("reads from the terminal where it is given that", function()
-    one = Terminal.start { env = { CROWN_DIRECTORY = dir }, args = { app [[
-      crown.elect { name = "spec", oracle = oracle, child = { terminal = true, restart = { policy = "finish" },
-        command = { "sh", "-c", 'echo asks; read line; echo "got $line"; exit 3' } } }]] } }
-    one:shows "asks"
-    one:type "it\n"
-    one:shows "got it"
-    assert.equal(3, one:wait(20))
-  end)
+  -- Of /proc/PID/stat: its process group, and the terminal's foreground group.
+  for terminal, place in pairs { [true] = "foreground", [false] = "background" } do
+    it(("is in the terminal's %s with terminal = %s"):format(place, tostring(terminal)), function()
+      one = Terminal.start { env = { CROWN_DIRECTORY = dir }, args = { app(([[
+        crown.elect { name = "spec", oracle = oracle, child = { terminal = %s, restart = { policy = "finish" },
+          command = { "sh", "-c", 'read -r stat < /proc/$$/stat; set -- ${stat##*)}; [ "$3" = "$6" ] && echo foreground' ..
+            ' || echo background; read line; echo "got $line"; exit 3' } } }]]):format(tostring(terminal))) } }
+      one:shows(place)
+      one:type "it\n"
+      one:shows "got it"
+      assert.equal(3, one:wait(20))
+    end)
+  end
 
   for script, code in pairs { ["exit 0"] = 0, ["exit 7"] = 7, ["kill -KILL $$"] = 137, ["exec /none/such"] = 127 } do
     it("is the end of the program with policy finish: " .. script, function()
