@@ -123,6 +123,13 @@ static int reader_next(lua_State *L)
     return 2;
 }
 
+/* reader:is_within() -> whether a part of a reply has come. */
+static int reader_is_within(lua_State *L)
+{
+    lua_pushboolean(L, check_reader(L)->waiting > 0);
+    return 1;
+}
+
 static int reader_gc(lua_State *L)
 {
     struct reader *reader = check_reader(L);
@@ -134,7 +141,10 @@ static int reader_gc(lua_State *L)
 
 int bind_open_resp(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"feed", reader_feed}, {"next", reader_next}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"feed", reader_feed},
+                                       {"next", reader_next},
+                                       {"is_within", reader_is_within},
+                                       {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"format", resp_format}, {"reader", reader_new}, {NULL, NULL}};
     bind_make_type(L, READER_TYPE, methods, reader_gc);

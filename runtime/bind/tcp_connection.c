@@ -320,6 +320,14 @@ static int connection_shutdown(lua_State *L)
     return 0;
 }
 
+/* connection:has_come() -> whether something is there that was not read yet. */
+static int connection_has_come(lua_State *L)
+{
+    struct connection *connection = check_connection(L);
+    lua_pushboolean(L, connection->stream != NULL && stream_has_come(connection->stream));
+    return 1;
+}
+
 /* Tasks that wait get nil, "closed"; the memory goes when Lua lets go of the connection. */
 static int connection_close(lua_State *L)
 {
@@ -345,17 +353,12 @@ static int connection_gc(lua_State *L)
 }
 
 static const luaL_Reg connection_methods[] = {
-    {"read", connection_read},
-    {"write", connection_write},
-    {"starttls", connection_starttls},
-    {"peer", connection_peer},
-    {"uid", connection_uid},
-    {"step", connection_step},
-    {"set_timeout", connection_set_timeout},
-    {"shutdown", connection_shutdown},
-    {"close", connection_close},
-    {"reset", connection_reset},
-    {NULL, NULL},
+    {"read", connection_read},         {"write", connection_write},
+    {"starttls", connection_starttls}, {"peer", connection_peer},
+    {"uid", connection_uid},           {"step", connection_step},
+    {"has_come", connection_has_come}, {"set_timeout", connection_set_timeout},
+    {"shutdown", connection_shutdown}, {"close", connection_close},
+    {"reset", connection_reset},       {NULL, NULL},
 };
 
 void tcp_push_connection(lua_State *L, struct stream *stream)

@@ -350,6 +350,20 @@ struct op *stream_read_op(struct stream *stream)
     return &stream->read_op;
 }
 
+bool stream_has_come(struct stream *stream)
+{
+    char chunk[CHUNK];
+    if (stream->state == STREAM_OPEN && !stream->ended && !intake_is_left(&stream->in)) {
+        ssize_t got = channel_receive(&stream->channel, chunk, sizeof(chunk), &stream->error);
+        if (got != CHANNEL_LATER && (got <= 0 || intake_add(&stream->in, chunk, (size_t)got) < 0))
+            stream->ended = true;
+        if (stream->reading && read_satisfied(stream))
+            op_complete(&stream->read_op);
+        update(stream);
+    }
+    return intake_is_left(&stream->in);
+}
+
 ptrdiff_t stream_take(struct stream *stream, const char **bytes, struct crown_error *err)
 {
     stream->reading = false;

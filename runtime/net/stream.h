@@ -55,6 +55,10 @@ const char *stream_step(const struct stream *stream);
 int stream_read(struct stream *stream, enum stream_read kind, size_t size, struct crown_error *err);
 struct op *stream_read_op(struct stream *stream);
 
+/** @return whether something has come that was not taken yet: what the kernel has counts too. A
+ * read that waits for it completes. */
+bool stream_has_come(struct stream *stream);
+
 /**
  * Takes what the completed read found.
  * @param bytes points into the buffer, valid until the next call for this stream.

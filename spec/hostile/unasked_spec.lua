@@ -74,3 +74,50 @@ describe("an HTTP server that answers once more than it was asked", function()
     end)
   end
 end)
+
+describe("a Redis server that answers once more than it was asked", function()
+  local Connection = require "crown.redis.connection"
+  local listener, peer
+
+  after_each(function() listener:close() end)
+
+  local function connect()
+    listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+      peer = connection
+      local asked = 0
+      for line in function() return connection:read("*l", 30) end do
+        if line:find "GET" then
+          asked = asked + 1
+          connection:write((":%d\r\n"):format(asked))
+        end
+      end
+    end))
+    return assert(Connection.open({}, { host = "127.0.0.1", port = listener:port() }, 5))
+  end
+
+  for what, bytes in pairs { ["an answer"] = ":4711\r\n", ["half an answer"] = ":47", ["two answers"] = ":4711\r\n:4712\r\n" } do
+    it("is not believed, and left: " .. what, function()
+      local connection = connect()
+      assert.equal(1, connection:call(5, "GET", "x"))
+      peer:write(bytes) -- it is there, and the client has had no turn to read it
+      local answer, problem = connection:call(5, "GET", "x")
+      assert.is_nil(answer)
+      assert.matches("nobody asked for", problem)
+      assert.truthy(connection.closed)
+    end)
+  end
+
+  it("is not believed where half an answer was read before", function()
+    local connection = connect()
+    assert.equal(1, connection:call(5, "GET", "x"))
+    peer:write ":47"
+    crown.sleep(0.05)
+    peer:write "11\r\n"
+    assert.is_nil((connection:call(5, "GET", "x")))
+  end)
+
+  it("is asked on and on where it does not", function()
+    local connection = connect()
+    for i = 1, 5 do assert.equal(i, connection:call(5, "GET", "x")) end
+  end)
+end)

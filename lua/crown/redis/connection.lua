@@ -11,6 +11,8 @@ local resp = require "crown.core.resp"
 local Connection = Base.extend()
 Connection.forgets = true
 
+local UNASKED = "an answer that nobody asked for"
+
 function Connection:give_up(reason)
   local waiting, first, last = self.waiting, self.first, self.last
   self.waiting, self.first, self.last = {}, 1, 0
@@ -24,7 +26,7 @@ local function deliver(self, kind, value)
     return self.on_message(value)
   end
   local asked = self.waiting[self.first]
-  if not asked then return self:close "an answer that nobody asked for" end
+  if not asked then return self:close(UNASKED) end
   self.waiting[self.first] = nil
   self.first = self.first + 1
   if kind == "error" then
@@ -58,6 +60,9 @@ end
 
 -- In the order of the line are the answers: nobody may come between the place in the queue and the command.
 local function ask(self, asked, ...)
+  -- Answers have no numbers: what is there before the question would be taken for its answer.
+  local idle = self.first > self.last and not self.on_message
+  if not self.closed and idle and (self.reader:is_within() or self.stream:has_come()) then self:close(UNASKED) end
   if self.closed then return asked:resolve(nil, self.closed, "closed") end
   self.last = self.last + 1
   self.waiting[self.last] = asked
