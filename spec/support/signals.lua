@@ -3,7 +3,7 @@ local ffi = require "ffi"
 
 ffi.cdef "int kill(int pid, int signal);"
 
-local signals = { number = { HUP = 1, INT = 2, KILL = 9, USR1 = 10, USR2 = 12, ALRM = 14, TERM = 15, CONT = 18, STOP = 19 } }
+local signals = { number = { HUP = 1, INT = 2, QUIT = 3, KILL = 9, USR1 = 10, USR2 = 12, ALRM = 14, TERM = 15, CONT = 18, STOP = 19 } }
 
 --- Sends a signal.
 -- @number pid of a process, or minus that of a process group

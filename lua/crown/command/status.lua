@@ -39,7 +39,7 @@ many connections the server may see of it and at most, and the last error.]],
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
 local NODE_AT = 2 -- the column that tells candidates of one host apart
 local LAYOUT = { spare = { "Runtime", "Oracle", "Since", "Child", "Epoch" },
-  long = { Election = 10, Node = 10, Phase = 16, Leader = 11, Child = 10, Oracle = 14 } }
+  long = { Election = 10, Node = 10, Leader = 11, Child = 10, Oracle = 14 } }
 
 local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
