@@ -71,6 +71,23 @@ describe("a server's clock", function()
     is_due_to_be_ahead(40 - 0.02)
   end)
 
+  it("is due for what it showed, also after an answer that was long on its way from a clock that has drifted", function()
+    local core = require "crown.core"
+    ask(0, 0, 50)
+    ask(0, 5, 49.99) -- servers tell milliseconds
+    assert.near(50 - 0.05 - 0.02, server:due() - core.now(), 1e-4)
+    clock:advance(95)
+    ask(0, 5, 49.5)
+    assert.near(50 - 1.05 - 0.02, server:due() - core.now(), 1e-4)
+  end)
+
+  it("is stepped by no less than a few milliseconds, also when a question was long on its way before", function()
+    ask(0, 0, 50)
+    assert.is_false(ask(0, 0, 50.01))
+    assert.is_false(ask(5, 0, 50))
+    assert.is_true(ask(0, 0, 53))
+  end)
+
   it("stays in doubt until that is written down", function()
     local core = require "crown.core"
     local function is_doubted(ahead) return server:is_doubted(core.now(), core.now() + ahead) end
@@ -79,8 +96,11 @@ describe("a server's clock", function()
     assert.is_true(is_doubted(60))
     clock:advance(1)
     assert.is_true(is_doubted(60))
+    clock:advance(1)
+    assert.is_true(is_doubted(70)) -- stepped again meanwhile
+    clock:advance(1)
     server:settle()
-    assert.is_false(is_doubted(60))
+    assert.is_false(is_doubted(70))
   end)
 
   it("is not believed by who had asked before that was found", function()

@@ -65,6 +65,54 @@ describe("a store that may have forgotten", function()
     assert.is_false(trust:saw { identity = "a", at = 6, known = 7 })
   end)
 
+  it("tells apart another memory, and one that has gone back, from one that is only young", function()
+    assert.same({ true, false }, { trust:saw { identity = "a", at = 5 } })
+    assert.same({ false, false }, { trust:saw { identity = "a", at = 5, age = 1 } })
+    assert.same({ false, true }, { trust:saw { identity = "b", at = 6 } })
+    assert.same({ false, true }, { trust:saw { identity = "b", at = 3 } })
+    assert.same({ false, false }, { trust:saw { identity = "b", at = 3 } })
+  end)
+
+  it("is the same memory while answers say only one of who it is and how far it came", function()
+    trust:saw { identity = "a", at = 5 }
+    assert.is_true(trust:saw { at = 6 })
+    assert.is_true(trust:saw { identity = "a" })
+    assert.is_false(trust:saw { identity = "b", at = 7 })
+  end)
+
+  it("is as far as what answered last, once that was another memory", function()
+    trust:saw { identity = "a", at = 9 }
+    trust:saw { identity = "b", at = 5, known = 2 }
+    clock:advance(10.1)
+    assert.is_true(trust:saw { identity = "b", at = 6 })
+  end)
+
+  it("is as far as was heard of it before the first answer", function()
+    trust:reached(4)
+    trust:reached(2)
+    assert.is_false(trust:saw { identity = "a", at = 3 })
+  end)
+
+  it("is believed at once where nobody was promised anything", function()
+    local new = Trust.of("new-" .. serial)
+    assert.is_nil((new:denial(DOUBT)))
+    new:doubt()
+    assert.equal(0, new:left())
+  end)
+
+  it("is said to be empty while what was lost may be longer leases, and no longer", function()
+    trust:lost(20)
+    assert.matches("has no record of this election", select(2, trust:denial(DOUBT)).error, 1, true)
+    clock:advance(15)
+    trust:doubt()
+    clock:advance(5)
+    assert.matches("may have lost records", select(2, trust:denial(DOUBT)).error, 1, true)
+    local doubted = Trust.of("doubted-" .. serial)
+    doubted:lasts(10)
+    doubted:doubt()
+    assert.matches("may have lost records", select(2, doubted:denial(DOUBT)).error, 1, true)
+  end)
+
   it("is sat out from when it began, where it tells its age", function()
     trust:saw { age = 4 }
     assert.equal(6, trust:left())

@@ -106,7 +106,8 @@ local function exchange_sides(source, add)
   end
   for _, operation in ipairs(source.tree.operations) do
     local at = operation.operator
-    if source.list[at].word == "or" and not in_condition[at] then
+    -- Before or behind `false` a value is the same, but for nil.
+    if source.list[at].word == "or" and not in_condition[at] and source.text_of(at + 1, operation.last) ~= "false" then
       exchange(source, add, "order", { first = operation.first, last = at - 1 }, { first = at + 1, last = operation.last })
     end
   end
