@@ -2,7 +2,8 @@
 # Runs every test, with a line of progress for each part, tells the slowest, and ends with the totals alone on a line.
 # What a part that fails said is shown whole, and in short at the end. SEEDS, REGISTRY_SEEDS: of the simulations, the same each
 # time; NEW_SEEDS more that nobody has tried yet, told by their numbers. FUZZ_SECONDS: of nonsense for each client, by the same
-# new number, or by seed 1 where no new seeds are wanted.
+# new number, or by seed 1 where no new seeds are wanted. TORTURED: how many of the stores are tortured, another choice with each
+# commit; all of them without it.
 set -u
 FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 cd "$(dirname "$0")/.." || exit 2
@@ -18,6 +19,15 @@ fi
 # From $2 on, $3 seeds in parts of $4 that can run side by side.
 seeds() { seq "$2" "$4" $(($2 + $3 - 1)) | sed "s/.*/$1:$4:&/"; }
 
+# Which stores are tortured: as many as TORTURED says, drawn by the commit.
+tortured() {
+    local drawn
+    drawn=$(git rev-parse HEAD 2>/dev/null)
+    for store in registry file postgres advisory redis etcd nats http; do
+        echo "$(md5sum <<<"$drawn$store" | cut -c1-8) torture:$store:25:1"
+    done | sort | head -n "${TORTURED:-8}" | cut -d' ' -f2
+}
+
 new=1 # where no new seeds are wanted
 [ "$NEW_SEEDS" = 0 ] || new=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 # shellcheck disable=SC2046,SC2086
@@ -31,8 +41,7 @@ new=1 # where no new seeds are wanted
     for proof in simulate-broken exhaust-quick; do
         make --no-print-directory $proof >build/test/broken 2>&1 || { cat build/test/broken; echo "0 1" >>build/test/totals; }
     done
-    JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) \
-        torture:{registry,file,postgres,advisory,redis,etcd,nats,http}:25:1
+    JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) $(tortured)
     # By themselves: they take all the time that there is, and specs wait for real servers.
     JOBS=$((2 * $(nproc))) tools/run-units.sh "nonsense" fuzz:{resp,redis,nats,etcd,postgres,http,frames,handshake}:"${FUZZ_SECONDS}s:$new"
 }

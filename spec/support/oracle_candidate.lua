@@ -26,7 +26,7 @@ function Player.new(module, options)
     if key ~= "name" and key ~= "node" then opts[key], opts.given[key] = value, value end
   end
   if opts.timeout == nil and (opts.url or opts.urls) then opts.timeout = PATIENCE end
-  opts.timeout = opts.timeout or nil
+  opts.timeout, opts.given.timeout = opts.timeout or nil, opts.given.timeout or nil
   opts.send = function(message) self.messages[#self.messages + 1] = message return true end
   opts.emit = function(event, fields) self.events[#self.events + 1] = { event = event, fields = fields } end
   self.state, self.timeout = assert(module.init(opts)), opts.timeout

@@ -3,8 +3,8 @@
 -- seconds after a fault in which nobody need lead: a lease that runs out, a store that is sat out, a candidate that is
 -- started again; `server:destroy()`; `servers`, those whose `process` ends only by a fault. Where its servers' own clocks
 -- may keep it from taking writes for long: `serves()`, whether it does. `announced`: its servers tell their addresses
--- themselves, so nothing of a URL leads to the ways; `heeds`: nobody wins under an epoch below one that it has heard of,
--- whatever the store has lost.
+-- themselves, so nothing of a URL leads to the ways; `clocks` of its servers; `heeds`: nobody wins under an epoch below one that
+-- it has heard of, whatever the store has lost.
 local etcd = require "torture.stores.etcd"
 local nats = require "torture.stores.nats"
 local ours = require "torture.stores.local"

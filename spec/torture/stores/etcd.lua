@@ -14,7 +14,8 @@ function etcd.single()
   local server = Etcd.start(nil, nil, clock)
   local function secure() server:secure(LOGIN) end
   secure()
-  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server, servers = { server } }
+  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server, servers = { server },
+    clocks = { clock } }
   function store.url(number) return ("etcd://%s@127.0.0.1:%d?amnesia_wait=0"):format(LOGIN, number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
@@ -38,7 +39,7 @@ function etcd.three()
   local clocks = WrongClock.several(3)
   local servers = Etcd.cluster(3, clocks)
   local store = { ttl = TTL, cost = COST + 4, ports = server_faults.ports(servers), servers = servers,
-    server = server_faults.all(servers) }
+    server = server_faults.all(servers), clocks = clocks }
   function store.url(...) return ("etcd://%s?amnesia_wait=0"):format(server_faults.hosts(servers, ...)) end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
   store.faults.outage, store.faults.minority = server_faults.outage(servers), server_faults.minority(servers)

@@ -39,7 +39,8 @@ end
 function nats.single()
   local clock = WrongClock.new(0)
   local server = Nats.start { clock = clock }
-  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server, servers = { server } }
+  local store = { ttl = TTL, cost = COST, ports = { function() return server.port end }, server = server, servers = { server },
+    clocks = { clock } }
   function store.url(number) return ("nats://127.0.0.1:%d/SPEC?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
@@ -53,7 +54,7 @@ function nats.three()
   local clocks = WrongClock.several(3)
   local servers = Nats.cluster(3, nil, clocks)
   local store = { ttl = TTL, cost = COST + CHANGE_OF_LEADER, ports = server_faults.ports(servers), servers = servers,
-    server = server_faults.all(servers) }
+    server = server_faults.all(servers), clocks = clocks }
   function store.url(...) return ("nats://%s/SPEC?replicas=3&amnesia_wait=0"):format(server_faults.hosts(servers, ...)) end
   local function any(random) return servers[random(#servers)] end
   store.faults = server_faults.of_one(any)

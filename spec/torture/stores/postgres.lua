@@ -110,7 +110,8 @@ end
 
 local function direct(scheme)
   local hands = start()
-  local store = { ttl = TTL, cost = COST, server = { destroy = function() hands.server:destroy() end } }
+  local store = { ttl = TTL, cost = COST, clocks = hands.clocks, hands = hands,
+    server = { destroy = function() hands.server:destroy() end } }
   store.ports = { function() return hands.server.port end }
   function store.url(number) return ("%s://crown@127.0.0.1:%d/crown?amnesia_wait=0"):format(scheme, number or hands.server.port) end
   store.faults = faults_of(hands, store)
@@ -125,10 +126,11 @@ function postgres.bouncer()
   local hands = start()
   local bouncer = Pgbouncer.start(hands.server)
   function hands.moved(server) bouncer:lead_to(server) end
-  local store = { ttl = TTL, cost = COST + 3, ports = { function() return bouncer.port end }, server = { destroy = function()
+  local store = { ttl = TTL, cost = COST + 3, clocks = hands.clocks, hands = hands, ports = { function() return bouncer.port end } }
+  store.server = { destroy = function()
     bouncer:destroy()
     hands.server:destroy()
-  end } }
+  end }
   function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown?amnesia_wait=0"):format(number or bouncer.port) end
   store.faults = faults_of(hands, store)
   store.faults.reload = { weight = 2, begin = function(world)

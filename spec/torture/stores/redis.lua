@@ -33,7 +33,7 @@ function redis.single()
   local clock = WrongClock.new(0)
   local server = Redis.start { config = "appendonly yes\n", env = clock:environment() }
   local store = { ttl = TTL, cost = COST, heeds = true, ports = { function() return server.port end }, server = server,
-    servers = { server } }
+    servers = { server }, clocks = { clock } }
   function store.url(number) return ("redis://127.0.0.1:%d?amnesia_wait=0"):format(number or server.port) end
   store.faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
@@ -75,7 +75,7 @@ function redis.sentinel()
   local all = { unpack(servers) }
   for _, one in ipairs(sentinels) do all[#all + 1] = one end
   local store = { ttl = TTL, cost = COST + DEMOTION, heeds = true, ports = server_faults.ports(all), announced = true,
-    servers = all, server = server_faults.all(all) }
+    servers = all, server = server_faults.all(all), clocks = clocks }
   function store.url() return "redis+sentinel://" .. table.concat(hosts, ",") .. "/mine?amnesia_wait=0" end
   -- A replica whose clock was set back does not notice for as long that its connection is no more; a Sentinel whose clock jumped
   -- fails nobody over for 30 s.
@@ -103,7 +103,7 @@ function redis.cluster()
   local cluster = RedisCluster.start()
   local function keeper() return (cluster:keeper(KEY)) end
   local store = { ttl = TTL, cost = COST + FAILOVER, heeds = true, ports = server_faults.ports(cluster.servers), announced = true,
-    server = cluster, servers = cluster.servers }
+    server = cluster, servers = cluster.servers, clocks = cluster.clocks }
   function store.url() return cluster:seeds() .. "?amnesia_wait=0" end
   -- A node that becomes a primary and whose clock was set back says for as long that the cluster is down.
   function store.serves() return keeper():call("CLUSTER", "INFO"):find "cluster_state:ok" end

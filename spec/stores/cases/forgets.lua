@@ -1,0 +1,14 @@
+-- The store has lost what it had, or has older data.
+return { title = "a store that has lost its memory", rules = "R12", ttl = 8, cases = {
+  { "is sat out by followers and newcomers",
+    "one wins; two claims: denied; forget; two claims until it is answered: refused; new claims until it is answered: refused; "
+      .. "one refreshes until it is answered: refused; one leaves; two wins",
+    needs = { "forget" } },
+  { "is sat out by newcomers alone",
+    "one wins; forget; new claims until it is answered: refused; new2 claims until it is answered: refused; new wins",
+    needs = { "forget" } },
+  { "back to when nobody led gives the lease to nobody who has seen it",
+    "remember; one wins; two claims: denied; older; two claims until it is answered: refused; "
+      .. "one refreshes until it is answered: refused; one leaves; two wins",
+    needs = { "older" } },
+} }
