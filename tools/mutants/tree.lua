@@ -34,11 +34,12 @@ function tree.read(path)
   return list.read(tree.DIR .. "/" .. path)
 end
 
---- Runs a shell command in the copy. @return the exit code, its output, the seconds it took
-function tree.run(command, seconds)
+--- Runs a shell command in the copy, whose tests wait `patience` times as long as they need (1).
+-- @return the exit code, its output, the seconds it took
+function tree.run(command, seconds, patience)
   local started = tree.now()
-  local status = os.execute(("cd %s && CROWN_TEST_PATIENCE=1 timeout -k 2 %d sh -c %s >build/log 2>&1 </dev/null")
-    :format(tree.DIR, seconds, quoted(command)))
+  local status = os.execute(("cd %s && CROWN_TEST_PATIENCE=%d timeout -k 2 %d sh -c %s >build/log 2>&1 </dev/null")
+    :format(tree.DIR, patience or 1, seconds, quoted(command)))
   return status / 256, tree.read "build/log" or "", tree.now() - started
 end
 

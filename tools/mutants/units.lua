@@ -58,9 +58,9 @@ function units.verdict(unit, code, output)
 end
 
 --- Runs a unit. @return as units.verdict does, and the seconds it took
-function units.run(unit, seconds)
+function units.run(unit, seconds, patience)
   local _, command = units.plan(unit)
-  local code, output, took = tree.run(command, seconds or MOST_SECONDS)
+  local code, output, took = tree.run(command, seconds or MOST_SECONDS, patience)
   local state, test = units.verdict(unit, code, output)
   return state, test, took
 end

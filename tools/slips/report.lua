@@ -23,13 +23,19 @@ end
 
 local function new_row() return { killed = 0, survived = 0, untested = 0, equal = 0, same = 0, refused = 0, late = 0, seconds = 0 } end
 
-local function print_row(name, row, least)
+local function wanted_of(group)
+  local wanted = (", at least %.0f"):format(100 * group.least)
+  return group.held < group.least and ("%s, %.0f so far"):format(wanted, 100 * group.held) or wanted
+end
+
+-- @return whether it is too low; nil for a row that is no group's
+local function print_row(name, row, group)
   local all = row.killed + row.survived + row.untested
   local from, to = report.interval(row.killed, all)
   print(("%-10s %4d of %4d killed  %5.1f %% (%.0f to %.0f)%s  %3d equal, %d marked, %d refused  %5.0f s"):format(name, row.killed,
-    all, 100 * row.killed / math.max(1, all), 100 * from, 100 * to, least and (", at least %.0f"):format(100 * least) or "",
+    all, 100 * row.killed / math.max(1, all), 100 * from, 100 * to, group and wanted_of(group) or "",
     row.equal, row.same, row.refused, row.seconds))
-  return least and report.too_low(row.killed, all, least)
+  return group and report.too_low(row.killed, all, group.held)
 end
 
 --- Prints the table.
@@ -50,7 +56,7 @@ function report.print(slips, directory)
     end
   end
   for _, group in ipairs(groups) do
-    if rows[group.name] and print_row(group.name, rows[group.name], group.least) then bad[#bad + 1] = group.name end
+    if rows[group.name] and print_row(group.name, rows[group.name], group) then bad[#bad + 1] = group.name end
   end
   print_row("all", total)
   if #bad > 0 then print("too few are killed in: " .. table.concat(bad, ", ")) end

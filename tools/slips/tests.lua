@@ -8,6 +8,7 @@ local tests = { HOME = "build-slips" }
 
 local WIDTH = 4                       -- at a time: specs mostly wait
 local AT_FIRST = { 4, 8, math.huge }  -- so many are built and run, then so many more: most slips are found by the first
+local PATIENCE = 2                    -- of a test by itself, when others ran beside it at first
 local UNKNOWN_SECONDS = 120           -- for one whose time on healthy code is not known
 local MOST_TIMES, MORE_SECONDS = 4, 5 -- of its healthy time
 local TIMES, KILLERS, SOUND = tests.HOME .. "/times", tests.HOME .. "/killers", tests.HOME .. "/sound"
@@ -116,7 +117,7 @@ function tests.sound(unit)
   assert(units.build(unit))
   local state, test, seconds
   for _ = 1, 2 do
-    state, test, seconds = units.run(unit)
+    state, test, seconds = units.run(unit, nil, PATIENCE)
     if state == "passed" then break end
   end
   note(SOUND, digest, unit, state)
@@ -132,7 +133,7 @@ end
 -- Tests of the core are exact; of others one that failed once may have been disturbed.
 local function fails_again(unit, state)
   if state == "unbuildable" or state == "late" or unit:find "^c/election" or unit:find "^simulate" then return true end
-  return (units.run(unit, most_of(unit))) ~= "passed"
+  return (units.run(unit, PATIENCE * most_of(unit), PATIENCE)) ~= "passed"
 end
 
 --- Runs tests on what is planted.
