@@ -1,8 +1,8 @@
 -- A base that is not known here, or that is what we are at, stands for the commit before ours.
 local COMMAND = [[
 from=$(git merge-base '%s' HEAD 2>/dev/null)
-[ -n "$from" ] && [ "$from" != "$(git rev-parse HEAD)" ] || from=$(git rev-parse HEAD^)
-git diff -U0 --no-color "$from" -- runtime lua]]
+[ -n "$from" ] && [ "$from" != "$(git rev-parse HEAD)" ] || from=$(git rev-parse -q --verify HEAD^)
+git diff -U0 --no-color "$from" -- runtime lua 2>/dev/null]]
 
 --- The lines that differ from another commit: `{ [file] = { [line] = true } }`.
 -- @string base a commit; what counts is where its history and ours part
