@@ -209,19 +209,64 @@ static void a_closed_line_says_so_to_both(void **state)
     assert_int_equal(wire_receive(ends[1], &got, NULL, NULL, &err), 1); /* what was sent before */
     assert_int_equal(wire_receive(ends[1], &got, NULL, NULL, &err), -1);
     assert_int_equal(err.code, ERROR_CLOSED);
+    err = (struct crown_error){0};
     assert_int_equal(wire_send(ends[1], &message, NULL, 0, &err), -1);
     assert_int_equal(err.code, ERROR_CLOSED);
+    assert_string_equal(err.message, "send heartbeat: the other process is gone");
+}
+
+static void who_ended_without_reading_is_gone_too(void **state)
+{
+    (void)state;
+    const struct wire_message message = {.type = WIRE_HEARTBEAT};
+    struct crown_error err = {0};
+    assert_int_equal(wire_send(ends[1], &message, NULL, 0, NULL), 0);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(wire_send(ends[1], &message, NULL, 0, &err), -1);
+    assert_int_equal(err.code, ERROR_CLOSED);
+}
+
+static void what_is_no_line_is_told_apart_from_who_is_gone(void **state)
+{
+    (void)state;
+    const struct wire_message message = {.type = WIRE_HEARTBEAT};
+    struct wire_message got;
+    struct crown_error err = {0};
+    assert_int_equal(wire_send(-1, &message, NULL, 0, &err), -1);
+    assert_int_not_equal(err.code, ERROR_CLOSED);
+    assert_non_null(strstr(err.message, "send heartbeat: "));
+    err = (struct crown_error){0};
+    assert_int_equal(wire_receive(-1, &got, NULL, NULL, &err), -1);
+    assert_int_not_equal(err.code, ERROR_CLOSED);
+    assert_non_null(strstr(err.message, "receive from another process: "));
+}
+
+/* What the kernel adds about the sender. */
+static void who_sent_it_is_no_descriptor(void **state)
+{
+    (void)state;
+    const struct wire_message message = {.type = WIRE_HEARTBEAT};
+    struct wire_message got;
+    int fds[WIRE_MAX_FDS], on = 1;
+    unsigned count = 7, open_before = count_open();
+    assert_int_equal(setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+    assert_int_equal(wire_send(ends[0], &message, NULL, 0, NULL), 0);
+    assert_int_equal(wire_receive(ends[1], &got, fds, &count, NULL), 1);
+    assert_int_equal(count, 0);
+    assert_int_equal(count_open(), open_before);
 }
 
 static void a_full_line_does_not_block(void **state)
 {
     (void)state;
     const struct wire_message message = {.type = WIRE_HEARTBEAT};
+    struct crown_error err = {0};
     int result;
     do
-        result = wire_send(ends[0], &message, NULL, 0, NULL);
+        result = wire_send(ends[0], &message, NULL, 0, &err);
     while (result == 0);
     assert_int_equal(errno, EAGAIN);
+    assert_int_not_equal(err.code, ERROR_CLOSED);
 }
 
 static void every_type_has_its_own_name(void **state)
@@ -246,6 +291,9 @@ int main(void)
         WIRE_TEST(a_message_of_the_wrong_size_version_or_type_is_refused_with_its_descriptors),
         WIRE_TEST(a_text_without_an_end_gets_one),
         WIRE_TEST(a_closed_line_says_so_to_both),
+        WIRE_TEST(who_ended_without_reading_is_gone_too),
+        WIRE_TEST(what_is_no_line_is_told_apart_from_who_is_gone),
+        WIRE_TEST(who_sent_it_is_no_descriptor),
         WIRE_TEST(last_words_arrive_of_who_did_not_listen_to_the_end),
         WIRE_TEST(a_full_line_does_not_block),
         WIRE_TEST(every_type_has_its_own_name),
