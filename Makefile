@@ -22,7 +22,7 @@ ALL_LDFLAGS = -pie -rdynamic -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 SOURCES := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.c))
 HEADERS := $(foreach f,$(FOLDERS),$(wildcard runtime/$(f)/*.h))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/embedded.o
-LUA_SOURCES := $(shell find lua/crown lua/oracles -name '*.lua' 2>/dev/null | LC_ALL=C sort)
+LUA_SOURCES := $(shell find lua/crown lua/stores lua/oracles -name '*.lua' 2>/dev/null | LC_ALL=C sort)
 INSTALL_PACKAGES := tools/install-packages.sh
 
 .PHONY: all

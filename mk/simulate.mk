@@ -6,6 +6,7 @@ SEEDS ?= 20000
 REGISTRY_SEEDS ?= 150
 NEW_SEEDS ?= 2000
 MUTATION_SEEDS ?= 2000
+REGISTER_SEEDS ?= 300
 SIM_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard spec/sim/*.c runtime/election/*.c runtime/base/*.c))
 
 $(BUILD)/simulate: $(SIM_OBJECTS)
@@ -55,7 +56,7 @@ simulate: packages-build ## simulate SEEDS= and REGISTRY_SEEDS= virtual clusters
 	@$(MAKE) --no-print-directory $(BUILD)/simulate $(ROWS_LIBRARY)
 	$(BUILD)/simulate --seeds $(SEEDS)
 	@seq 1 50 $(REGISTRY_SEEDS) | xargs -P 2 -I FROM luajit spec/sim/registry.lua FROM 50
-	@$(MAKE) --no-print-directory simulate-broken
+	@$(MAKE) --no-print-directory simulate-register simulate-broken
 
 .PHONY: simulate-broken
 simulate-broken: $(BUILD)/simulate
@@ -63,3 +64,12 @@ simulate-broken: $(BUILD)/simulate
 	  if $(BUILD)/simulate --seeds $(MUTATION_SEEDS) --mutate $$m > $(BUILD)/mutation.log; then \
 	    echo "the mutation $$m was not found"; exit 1; \
 	  else echo "mutation $$m: found ($$(head -1 $(BUILD)/mutation.log))"; fi; done
+
+.PHONY: simulate-register
+simulate-register: ## simulate REGISTER_SEEDS= clusters of each kind around the register's rule, then prove that broken rules are found
+	luajit -joff spec/register/simulate.lua $(REGISTER_SEEDS)
+	luajit -joff spec/register/simulate.lua broken
+
+.PHONY: exhaust-register
+exhaust-register: ## every place for one fault, and for two that are close, in a small world of the register (EXHAUST_SECONDS= at most)
+	luajit -joff spec/register/exhaust.lua $(EXHAUST_SECONDS)

@@ -4,7 +4,7 @@ version = "0.2.0pre-1"
 source = { url = "crown-lua-0.2.0-dev.tar.gz" }
 description = {
   summary = "Modules of crown-lua for authors of oracles: to lint against, and to try what is pure Lua on a plain LuaJIT",
-  detailed = "crown.testing, the core of oracles over compare-and-swap (crown.oracle.record_lease, crown.oracle.cas), text and checks.",
+  detailed = "crown.testing, the core of oracles over compare-and-swap (crown.register, crown.oracle.cas), text and checks.",
   license = "MIT",
 }
 dependencies = { "lua == 5.1", "lua-cjson" }
@@ -28,10 +28,18 @@ build = {
       ["crown.oracle.doubt"] = "lua/crown/oracle/doubt.lua",
       ["crown.oracle.eviction"] = "lua/crown/oracle/eviction.lua",
       ["crown.oracle.lease"] = "lua/crown/oracle/lease.lua",
+      ["crown.oracle.named_files"] = "lua/crown/oracle/named_files.lua",
       ["crown.oracle.options"] = "lua/crown/oracle/options.lua",
-      ["crown.oracle.record"] = "lua/crown/oracle/record.lua",
-      ["crown.oracle.record_lease"] = "lua/crown/oracle/record_lease.lua",
       ["crown.oracle.trust"] = "lua/crown/oracle/trust.lua",
+      ["crown.register.duties"] = "lua/crown/register/duties.lua",
+      ["crown.register.joined"] = "lua/crown/register/joined.lua",
+      ["crown.register.oracle"] = "lua/crown/register/oracle.lua",
+      ["crown.register.record"] = "lua/crown/register/record.lua",
+      ["crown.register.rule"] = "lua/crown/register/rule.lua",
+      ["crown.register.seen"] = "lua/crown/register/seen.lua",
+      ["crown.register.session"] = "lua/crown/register/session.lua",
+      ["crown.register.terms"] = "lua/crown/register/terms.lua",
+      ["crown.register.tools"] = "lua/crown/register/tools.lua",
       ["crown.testing"] = "lua/crown/testing/init.lua",
       ["crown.testing.clock"] = "lua/crown/testing/clock.lua",
       ["crown.testing.conformance"] = "lua/crown/testing/conformance.lua",

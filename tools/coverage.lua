@@ -45,7 +45,7 @@ local function mark(fn, lines)
 end
 
 local function read_lua()
-  local pipe = io.popen "find lua/crown lua/oracles -name '*.lua' | sort"
+  local pipe = io.popen "find lua/crown lua/stores lua/oracles -name '*.lua' | sort"
   for path in pipe:lines() do mark(assert(loadfile(path)), lines_of(path)) end
   pipe:close()
   pipe = io.popen("cat " .. directory .. "/lines/* 2>/dev/null | sort -u")

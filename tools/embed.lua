@@ -1,5 +1,6 @@
 -- Writes the C source that holds the Lua modules: luajit tools/embed.lua FILE.lua… > embedded.c
--- lua/crown/init.lua is the module `crown`, lua/crown/x.lua is `crown.x`, lua/oracles/x.lua is `crown.oracles.x`.
+-- lua/crown/init.lua is the module `crown`, lua/crown/x.lua is `crown.x`, lua/oracles/x.lua is `crown.oracles.x`,
+-- lua/stores/x.lua is `crown.stores.x`.
 package.path = arg[0]:gsub("[^/]*$", "?.lua;") .. package.path
 local bytecode = require "bytecode"
 
@@ -27,7 +28,7 @@ return outer(...)
 ]]
 
 local function module_name(path)
-  local name = path:gsub("^lua/", ""):gsub("^oracles/", "crown/oracles/"):gsub("%.lua$", "")
+  local name = path:gsub("^lua/", ""):gsub("^oracles/", "crown/oracles/"):gsub("^stores/", "crown/stores/"):gsub("%.lua$", "")
   return (name:gsub("/init$", ""):gsub("/", "."))
 end
 

@@ -2,13 +2,12 @@
 -- elections of one runtime only. URL: `memory:SPACE`; options: `ttl` (30), `refresh` (a third of it).
 -- @module crown.oracles.memory
 
-local core = require "crown.core"
+local candidate = require "crown.oracle.candidate"
+local Oracle = require "crown.register.oracle"
 local store_options = require "crown.oracle.options"
+local Store = require "crown.stores.memory"
 
-local Memory = {}
-Memory.__index = Memory
-
-local spaces = {}
+local stores, kinds = {}, {}
 
 local RULES = {
   ttl = { type = "number", above = 0, most = 31536000 },
@@ -16,47 +15,21 @@ local RULES = {
   lock = store_options.lock(),
 }
 
+local Memory = { claim = Oracle.claim, refresh = Oracle.refresh, abdicate = Oracle.abdicate, handle_info = Oracle.handle_info }
+
 --- What info and evict say.
 Memory.unasked = "its leases are in the memory of one process; ask that one: 'crown-lua status' and 'abdicate'"
 
 function Memory.init(opts)
   store_options.own("memory", opts, RULES)
   local space, name = opts.path or "", tostring(opts.lock or opts.crown_name)
-  local leases = spaces[space] or {}
-  spaces[space] = leases
-  leases[name] = leases[name] or { epoch = 0, ends = 0 }
+  local store = stores[space] or Store.new()
+  stores[space] = store
   local ttl = opts.ttl or 30
-  return setmetatable({ lease = leases[name], node = opts.node, ttl = ttl, delay = opts.refresh or ttl / 3 }, Memory)
-end
-
-local function denial(lease, now)
-  return false, { node = lease.node, epoch = lease.epoch, expires_in = lease.ends - now }
-end
-
-function Memory:claim()
-  local now = core.now()
-  local lease = self.lease
-  if lease.owner ~= nil and lease.owner ~= self and lease.ends > now then return denial(lease, now) end
-  lease.owner, lease.node, lease.ends, lease.epoch = self, self.node, now + self.ttl, lease.epoch + 1
-  if lease.evicted then lease.evicted = nil end -- else it would make room for a field that it has not
-  return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }
-end
-
-function Memory:refresh()
-  local now = core.now()
-  local lease = self.lease
-  if lease.owner ~= self or lease.ends <= now then return denial(lease, now) end
-  if lease.evicted then
-    lease.evicted = nil -- said once: while the term ends, its lease is refreshed like any
-    return false, { evicted = true }
-  end
-  lease.ends = now + self.ttl
-  return true, self.delay, { ttl = self.ttl, epoch = lease.epoch }
-end
-
-function Memory:abdicate()
-  local lease = self.lease
-  if lease.owner == self then lease.owner, lease.ends = nil, 0 end
+  local self, problem = Oracle.join(kinds, store, { place = space, name = name, token = opts.token, node = opts.node, ttl = ttl,
+    delay = opts.refresh or ttl / 3, timeout = ttl, amnesia_wait = 0, remembers = true, election = candidate.of(opts) })
+  if self then store:follow(name, self) end
+  return self, problem
 end
 
 return Memory

@@ -61,22 +61,42 @@ describe("the rocks", function()
     local tree, dir = make_rock "crown-lua-modules-scm-1"
     local file = assert(io.open(dir .. "/try.lua", "w"))
     file:write [[
-      local RecordLease = require "crown.oracle.record_lease"
-      local text, version = false, 0
-      local function member(token)
-        return RecordLease.new { token = token, node = token, ttl = 1, delay = 0.3, retry = 0.1, trust_empty = true,
-          now = require("crown.core").now, clock = os.time,
-          read = function() if not text then return false end return text, version end,
-          write = function(new, replaced)
-            if text and replaced ~= version then return false end
-            text, version = new, version + 1
-            return version
-          end }
+      local core, Session, terms = require "crown.core", require "crown.register.session", require "crown.register.terms"
+      local rows, count, store = {}, 0, {}
+      function store:look(names)
+        local answers = {}
+        for _, name in ipairs(names) do
+          local row = rows[name]
+          answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "" }
+        end
+        return answers
       end
-      local one, two = member "one", member "two"
-      local granted, _, grant = one:claim()
+      function store:swap(writes)
+        local results = {}
+        for i, one in ipairs(writes) do
+          count = count + 1
+          local stands = (rows[one.name] and rows[one.name].version or false) == one.version
+          if stands then rows[one.name] = { text = one.text, version = count } end
+          results[i] = stands and count
+        end
+        return results
+      end
+      local function promise()
+        local values
+        return { resolve = function(_, ...) values = { ... } end, wait = function() return unpack(values) end }
+      end
+      local env = { now = core.now, time = function() return os.time() * 1000 end, random = math.random, promise = promise,
+        nonce = function() count = count + 1 return tostring(count) end, sleep = coroutine.yield,
+        detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end }
+      local function member(token)
+        local session = Session.new(env, { token = token, node = token, ttl = 1, delay = 0.3, patience = 1, floor = 0 })
+        return session, { slot = terms.slot(session, "job"), store = store, trusts = true, tell = print }
+      end
+      local one, first = member "one"
+      local two, second = member "two"
+      local granted, _, grant = terms.claim(one, first)
       assert(granted == true and grant.epoch > 0)
-      local denied, holder = two:claim()
+      local denied, holder = terms.claim(two, second)
       assert(denied == false and holder.node == "one")
       assert(require("crown.text.url").is "postgres://db/app")
       assert(require "crown.testing.oracle"():grant(1):claim() == true)

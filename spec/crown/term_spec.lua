@@ -134,10 +134,10 @@ describe("a term", function()
       crown.on("leadership.refreshed", function(event) if event.name == "term-spec-" .. serial then of_terms = of_terms + 1 end end)
     end)
     crown.on("leadership.refreshed", function(event) if event.name == "term-spec-" .. serial then heard = heard + 1 end end)
-    election.state.delay = 0.01
+    election.state.session.delay = 0.01
     election:abdicate()
     eventually(function() return terms == 5 and heard >= 5 end)
-    election.state.delay = 30
+    election.state.session.delay = 30
     eventually(function()
       local before = heard
       crown.sleep(0.05)

@@ -4,7 +4,7 @@ local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
-local record = require "crown.oracle.record"
+local record = require "crown.register.record"
 local Redis = require "support.redis"
 local tempdir = require "support.tempdir"
 
@@ -30,7 +30,7 @@ local start_records = Records.start
 function Records.start()
   local server = start_records()
   local answer = assert(crown.http.request { url = server.url .. "/worker", method = "PUT", headers = { ["If-None-Match"] = "*" },
-    body = record.text(record.empty(1, 3), 0, "spec", 1) })
+    body = record.text({ v = 1, serial = 1, memory = "", epoch = 1 }, "spec") })
   assert.equal(200, answer.status)
   return server
 end

@@ -2,10 +2,9 @@ local cas = require "crown.oracle.cas"
 local crown = require "crown"
 local elections = require "support.oracle_candidate"
 local eventually = require("crown.testing").eventually
-local record = require "crown.oracle.record"
 local testing = require "crown.testing"
 
-local TTL = 1
+local TTL = 0.5
 
 -- A store in a table: `records` by name, each a text and a version.
 local function table_store(changes)
@@ -66,16 +65,23 @@ describe("an oracle on a compare-and-swap store", function()
     return elections.new(store.oracle, given)
   end
 
+  -- One in which somebody has led before.
+  local function known_store()
+    local store = table_store()
+    store.records["cas-" .. serial] = { version = 0, text = '{"v":1,"serial":1,"memory":"","epoch":1}' }
+    return store
+  end
+
   local function record_of(store)
     return crown.json.decode(store.records["cas-" .. serial].text)
   end
 
-  it("does not believe a record that is missing: it writes that down, and waits one TTL", function()
+  it("does not believe a record that is missing: it writes that down, and waits two TTLs", function()
     local store = table_store()
     local verdict = candidate(store):claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
-    assert.is_true(verdict[2] >= TTL)
-    assert.is_true(record_of(store).doubted)
+    assert.is_true(verdict[2] >= 2 * TTL)
+    assert.is_true(record_of(store).doubt >= 2 * TTL)
     verdict = candidate(store, "two"):claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
   end)
@@ -98,7 +104,7 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("waits longer than its own TTL when the record is gone: the holder's may have been longer", function()
-    local store = table_store()
+    local store = known_store()
     candidate(store, "one", { ttl = 20 }):win()
     store.records = {}
     local verdict = candidate(store, "two", { amnesia_wait = 30 }):claim()
@@ -114,12 +120,12 @@ describe("an oracle on a compare-and-swap store", function()
       assert.is_true(epoch > last)
       last = epoch
       store.records = {}
-      crown.sleep(1) -- as long as a record without a memory is waited for
+      crown.sleep(1) -- as long as epochs begin at the same second
     end
   end)
 
   it("goes on with the epochs when the record was deleted under its leader", function()
-    local store = table_store()
+    local store = known_store()
     local one = candidate(store)
     local epoch = one:win()[4]
     store.records = {}
@@ -129,7 +135,7 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("waits for the longest lease that it has heard of when the record is gone", function()
-    local store = table_store()
+    local store = known_store()
     local two = candidate(store, "two")
     two:win()
     two:abdicate()
@@ -137,10 +143,10 @@ describe("an oracle on a compare-and-swap store", function()
     two:claim()
     store.records = {}
     assert.is_true(two:claim()[2] > 20)
-    assert.equal(20, record_of(store).ttl)
+    assert.equal(40, record_of(store).doubt)
     local other = candidate(store, "three", { ttl = 40 })
-    assert.is_true(other:claim()[2] > 40)
-    assert.equal(40, record_of(store).ttl)
+    assert.is_true(other:claim()[2] > 80)
+    assert.equal(80, record_of(store).doubt)
   end)
 
   it("never writes the same text twice: some stores make the version of it", function()
@@ -153,11 +159,11 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("ends with one doubt where candidates remember different things", function()
-    local store, high = table_store(), 2 ^ 52 -- a higher epoch than any that begins now
+    local store, high = known_store(), 2 ^ 52 -- a higher epoch than any that begins now
     local one, two = candidate(store), candidate(store, "two")
     local function hold(epoch, number)
       store.records["cas-" .. serial] = { version = -number,
-        text = crown.json.encode { epoch = epoch, serial = number, ttl = 9, token = "t", claim = 1, node = "n" } }
+        text = crown.json.encode { v = 1, epoch = epoch, serial = number, memory = "", by = "@t-9", at = 1, node = "n" } }
     end
     hold(high, 10)
     one:claim()
@@ -168,7 +174,7 @@ describe("an oracle on a compare-and-swap store", function()
       one:claim()
       two:claim()
     end
-    assert.same({ high, true }, { record_of(store).epoch, record_of(store).doubted })
+    assert.same({ high, "number" }, { record_of(store).epoch, type(record_of(store).doubt) })
     local writes = store.writes
     one:claim()
     two:claim()
@@ -186,15 +192,14 @@ describe("an oracle on a compare-and-swap store", function()
     local one = candidate(store)
     local epoch = one:win()[4]
     stale = true
-    one.state.version = -1
-    assert.equal("unknown", one:refresh()[1])
+    assert.equal("unknown", one:call("handle_info", "changed")[1])
     stale = false
     local verdict = one:refresh()
     assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
   end)
 
   it("takes a claim without an answer back, so that a late one fails", function()
-    local store = table_store()
+    local store = known_store()
     local one, two = candidate(store), candidate(store, "two")
     one:win()
     one:abdicate()
@@ -202,12 +207,12 @@ describe("an oracle on a compare-and-swap store", function()
     assert.equal("unknown", one:claim()[1])
     store.mute = false
     one:abdicate()
-    assert.is_nil(record_of(store).token)
+    assert.is_nil(record_of(store).by)
     assert.equal("granted", two:claim()[1])
   end)
 
   it("re-reads before it judges: a write of its own without an answer is no loss", function()
-    local store = table_store()
+    local store = known_store()
     local one = candidate(store)
     local epoch = one:win()[4]
     store.mute = true
@@ -218,17 +223,17 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("takes its own lease at once when its runtime was killed, under a new claim", function()
-    local store = table_store()
-    local one = candidate(store)
+    local store = known_store()
+    local one = candidate(store, "one", { token = "the host's" })
     local epoch = one:win()[4]
-    local again = elections.new(store.oracle, { name = "cas-" .. serial, node = "one" })
-    again.state.token = one.state.token
+    store.oracle = cas.oracle(store.spec)
+    local again = candidate(store, "one", { token = "the host's" })
     assert.is_true(again:claim()[4] > epoch)
     assert.equal("denied", one:refresh()[1])
   end)
 
   it("sits out a store that went back", function()
-    local store = table_store()
+    local store = known_store()
     local one, two = candidate(store), candidate(store, "two")
     one:win()
     one:abdicate()
@@ -242,44 +247,119 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("goes on with the higher epoch of a store that went back, and gave more since", function()
-    local store = table_store()
+    local store = known_store()
     local one = candidate(store)
     one:win()
     for _ = 1, 5 do one:refresh() end
-    local text = crown.json.encode { epoch = 2 ^ 52, serial = 1, ttl = TTL, nonce = "another's" }
+    local text = crown.json.encode { v = 1, memory = "", epoch = 2 ^ 52, serial = 1, nonce = "another's" }
     store.records["cas-" .. serial] = { text = text, version = "another's" }
     assert.equal("denied", one:refresh()[1])
-    assert.same({ true, 2 ^ 52 }, { record_of(store).doubted, record_of(store).epoch })
+    assert.same({ "number", 2 ^ 52 }, { type(record_of(store).doubt), record_of(store).epoch })
     assert.is_true(one:win()[4] > 2 ^ 52)
   end)
 
   it("counts a reading that cannot be written over for an old one, and no loss", function()
     local old, store
     store = table_store { read = function(self)
-      local one = old or store.records[self.name]
+      local one = self.name:sub(1, 1) ~= "@" and old or store.records[self.name]
       if not one then return false end
       return one.text, one.version
     end }
     local one = candidate(store)
+    one:claim()
+    local before = store.records["cas-" .. serial]
     one:win()
-    old = store.records["cas-" .. serial]
     assert.equal("granted", one:refresh()[1])
+    old = before
     assert.equal("unknown", one:call("handle_info", "changed")[1])
     old = nil
     assert.equal("granted", one:refresh()[1])
   end)
 
   it("writes no text twice, of which a store may make its versions", function()
-    local texts, count = {}, 0
-    for _, token in ipairs { "a", "b" } do
-      for number = 1, 2 do texts[record.text(record.empty(1, TTL), 1, token, number)] = true end
+    local texts = {}
+    local store = known_store()
+    local write = store.spec.write
+    store.spec.write = function(self, text, version)
+      assert.is_nil(texts[text])
+      texts[text] = true
+      return write(self, text, version)
     end
-    for _ in pairs(texts) do count = count + 1 end
-    assert.equal(4, count)
+    store.oracle = cas.oracle(store.spec)
+    for _, token in ipairs { "a", "b" } do
+      local one = candidate(store, token, { token = token })
+      one:win()
+      one:refresh()
+      one:abdicate()
+    end
+    assert.is_truthy(next(texts))
+  end)
+
+  it("keeps what it does not know in a record, and waits for a newer version's", function()
+    local store = known_store()
+    local one, name = candidate(store), "cas-" .. serial
+    one:win()
+    one:abdicate()
+    local text = store.records[name].text:gsub("^{", '{"newer":{"x":1},')
+    store.records[name] = { text = text, version = "another's" }
+    one:win()
+    assert.same({ 1, "one" }, { record_of(store).newer.x, record_of(store).node })
+    one:abdicate()
+    store.records[name] = { text = store.records[name].text:gsub('"v":1', '"v":2'), version = "the newer one's" }
+    local verdict = one:claim()
+    assert.same({ "unknown", ("a newer version of crown-lua wrote the record of '%s'"):format(name) }, verdict)
+    assert.equal("the newer one's", store.records[name].version)
+  end)
+
+  it("asks one question at a time with each self, which may have a connection", function()
+    local store, most = table_store(), 0
+    local function busy(fn)
+      return function(self, ...)
+        self.inside = (self.inside or 0) + 1
+        most = math.max(most, self.inside)
+        crown.sleep(0.002)
+        self.inside = self.inside - 1
+        return fn(self, ...)
+      end
+    end
+    store.spec.read, store.spec.write = busy(store.spec.read), busy(store.spec.write)
+    store.oracle = cas.oracle(store.spec)
+    local done = 0
+    for i = 1, 8 do
+      local one = elections.new(store.oracle, { name = ("turns-%d-%d"):format(serial, i), token = "turns", trust_empty = true })
+      crown.spawn(function()
+        one:win()
+        for turn = 1, 10 do
+          if (i + turn) % 2 == 0 then one:refresh() else one:call("handle_info", "changed") end
+        end
+        done = done + 1
+      end)
+    end
+    eventually(function() return done == 8 end, 20)
+    assert.equal(1, most)
+  end)
+
+  it("renews one record for all elections of a runtime", function()
+    local store = table_store()
+    local some, names = {}, {}
+    for i = 1, 20 do
+      some[i] = elections.new(store.oracle, { name = ("shared-%d-%d"):format(serial, i), token = "shared", amnesia_wait = 0, ttl = 60 })
+      store.records[("shared-%d-%d"):format(serial, i)] = { version = 0, text = '{"v":1,"serial":1,"memory":"","epoch":1}' }
+    end
+    for _, one in ipairs(some) do assert.equal("granted", one:claim()[1]) end
+    local writes = store.writes
+    local clock = testing.fake_clock()
+    for _ = 1, 3 do
+      clock:advance(20)
+      for _, one in ipairs(some) do assert.equal("granted", one:refresh()[1]) end
+    end
+    clock:restore()
+    for name in pairs(store.records) do names[#names + 1] = name:match "^@.*" end
+    assert.same({ 3, { "@shared-60" } }, { store.writes - writes, names })
   end)
 
   it("looks again when it is told that the record has changed", function()
-    local store = table_store()
+    local store = known_store()
     local one, two = candidate(store), candidate(store, "two")
     one:win()
     assert.same({ "nothing" }, one:call("handle_info", "changed"))
@@ -290,7 +370,7 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("evicts", function()
-    local store = table_store()
+    local store = known_store()
     local one = candidate(store)
     local epoch = one:win()[4]
     local evicted, problem
@@ -306,9 +386,10 @@ describe("an oracle on a compare-and-swap store", function()
   end)
 
   it("refuses what is no record of an election, and leaves it alone", function()
-    for _, text in ipairs { "", "hello", "[]", "{}", '{"epoch":1,"serial":1}', '{"epoch":"1","serial":1,"ttl":1}',
-      '{"epoch":1.5,"serial":1,"ttl":1}', '{"epoch":1,"serial":1,"ttl":1e9}', '{"epoch":1,"serial":1,"ttl":1,"token":"t"}',
-      '{"epoch":1,"serial":1,"ttl":0,"token":"t","node":"n","claim":1}' } do
+    for _, text in ipairs { "", "hello", "[]", "{}", '{"epoch":1,"serial":1}', '{"v":1,"epoch":"1","serial":1}',
+      '{"v":1,"epoch":1.5,"serial":1}', '{"v":1,"epoch":1}', '{"v":1,"epoch":1,"serial":1,"by":"@t-1"}',
+      '{"v":1,"epoch":1,"serial":1,"by":7,"at":1}', '{"v":1,"epoch":1,"serial":1,"doubt":0}',
+      '{"v":1,"epoch":1,"serial":1,"doubt":1e9}', '{"v":1,"epoch":1,"serial":1,"by":"@t-1","at":1,"doubt":1}' } do
       local store = table_store()
       store.records["cas-" .. serial] = { text = text, version = 1 }
       local verdict = candidate(store):claim()
@@ -325,7 +406,7 @@ describe("an oracle on a compare-and-swap store", function()
     ["a write that returns nothing"] = { { write = function() end }, "table: write returned nil, nil: see the" },
     ["a write that returns a table"] = { { write = function() return {} end }, "table: write returned table" },
     ["an error in write"] = { { write = function() error "oops" end }, "table: an error in write: .*oops" },
-    ["a write that keeps the version"] = { { read = function() return '{"epoch":1,"serial":1,"ttl":1}', 7 end,
+    ["a write that keeps the version"] = { { read = function() return '{"v":1,"epoch":1,"serial":1,"ttl":1,"at":1}', 7 end,
       write = function(_, _, version) return version end }, "table: write returned the version that it replaced %(7%)" },
   } do
     it("names who broke the contract: " .. title, function()

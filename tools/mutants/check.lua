@@ -67,7 +67,7 @@ local function is_unit(by)
   local path = by:match "^%S+"
   local test = path:match "^c/(.*)$"
   if test then path = "spec/c/" .. test .. ".c" end
-  return path:find "^simulate:%d" or path:find "^registry:%d"
+  return path:find "^simulate:%d" or path:find "^registry:%d" or path:find "^register:%l+:%d+$"
     or (test or path:find "_spec%.lua$") and list.read(path) ~= nil
 end
 

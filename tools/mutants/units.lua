@@ -30,6 +30,9 @@ function units.plan(unit)
     return { "build/simulate" }, "build/simulate --seeds " .. rest
   elseif kind == "registry" then
     return {}, "luajit spec/sim/registry.lua 1 " .. rest
+  elseif kind == "register" then
+    local world, clusters = rest:match "^(%l+):(%d+)$"
+    return {}, ("luajit -joff spec/register/simulate.lua %s %s"):format(clusters, world)
   end
   local path, filter = unit:match "^(%S+) ?(.*)$"
   local words = filter ~= "" and (" --filter='" .. filter:gsub("'", "'\\''") .. "'") or ""

@@ -13,5 +13,5 @@ for rock in crown-lua crown-lua-modules; do
 done
 echo "  luarocks builds and installs $("$work/crown-lua/bin/crown-lua" --version)"
 cd /
-LUA_PATH="$work/crown-lua-modules/share/lua/5.1/?.lua;;" luajit -e 'assert(require("crown.oracle.record_lease").new)'
+LUA_PATH="$work/crown-lua-modules/share/lua/5.1/?.lua;;" luajit -e 'assert(require("crown.register.session").new)'
 echo "  and the modules alone, which a plain LuaJIT loads"

@@ -3,21 +3,19 @@
 -- @module crown.oracle.cas
 
 local candidate = require "crown.oracle.candidate"
-local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
-local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
-local record = require "crown.oracle.record"
-local RecordLease = require "crown.oracle.record_lease"
+local Oracle = require "crown.register.oracle"
 local schema = require "crown.check.schema"
 local store_options = require "crown.oracle.options"
+local tools = require "crown.register.tools"
 
 local cas = {}
 
 local LEAST_TTL, MOST_TTL = 0.5, 86400
-local EVICT_TRIES = 5
 local ASK_SECONDS = 5 -- for one question of `list` and `evict`
+local TURN_PAUSE = 0.001 -- seconds between two looks whether it is a question's turn
 
 local STORE = {
   word = { type = "string", required = "what events call the store" },
@@ -79,15 +77,69 @@ local function settle(store, fn, fine, first, ...)
   return nil, ("%s: an error in %s: %s"):format(store.word, fn, (tostring(first):match "^[^\n]*")), "store"
 end
 
--- The user's functions, as the lease calls them.
-local function asking(store, there)
-  local function read()
-    return check_read(store, settle(store, "read", pcall(store.read, there)))
+-- The store as the register asks it: by the user's functions, which know one name at a time.
+local Store = {}
+Store.__index = Store
+
+-- What the user's functions are given for another record than the election's own.
+local function self_for(there, name)
+  if name == there.name then return there end
+  return setmetatable({ name = name }, { __index = there, __newindex = there })
+end
+
+local function passed_on(self, turn, ...)
+  if self.turn == turn then self.turn = nil end
+  return ...
+end
+
+-- One question at a time with each `self`, which may have a connection: the renewals of a session come beside an election's own
+-- questions. One whose task was cancelled holds the next one up for no longer than its time-out.
+local function alone(self, fn, name, ...)
+  while self.turn and core.now() < self.turn.ends do core.sleep(TURN_PAUSE) end
+  local turn = { ends = core.now() + self.there.timeout }
+  self.turn = turn
+  return passed_on(self, turn, pcall(fn, self_for(self.there, name), ...))
+end
+
+local function read(self, name)
+  local store = self.store
+  return check_read(store, settle(store, "read", alone(self, store.read, name)))
+end
+
+local function write(self, name, text, version)
+  local store = self.store
+  return check_write(store, version, settle(store, "write", alone(self, store.write, name, text, version)))
+end
+
+-- A store of one name at a time does not say which memory answers.
+function Store:look(names)
+  local answers = {}
+  for _, name in ipairs(names) do
+    local text, version, code = read(self, name)
+    if text == nil then return nil, version, code end
+    answers[name] = { text = text, version = text and version, memory = "" }
   end
-  local function write(text, version)
-    return check_write(store, version, settle(store, "write", pcall(store.write, there, text, version)))
+  return answers
+end
+
+-- Where the store does not name the new version, it is looked up.
+local function swap_one(self, one)
+  local new, problem, code = write(self, one.name, one.text, one.version or nil)
+  if new ~= true then return new, problem, code end
+  local text, version, why = read(self, one.name)
+  if text == nil then return nil, version, why end
+  if text == one.text then return version end
+  return nil, ("%s: the record changed as soon as it was written"):format(self.store.word), "store"
+end
+
+function Store:swap(writes)
+  local results = {}
+  for i, one in ipairs(writes) do
+    local new, problem, code = swap_one(self, one)
+    if new == nil and #writes == 1 then return nil, problem, code end
+    results[i] = new
   end
-  return read, write
+  return results
 end
 
 -- --- options
@@ -108,30 +160,30 @@ local function place_of(store, options)
   return store.word .. " " .. table.concat(words, " ")
 end
 
--- What `read`, `write`, `names` and `init` are given.
+-- Asks the user's `init`, where there is one.
 local function open(store, there)
   if store.init then
     local fine, problem = store.init(there)
     if not fine then return nil, problem or store.word .. ": init returned nothing" end
   end
-  return there
+  return setmetatable({ store = store, there = there }, Store)
 end
 
-local function new_candidate(store, opts)
+local function new_candidate(store, kinds, opts)
   local checked, options = check_options(store, opts), store_options.users(opts)
   local ttl, delay = store_options.timing(checked, store.ttl)
-  local name = tostring(checked.lock or opts.crown_name)
-  local token, problem = candidate.enter(place_of(store, options), name, opts)
-  if not token then return nil, problem end
+  local name, place, timeout = tostring(checked.lock or opts.crown_name), place_of(store, options),
+    store_options.timeout(checked, ttl, delay)
+  local fine, problem = candidate.enter(place, name, opts)
+  if not fine then return nil, problem end
   local there
-  there, problem = open(store, { name = name, node = opts.node, options = options, send = opts.send,
-    timeout = store_options.timeout(checked, ttl, delay) })
+  there, problem = open(store, { name = name, node = opts.node, options = options, send = opts.send, timeout = timeout })
   if not there then return nil, problem end
-  local read, write = asking(store, there)
-  if checked.trust_empty == nil then checked.trust_empty = store.trust_empty end
-  return RecordLease.new { read = read, write = write, now = core.now, token = token, node = opts.node, ttl = ttl,
-    delay = delay, retry = checked.retry, trust_empty = checked.trust_empty, floor = checked.amnesia_wait,
-    clock = os.time, doubts = Doubt.of(store.word, tostring(options.url or ""), checked) }
+  local trust_empty = checked.trust_empty
+  if trust_empty == nil then trust_empty = store.trust_empty end
+  return Oracle.join(kinds, there, { place = place, name = name, token = opts.token, node = opts.node, ttl = ttl, delay = delay,
+    timeout = timeout, amnesia_wait = checked.amnesia_wait, trust_empty = trust_empty, retry = checked.retry,
+    election = candidate.of(opts), doubts = Doubt.of(store.word, tostring(options.url or ""), checked) })
 end
 
 -- --- tools
@@ -141,72 +193,33 @@ local function visitor(store, opts, name)
     send = function() end })
 end
 
-local function read_record(read)
-  local text, version, code = read()
-  if not text then return text, version, code end
-  local found, problem = record.parse(text)
-  if not found then return nil, problem end
-  return found, version
-end
-
 local function list(store, opts)
   local there, problem = visitor(store, opts)
   if not there then return nil, problem end
   local names
-  names, problem = store.names(there)
+  names, problem = store.names(there.there)
   if not names then return nil, problem or store.word .. ": names returned nothing" end
-  local found = {}
-  for i, name in ipairs(names) do
-    there.name = name
-    local one
-    one, problem = read_record((asking(store, there)))
-    if one == nil then return nil, problem end
-    if one then found[#found + 1] = { name = names[i], node = one.node, epoch = one.epoch } end
-  end
-  table.sort(found, function(a, b) return a.name < b.name end)
-  return found
+  return tools.list(there, names)
 end
 
 -- Looks at an election's record, where there is an election; `list` looks at all.
 local function health(store, opts)
   if not opts.crown_name then return {} end
-  local there, problem = visitor(store, opts, tostring(opts.lock or opts.crown_name))
+  local name = tostring(opts.lock or opts.crown_name)
+  local there, problem = visitor(store, opts, name)
   if not there then return nil, problem end
-  local found
-  found, problem = read_record((asking(store, there)))
-  if found == nil then return nil, problem end
-  local leads = found and found.token and ("%s, epoch %s"):format(found.node, epochs.text(found.epoch))
-  return { facts = { { "Record", leads or found and "nobody leads" or "none yet" } } }
-end
-
--- Marks the record of whoever holds it. @return the record, or nil and a message
-local function mark(name, read, write)
-  for _ = 1, EVICT_TRIES do
-    local found, version = read_record(read)
-    if found == nil then return nil, version end
-    if not found or not found.token then return eviction.nobody(name) end
-    local text = record.text(record.evicted(found), found.serial, core.token, claim_number(0))
-    local wrote, problem = write(text, version)
-    if wrote == nil then return nil, problem end
-    if wrote then return found end
-  end
-  return nil, ("the record of '%s' changes faster than it can be written"):format(name)
+  return tools.health(there, name)
 end
 
 local function evict(store, opts, name)
   local there, problem = visitor(store, opts, name)
   if not there then return nil, problem end
-  local read, write = asking(store, there)
   local leader, code
-  leader, problem, code = mark(name, read, write)
-  if not leader then return nil, problem, code end
+  leader, problem, code = tools.ask_to_go(there, name)
+  if leader == nil then return nil, problem, code end
+  if not leader then return eviction.nobody(name) end
   local gone
-  -- The leader hears of it with its next refresh.
-  gone, problem = eviction.await(name, opts.wait or math.max(10, leader.ttl), function()
-    local now, why = read_record(read)
-    if now == nil then return nil, why end
-    return not now or now.token ~= leader.token or now.claim ~= leader.claim
-  end)
+  gone, problem = eviction.await(name, opts.wait, function() return tools.has_gone(there, name, leader) end)
   if not gone then return nil, problem end
   return { node = leader.node, epoch = leader.epoch }
 end
@@ -222,13 +235,11 @@ end
 -- @raise a usage error for what is missing or wrong
 function cas.oracle(store)
   store = schema.check("crown.oracle.cas", store, STORE)
-  local oracle = { name = store.word }
-  function oracle.init(opts) return new_candidate(store, opts) end
+  local kinds = {}
+  local oracle = { name = store.word, claim = Oracle.claim, refresh = Oracle.refresh, abdicate = Oracle.abdicate,
+    handle_info = Oracle.handle_info }
+  function oracle.init(opts) return new_candidate(store, kinds, opts) end
   function oracle.timing(opts) return store_options.timing(opts, store.ttl) end
-  function oracle.claim(self) return self:claim() end
-  function oracle.refresh(self) return self:refresh() end
-  function oracle.abdicate(self) return self:abdicate() end
-  function oracle.handle_info(self, message) return self:handle_info(message) end
   function oracle.evict(opts, name) return evict(store, opts, name) end
   function oracle.health(opts) return health(store, opts) end
   if store.names then

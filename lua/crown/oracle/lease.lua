@@ -9,6 +9,7 @@
 local candidate = require "crown.oracle.candidate"
 local claim_number = require "crown.oracle.claim_number"
 local eviction = require "crown.oracle.eviction"
+local rule = require "crown.register.rule"
 
 local Lease = {}
 
@@ -92,9 +93,7 @@ end
 -- what clocks may drift apart.
 -- @number ttl in seconds
 -- @treturn number seconds
-function Lease.standing_time(ttl)
-  return ttl + ttl / 100 + math.min(0.25, ttl / 8)
-end
+Lease.standing_time = rule.standing_time
 
 local function claim(self)
   self.number = claim_number(self.number)

@@ -1,5 +1,5 @@
 --- What is left of `crown.core` on a plain LuaJIT: enough for the modules that neither wait nor lead, such as
--- `crown.oracle.record_lease`, `crown.text.*`, `crown.check.*` and `crown.testing.oracle`. On crown-lua itself its own
+-- `crown.register.session`, `crown.text.*`, `crown.check.*` and `crown.testing.oracle`. On crown-lua itself its own
 -- `crown.core` is found first.
 -- @module crown.core
 

@@ -1,0 +1,103 @@
+--- The public contract of an oracle, over a store with the verbs look and swap (crown.register.session).
+-- @internal crown.register.oracle
+
+local core = require "crown.core"
+local crypto = require "crown.core.crypto"
+local hex = require "crown.text.hex"
+local promise = require "crown.core.promise"
+local record = require "crown.register.record"
+local Session = require "crown.register.session"
+local terms = require "crown.register.terms"
+
+local Oracle = {}
+Oracle.__index = Oracle
+
+local PATIENCE = 4 -- questions of a renewal, each of which has its time-out
+
+local life, count = nil, 0
+
+local function nonce()
+  life = life or hex(crypto.random(8))
+  count = count + 1
+  return ("%s-%d"):format(life, count)
+end
+
+local env = { now = core.now, time = function() return os.time() * 1000 end, nonce = nonce, random = math.random,
+  promise = promise, detach = core.detach, sleep = core.sleep, atomic = core.atomic }
+
+-- What all candidates of a session have in common, where Lua looks for what their own state lacks.
+local function kind_of(kinds, options)
+  local key = ("%s\n%s\n%.17g %.17g %.17g %.17g"):format(options.place, options.token, options.ttl, options.delay,
+    options.timeout, options.amnesia_wait)
+  if not kinds[key] then
+    local session = Session.new(env, { token = options.token, node = options.node, ttl = options.ttl, delay = options.delay,
+      patience = PATIENCE * options.timeout, floor = options.amnesia_wait, remembers = options.remembers })
+    local common = { session = session, ttl = options.ttl, delay = options.delay }
+    kinds[key] = { __index = setmetatable(common, Oracle) }
+  end
+  return kinds[key]
+end
+
+--- Makes a candidate's state.
+-- @tparam table kinds one table for all candidates of one store's module: elections of a runtime that ask the same place with the
+-- same times share a session
+-- @tparam table store has `look` and `swap`
+-- @tparam table options `name` of the election's record; `place`, what tells one store from another; `token` and `node` of the
+-- runtime; `ttl`, `delay`, `timeout` and `amnesia_wait` in seconds; `trust_empty`; `remembers`: the store loses nothing, ever;
+-- `retry`: seconds after which a follower looks again; `election`: has the method `send(message)`; `doubts`: has the method
+-- `denial(seconds, is_empty, holder)`, which says why nobody claims
+-- @treturn table or nil and a message
+function Oracle.join(kinds, store, options)
+  if record.is_reserved(options.name) then
+    return nil, ("'%s' is no name for an election: one that begins with '@' is a session's"):format(options.name)
+  end
+  local kind = core.atomic(kind_of, kinds, options)
+  local slot = core.atomic(terms.slot, kind.__index.session, options.name)
+  return setmetatable({ slot = slot, store = store, election = options.election, retry = options.retry,
+    trusts = options.trust_empty, doubts = options.doubts }, kind)
+end
+
+--- Tells the election that something has changed.
+function Oracle:tell()
+  self.election:send "changed"
+end
+
+local function contended(self, verdict, second, third)
+  if verdict == nil then return nil, second, third end
+  self.leading = verdict
+  if verdict then return true, second, third end
+  local wait, holder = second.wait, { node = second.node, epoch = second.epoch }
+  if second.amnesia then return self.doubts:denial(wait, not second.back, holder) end
+  if not self.retry or wait <= self.retry then holder.expires_in = wait else holder.retry_in = self.retry end
+  return false, holder
+end
+
+-- An evicted leader's lease goes on until it gives it back.
+local function kept(self, verdict, second, third)
+  if verdict == false and not second.evicted then self.leading = false end
+  return verdict, second, third
+end
+
+--- As in the oracle's contract, and so refresh, abdicate and handle_info.
+function Oracle:claim()
+  self.leading = false
+  return contended(self, terms.claim(self.session, self))
+end
+
+function Oracle:refresh()
+  if not self.leading then return false end
+  return kept(self, terms.refresh(self.session, self))
+end
+
+function Oracle:abdicate()
+  self.leading = false
+  terms.release(self.session, self)
+end
+
+function Oracle:handle_info(message)
+  if message ~= "changed" then return end
+  if not self.leading then return self:claim() end
+  return kept(self, terms.look(self.session, self))
+end
+
+return Oracle

@@ -1,0 +1,97 @@
+--- What a register holds: JSON objects, one for each election under the election's name, one for each session under `@TOKEN`.
+--
+-- A session's record: `v`, `serial`, `memory`, `ttl` in seconds, `node`, `at` (the number of this life), `nonce`.
+-- An election's record: `v`, `serial`, `memory`, `epoch` of the last grant, `nonce`; while a session holds it `by`, `at` (the
+-- life in which that session claimed it) and `node`; `doubt`, the seconds for which nobody may claim it; `directive`, what an
+-- operator wants of the holder.
+--
+-- Each write raises `serial`, so that a store that went back is noticed, and has a `nonce` of its own, so that no text comes
+-- twice: some stores make the version of it. Unknown fields are kept. A record with a higher `v` is never overwritten.
+-- @internal crown.register.record
+
+local core = require "crown.core"
+local json = require "crown.text.json"
+
+local record = {}
+
+record.VERSION = 1
+
+local TTL_MOST = 31536000
+local DOUBT_MOST = 3 * TTL_MOST
+
+local TYPES = { memory = "string", nonce = "string", by = "string", node = "string", directive = "string" }
+
+local function is_count(value)
+  return type(value) == "number" and value >= 0 and value <= 2 ^ 53 and value % 1 == 0
+end
+
+local function is_seconds(value, most)
+  return type(value) == "number" and value > 0 and value <= most
+end
+
+local function is_session(found)
+  return is_seconds(found.ttl, TTL_MOST) and is_count(found.at)
+end
+
+local function is_election(found)
+  if not is_count(found.epoch) then return false end
+  if found.doubt ~= nil and (found.by or not is_seconds(found.doubt, DOUBT_MOST)) then return false end
+  return found.by == nil or is_count(found.at)
+end
+
+--- Whether a name is one of a session's record: no election may have it.
+-- @string name
+-- @treturn boolean
+function record.is_reserved(name)
+  return name:sub(1, 1) == "@"
+end
+
+--- Reads a record.
+-- @string text
+-- @string name under which it stands
+-- @treturn table or nil and a message: it is no record, or one of a later version of crown-lua
+function record.parse(text, name)
+  local fine, found = pcall(core.json.decode, text)
+  if not fine or type(found) ~= "table" then return nil, "what the store holds is no record of an election" end
+  if is_count(found.v) and found.v > record.VERSION then
+    return nil, ("a newer version of crown-lua wrote the record of '%s'"):format(name)
+  end
+  for field, wanted in pairs(TYPES) do
+    if found[field] ~= nil and type(found[field]) ~= wanted then found.v = nil end
+  end
+  local is_whole = record.is_reserved(name) and is_session or is_election
+  if found.v ~= record.VERSION or not is_count(found.serial) or not is_whole(found) then
+    return nil, "what the store holds is no record of an election"
+  end
+  return found
+end
+
+--- Reads the record of a store's answer.
+-- @tparam table answer `text`, or false where there is none
+-- @string name
+-- @treturn table the record, or false; or nil and a message
+function record.read(answer, name)
+  if not answer.text then return false end
+  return record.parse(answer.text, name)
+end
+
+--- A record that is written over another one: its unknown fields are kept.
+-- @tparam table|boolean base the one that it replaces, or false
+-- @treturn table with a serial that is one higher
+function record.after(base)
+  local one = {}
+  for field, value in pairs(base or one) do one[field] = value end
+  one.v, one.serial, one.nonce = record.VERSION, (base and base.serial or 0) + 1, nil
+  return one
+end
+
+--- The text of a record.
+-- @tparam table one gets the nonce
+-- @string nonce that no other text has
+-- @treturn string
+function record.text(one, nonce)
+  one.nonce = nonce
+  return json.encode(one)
+end
+
+return record

@@ -1,0 +1,185 @@
+--- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S10, with their tests.
+--
+-- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
+-- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
+--
+-- `me`: `session` (its name), `at` (the number of its life), `node`, `time` (of day, in ms), `longest` (the longest TTL that it
+-- knows of), `floor` (seconds that a TTL may last which it does not know: amnesia_wait), `trusts` (a record that is missing at
+-- first was never there), `remembers` (the store loses nothing, ever).
+-- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
+-- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
+-- holds it, or false; `quiet`, seconds for which that stands.
+-- @internal crown.register.rule
+
+local record = require "crown.register.record"
+
+local rule = {}
+
+local LEAST_DOUBT = 1 -- seconds: epochs begin at the second of the day where they were lost, and must not come again
+
+--- What clocks may drift apart within a lease, and what a process may be late.
+-- @number ttl in seconds
+-- @treturn number seconds
+function rule.margin(ttl)
+  return ttl / 100 + math.min(0.25, ttl / 8)
+end
+
+--- For how long a candidate has to see one version stand until a lease is over.
+-- @number ttl in seconds
+-- @treturn number seconds
+function rule.standing_time(ttl)
+  return ttl + rule.margin(ttl)
+end
+
+--- Seconds until a term ends by which no look has shown that the election is still ours (S6).
+-- @number ttl
+-- @treturn number from the sending of the last look that did
+function rule.patrol_time(ttl)
+  return 2 * ttl - rule.margin(ttl)
+end
+
+local function emptied(base)
+  local one = record.after(base)
+  one.by, one.at, one.node, one.doubt, one.directive = nil, nil, nil, nil, nil
+  return one
+end
+
+-- S8: a record that is missing, older than what was seen, or of another memory is overwritten by a doubt. Nobody may claim that
+-- before it has stood for twice the longest TTL: the holder's session lives on while its election's record is gone, until S6
+-- ends the term. Epochs go on at the time of day: the last ones may be lost.
+local function doubt_time(me)
+  return 2 * math.max(me.longest, me.floor, LEAST_DOUBT / 2)
+end
+
+--- The doubt that is written over what was seen.
+-- @tparam table me
+-- @tparam table seen
+-- @treturn table record
+function rule.doubt(me, seen)
+  local one = emptied(seen.record)
+  one.serial = math.max(one.serial, seen.serial + 1)
+  one.epoch = math.max(seen.epoch, seen.record and seen.record.epoch or 0, me.time)
+  one.memory, one.doubt = seen.memory, doubt_time(me)
+  return one
+end
+
+-- S1: the write that grants raises the epoch, over the version that was seen and in the memory that answered.
+local function held(me, seen, epoch)
+  local one = emptied(seen.record)
+  one.epoch, one.memory, one.by, one.at, one.node = epoch, seen.memory, me.session, me.at, me.node
+  return one
+end
+
+-- S2: a session is over when one version of its record has stood, in one memory, for its TTL and the margin. A life that came
+-- after the election's is proof that the election's is over; of one that came before it nothing is known before both have stood.
+-- @return the seconds that are left, at most 0 when it is over
+local function left_of(seen)
+  local at, holder = seen.record.at, seen.holder
+  if at < holder.at then return 0 end
+  local stood = at == holder.at and seen.quiet or math.min(seen.quiet, seen.stood)
+  return rule.standing_time(holder.ttl) - stood
+end
+
+local function denied(record_seen, wait, is_doubted)
+  return "denied", { node = record_seen.node, epoch = record_seen.epoch, wait = wait, doubted = is_doubted }
+end
+
+local function claim_missing(me, seen)
+  if me.remembers then return "write", held(me, seen, seen.epoch + 1) end
+  if me.trusts and seen.serial < 0 then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
+  return "doubt", rule.doubt(me, seen)
+end
+
+-- A record of another memory that a session holds is left to that for one TTL (S9), then doubted. The doubt must be written, not
+-- only waited for: its record is what newcomers see.
+local function claim_foreign(me, seen)
+  local found = seen.record
+  local left = rule.standing_time(math.max(me.longest, me.floor)) - seen.stood
+  if found.by and found.by ~= me.session and left > 0 then return denied(found, left) end
+  return "doubt", rule.doubt(me, seen)
+end
+
+local function claim_doubted(me, seen)
+  local found = seen.record
+  if found.doubt < doubt_time(me) then return "doubt", rule.doubt(me, seen) end
+  local left = rule.standing_time(found.doubt) - seen.stood
+  if left > 0 then return denied(found, left, true) end
+  return "write", held(me, seen, math.max(found.epoch + 1, me.time))
+end
+
+--- What a candidate may do.
+-- @tparam table me see above
+-- @tparam table seen see above
+-- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
+-- holds it has not been looked at
+-- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean }`
+function rule.claim(me, seen)
+  local found = seen.record
+  if not found then return claim_missing(me, seen) end
+  if seen.back then return "doubt", rule.doubt(me, seen) end
+  if found.memory ~= seen.memory then return claim_foreign(me, seen) end
+  if found.doubt then return claim_doubted(me, seen) end
+  if found.by and found.by ~= me.session then
+    if seen.holder == nil then return "look" end
+    if not seen.holder then return "doubt", rule.doubt(me, seen) end
+    local left = left_of(seen)
+    if left > 0 then return denied(found, left) end
+  end
+  return "write", held(me, seen, found.epoch + 1)
+end
+
+--- Whether an election's record says that a term of ours stands: by session, life and epoch, never by the version, which
+-- directives change.
+-- @tparam table me
+-- @tparam table|boolean found
+-- @number at the term's life
+-- @number epoch
+-- @treturn boolean
+function rule.is_ours(me, found, at, epoch)
+  return found and found.by == me.session and found.at == at and found.epoch == epoch
+end
+
+--- S4, S5: nobody's. The epoch stays; where a claim may yet be carried out it is the claim's own, which that uses up.
+-- @tparam table|boolean base the record that it is written over
+-- @number epoch
+-- @string memory
+-- @treturn table record
+function rule.free(base, epoch, memory)
+  local one = emptied(base)
+  one.epoch, one.memory = epoch, memory
+  return one
+end
+
+--- S9: the same term, in the memory of a store that was restarted.
+-- @tparam table base
+-- @string memory
+-- @treturn table record
+function rule.vouch(base, memory)
+  local one = record.after(base)
+  one.memory = memory
+  return one
+end
+
+--- S10: an operator's wish, which changes nothing else.
+-- @tparam table base
+-- @string directive
+-- @treturn table record
+function rule.direct(base, directive)
+  local one = record.after(base)
+  one.directive = directive
+  return one
+end
+
+--- S3: a session's record, in this life.
+-- @tparam table me `at`, `ttl`, `node`
+-- @tparam table|boolean base
+-- @string memory
+-- @treturn table record
+function rule.renewal(me, base, memory)
+  local one = record.after(base)
+  one.memory, one.at, one.ttl, one.node = memory, me.at, me.ttl, me.node
+  return one
+end
+
+return rule

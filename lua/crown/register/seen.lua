@@ -1,0 +1,56 @@
+--- What a runtime has seen of the names in a register, and since when by its own clock. An entry is there as long as somebody
+-- holds it.
+-- @internal crown.register.seen
+
+local record = require "crown.register.record"
+
+local Seen = {}
+Seen.__index = Seen
+
+--- Makes one.
+-- @tparam function now → seconds on a clock of our own that never jumps
+-- @treturn Seen `longest`: the longest TTL of any session that was seen
+function Seen.new(now)
+  return setmetatable({ now = now, longest = 0, entries = setmetatable({}, { __mode = "v" }) }, Seen)
+end
+
+--- The entry of a name.
+-- @string name
+-- @treturn table `name`; `serial` and `epoch`, the highest that were seen (-1 and 0: none)
+function Seen:of(name)
+  local entry = self.entries[name]
+  if not entry then
+    entry = { name = name, serial = -1, epoch = 0 }
+    self.entries[name] = entry
+  end
+  return entry
+end
+
+--- Notes that a record was seen or written, which no write lowers.
+-- @tparam table entry
+-- @tparam table found
+function Seen:learn(entry, found)
+  entry.serial = math.max(entry.serial, found.serial)
+  if found.epoch then entry.epoch = math.max(entry.epoch, found.epoch) end
+  if found.ttl then self.longest = math.max(self.longest, found.ttl) end
+end
+
+--- Notes an answer, when it comes. A version stands from the answer that first showed it, in one memory, to the sending of the
+-- last look that found it.
+-- @tparam table entry
+-- @tparam table answer `text` or false, `version`, `memory`
+-- @number sent when that was asked for
+-- @treturn table `record` or false, `stood` in seconds, `back`: whether it is older than what was seen; or nil and a message
+function Seen:note(entry, answer, sent)
+  local found, problem = record.read(answer, entry.name)
+  if found == nil then return nil, problem end
+  if entry.version ~= answer.version or entry.text ~= answer.text or entry.memory ~= answer.memory or not entry.since then
+    entry.version, entry.text, entry.memory, entry.since = answer.version, answer.text, answer.memory, self.now()
+  end
+  local seen = { record = found, stood = sent - entry.since, epoch = entry.epoch, serial = entry.serial, memory = answer.memory,
+    version = answer.version, back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch) }
+  if found then self:learn(entry, found) end
+  return seen
+end
+
+return Seen

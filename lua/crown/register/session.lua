@@ -1,0 +1,200 @@
+--- A runtime's session in one store: the record that this runtime renews for all of its elections there that have the same TTL.
+-- What the session does with the elections is in crown.register.terms.
+--
+-- `env` is all that it knows of the world: `now()` in seconds, on a clock of our own that never jumps; `time()`, the time of day
+-- in ms; `nonce()`, a text that never comes twice; `random()`; `promise()`, `detach(fn)`, `sleep(seconds)` and `atomic(fn, …)`
+-- as crown.core has them.
+-- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, and `swap(writes)`, each
+-- `{ name =, version = or false, text =, memory = }` → for each the new version, false where another version stands or another
+-- memory answered, or nil where nobody knows. Both return nil, message, code where nobody knows anything.
+-- @internal crown.register.session
+
+local joined = require "crown.register.joined"
+local record = require "crown.register.record"
+local rule = require "crown.register.rule"
+local Seen = require "crown.register.seen"
+local terms = require "crown.register.terms"
+
+local Session = {}
+Session.__index = Session
+
+local STEPS_MOST = 4 -- in one renewal: looks and writes that find the record changed
+local EARLY = 0.1 -- of the delay: the first refresh of many comes so much sooner, and the renewal with it
+local SHARED_MOST = 0.25 -- of the delay: a renewal that is older answers no refresh
+local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host may have stood still, unseen by our own clock
+
+--- Makes one.
+-- @tparam table env see above
+-- @tparam table options `token`, `node`, `ttl`, `delay` (from one renewal to the next), `patience` (for all questions of one
+-- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever
+-- @treturn Session
+function Session.new(env, options)
+  return setmetatable({ env = env, name = ("@%s-%g"):format(options.token, options.ttl), node = options.node, ttl = options.ttl,
+    delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
+    seen = Seen.new(env.now), at = 0, number = 0, sent = -math.huge, deadline = -math.huge, tries = {}, terms = {},
+    unsettled = {}, undead = {}, slots = setmetatable({}, { __mode = "v" }) }, Session)
+end
+
+--- Whether the session stands and may be acted on.
+-- @treturn boolean
+function Session:is_live()
+  return self.stands ~= nil and self.env.now() < self.deadline
+end
+
+-- What of the session the rule has to know.
+function Session:me(trusts)
+  return { session = self.name, at = self.at, node = self.node, ttl = self.ttl, time = self.env.time(), floor = self.floor,
+    longest = math.max(self.ttl, self.seen.longest), trusts = trusts, remembers = self.remembers }
+end
+
+-- --- renewals
+
+-- S3: nothing revives a session that is over, or whose record somebody else has written or lost. Its terms are over, and a new
+-- life begins.
+local function end_life(self, why, is_gone)
+  for _, slot in pairs(self.terms) do terms.lose(self, slot, { error = why, amnesia = is_gone }) end
+  self.stands, self.begun, self.sent, self.deadline, self.tries = nil, false, -math.huge, -math.huge, {}
+end
+
+-- S3: all terms count from before the renewal was sent. An answer after the old deadline comes too late.
+local function adopt(self, try, version, memory)
+  if self.stands and self.env.now() >= self.deadline then
+    end_life(self, "the session was renewed too late")
+    return false
+  end
+  self.moved = self.stands ~= nil and self.stands.memory ~= memory
+  self.stands = { version = version, memory = memory, record = try.record }
+  self.sent, self.number, self.tries = math.max(self.sent, try.sent), self.number + 1, {}
+  self.offset = try.offset
+  self.deadline = math.max(self.deadline, try.sent + self.ttl - rule.margin(self.ttl))
+  return true
+end
+
+local function written(self, run, life, try, version, memory)
+  if self.run ~= run or self.at ~= life then return nil, "the renewal was given up" end
+  if version and not adopt(self, try, version, memory) then return nil, "the session was renewed too late", "store" end
+  return version
+end
+
+-- S3: a renewal without an answer is remembered: a look that finds it counts from its sending.
+local function write(self, run, base, version, memory)
+  local one, env, life = rule.renewal(self, base, memory), self.env, self.at
+  local text = record.text(one, env.nonce())
+  local try = { sent = env.now(), record = one, offset = env.time() - env.now() * 1000 }
+  self.tries[one.nonce] = try
+  local results, problem, code = self.store:swap { { name = self.name, version = version, text = text, memory = memory } }
+  if not results then return nil, problem, code end
+  if results[1] == nil then return nil, "nobody knows whether the session was renewed", "store" end
+  return env.atomic(written, self, run, life, try, results[1], memory)
+end
+
+-- S3: the number of a life never comes again, and the trees of the last one have gone or passed their deadlines before.
+local function begin_life(self, answer, found, try)
+  local left = terms.undead(self)
+  if left then
+    self.wait = left
+    return nil, "terms of the session that is over have not ended", "store"
+  end
+  if not self.begun then
+    self.at = math.max(math.max(self.at, found and found.at or 0) + 1, self.env.time())
+    self.begun, self.tries = true, {}
+  elseif try and self.env.now() < try.sent + self.ttl - rule.margin(self.ttl) then
+    return adopt(self, try, answer.version, answer.memory) and "renewed" or "again"
+  end
+  return "write", found
+end
+
+-- S3, S9: our last write, also in another memory, is written over there; a later one without an answer counts.
+local function judge(self, run, answer)
+  if self.run ~= run then return nil, "the renewal was given up" end
+  local found, problem = record.read(answer, self.name)
+  if found == nil then return nil, problem, "store" end
+  local try = found and self.tries[found.nonce]
+  if not self.stands then return begin_life(self, answer, found, try) end
+  if self.env.now() >= self.deadline then
+    end_life(self, "the session was not renewed in time")
+    return "again"
+  end
+  if found and answer.version == self.stands.version and found.nonce == self.stands.record.nonce then return "write", found end
+  if try and found.serial > self.stands.record.serial then
+    return adopt(self, try, answer.version, answer.memory) and "renewed" or "again"
+  end
+  if found then
+    end_life(self, "another runtime writes the record of this session")
+  else
+    end_life(self, "the store has no record of this session any more", true)
+  end
+  return "again"
+end
+
+local function look_and_write(self, run)
+  local answers, problem, code = self.store:look { self.name }
+  if not answers then return nil, problem, code end
+  local answer = answers[self.name]
+  local what, base, kind = self.env.atomic(judge, self, run, answer)
+  if not what then return nil, base, kind end
+  if what == "renewed" then return true end
+  if what == "again" then return false end
+  return write(self, run, base, answer.version, answer.memory)
+end
+
+local function renew(self, run)
+  for _ = 1, STEPS_MOST do
+    if self.stands and self.env.now() >= self.deadline then
+      self.env.atomic(end_life, self, "the session was not renewed in time")
+    end
+    local stands, done, problem, code = self.stands, false, nil, nil
+    if stands then done, problem, code = write(self, run, stands.record, stands.version, stands.memory) end
+    if done == false then done, problem, code = look_and_write(self, run) end
+    if done == nil then return nil, problem, code end
+    if done then return true end
+  end
+  return nil, "the record of the session changes faster than it can be written", "store"
+end
+
+local function round(self, run)
+  terms.end_overdue(self)
+  local fine, problem, code = renew(self, run)
+  if not fine then return nil, problem, code end
+  terms.patrol(self, run)
+  return true
+end
+
+--- Renews the session now, or waits for the renewal that is under way.
+-- @treturn boolean true; or nil, message, code
+function Session:renew()
+  return joined(self.env, self, self.patience, function(run) return round(self, run) end)
+end
+
+local function is_set(self)
+  local env = self.env
+  return math.abs(env.time() - env.now() * 1000 - self.offset) > CLOCK_SET
+end
+
+--- Whether a renewal counts for a term that was granted by an earlier one, and nothing is to be asked.
+-- @number number of the renewal by which the term was granted
+-- @treturn boolean
+function Session:is_newer(number)
+  return self.number > number and self:is_live() and self.env.now() - self.sent <= self.delay * SHARED_MOST and not is_set(self)
+end
+
+--- Whether it is time for the next renewal.
+-- @treturn boolean
+function Session:is_due()
+  return not self:is_live() or self.env.now() - self.sent >= self.delay * (1 - EARLY)
+end
+
+--- Seconds until the next refresh of a term: all of a runtime come together, a little apart, and the first one renews.
+-- @treturn number
+function Session:next_refresh()
+  local delay = self.delay * (1 - EARLY * self.env.random())
+  return math.max(self.delay * EARLY, self.sent + delay - self.env.now())
+end
+
+--- Sees to what the session still owes the store, by whichever store answers: an election's own may have ended with it.
+-- @tparam table store the one that an election of ours uses now
+function Session:use(store)
+  self.store = store
+end
+
+return Session

@@ -1,0 +1,438 @@
+--- The elections of a session: claims, terms, and what of them may still stand in the store.
+--
+-- A slot is an election's place in a session: `name`; `seen`; `holder`, what was seen of the session that holds it; `term`,
+-- while one of ours leads; `duties`, what may stand or come about there of ours and must not; `undead`, until when a term of
+-- ours may last whose tree has not been seen to go; `back`, whether it was doubted for another reason than that there was none.
+-- A member is a candidate in a slot: `slot`, `store`, `trusts`, and `tell()`, by which it hears that something has changed.
+-- @internal crown.register.terms
+
+local duties = require "crown.register.duties"
+local record = require "crown.register.record"
+local rule = require "crown.register.rule"
+
+local terms = {}
+
+local LOOKS_MOST = 3 -- in one claim: who holds the election may change meanwhile
+local PATROL_ALL = 64 -- so many elections are looked at in each renewal, of more a part
+local PATROL_EACH = 1.5 -- delays since the last look at a term, after which it is looked at again
+
+local CHANGED = "the record changed while it was looked at"
+local GIVEN_UP = "the claim was given up"
+
+--- An election's place in a session.
+-- @tparam Session session
+-- @string name
+-- @treturn table the slot, for as long as somebody holds it
+function terms.slot(session, name)
+  local slot = session.slots[name]
+  if not slot then
+    slot = { name = name, seen = session.seen:of(name) }
+    session.slots[name] = slot
+  end
+  return slot
+end
+
+-- --- the end of a term
+
+local function take_out(session, slot)
+  local term = slot.term
+  slot.term, session.terms[slot.name] = nil, nil
+  return term
+end
+
+--- Ends a term that is over in the store. Its tree may last until the deadline that it was given.
+-- @tparam Session session
+-- @tparam table slot
+-- @tparam table why what its candidate is told: `error`, `node`, `epoch`, `amnesia`
+function terms.lose(session, slot, why)
+  local term = take_out(session, slot)
+  slot.undead = { member = term.member, ends = term.ends }
+  session.undead[slot] = true
+  term.member.lost = why
+  term.member:tell()
+end
+
+--- Seconds until the last tree of terms that are over has gone, or passed its deadline.
+-- @tparam Session session
+-- @treturn number or nil: there is none
+function terms.undead(session)
+  local now, last = session.env.now(), nil
+  for slot in pairs(session.undead) do
+    if not slot.undead or slot.undead.ends <= now then
+      slot.undead, session.undead[slot] = nil, nil
+    else
+      last = math.max(last or 0, slot.undead.ends - now)
+    end
+  end
+  return last
+end
+
+-- S5: nobody's again. A session that others share goes on, so nothing would end the term in the store.
+local function give_back(session, slot)
+  local term = take_out(session, slot)
+  duties.add(session, slot, { at = term.at, epoch = term.epoch, over = term.version, memory = term.memory,
+    base = record.parse(term.text, slot.name) })
+  return term
+end
+
+-- S7: a tree that does not die is not waited for: nothing of the term goes on past its deadline, which nobody moves any more.
+local function overdue(session, slot)
+  give_back(session, slot).member.lost = { error = "the lease was not refreshed in time" }
+end
+
+local function end_overdue(session)
+  local now = session.env.now()
+  for _, slot in pairs(session.terms) do
+    if slot.term.ends <= now then overdue(session, slot) end
+  end
+end
+
+--- Gives back the terms whose candidates did not refresh them before their deadline (S7).
+-- @tparam Session session
+function terms.end_overdue(session)
+  session.env.atomic(end_overdue, session)
+end
+
+-- Its tree has gone: its candidate claims, or gives back.
+local function end_own(session, member)
+  local slot = member.slot
+  local term = slot.term
+  if term and term.member == member then give_back(session, slot) end
+  if slot.undead and slot.undead.member == member then slot.undead, session.undead[slot] = nil, nil end
+  member.lost = nil
+end
+
+-- --- patrol
+
+local function is_due(session, slot, count)
+  return count <= PATROL_ALL or session.moved or session.env.now() - slot.term.patrol >= PATROL_EACH * session.delay
+end
+
+local function due(session)
+  local count, names = 0, {}
+  for _ in pairs(session.terms) do count = count + 1 end
+  for name, slot in pairs(session.terms) do
+    if is_due(session, slot, count) then names[#names + 1] = name end
+  end
+  return names
+end
+
+-- S6: the term goes on to be ours.
+local function keep(slot, found, answer, sent)
+  local term = slot.term
+  term.version, term.text, term.memory = answer.version, answer.text, answer.memory
+  term.patrol = math.max(term.patrol, sent)
+  if found.directive == "evict" and not term.evicted then
+    term.evicted = true
+    term.member:tell()
+  end
+end
+
+local function write_of(slot, one, answer, what)
+  return { slot = slot, term = slot.term, what = what, name = slot.name, version = answer.version, memory = answer.memory,
+    record = one }
+end
+
+-- @return a write that is needed: S8, a doubt over what is missing or older; S9, the same term in another memory
+local function judge(session, name, answer, sent)
+  local slot = session.terms[name]
+  local term = slot and slot.term
+  if not term or sent < term.granted then return nil end
+  if answer.version == term.version and answer.text == term.text and answer.memory == term.memory then
+    term.patrol = math.max(term.patrol, sent)
+    return nil
+  end
+  local seen = session.seen:note(slot.seen, answer, sent)
+  if not seen then return nil end
+  local found, me = seen.record, session:me()
+  if rule.is_ours(me, found, term.at, term.epoch) then
+    if found.memory == answer.memory then return keep(slot, found, answer, sent) end
+    if session:is_live() and session.env.now() < term.ends then
+      return write_of(slot, rule.vouch(found, answer.memory), answer, "vouch")
+    end
+    return nil
+  end
+  if not found or seen.back then return write_of(slot, rule.doubt(me, seen), answer, "doubt") end
+  terms.lose(session, slot, { node = found.node, epoch = found.epoch, amnesia = found.doubt and true })
+end
+
+local function settle_write(session, one, version, sent)
+  local slot = one.slot
+  if not version or slot.term ~= one.term then return end
+  session.seen:learn(slot.seen, one.record)
+  if one.what == "vouch" then
+    local answer = { version = version, text = one.text, memory = one.memory }
+    return keep(slot, one.record, answer, sent)
+  end
+  terms.lose(session, slot, { amnesia = true, epoch = one.record.epoch, error = "the store has no record of this term any more" })
+end
+
+-- Looks at some terms. What was missing or older, and cannot be written over, was an old reading: it is not known.
+-- @return true; or nil, message, code
+local function look_at(session, names)
+  local env = session.env
+  local sent = env.now()
+  local answers, problem, code = session.store:look(names)
+  if not answers then return nil, problem, code end
+  local writes = {}
+  for _, name in ipairs(names) do
+    local one = env.atomic(judge, session, name, answers[name], sent)
+    if one then
+      one.text = record.text(one.record, env.nonce())
+      writes[#writes + 1] = one
+    end
+  end
+  if #writes == 0 then return true end
+  sent = env.now()
+  local results
+  results, problem, code = session.store:swap(writes)
+  if not results then return nil, problem, code end
+  local all = true
+  for i, one in ipairs(writes) do
+    env.atomic(settle_write, session, one, results[i], sent)
+    all = all and results[i]
+  end
+  if all then return true end
+  return nil, CHANGED, "store"
+end
+
+--- S6: looks at the terms, since only an election's own record says that it is still ours. A look that fails is repeated with the
+-- next renewal.
+-- @tparam Session session
+-- @tparam table run of the renewal, which may have been given up
+function terms.patrol(session, run)
+  local names = session.env.atomic(due, session)
+  if #names > 0 and session.run == run then look_at(session, names) end
+end
+
+-- --- claims
+
+local function grant(session, slot, began)
+  local term = slot.term
+  local past = math.max(0, began - session.sent)
+  local anchor = began - past
+  local lasts = math.min(session.ttl, term.patrol + rule.patrol_time(session.ttl) - anchor)
+  term.number, term.ends = session.number, anchor + lasts
+  local left = lasts - past
+  past = lasts - left -- so that both make the whole again, whatever was rounded
+  return true, session:next_refresh(), { ttl = left, past = past > 0 and past or nil, epoch = term.epoch }
+end
+
+local function denial(session, slot, seen, sent)
+  return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back,
+    wait = math.max(0, seen.wait - (session.env.now() - sent)) }
+end
+
+local function win(session, member, seen, one, sent, version, text)
+  local slot, now = member.slot, session.env.now()
+  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = sent, granted = now, version = version, text = text,
+    memory = seen.memory, ends = math.huge }
+  session.terms[slot.name] = slot
+  session.seen:learn(slot.seen, one)
+end
+
+-- Whether what was claimed may be led: the life in which it was claimed goes on.
+local function may_win(session, one)
+  return one.at == session.at and session:is_live()
+end
+
+-- @return "won", "lost", or nil, message, code
+local function took(session, member, seen, one, sent, duty, text, version)
+  if duty.settling then return nil, GIVEN_UP, "store" end
+  if version == nil then return nil, "nobody knows whether the claim was written", "store" end
+  if version == false then
+    duty.failed = true
+    return "look"
+  end
+  if not may_win(session, one) then
+    duty.over, duty.base = version, one
+    return nil, "the session ended during the claim", "store"
+  end
+  duties.drop(session, member.slot, duty)
+  win(session, member, seen, one, sent, version, text)
+  return "won"
+end
+
+-- S1: false proves nothing, since a request may have been carried out twice. What has our session, life and epoch is ours.
+local function took_twice(session, member, seen, one, sent, duty, answer)
+  local slot = member.slot
+  if duty.settling then return nil, GIVEN_UP, "store" end
+  local now_seen, problem = session.seen:note(slot.seen, answer, session.env.now())
+  if not now_seen then return nil, problem, "store" end
+  local found = now_seen.record
+  if rule.is_ours(session:me(), found, one.at, one.epoch) then
+    if not may_win(session, one) or found.memory ~= answer.memory then
+      return nil, "the session ended during the claim", "store"
+    end
+    duties.drop(session, slot, duty)
+    win(session, member, seen, one, sent, answer.version, answer.text)
+    return "won"
+  end
+  duties.drop(session, slot, duty)
+  return nil, "the record changed while it was claimed", "store"
+end
+
+local function write_claim(session, member, seen, one, sent, duty)
+  local env, name = session.env, member.slot.name
+  local text = record.text(one, env.nonce())
+  local results, problem, code = member.store:swap { { name = name, version = seen.version, text = text, memory = seen.memory } }
+  if not results then return nil, problem, code end
+  local what, why, kind = env.atomic(took, session, member, seen, one, sent, duty, text, results[1])
+  if what ~= "look" then return what, why, kind end
+  local answers
+  answers, problem, code = member.store:look { name }
+  if not answers then return nil, problem, code end
+  return env.atomic(took_twice, session, member, seen, one, sent, duty, answers[name])
+end
+
+-- S4: what the claim may leave behind is noted before it is sent, since the task that claims may be cancelled at any time.
+local function take(session, member, seen, one, began)
+  local env, slot = session.env, member.slot
+  if not may_win(session, one) then return nil, "the session ended before the claim", "store" end
+  local sent = env.now()
+  local duty = { over = seen.version, base = seen.record, memory = seen.memory, at = one.at, epoch = one.epoch,
+    asked = sent }
+  duties.add(session, slot, duty)
+  local won, problem, code = write_claim(session, member, seen, one, sent, duty)
+  duty.asked = nil
+  if not won then return nil, problem, code end
+  return env.atomic(grant, session, slot, began)
+end
+
+-- What the rule says to what was seen.
+local function decide(session, member, answers, sent)
+  local slot = member.slot
+  local seen, problem = session.seen:note(slot.seen, answers[slot.name], sent)
+  if not seen then return nil, problem end
+  local by = seen.record and seen.record.by
+  if not by or by == session.name then
+    slot.holder = nil
+  elseif slot.holder and slot.holder.name == by then
+    local holder
+    holder, problem = session.seen:note(slot.holder, answers[by], sent)
+    if not holder then return nil, problem end
+    seen.holder, seen.quiet = holder.record, holder.stood
+  else
+    slot.holder = session.seen:of(by)
+  end
+  local what, one = rule.claim(session:me(member.trusts), seen)
+  return what, one, seen
+end
+
+local function doubt(session, member, seen, one)
+  local slot = member.slot
+  local results, problem, code = member.store:swap { { name = slot.name, version = seen.version, memory = seen.memory,
+    text = record.text(one, session.env.nonce()) } }
+  if not results then return nil, problem, code end
+  if not results[1] then return nil, CHANGED, "store" end
+  session.env.atomic(session.seen.learn, session.seen, slot.seen, one)
+  slot.back = slot.back or seen.record and not seen.record.doubt
+  return false, { amnesia = true, wait = rule.standing_time(one.doubt), back = slot.back }
+end
+
+local function contend(session, member, began)
+  local env, slot = session.env, member.slot
+  for _ = 1, LOOKS_MOST do
+    local names, sent = { slot.name, slot.holder and slot.holder.name }, env.now()
+    local answers, problem, code = member.store:look(names)
+    if not answers then return nil, problem, code end
+    local what, one, seen = env.atomic(decide, session, member, answers, sent)
+    if not what then return nil, one, "store" end
+    if what == "denied" then return false, denial(session, slot, one, sent) end
+    if what == "doubt" then return doubt(session, member, seen, one) end
+    if what == "write" then return take(session, member, seen, one, began) end
+  end
+  return nil, CHANGED, "store"
+end
+
+-- Another election of this runtime on the same name: a session cannot tell its own terms apart in the store.
+local function held_here(session, slot)
+  local now, term, undead = session.env.now(), slot.term, slot.undead
+  if term then return { node = session.node, epoch = term.epoch, wait = math.max(0, term.ends - now) } end
+  if undead and undead.ends > now then return { node = session.node, wait = undead.ends - now } end
+end
+
+--- Claims an election, as the contract of an oracle has it, but for `wait`, the seconds for which the claim is in vain.
+-- @tparam Session session
+-- @tparam table member
+-- @return true, delay, grant; false, `{ node =, epoch =, amnesia =, back =, wait = }`; or nil, message, code
+function terms.claim(session, member)
+  local env, slot = session.env, member.slot
+  local began = env.now()
+  session:use(member.store)
+  env.atomic(end_own, session, member)
+  local other = held_here(session, slot)
+  if other then return false, other end
+  local fine, problem, code = duties.settle(session, slot, true)
+  if not fine then return nil, problem, code end
+  if session:is_due() then
+    session.wait = nil
+    fine, problem, code = session:renew()
+    if not fine and session.wait then return false, { wait = session.wait } end
+    if not fine then return nil, problem, code end
+  end
+  return contend(session, member, began)
+end
+
+-- What the oracle says of a term that is over, or of a wish that it ends.
+local function told(session, member)
+  local term, why = member.slot.term, member.lost
+  if not term or term.member ~= member then
+    member.lost = nil
+    return false, why or { error = "the lease in the store is not this term's" }
+  end
+  if term.ends <= session.env.now() then
+    overdue(session, member.slot)
+    return told(session, member)
+  end
+  if term.evicted and not term.told then
+    term.told = true
+    return false, { evicted = true }
+  end
+end
+
+--- Keeps a term: by a renewal of the session that is newer than the one by which it was granted.
+-- @tparam Session session
+-- @tparam table member
+-- @return as of an oracle's `refresh`
+function terms.refresh(session, member)
+  local env = session.env
+  local began = env.now()
+  session:use(member.store)
+  local verdict, why = env.atomic(told, session, member)
+  if verdict == false then return false, why end
+  local term = member.slot.term
+  if not session:is_newer(term.number) then
+    local fine, problem, code = session:renew()
+    verdict, why = env.atomic(told, session, member)
+    if verdict == false then return false, why end
+    if not fine then return nil, problem, code end
+    if not session:is_live() then return nil, "the session is not renewed", "store" end
+  end
+  return env.atomic(grant, session, member.slot, began)
+end
+
+--- Gives an election back: its term, or a claim that may yet be carried out.
+-- @tparam Session session
+-- @tparam table member
+function terms.release(session, member)
+  session:use(member.store)
+  session.env.atomic(end_own, session, member)
+  duties.settle(session, member.slot, true)
+end
+
+--- Looks at a term at once: its record has changed.
+-- @tparam Session session
+-- @tparam table member
+-- @return false and why, where it is over or is to end; else nothing
+function terms.look(session, member)
+  session:use(member.store)
+  local verdict, why = session.env.atomic(told, session, member)
+  if verdict == false then return false, why end
+  local fine, problem, code = look_at(session, { member.slot.name })
+  verdict, why = session.env.atomic(told, session, member)
+  if verdict == false then return false, why end
+  if not fine then return nil, problem, code end
+end
+
+return terms

@@ -1,0 +1,36 @@
+-- The register's rule in virtual clusters: one leader for each election, epochs that rise, and somebody who leads when the trouble
+-- is over. `make simulate-register` runs more of them, and breaks the rule.
+local crown = require "crown"
+local load = require "support.register_modules"
+local World = require "support.register_world"
+
+local CLUSTERS = 15
+
+local function breathe() crown.sleep(0) end
+
+describe("the register's rule", function()
+  local modules = load()
+
+  for _, title in ipairs {
+    "has one leader in the world remembers", "has one leader in the world forgets", "has one leader in the world nameless",
+    "has one leader in the world drift", "has one leader in the world late", "has one leader in the world twice",
+    "has one leader in the world blind", "has one leader in the world restarts",
+  } do
+    local kind = title:match "%l+$"
+    it(title, function()
+      local terms = 0
+      for seed = 1, CLUSTERS do
+        local fine, problem = pcall(function() return World.new { seed = seed, kind = kind, modules = modules }:run(breathe) end)
+        if not fine then error(("seed %d: %s"):format(seed, tostring(problem)), 0) end
+        terms = terms + problem.terms
+      end
+      assert.is_true(terms >= 2 * CLUSTERS, terms .. " terms")
+    end)
+  end
+
+  it("is not enough in a store that does not compare", function()
+    assert.has_error(function()
+      for seed = 1, CLUSTERS do World.new { seed = seed, kind = "remembers", modules = modules, careless = true }:run(breathe) end
+    end)
+  end)
+end)

@@ -1,0 +1,23 @@
+--- The modules of lua/crown/register, loaded apart from those in use, so that one of them may be broken on purpose.
+local list = dofile "tools/mutants/list.lua"
+
+local FOLDER = "lua/crown/register/"
+local NAMES = { "record", "rule", "seen", "joined", "duties", "terms", "session" } -- each requires only those before it
+
+--- @tparam[opt] table mutant of tools/mutants/list.lua
+-- @treturn table the modules by name
+return function(mutant)
+  local loaded = {}
+  local function find(name)
+    local own = name:match "^crown%.register%.(%w+)$"
+    return own and loaded[own] or require(name)
+  end
+  for _, name in ipairs(NAMES) do
+    local path = FOLDER .. name .. ".lua"
+    local source = assert(list.read(path))
+    if mutant and mutant.file == path then source = assert(list.apply(mutant, source), mutant.id) end
+    local chunk = assert(loadstring(source, "@" .. path))
+    loaded[name] = setfenv(chunk, setmetatable({ require = find }, { __index = _G }))()
+  end
+  return loaded
+end
