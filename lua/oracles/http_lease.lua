@@ -26,6 +26,11 @@ local function check_lock(lock)
   if lock == "." or lock == ".." then return ("'%s' is no part of a URL's path: give another"):format(lock) end
 end
 
+-- Without its slash it would run into the URL, and where that has no path of its own, into the host's name or the port.
+local function path_rule(default)
+  return { type = "string", default = default, match = "^/", match_words = "it goes behind the URL, and must begin with /" }
+end
+
 local RULES = {
   url = { type = "string", required = "the lease server's address, such as https://host/locks" },
   ttl = { type = "number", least = 0.5, most = 86400 },
@@ -33,10 +38,10 @@ local RULES = {
   retry = { type = "number", above = 0, most = 86400, default = 1 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = store_options.lock(check_lock),
-  claim_path = { type = "string", default = "/{name}/claim" },
-  refresh_path = { type = "string", default = "/{name}/refresh" },
-  release_path = { type = "string", default = "/{name}" },
-  batch_path = { type = "string" },
+  claim_path = path_rule("/{name}/claim"),
+  refresh_path = path_rule("/{name}/refresh"),
+  release_path = path_rule("/{name}"),
+  batch_path = path_rule(),
   headers = { type = "table", default = {} },
   user = { type = "string" },
   password = { type = "string" },

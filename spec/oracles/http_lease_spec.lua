@@ -112,6 +112,49 @@ describe("the lease oracle over HTTP", function()
     assert.same({ "denied", 0.5, "other", 9 }, { verdict[1], verdict[2], verdict[3], verdict[4] })
   end)
 
+  it("reads the fields that the options name, and not those of the usual names beside them", function()
+    local one = candidate { ttl_field = "seconds", epoch_field = "fence", holder_field = "owner", expires_field = "left" }
+    for _, fn in ipairs { "claim", "refresh" } do
+      answer = reply(200, '{"seconds":4,"ttl":5,"fence":9,"epoch":8,"owner":"one","holder":"two"}')
+      local verdict = one:call(fn)
+      assert.same({ "granted", 4, 9 }, { verdict[1], verdict[3], verdict[4] })
+      answer = reply(200, '{"seconds":4,"fence":9,"owner":"two","holder":"one"}')
+      verdict = one:call(fn)
+      assert.equal("unknown", verdict[1])
+      assert.matches("another holder", verdict[2])
+      answer = reply(409, '{"left":0.5,"expires_in":0.2,"fence":9,"epoch":8,"owner":"two","holder":"three"}')
+      verdict = one:call(fn)
+      assert.same({ "denied", 0.5, "two", 9 }, { verdict[1], verdict[2], verdict[3], verdict[4] })
+    end
+  end)
+
+  it("asks where the options' paths say, with the election's name wherever they have it", function()
+    local one = candidate { claim_path = "/take/{name}?for={name}", refresh_path = "/keep/{name}", release_path = "/{name}/end" }
+    answer = reply(200, "{}")
+    one:claim()
+    assert.equal("POST /locks/take/a%2Fb%20c?for=a%2Fb%20c HTTP/1.1\r", seen.line)
+    one:refresh()
+    assert.equal("POST /locks/keep/a%2Fb%20c HTTP/1.1\r", seen.line)
+    one:abdicate()
+    assert.equal("DELETE /locks/a%2Fb%20c/end HTTP/1.1\r", seen.line)
+  end)
+
+  it("asks whether it is let in at the path of a release", function()
+    answer = reply(403, "")
+    local problems = lease.rights { crown_name = "a", node = "one", release_path = "/{name}/end",
+      url = ("http://127.0.0.1:%d/locks"):format(listener:port()) }
+    assert.matches("403", problems[1])
+    assert.equal("GET /locks/a/end HTTP/1.1\r", seen.line)
+  end)
+
+  it("refuses a path that would run into the URL", function()
+    for _, option in ipairs { "claim_path", "refresh_path", "release_path", "batch_path" } do
+      local refused = run { "check", "--oracle", "http://127.0.0.1:1/locks?" .. option .. "=x", "run", "a", "true" }
+      assert.equal(2, refused.code, refused.stderr)
+      assert.matches(option .. ".*must begin with /", refused.stderr)
+    end
+  end)
+
   it("takes an empty 200 for a lease of the TTL that it was told, as from a service that keeps the time itself", function()
     answer = reply(200, "")
     local one = candidate()
