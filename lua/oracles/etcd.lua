@@ -10,6 +10,7 @@ local Client = require "crown.etcd.client"
 local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
+local explain = require "crown.link.explain"
 local keys = require "crown.etcd.keys"
 local lease = require "crown.oracle.lease"
 local Memory = require "crown.etcd.memory"
@@ -146,17 +147,15 @@ local function watch_predecessor(self, created)
   return true
 end
 
--- Below another URL, whose prefix is the name of ours: a key of an election there would be first, and nobody lead here.
-local function is_foreign(self, kv)
-  return not base64.decode(kv.key):find("^%x+$", #self.base + 2)
+-- Why nobody can lead behind the first key, where it is no candidate's that a lease ends.
+local function obstacle(client, base, kv)
+  local words = keys.obstacle(base, kv)
+  return words and explain.named(words, "etcd", client:place())
 end
 
 local function follow(self, own, leader)
-  if is_foreign(self, leader) then
-    return nil, ("below %s/ are elections of another URL, whose prefix that is: use another name"):format(self.base), "store"
-  end
-  local endless = keys.endless(leader)
-  if endless then return nil, endless, "store" end
+  local blocked = obstacle(self.session.client, self.base, leader)
+  if blocked then return nil, blocked, "store" end
   if self.session:revokes(leader) then
     return nil, "a key of an earlier lease of this candidate was first in the queue", "store"
   end
@@ -326,13 +325,19 @@ function Etcd.health(opts)
   end)
 end
 
---- What a candidate may not do, for `check --store`.
+--- What a candidate may not do, and the key behind which nobody can lead, for `check --store`.
 -- @tparam table opts `url`, `lock`, `crown_name`
 -- @treturn table an array of texts, with `warning`; or nil and a message
 function Etcd.rights(opts)
   return with_client(opts, function(client, checked)
-    local lacks, problem, code = admin.lacks(client, checked.parsed, base_of(checked, tostring(checked.lock or opts.crown_name)))
+    local base = base_of(checked, tostring(checked.lock or opts.crown_name))
+    local lacks, problem, code = admin.lacks(client, checked.parsed, base)
     if not lacks then return nil, problem, code end
+    if #lacks > 0 then return lacks end
+    local first_key
+    first_key, problem, code = leader_of(client, base)
+    if first_key == nil then return nil, problem, code end
+    lacks[1] = first_key and obstacle(client, base, first_key) or nil
     if #lacks == 0 then lacks.warning = admin.least(client, (Etcd.timing(checked))) end
     return lacks
   end)
@@ -348,8 +353,8 @@ function Etcd.evict(opts, name)
     local leader, problem, code = leader_of(client, base)
     if leader == nil then return nil, problem, code end
     if not leader then return eviction.nobody(name) end
-    local endless = keys.endless(leader)
-    if endless then return nil, endless, "store" end
+    local blocked = obstacle(client, base, leader)
+    if blocked then return nil, blocked, "store" end
     local mark = base64.encode(base .. ".evict")
     local put
     put, problem = client:ask("/v3/kv/put", { key = mark, value = leader.key })

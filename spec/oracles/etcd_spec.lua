@@ -252,6 +252,28 @@ describe("the oracle on etcd", function()
     eventually(function() return two:claim()[1] == "granted" end)
   end)
 
+  it("says which key below the election is no candidate's, on which server, and what to do", function()
+    local one, two = candidate("one", { ttl = 600 }), candidate("two", { ttl = 600 })
+    one:claim()
+    local name = players.name
+    server:ctl("put", name .. "/zzz", "x")
+    two:claim()
+    one:abdicate()
+    local words = ("etcd at %s: the first key below %s/ is no candidate's, and nobody leads behind it: etcdctl del '%s/zzz'")
+      :format(server.endpoint, name, name)
+    local function says(text) assert.is_truthy(text:find(words, 1, true), text) end
+    eventually(function() return two:claim()[1] == "unknown" end)
+    says(two:claim()[2])
+    says(run({ "evict", "--oracle", server.url, "--force", name }).stderr)
+    local function check() return run { "check", "--store", "--oracle", server.url, "run", name, "true" } end
+    local checked = check()
+    assert.equal(2, checked.code, checked.stdout)
+    says(checked.stdout)
+    server:ctl("del", name .. "/zzz")
+    eventually(function() return two:claim()[1] == "granted" end)
+    assert.equal(0, check().code)
+  end)
+
   it("evicts and lists, from the command line", function()
     local one = candidate("one", { ttl = 60 }) -- nobody refreshes it here
     local epoch = one:claim()[4]

@@ -9,6 +9,7 @@ local url = require "crown.text.url"
 local keys = {}
 
 local LEASE_AND_DIGEST = 48 -- digits
+local AGE = ".age" -- of a prefix: see crown.etcd.memory
 local LEASE_DIGITS = 18 -- decimal ones of a lease's number, of 63 bits
 
 --- Seconds that a lease lasts longer in etcd than anybody acts on it. etcd tells whole seconds of what is left, so who reads 0
@@ -61,6 +62,21 @@ function keys.endless(kv)
   if kv.lease and kv.lease ~= "0" then return nil end
   local key = printable(base64.decode(kv.key))
   return ("the first key of the queue was written over without a lease, and nobody leads behind it: etcdctl del '%s'"):format(key)
+end
+
+--- Why nobody can lead while a key is the first one below an election, and what to do. Clients of etcd's own election wait behind
+-- each key there, also behind one that is no candidate's: who passed it by would lead beside a candidate of theirs.
+-- @string base the election's name below the prefix
+-- @tparam table kv as etcd tells it
+-- @treturn string words; nil where it is a candidate's key
+function keys.obstacle(base, kv)
+  local key = base64.decode(kv.key)
+  local rest = key:sub(#base + 2)
+  if rest == AGE or rest:find "/%x+$" then
+    return ("below %s/ are elections of another URL, whose prefix that is: use another name"):format(base)
+  end
+  if rest:find "^%x+$" then return keys.endless(kv) end
+  return ("the first key below %s/ is no candidate's, and nobody leads behind it: etcdctl del '%s'"):format(base, printable(key))
 end
 
 --- The number of a new lease: chosen here, so that it can be revoked also when its answer never came.
