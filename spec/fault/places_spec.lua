@@ -94,6 +94,15 @@ describe("a leader", function()
     eventually(function() return leader:output():find "isolation 'pidns' is not to be had here" end, 30)
   end)
 
+  -- How many descriptors a process has, but for pidfds, which not every kernel can make.
+  local function kept_open(pid)
+    local count = 0
+    for link in assert(crown.exec { "ls", "-l", ("/proc/%d/fd"):format(pid) }).stdout:gmatch "[^\n]* %-> ([^\n]*)" do
+      if not link:find("pidfd", 1, true) then count = count + 1 end
+    end
+    return count
+  end
+
   -- Else an end of file would not say that a process is dead, and a lock would outlive its tree.
   it("has no descriptors left over where the kernel cannot close many at once", function()
     local function open_ones(words)
@@ -101,8 +110,7 @@ describe("a leader", function()
       local leader, counts = cluster:join("one", nil, words), {}
       cluster:succeed(0, 30)
       for _, kind in ipairs { "keeper", "warden", "child" } do
-        local path = ("/proc/%d/fd"):format(leader:pids(kind)[1])
-        counts[kind] = select(2, assert(crown.exec { "ls", path }).stdout:gsub("\n", ""))
+        counts[kind] = kept_open(leader:pids(kind)[1])
       end
       return counts
     end

@@ -24,6 +24,7 @@ local function used()
 end
 
 local OK = "HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}"
+local ETCD_OK = "HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 13\\r\\n\\r\\n{\"header\":{}}"
 local ways = {
   redis = { "hear PING\nsay +PONG\\r\\n\nhear GET\nclose", function(place)
     local connection = require("crown.redis.connection").open({}, place, 5)
@@ -36,7 +37,7 @@ local ways = {
     connection:request("a", nil, "x", 5)
     connection:close()
   end },
-  etcd = { "hear POST\nsay " .. OK, function(place)
+  etcd = { "hear POST\nsay " .. ETCD_OK, function(place)
     place.client = place.client or require("crown.etcd.client").new({ endpoints = { "http://127.0.0.1:" .. place.port } }, 5)
     assert(place.client:ask("/v3/kv/range", {}))
   end },
