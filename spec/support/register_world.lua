@@ -716,7 +716,7 @@ function World:run(breathe)
     events = events + 1
     if events % 1000 == 0 and breathe then breathe() end
     if events > MOST_EVENTS then error("too many events", 0) end
-    if self.restarts and self.terms > #self.names then error("a term ended", 0) end
+    if self.restarts and self.trouble and self.terms > #self.names then error("a term ended", 0) end
   until self.clock.now > ends and all_led(self, led, self.clock.now - ends)
   return self
 end

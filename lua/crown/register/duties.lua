@@ -3,7 +3,7 @@
 -- written again and again until it is answered, also when the election has ended here. Until then nothing is claimed there.
 --
 -- A duty: `at` and `epoch` of the term; `over`, `base` and `memory`: the version that "nobody" is to be written over, its record
--- and the memory. Of a claim that is the version at which it was made, of a term its own.
+-- and the memory, unless that has `failed`. Of a claim that is the version at which it was made, of a term its own.
 -- @internal crown.register.duties
 
 local joined = require "crown.register.joined"
@@ -29,9 +29,8 @@ end
 -- @tparam table slot
 -- @tparam table duty see above
 function duties.add(session, slot, duty)
-  slot.duties = slot.duties or {}
-  table.insert(slot.duties, duty)
-  session.unsettled[slot] = true
+  local owed = session.unsettled[slot] or {}
+  owed[#owed + 1], session.unsettled[slot] = duty, owed
   if session.working then return end
   session.working = true
   session.env.detach(work, session)
@@ -42,10 +41,11 @@ end
 -- @tparam table slot
 -- @tparam table duty
 function duties.drop(session, slot, duty)
-  for i, one in ipairs(slot.duties or {}) do
-    if one == duty then table.remove(slot.duties, i) end
+  local owed = session.unsettled[slot] or {}
+  for i, one in ipairs(owed) do
+    if one == duty then table.remove(owed, i) end
   end
-  if slot.duties and #slot.duties == 0 then slot.duties, session.unsettled[slot] = nil, nil end
+  if #owed == 0 then session.unsettled[slot] = nil end
 end
 
 -- @return whether it was written
@@ -54,7 +54,7 @@ local function put(session, slot, one, version, memory)
   local results, problem, code = session.store:swap { { name = slot.name, version = version, text = text, memory = memory } }
   if not results then return nil, problem, code end
   if results[1] == nil then return nil, "nobody knows whether it was written", "store" end
-  if results[1] then session.seen:learn(slot.seen, one) end
+  if results[1] then session.seen:learn(slot, one) end
   return results[1] ~= false
 end
 
@@ -71,7 +71,7 @@ local function put_over(session, slot, duty)
   if not answers then return nil, problem, code end
   local answer = answers[slot.name]
   local seen
-  seen, problem = session.env.atomic(session.seen.note, session.seen, slot.seen, answer, sent)
+  seen, problem = session.env.atomic(session.seen.note, session.seen, slot, answer, sent)
   if not seen then return nil, problem, "store" end
   local found = seen.record
   if not rule.is_ours(session:me(), found, duty.at, duty.epoch) or found.memory ~= answer.memory then return true end
@@ -91,8 +91,8 @@ local function settle_one(session, slot, duty)
 end
 
 local function settle_all(session, slot, run)
-  while slot.duties do
-    local duty = slot.duties[1]
+  while session.unsettled[slot] do
+    local duty = session.unsettled[slot][1]
     duty.settling = true -- from now on a claim that is still under way wins nothing
     local fine, problem, code = settle_one(session, slot, duty)
     if slot.run ~= run then return nil, "it was given up", "store" end
@@ -104,7 +104,7 @@ end
 
 -- A claim that is under way, by a task which may have been cancelled.
 local function is_asked(session, slot)
-  local duty = slot.duties[1]
+  local duty = session.unsettled[slot][1]
   return duty.asked and session.env.now() - duty.asked <= session.patience
 end
 
@@ -114,7 +114,7 @@ end
 -- @bool is_over whether its candidate knows that no claim of its own is under way
 -- @treturn boolean true when nothing is owed any more; or nil, message, code
 function duties.settle(session, slot, is_over)
-  if not slot.duties then return true end
+  if not session.unsettled[slot] then return true end
   if not is_over and is_asked(session, slot) then return nil, "a claim is under way", "store" end
   return joined(session.env, slot, session.patience, function(run) return settle_all(session, slot, run) end)
 end

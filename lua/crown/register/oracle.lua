@@ -25,14 +25,15 @@ end
 local env = { now = core.now, time = function() return os.time() * 1000 end, nonce = nonce, random = math.random,
   promise = promise, detach = core.detach, sleep = core.sleep, atomic = core.atomic }
 
--- What all candidates of a session have in common, where Lua looks for what their own state lacks.
-local function kind_of(kinds, options)
+-- What all candidates of a session have in common, or most of them: there Lua looks for what their own state lacks.
+local function kind_of(kinds, store, options)
   local key = ("%s\n%s\n%.17g %.17g %.17g %.17g"):format(options.place, options.token, options.ttl, options.delay,
     options.timeout, options.amnesia_wait)
   if not kinds[key] then
     local session = Session.new(env, { token = options.token, node = options.node, ttl = options.ttl, delay = options.delay,
       patience = PATIENCE * options.timeout, floor = options.amnesia_wait, remembers = options.remembers })
-    local common = { session = session, ttl = options.ttl, delay = options.delay }
+    local common = { session = session, ttl = options.ttl, delay = options.delay, store = store, retry = options.retry,
+      trusts = options.trust_empty, doubts = options.doubts }
     kinds[key] = { __index = setmetatable(common, Oracle) }
   end
   return kinds[key]
@@ -51,10 +52,13 @@ function Oracle.join(kinds, store, options)
   if record.is_reserved(options.name) then
     return nil, ("'%s' is no name for an election: one that begins with '@' is a session's"):format(options.name)
   end
-  local kind = core.atomic(kind_of, kinds, options)
+  local kind = core.atomic(kind_of, kinds, store, options)
   local slot = core.atomic(terms.slot, kind.__index.session, options.name)
-  return setmetatable({ slot = slot, store = store, election = options.election, retry = options.retry,
-    trusts = options.trust_empty, doubts = options.doubts }, kind)
+  local common, self = kind.__index, setmetatable({ slot = slot, election = options.election, leading = false }, kind)
+  for own, value in pairs { store = store, retry = options.retry, trusts = options.trust_empty, doubts = options.doubts } do
+    if common[own] ~= value then self[own] = value end -- thousands of elections mostly have the same
+  end
+  return self
 end
 
 --- Tells the election that something has changed.

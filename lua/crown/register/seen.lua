@@ -35,6 +35,15 @@ function Seen:learn(entry, found)
   if found.ttl then self.longest = math.max(self.longest, found.ttl) end
 end
 
+--- Notes what stands there: since now, unless it stood there before.
+-- @tparam table entry
+-- @tparam table answer `text`, `version`, `memory`
+function Seen:stands(entry, answer)
+  local version, text, memory = answer.version, answer.text, answer.memory
+  if entry.version == version and entry.text == text and entry.memory == memory and entry.since then return end
+  entry.version, entry.text, entry.memory, entry.since = version, text, memory, self.now()
+end
+
 --- Notes an answer, when it comes. A version stands from the answer that first showed it, in one memory, to the sending of the
 -- last look that found it.
 -- @tparam table entry
@@ -44,9 +53,7 @@ end
 function Seen:note(entry, answer, sent)
   local found, problem = record.read(answer, entry.name)
   if found == nil then return nil, problem end
-  if entry.version ~= answer.version or entry.text ~= answer.text or entry.memory ~= answer.memory or not entry.since then
-    entry.version, entry.text, entry.memory, entry.since = answer.version, answer.text, answer.memory, self.now()
-  end
+  self:stands(entry, answer)
   local seen = { record = found, stood = sent - entry.since, epoch = entry.epoch, serial = entry.serial, memory = answer.memory,
     version = answer.version, back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch) }
   if found then self:learn(entry, found) end

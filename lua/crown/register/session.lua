@@ -32,7 +32,7 @@ function Session.new(env, options)
   return setmetatable({ env = env, name = ("@%s-%g"):format(options.token, options.ttl), node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = Seen.new(env.now), at = 0, number = 0, sent = -math.huge, deadline = -math.huge, tries = {}, terms = {},
-    unsettled = {}, undead = {}, slots = setmetatable({}, { __mode = "v" }) }, Session)
+    unsettled = {}, undead = {} }, Session)
 end
 
 --- Whether the session stands and may be acted on.

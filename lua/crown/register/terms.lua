@@ -1,8 +1,8 @@
 --- The elections of a session: claims, terms, and what of them may still stand in the store.
 --
--- A slot is an election's place in a session: `name`; `seen`; `holder`, what was seen of the session that holds it; `term`,
--- while one of ours leads; `duties`, what may stand or come about there of ours and must not; `undead`, until when a term of
--- ours may last whose tree has not been seen to go; `back`, whether it was doubted for another reason than that there was none.
+-- A slot is an election's place in a session: what was seen of its record (crown.register.seen); `holder`, what was seen of the
+-- session that holds it; `term`, while one of ours leads; `undead`, until when a term of ours may last whose tree has not been
+-- seen to go; `back`, whether it was doubted for another reason than that there was none.
 -- A member is a candidate in a slot: `slot`, `store`, `trusts`, and `tell()`, by which it hears that something has changed.
 -- @internal crown.register.terms
 
@@ -24,12 +24,7 @@ local GIVEN_UP = "the claim was given up"
 -- @string name
 -- @treturn table the slot, for as long as somebody holds it
 function terms.slot(session, name)
-  local slot = session.slots[name]
-  if not slot then
-    slot = { name = name, seen = session.seen:of(name) }
-    session.slots[name] = slot
-  end
-  return slot
+  return session.seen:of(name)
 end
 
 -- --- the end of a term
@@ -70,8 +65,8 @@ end
 -- S5: nobody's again. A session that others share goes on, so nothing would end the term in the store.
 local function give_back(session, slot)
   local term = take_out(session, slot)
-  duties.add(session, slot, { at = term.at, epoch = term.epoch, over = term.version, memory = term.memory,
-    base = record.parse(term.text, slot.name) })
+  duties.add(session, slot, { at = term.at, epoch = term.epoch, over = slot.version, memory = slot.memory,
+    base = record.parse(term.text, slot.name), failed = slot.text ~= term.text })
   return term
 end
 
@@ -99,7 +94,7 @@ local function end_own(session, member)
   local term = slot.term
   if term and term.member == member then give_back(session, slot) end
   if slot.undead and slot.undead.member == member then slot.undead, session.undead[slot] = nil, nil end
-  member.lost = nil
+  if member.lost then member.lost = nil end
 end
 
 -- --- patrol
@@ -118,9 +113,10 @@ local function due(session)
 end
 
 -- S6: the term goes on to be ours.
-local function keep(slot, found, answer, sent)
+local function keep(session, slot, found, answer, sent)
   local term = slot.term
-  term.version, term.text, term.memory = answer.version, answer.text, answer.memory
+  session.seen:stands(slot, answer)
+  term.text = answer.text
   term.patrol = math.max(term.patrol, sent)
   if found.directive == "evict" and not term.evicted then
     term.evicted = true
@@ -133,20 +129,26 @@ local function write_of(slot, one, answer, what)
     record = one }
 end
 
--- @return a write that is needed: S8, a doubt over what is missing or older; S9, the same term in another memory
-local function judge(session, name, answer, sent)
+-- Whether nothing has changed, as with most.
+local function is_unchanged(session, name, answer, sent)
   local slot = session.terms[name]
   local term = slot and slot.term
-  if not term or sent < term.granted then return nil end
-  if answer.version == term.version and answer.text == term.text and answer.memory == term.memory then
-    term.patrol = math.max(term.patrol, sent)
-    return nil
-  end
-  local seen = session.seen:note(slot.seen, answer, sent)
+  if not term or sent < term.granted then return true end
+  if answer.text ~= term.text or answer.version ~= slot.version or answer.memory ~= slot.memory then return false end
+  term.patrol = math.max(term.patrol, sent)
+  return true
+end
+
+-- @return a write that is needed: S8, a doubt over what is missing or older; S9, the same term in another memory
+local function judge(session, name, answer, sent)
+  if is_unchanged(session, name, answer, sent) then return nil end
+  local slot = session.terms[name]
+  local term = slot.term
+  local seen = session.seen:note(slot, answer, sent)
   if not seen then return nil end
   local found, me = seen.record, session:me()
   if rule.is_ours(me, found, term.at, term.epoch) then
-    if found.memory == answer.memory then return keep(slot, found, answer, sent) end
+    if found.memory == answer.memory then return keep(session, slot, found, answer, sent) end
     if session:is_live() and session.env.now() < term.ends then
       return write_of(slot, rule.vouch(found, answer.memory), answer, "vouch")
     end
@@ -159,10 +161,10 @@ end
 local function settle_write(session, one, version, sent)
   local slot = one.slot
   if not version or slot.term ~= one.term then return end
-  session.seen:learn(slot.seen, one.record)
+  session.seen:learn(slot, one.record)
   if one.what == "vouch" then
     local answer = { version = version, text = one.text, memory = one.memory }
-    return keep(slot, one.record, answer, sent)
+    return keep(session, slot, one.record, answer, sent)
   end
   terms.lose(session, slot, { amnesia = true, epoch = one.record.epoch, error = "the store has no record of this term any more" })
 end
@@ -223,12 +225,13 @@ local function denial(session, slot, seen, sent)
     wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
-local function win(session, member, seen, one, sent, version, text)
+local function win(session, member, one, sent, answer)
   local slot, now = member.slot, session.env.now()
-  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = sent, granted = now, version = version, text = text,
-    memory = seen.memory, ends = math.huge }
+  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = sent, granted = now, text = answer.text, number = 0,
+    ends = math.huge }
   session.terms[slot.name] = slot
-  session.seen:learn(slot.seen, one)
+  session.seen:learn(slot, one)
+  session.seen:stands(slot, answer)
 end
 
 -- Whether what was claimed may be led: the life in which it was claimed goes on.
@@ -249,15 +252,15 @@ local function took(session, member, seen, one, sent, duty, text, version)
     return nil, "the session ended during the claim", "store"
   end
   duties.drop(session, member.slot, duty)
-  win(session, member, seen, one, sent, version, text)
+  win(session, member, one, sent, { version = version, text = text, memory = seen.memory })
   return "won"
 end
 
 -- S1: false proves nothing, since a request may have been carried out twice. What has our session, life and epoch is ours.
-local function took_twice(session, member, seen, one, sent, duty, answer)
+local function took_twice(session, member, one, sent, duty, answer)
   local slot = member.slot
   if duty.settling then return nil, GIVEN_UP, "store" end
-  local now_seen, problem = session.seen:note(slot.seen, answer, session.env.now())
+  local now_seen, problem = session.seen:note(slot, answer, session.env.now())
   if not now_seen then return nil, problem, "store" end
   local found = now_seen.record
   if rule.is_ours(session:me(), found, one.at, one.epoch) then
@@ -265,7 +268,7 @@ local function took_twice(session, member, seen, one, sent, duty, answer)
       return nil, "the session ended during the claim", "store"
     end
     duties.drop(session, slot, duty)
-    win(session, member, seen, one, sent, answer.version, answer.text)
+    win(session, member, one, sent, answer)
     return "won"
   end
   duties.drop(session, slot, duty)
@@ -282,7 +285,7 @@ local function write_claim(session, member, seen, one, sent, duty)
   local answers
   answers, problem, code = member.store:look { name }
   if not answers then return nil, problem, code end
-  return env.atomic(took_twice, session, member, seen, one, sent, duty, answers[name])
+  return env.atomic(took_twice, session, member, one, sent, duty, answers[name])
 end
 
 -- S4: what the claim may leave behind is noted before it is sent, since the task that claims may be cancelled at any time.
@@ -302,11 +305,11 @@ end
 -- What the rule says to what was seen.
 local function decide(session, member, answers, sent)
   local slot = member.slot
-  local seen, problem = session.seen:note(slot.seen, answers[slot.name], sent)
+  local seen, problem = session.seen:note(slot, answers[slot.name], sent)
   if not seen then return nil, problem end
   local by = seen.record and seen.record.by
   if not by or by == session.name then
-    slot.holder = nil
+    if slot.holder then slot.holder = nil end -- else it would make room for a field that it has not
   elseif slot.holder and slot.holder.name == by then
     local holder
     holder, problem = session.seen:note(slot.holder, answers[by], sent)
@@ -325,7 +328,7 @@ local function doubt(session, member, seen, one)
     text = record.text(one, session.env.nonce()) } }
   if not results then return nil, problem, code end
   if not results[1] then return nil, CHANGED, "store" end
-  session.env.atomic(session.seen.learn, session.seen, slot.seen, one)
+  session.env.atomic(session.seen.learn, session.seen, slot, one)
   slot.back = slot.back or seen.record and not seen.record.doubt
   return false, { amnesia = true, wait = rule.standing_time(one.doubt), back = slot.back }
 end
@@ -378,7 +381,7 @@ end
 local function told(session, member)
   local term, why = member.slot.term, member.lost
   if not term or term.member ~= member then
-    member.lost = nil
+    if why then member.lost = nil end
     return false, why or { error = "the lease in the store is not this term's" }
   end
   if term.ends <= session.env.now() then
@@ -391,6 +394,13 @@ local function told(session, member)
   end
 end
 
+-- What a refresh answers without a question: thousands of them come together.
+local function renewed_before(session, member, began)
+  local verdict, why = told(session, member)
+  if verdict == false then return false, why end
+  if session:is_newer(member.slot.term.number) then return grant(session, member.slot, began) end
+end
+
 --- Keeps a term: by a renewal of the session that is newer than the one by which it was granted.
 -- @tparam Session session
 -- @tparam table member
@@ -399,16 +409,13 @@ function terms.refresh(session, member)
   local env = session.env
   local began = env.now()
   session:use(member.store)
-  local verdict, why = env.atomic(told, session, member)
-  if verdict == false then return false, why end
-  local term = member.slot.term
-  if not session:is_newer(term.number) then
-    local fine, problem, code = session:renew()
-    verdict, why = env.atomic(told, session, member)
-    if verdict == false then return false, why end
-    if not fine then return nil, problem, code end
-    if not session:is_live() then return nil, "the session is not renewed", "store" end
-  end
+  local verdict, second, third = env.atomic(renewed_before, session, member, began)
+  if verdict ~= nil then return verdict, second, third end
+  local fine, problem, code = session:renew()
+  verdict, second = env.atomic(told, session, member)
+  if verdict == false then return false, second end
+  if not fine then return nil, problem, code end
+  if not session:is_live() then return nil, "the session is not renewed", "store" end
   return env.atomic(grant, session, member.slot, began)
 end
 
