@@ -174,8 +174,12 @@ local function is_count(value, least)
   return value == nil or (type(value) == "number" and value == value and value >= least)
 end
 
-local function is_span(value)
-  return is_count(value, 0) and value ~= math.huge
+-- Seconds that a grant may name. The core counts whole nanoseconds in 63 bits: what it would round to 0 it would take for "not
+-- said", and what it cannot count for a lease without end.
+local SHORTEST, LONGEST = 1e-9, 1e9
+
+local function is_span(value, least)
+  return is_count(value, least) and (value == nil or value <= LONGEST)
 end
 
 -- Whole numbers with all their digits.
@@ -220,15 +224,17 @@ local function granted(fn, state, delay, grant)
   if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
   local strange = stranger_in(state, grant, "grant", GRANT)
   if strange then return breach(fn, strange) end
-  if not is_count(grant.ttl, 0) then return breach(fn, ("a ttl of %s"):format(tostring(grant.ttl))) end
+  if not is_span(grant.ttl, SHORTEST) then
+    return breach(fn, ("a ttl of %s, not a number of seconds above 0 and up to %.0f"):format(tostring(grant.ttl), LONGEST))
+  end
   local past = grant.past
-  if past and not (grant.ttl and is_span(past)) then
+  if past and not (grant.ttl and is_span(past, 0)) then
     return breach(fn, ("a past of %s, and a ttl of %s"):format(tostring(past), tostring(grant.ttl)))
   end
   if grant.epoch ~= nil and not epochs.is(grant.epoch) then
     return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
-  if not is_span(grant.cool_down) then return breach(fn, ("a cool_down of %s"):format(tostring(grant.cool_down))) end
+  if not is_span(grant.cool_down, 0) then return breach(fn, ("a cool_down of %s"):format(tostring(grant.cool_down))) end
   local first, second, third = held(grant.hold)
   local ttl = past and grant.ttl + past or grant.ttl
   return "granted", delay, ttl, grant.epoch, first, second, third, grant.refresher, past, grant.cool_down
