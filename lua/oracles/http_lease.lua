@@ -59,6 +59,7 @@ local CONNECTIONS = 8 -- to a server, however many elections
 local LOT = 100 -- questions in one request, where the server takes many
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05 -- seconds that a question waits for company then
 local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
+local LESS = "it answered less than was asked: each question that batch_path takes needs an answer of its own, in their order"
 local BROKEN = 500 -- from this status on the server is not well
 
 --- What info and evict say.
@@ -171,21 +172,46 @@ local function listen(self, found)
 end
 
 -- Whether a grant may be ours. A service need not say whose it is; where it does, what was granted to another is no answer to us.
+-- What is no text names nobody, and so not us.
 local function is_ours(self, holder)
-  return type(holder) ~= "string" or holder == self.node or holder == holder_of(self)
+  return holder == nil or holder == self.node or holder == holder_of(self)
+end
+
+-- For how many seconds a grant counts: no longer than was asked for, so that no answer makes a leader without end. A service may
+-- round down what is left; with nothing left it has granted nothing.
+-- @return seconds; or nil where the answer names a time that is none
+local function lasts(self, said)
+  if said == nil then return self.ttl end
+  said = tonumber(said)
+  return said and said > 0 and math.min(said, self.ttl) or nil
+end
+
+local function refused(self, problem)
+  return nil, explain.named(problem, "http", self.server.name), "store"
+end
+
+local function grant(self, found)
+  local options = self.options
+  if not next(found) and not options.ttl then
+    return refused(self, "the lease server does not say how long its leases last: set ttl")
+  elseif not is_ours(self, found[options.holder_field]) then
+    return refused(self, ("the lease server answered 200 and named another holder: it has to answer '%s' as it was sent, or "
+      .. "leave it out, and no cache may answer in its place"):format(options.holder_field))
+  end
+  local ttl = lasts(self, found[options.ttl_field])
+  if not ttl then
+    return refused(self, ("the lease server answered 200 and a '%s' that is no number of seconds above 0: it has to answer what "
+      .. "is left of the lease, not rounded to 0, or 409"):format(options.ttl_field))
+  end
+  return true, self.delay, { ttl = ttl, epoch = tonumber(found[options.epoch_field]) }
 end
 
 -- @tparam table found what the answer says, nil where it says nothing that is known
 local function verdict(self, status, found, retry)
   local options = self.options
   self.waiting = false
-  if status == 200 and found and not next(found) and not options.ttl then
-    return nil, "the lease server does not say how long its leases last: set ttl", "store"
-  elseif status == 200 and found and not is_ours(self, found[options.holder_field]) then
-    return nil, "the lease server answered what another holder was granted", "store"
-  elseif status == 200 and found then
-    return true, self.delay, { ttl = tonumber(found[options.ttl_field]) or self.ttl,
-      epoch = tonumber(found[options.epoch_field]) }
+  if status == 200 and found then
+    return grant(self, found)
   elseif status == 409 then
     found = found or {}
     if LongPoll.fits(found.watch) then listen(self, found) end
@@ -211,11 +237,13 @@ local function ask_lot(self, lot)
   local found = answer and answer.status == 200 and read(answer)
   local answers = found and type(found.answers) == "table" and found.answers
   if answer and not answers then
-    problem, code = ("the lease server answered %d to many questions"):format(answer.status), "store"
+    problem, code = explained(self, ("the lease server answered %d%s to many questions at batch_path"):format(answer.status,
+      answer.status == 200 and " without a list of answers" or "")), "store"
   end
+  problem, code = problem or explain.named(LESS, "http", self.server.name), code or "protocol"
   for i, one in ipairs(lot) do
     local part = answers and answers[i]
-    if type(part) == "table" then one.answer:resolve(part) elseif problem then one.answer:resolve(nil, problem, code) end
+    if type(part) == "table" then one.answer:resolve(part) else one.answer:resolve(nil, problem, code) end
   end
 end
 
@@ -261,7 +289,7 @@ local function ask_with_others(self, op)
   body.op, body.name = op, self.name
   local lots = op == "refresh" and self.refreshes or self.others
   local part, problem, code = lots:ask { body = body, wanted = function() return core.now() <= over end }
-  if not part then return nil, problem, code end
+  if not part then return nil, explained(self, problem), code end
   local status = part.status
   part.status = nil
   return verdict(self, status, part, pause(part.retry_after))

@@ -21,4 +21,15 @@ describe("questions that are asked together", function()
     assert.matches("nobody is there any more", answers[1][2])
     assert.same({ { "yes" }, { "yes" } }, { answers[2], answers[3] })
   end)
+
+  it("are told that they have no answer, or why asking failed", function()
+    local answers = {}
+    for what, ask in pairs { ["less than was asked"] = function() end, ["no way"] = function() error("no way", 0) end } do
+      local gathered = Gathered.new { window = 0, most = 10, ask = ask }
+      crown.spawn(function() answers[what] = { gathered:ask {} } end)
+      eventually(function() return answers[what] end)
+      assert.same({ nil, "protocol" }, { answers[what][1], answers[what][3] })
+      assert.matches(what, answers[what][2])
+    end
+  end)
 end)

@@ -1,5 +1,6 @@
 -- etcd's members, one of which has no quorum: it says so in words, or tells of nothing that it is watched for.
 local crown = require "crown"
+local Batch = require "crown.etcd.batch"
 local Client = require "crown.etcd.client"
 local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
@@ -146,6 +147,15 @@ describe("an answer that is none of etcd's", function()
       server:destroy()
     end)
   end
+
+  it("is told with its server where it says less than was asked", function()
+    local server = Hostile.start(answer(200, [[{"header":{"revision":"7"},"responses":[]}]]))
+    local found, problem, code = Batch.new(client_of(server)):ask { { request_range = { key = "YQ==" } } }
+    assert.same({ nil, "protocol" }, { found, code })
+    assert.equal(("etcd at 127.0.0.1:%d: it answered less than was asked: is that etcd itself, or does a proxy answer in its place?")
+      :format(server.port), problem)
+    server:destroy()
+  end)
 
   it("is not taken for that of a lease that it is not about", function()
     local answers = {

@@ -173,7 +173,7 @@ describe("the lease oracle over HTTP", function()
     local verdict = Player.new(lease, { name = "a", node = "one", url = ("http://127.0.0.1:%d/locks"):format(listener:port()) })
       :claim()
     assert.equal("unknown", verdict[1])
-    assert.matches("set ttl", verdict[2])
+    assert.matches(("http at 127.0.0.1:%d: .*set ttl"):format(listener:port()), verdict[2])
   end)
 
   it("honours Retry-After, and has a retry of its own", function()
@@ -232,11 +232,13 @@ describe("the lease oracle over HTTP", function()
 
   it("takes no grant that names another holder, and one that names this node", function()
     local one = candidate()
-    for _, holder in ipairs { '"two#1"', '"one#1"', '"two"' } do
+    local others = { '"two#1"', '"one#1"', '"two"', '""', "17", "1e999", "[1]", '["one"]', "{}", "true", "false", "null" }
+    for _, holder in ipairs(others) do
       answer = reply(200, ('{"ttl":6,"epoch":7,"holder":%s}'):format(holder))
       local verdict = one:claim()
-      assert.equal("unknown", verdict[1])
-      assert.matches("another holder", verdict[2])
+      assert.equal("unknown", verdict[1], holder)
+      assert.matches(("http at 127.0.0.1:%d: the lease server answered 200 and named another holder"):format(listener:port()),
+        verdict[2], 1, true)
     end
     answer = function() return reply(200, ('{"ttl":6,"holder":"%s"}'):format(seen.body:match '"holder":"([^"]*)"')) end
     assert.equal("granted", one:claim()[1])
@@ -244,6 +246,30 @@ describe("the lease oracle over HTTP", function()
     assert.equal("granted", one:refresh()[1])
     answer = reply(200, '{"ttl":6,"holder":"two#1"}')
     assert.equal("unknown", one:refresh()[1])
+  end)
+
+  it("takes no grant whose lease has no time left, nor one whose time is no number", function()
+    local one = candidate()
+    for _, ttl in ipairs { "0", "0.0", "-1", '"0"', '"soon"', "null", "[6]", "true", "{}", "-1e999" } do
+      answer = reply(200, ('{"ttl":%s,"epoch":7}'):format(ttl))
+      for _, fn in ipairs { "claim", "refresh" } do
+        local verdict = one:call(fn)
+        assert.equal("unknown", verdict[1], ttl)
+        assert.matches(("http at 127.0.0.1:%d: the lease server answered 200"):format(listener:port()), verdict[2], 1, true)
+        assert.matches("seconds above 0", verdict[2])
+      end
+    end
+  end)
+
+  it("counts a lease that is longer than it asked for as what it asked for, and a shorter one as that", function()
+    local one = candidate()
+    for ttl, counts in pairs { ["1e300"] = 6, ["1e999"] = 6, ["60"] = 6, ["6"] = 6, ["4"] = 4, ["0.9"] = 0.9, ['"4"'] = 4 } do
+      answer = reply(200, ('{"ttl":%s,"epoch":7}'):format(ttl))
+      for _, fn in ipairs { "claim", "refresh" } do
+        local verdict = one:call(fn)
+        assert.same({ "granted", counts }, { verdict[1], verdict[3] }, ttl)
+      end
+    end
   end)
 
   for title, case in pairs {
@@ -339,10 +365,15 @@ describe("the lease oracle over HTTP", function()
     end
     eventually(function() return told[1] and told[2] end, 30)
     assert.same({ "granted", "unknown" }, { told[1][1], told[2][1] })
-    assert.matches("less than was asked", told[2][2])
-    answer = reply(404, "")
-    local verdict = candidate({ batch_path = "/batch" }):claim()
-    assert.same({ "unknown", "the lease server answered 404 to many questions" }, verdict)
+    local at = ("http at 127.0.0.1:%d: "):format(listener:port())
+    assert.equal(at .. "it answered less than was asked: each question that batch_path takes needs an answer of its own, in their "
+      .. "order", told[2][2])
+    for what, one in pairs { ["answered 404"] = reply(404, ""), ["answered 200 without a list of answers"] = reply(200, "{}") } do
+      answer = one
+      local verdict = candidate({ batch_path = "/batch" }):claim()
+      assert.same({ "unknown", at .. "the lease server " .. what .. " to many questions at batch_path; is the path in the URL "
+        .. "right, and what does the server's log say?" }, verdict)
+    end
     answer = reply(200, '{"answers":[{"status":500}]}')
     assert.equal("unknown", candidate({ batch_path = "/batch" }):claim()[1])
   end)

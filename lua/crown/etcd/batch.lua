@@ -1,6 +1,7 @@
 --- Questions of many elections in one transaction of etcd each.
 -- @internal crown.etcd.batch
 
+local explain = require "crown.link.explain"
 local Gathered = require "crown.link.gathered"
 
 local Batch = {}
@@ -8,16 +9,21 @@ Batch.__index = Batch
 
 local WINDOW = 0 -- seconds that a question waits for company
 local LEASE_ENDED = "requested lease not found" -- and all that a session puts bears its one lease
+local LESS = "it answered less than was asked: is that etcd itself, or does a proxy answer in its place?"
 local MOST = 128 -- operations that etcd takes in one transaction
 
 -- Each has as many answers as it has operations, in their order.
-local function settle(answer, asked)
+local function settle(client, answer, asked)
   local at, answers = 0, answer.responses or {}
   for _, one in ipairs(asked) do
     local own = {}
     for i = 1, #one.ops do own[i] = answers[at + i] end
     at = at + #one.ops
-    if #own == #one.ops then one.answer:resolve(own, answer.header or {}) end
+    if #own == #one.ops then
+      one.answer:resolve(own, answer.header or {})
+    else
+      one.answer:resolve(nil, explain.named(LESS, "etcd", client:place()), "protocol")
+    end
   end
 end
 
@@ -27,7 +33,7 @@ local function ask(client, asked)
     for _, op in ipairs(one.ops) do ops[#ops + 1] = op end
   end
   local answer, problem, code = client:ask("/v3/kv/txn", { success = ops })
-  if answer then return settle(answer, asked) end
+  if answer then return settle(client, answer, asked) end
   -- What is refused to one of them is refused to all; only where its lease has ended it would be refused to each alone, too.
   if code == "store" and #asked > 1 and not problem:find(LEASE_ENDED, 1, true) then
     for _, one in ipairs(asked) do ask(client, { one }) end
