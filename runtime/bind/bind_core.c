@@ -236,10 +236,10 @@ static int core_exit(lua_State *L)
     return 0;
 }
 
-/* exit_code(code): for when the last election has ended. */
+/* exit_code(code): for when the last election has ended, whatever its command ends with. */
 static int core_exit_code(lua_State *L)
 {
-    lifetime_set_code(&check_host(L)->lifetime, luaL_checkint(L, 1));
+    lifetime_fix_code(&check_host(L)->lifetime, luaL_checkint(L, 1));
     return 0;
 }
 

@@ -74,7 +74,14 @@ void lifetime_exit(struct lifetime *lifetime, int code)
 
 void lifetime_set_code(struct lifetime *lifetime, int code)
 {
+    if (!lifetime->code_fixed)
+        lifetime->code_at_end = code;
+}
+
+void lifetime_fix_code(struct lifetime *lifetime, int code)
+{
     lifetime->code_at_end = code;
+    lifetime->code_fixed = true;
 }
 
 void lifetime_yield(struct lifetime *lifetime)

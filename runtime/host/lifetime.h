@@ -19,6 +19,7 @@ struct lifetime {
     bool exiting;
     bool yields; /* to who takes over what was given back */
     int code, code_at_end;
+    bool code_fixed;
     struct loop_deadline patience; /* for tasks that still work, once nothing holds the loop */
     struct loop_deadline yielded;
 };
@@ -52,6 +53,10 @@ void lifetime_exit(struct lifetime *lifetime, int code);
 
 /** The exit code for when the last election has ended; 0 unless set. */
 void lifetime_set_code(struct lifetime *lifetime, int code);
+
+/** The same, and no later lifetime_set_code changes it: a command that is stopped with its election
+ * ends after the reason was known. */
+void lifetime_fix_code(struct lifetime *lifetime, int code);
 
 /** After each turn of the loop that has nothing left to do: ends it when nothing holds it any more.
  * A task that never waits is given a second. */

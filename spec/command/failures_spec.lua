@@ -136,6 +136,34 @@ return { init = function() return {} end, claim = function() return true, 0.1, {
   end)
 end)
 
+describe("crown-lua run --once", function()
+  -- Wins at each claim; `refresh` says how the first term ends.
+  local function run_once(refresh, ...)
+    write_file(dir .. "/lends.lua", ([[
+return { init = function() return {} end, claim = function() return true, 0.1, { ttl = 1 } end,
+  refresh = function() %s end, release = function() return true end }
+]]):format(refresh))
+    local words = { "run", "--once", "--oracle", "lends" }
+    for _, word in ipairs { ... } do words[#words + 1] = word end
+    for _, word in ipairs { "x", "sh", "-c", "echo begun; trap 'exit 0' INT; sleep 2 & wait; sleep 60" } do words[#words + 1] = word end
+    return run(words, { env = { CROWN_DIRECTORY = dir, LUA_PATH = dir .. "/?.lua;;" }, timeout = 15 })
+  end
+
+  for title, case in pairs {
+    ["the store gave no answer"] = { 'return nil, "no luck"', 3, "expired %(no luck%)" },
+    ["the lease was lost"] = { "return false", 1, "denied" },
+    ["it was evicted"] = { 'return false, { evicted = true }', 1, "evicted" },
+  } do
+    for _, quiet in ipairs { false, true } do
+      it("does not start its command again when " .. title .. (quiet and ", quietly" or ""), function()
+        local result = run_once(case[1], quiet and "--quiet" or nil)
+        assert.same({ case[2], "begun\n" }, { result.code, result.stdout }, result.stderr)
+        assert.matches("run: the command was stopped, since the lease was lost: it was not run to its end; " .. case[3], result.stderr)
+      end)
+    end
+  end
+end)
+
 describe("an app tells once", function()
   it("that it was evicted", function()
     write_file(dir .. "/app.lua", "require('crown').elect { name = 'x' }\n")

@@ -26,7 +26,7 @@ local run = {
       help = "keep campaigning when the command ends: permanent, transient or temporary", default = "end with the command" },
     { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
       help = "from the first stop signal to KILL", default = "a quarter of the TTL, at most 5" },
-    { name = "once", help = "give up with exit code 1 when somebody else leads" },
+    { name = "once", help = "give up with exit code 1 when somebody else leads; COMMAND is begun once" },
     { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
       help = "give up when it has not won after so long; with --once, try for so long first",
       default = "campaign until told to end" },
@@ -153,6 +153,21 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
   end)
 end
 
+-- With --once nothing is begun twice: a command that was stopped with its term has done a part of its work. One that lives on, as
+-- with --signal, does not end with its term.
+local STOPPED = "the command was stopped, since the lease was lost: it was not run to its end; %s%s"
+local STOPS = { expired = UNREACHABLE, denied = NOT_LEADER, evicted = NOT_LEADER, abdicated = NOT_LEADER }
+
+local function end_with_the_term(election)
+  local led
+  events.listen({ "leadership.claimed", "leadership.acting" }, function(event) led = event.phase == "leading" end)
+  events.on("leadership.lost", function(event)
+    local code = led and STOPS[event.reason]
+    if not code then return end
+    give_up(election, code, STOPPED:format(event.reason, event.error and (" (%s)"):format(event.error) or ""))
+  end)
+end
+
 -- What the verb itself says is not told a second time by the log, unless that is asked for: that it leads no more, and why; and
 -- for one that gives up, that the store gives no answer.
 local GIVES_UP = "oracle.disconnected=off,oracle.error=off"
@@ -209,6 +224,7 @@ function run.run(options, words)
   if options.once or options.wait then
     give_up_when_not_leader(election, options.wait, options.quiet, function() tell_all(options) end)
   end
+  if options.once and not options.signal then end_with_the_term(election) end
   if not options.quiet and not options.once then progress(election) end
 end
 
