@@ -134,6 +134,32 @@ INSERT INTO crown_registry_queue_v1 SELECT $1, tail, $2::jsonb FROM r RETURNING 
     assert.same({ leader, epoch }, { cluster:await { a, b } })
   end)
 
+  it("are told that they were thrown out, and which name another has taken meanwhile", function()
+    local a, b = cluster:join_all({ "a", "b" }, LASTING)
+    local leading, other = a, b
+    if a:ask "leader" == "b" then leading, other = b, a end
+    local id = name .. "@" .. other.node
+    assert.is_true(other:ask("register", { name = "mine", value = 7 }))
+    assert.is_true(other:ask("register", { name = "kept", value = 8 }))
+    other.candidate:hurt("STOP", "supervise", "runtime")
+    enqueue { kind = "member_down", id = id, token = row().members[id].token, left = true }
+    eventually(function() return leading:ask("register", { name = "mine", value = 9 }) == true end, 10)
+    other.candidate:hurt("CONT", "supervise", "runtime")
+    local function told(event, fields)
+      return eventually(function()
+        for line in other.candidate:output():gmatch "[^\n]+" do
+          if line:find(event, 1, true) and line:find(fields, 1, true) then return line end
+        end
+      end, 20)
+    end
+    told("oracle.registry.thrown_out", "member=" .. id)
+    local lost = told("oracle.registry.name_lost", "lost=mine")
+    assert.is_truthy(lost:find("owner=" .. name .. "@" .. leading.node, 1, true), lost)
+    eventually(function() return ({ leading:ask("whereis", { name = "kept" }) })[2] == other.node end, 10)
+    assert.is_nil(other.candidate:output():find("lost=kept", 1, true))
+    assert.is_nil(leading.candidate:output():find("thrown_out", 1, true))
+  end)
+
   it("are answered for while the queue is locked, and the lock ends by itself", function()
     local a, b = cluster:join_all({ "a", "b" }, LASTING)
     local leader = a:ask "leader"

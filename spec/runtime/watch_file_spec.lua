@@ -3,6 +3,7 @@ local core = require "crown.core"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local judge = require "support.judge"
+local read_file = require "crown.text.read_file"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
@@ -98,6 +99,23 @@ print "done"
     watch("new", path .. "/a")
     write_file(path .. "/a", "1")
     hears("new", "closed")
+  end)
+
+  -- The kernel drops what is behind its queue's end, and says no more than that it did.
+  it("tells every watch of a change where more came in a turn than the kernel keeps, and goes on", function()
+    local other = tempdir()
+    watch("changed", dir .. "/a")
+    watch("elsewhere", other .. "/b")
+    local most = tonumber(assert(read_file "/proc/sys/fs/inotify/max_queued_events"))
+    -- At least two events for each; while a command runs no turn of the loop reads them.
+    assert.equal(0, os.execute(("cd %s && seq %d | xargs touch && echo 1 > a"):format(dir, most / 2 + 1)))
+    hears("changed", "attrib")
+    hears("elsewhere", "attrib")
+    assert.same({ changed = { "attrib" }, elsewhere = { "attrib" } }, told) -- what was dropped is told by no event of its own
+    write_file(dir .. "/a", "2")
+    hears("changed", "closed")
+    write_file(other .. "/b", "2")
+    hears("elsewhere", "closed")
   end)
 
   it("says why a directory cannot be watched, and leaves nothing behind", function()
