@@ -43,6 +43,8 @@ static void push_store(lua_State *L, const struct candidate_status *status)
     if (status->failure != NULL) {
         lua_pushstring(L, status->failure);
         lua_setfield(L, -2, "failure");
+        lua_pushboolean(L, status->answers);
+        lua_setfield(L, -2, "answers");
     }
 }
 

@@ -54,6 +54,7 @@ void outage_report(struct candidate *candidate, const char *function, const char
                    const char *code)
 {
     const char *reason = message != NULL ? message : "(no message)";
+    candidate->answers = code != NULL && strcmp(code, "store") == 0;
     if (candidate->failing_since_ns == TIME_NEVER)
         candidate->failing_since_ns = loop_now(candidate->env->loop);
     if (candidate->failure != NULL && strcmp(candidate->failure, reason) == 0)
@@ -73,6 +74,7 @@ void outage_forget(struct candidate *candidate)
     candidate->reasons = NULL;
     free(candidate->failure);
     candidate->failure = NULL;
+    candidate->answers = false;
 }
 
 void outage_over(struct candidate *candidate)

@@ -8,7 +8,8 @@ struct candidate;
 
 /**
  * Tells why the store gives no answer: each reason once in an outage, and sixteen at most.
- * @param code what the oracle says besides; "usage": the user is to mend something. NULL: nothing.
+ * @param code what the oracle says besides; "usage": the user is to mend something; "store": the
+ * store has answered, and that is its answer. NULL: nothing.
  */
 void outage_report(struct candidate *candidate, const char *function, const char *message,
                    const char *code);

@@ -109,6 +109,7 @@ struct candidate {
 
     /* What the store says, or does not. */
     char *failure;                         /* why it gave no answer, as long as it gives none */
+    bool answers;                          /* and yet it answers: that is what it says */
     char *denied_because;                  /* as the last denial said, or NULL */
     struct outage_reasons *reasons;        /* with which it was told already: outage.c */
     int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */

@@ -69,6 +69,7 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
     status->child_status = candidate->child_status;
     status->doubted = candidate->doubted && !holding;
     status->failure = candidate->failure;
+    status->answers = candidate->answers;
     status->failing_since_ns = candidate->failing_since_ns;
     status->answered_ns = candidate->answered_ns;
     status->child_is_leader =

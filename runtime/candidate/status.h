@@ -26,6 +26,7 @@ struct candidate_status {
     int child_status;
     bool doubted;             /* the store may have forgotten who leads, and is sat out */
     const char *failure;      /* why the store gives no answer; NULL: it does, or was not asked */
+    bool answers;             /* and yet the store answers: `failure` is its answer */
     int64_t failing_since_ns; /* TIME_NEVER: it does not fail */
     int64_t answered_ns;      /* TIME_NEVER: never */
 };

@@ -242,6 +242,26 @@ describe("on this host", function()
     terminal:shows "no answer"
   end)
 
+  it("status says what a store answers that grants and denies nothing", function()
+    local listener = assert(crown.tcp.listen("127.0.0.1", 0, function(connection)
+      while (connection:read "*l" or "\r") ~= "\r" do end
+      connection:write "HTTP/1.1 418 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      connection:close()
+    end))
+    finally(function() listener:close() end)
+    local one = Candidate.start { args = { "run", "--quiet", "--oracle", ("http://127.0.0.1:%d/locks"):format(listener:port()), "x",
+      "true" }, node = "one", log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = one
+    eventually(function()
+      local text = call("status").stdout
+      return text:find("x%s+following%s+%?%s+%- .-: answers, but for [%d.]+ %w+: .-the lease server answered 418") or error(text)
+    end, 20)
+    assert.is_true(elections().x.answers)
+    local terminal = Terminal.start { args = { "status" }, columns = 100, env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = terminal
+    terminal:shows "1 whose store answers with a failure"
+  end)
+
   it("status names no leader whose lease has run out since the store gave its last answer", function()
     local server = Redis.start()
     finally(function() server:destroy() end)

@@ -307,7 +307,7 @@ describe("an oracle on a compare-and-swap store", function()
     one:abdicate()
     store.records[name] = { text = store.records[name].text:gsub('"v":1', '"v":2'), version = "the newer one's" }
     local verdict = one:claim()
-    assert.same({ "unknown", ("a newer version of crown-lua wrote the record of '%s'"):format(name) }, verdict)
+    assert.same({ "unknown", ("a newer version of crown-lua wrote the record of '%s'"):format(name), "store" }, verdict)
     assert.equal("the newer one's", store.records[name].version)
   end)
 
@@ -393,7 +393,7 @@ describe("an oracle on a compare-and-swap store", function()
       local store = table_store()
       store.records["cas-" .. serial] = { text = text, version = 1 }
       local verdict = candidate(store):claim()
-      assert.same({ "unknown", "what the store holds is no record of an election" }, verdict)
+      assert.same({ "unknown", "what the store holds is no record of an election", "store" }, verdict)
       assert.equal(text, store.records["cas-" .. serial].text)
     end
   end)

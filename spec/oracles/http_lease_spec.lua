@@ -372,7 +372,7 @@ describe("the lease oracle over HTTP", function()
       answer = one
       local verdict = candidate({ batch_path = "/batch" }):claim()
       assert.same({ "unknown", at .. "the lease server " .. what .. " to many questions at batch_path; is the path in the URL "
-        .. "right, and what does the server's log say?" }, verdict)
+        .. "right, and what does the server's log say?", "store" }, verdict)
     end
     answer = reply(200, '{"answers":[{"status":500}]}')
     assert.equal("unknown", candidate({ batch_path = "/batch" }):claim()[1])

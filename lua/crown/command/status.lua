@@ -3,6 +3,7 @@
 
 local console = require "crown.core.console"
 local control = require "crown.control"
+local core = require "crown.core"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
@@ -58,11 +59,14 @@ local function store_of(one)
   local doubted = one.amnesia and one.next_claim_in and not one.away
   if doubted then return ("%s: amnesia, claims in %s"):format(one.oracle, words_for.span(one.next_claim_in)) end
   if not one.away then return one.oracle end
+  if one.answers then
+    return ("%s: answers, but for %s: %s"):format(one.oracle, words_for.span(one.away), core.redact(one.failure))
+  end
   return ("%s: %s %s"):format(one.oracle, one.answered and "away for" or "never reached, tried for", words_for.span(one.away))
 end
 
 local function row_of(one)
-  local leader = one.leader or one.away and "? no answer" or "-"
+  local leader = one.leader or one.away and (one.answers and "?" or "? no answer") or "-"
   return { one.name, words_for.phase(one), leader, words_for.epoch(one.epoch), seconds(one.expires_in),
     one.since and words_for.span(one.since) or "-", child_of(one), store_of(one), ("%d"):format(one.runtime) }
 end
@@ -82,14 +86,15 @@ end
 
 -- A line that says at a glance whether anything is wrong.
 local function summary(elections)
-  local led, away, unfenced = 0, 0, 0
+  local led, away, refused, unfenced = 0, 0, 0, 0
   for _, one in ipairs(elections) do
     if one.phase == "leading" then led = led + 1 end
-    if one.away then away = away + 1 end
+    if one.answers then refused = refused + 1 elseif one.away then away = away + 1 end
     if one.child_unfenced then unfenced = unfenced + 1 end
   end
   local text = ("%d election%s, %d led here"):format(#elections, #elections == 1 and "" or "s", led)
   if away > 0 then text = text .. ("; %d whose store gives no answer"):format(away) end
+  if refused > 0 then text = text .. ("; %d whose store answers with a failure"):format(refused) end
   if unfenced > 0 then text = text .. ("; %d with a command that works on without leading"):format(unfenced) end
   return text .. "\n"
 end

@@ -264,7 +264,8 @@ end
 -- @param state the oracle's, which the function was called with
 -- @param verdict what it returned first
 -- @param second and second
--- @param third and third: of what is not known "usage", where the user is to mend something
+-- @param third and third: of what is not known "usage", where the user is to mend something, or "store", where the store has
+-- answered that
 -- @return the verdict's word and its values
 function oracle.verdict(fn, state, verdict, second, third)
   if verdict == true then return granted(fn, state, second, third) end
@@ -273,7 +274,8 @@ function oracle.verdict(fn, state, verdict, second, third)
     return breach(fn, ("%s, not true, false or nil"):format(tostring(verdict)))
   end
   if fn == "handle_info" and second == nil then return "nothing" end
-  return "unknown", tostring(second or "no reason given"), third == "usage" and third or nil
+  local says_more = third == "usage" or third == "store"
+  return "unknown", tostring(second or "no reason given"), says_more and third or nil
 end
 
 local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth, tenth)

@@ -53,7 +53,7 @@ local function put(session, slot, one, version, memory)
   local text = record.text(one, session.env.nonce())
   local results, problem, code = session.store:swap { { name = slot.name, version = version, text = text, memory = memory } }
   if not results then return nil, problem, code end
-  if results[1] == nil then return nil, "nobody knows whether it was written", "store" end
+  if results[1] == nil then return nil, "nobody knows whether it was written" end
   if results[1] then session.seen:learn(slot, one) end
   return results[1] ~= false
 end

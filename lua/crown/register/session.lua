@@ -84,7 +84,7 @@ local function write(self, run, base, version, memory)
   self.tries[one.nonce] = try
   local results, problem, code = self.store:swap { { name = self.name, version = version, text = text, memory = memory } }
   if not results then return nil, problem, code end
-  if results[1] == nil then return nil, "nobody knows whether the session was renewed", "store" end
+  if results[1] == nil then return nil, "nobody knows whether the session was renewed" end
   return env.atomic(written, self, run, life, try, results[1], memory)
 end
 

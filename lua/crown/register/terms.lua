@@ -242,7 +242,7 @@ end
 -- @return "won", "lost", or nil, message, code
 local function took(session, member, seen, one, sent, duty, text, version)
   if duty.settling then return nil, GIVEN_UP, "store" end
-  if version == nil then return nil, "nobody knows whether the claim was written", "store" end
+  if version == nil then return nil, "nobody knows whether the claim was written" end
   if version == false then
     duty.failed = true
     return "look"

@@ -6,11 +6,11 @@ local glance = {}
 local CRASHES, WITHIN = 3, 300 -- so many ends of a command by itself, in so many seconds, are a loop
 
 local function new()
-  return { led = 0, away = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {} }
+  return { led = 0, away = {}, failing = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {} }
 end
 
 local function look(found, one)
-  if one.away then table.insert(found.away, one.name) end
+  if one.away then table.insert(one.answers and found.failing or found.away, one.name) end
   if one.child_unfenced then table.insert(found.unfenced, one.name) end
   if one.amnesia then table.insert(found.doubted, one.name) end
 end
@@ -37,6 +37,7 @@ local SAID = {
   { "unfenced", "bad", "a command works on without leading" },
   { "unkillable", "bad", "a process cannot be killed, so the lease is kept" },
   { "away", "bad", "the store gives no answer" },
+  { "failing", "bad", "the store answers with a failure" },
   { "looping", "bad", "the command keeps ending by itself" },
   { "doubted", "warn", "the store may have forgotten who leads: nobody claims for a while" },
 }

@@ -106,7 +106,8 @@ end
 local function hindrance(one)
   local known = settings.known[settings.key(one.name)] or settings.known[settings.key(one.name, one.node)]
   if one.away and one.away > (known and known.common.ttl or TTL_UNKNOWN) then
-    return ("'%s': its store has given no answer for %.0f s: %s\n"):format(one.name, one.away,
+    return ("'%s': its store has %s for %.0f s: %s\n"):format(one.name,
+      one.answers and "answered with a failure" or "given no answer", one.away,
       core.redact(one.failure or "no reason is known"))
   elseif one.amnesia then
     return ("'%s': its store may have forgotten who leads: this candidate claims again in %.0f s\n"):format(one.name,

@@ -48,6 +48,7 @@ local function epoch_of(one)
 end
 
 local function store_of(one)
+  if one.answers then return ("%s: answers with a failure for %s"):format(one.oracle, seconds(one.away)) end
   if one.away then return ("%s: no answer for %s"):format(one.oracle, seconds(one.away)) end
   return one.amnesia and one.oracle .. ": may have forgotten who leads" or one.oracle
 end

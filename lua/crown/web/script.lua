@@ -43,7 +43,8 @@ function child(e) {
   return e.child_code === undefined ? "–" : "ended with " + e.child_code;
 }
 function store(e, passed) {
-  if (e.away !== undefined) return e.oracle + ": no answer for " + span(e.away + passed);
+  const how = e.answers ? ": answers with a failure for " : ": no answer for ";
+  if (e.away !== undefined) return e.oracle + how + span(e.away + passed);
   return e.amnesia ? e.oracle + ": may have forgotten who leads" : e.oracle;
 }
 function change(c) {
