@@ -279,6 +279,10 @@ static void run_child(struct warden *warden, struct child_spec *spec, const int 
     start_child(warden, spec, fds);
     close_streams(spec, fds);
     child_spec_release(spec);
+    /* A SIGKILL to the group that its keeper is in leaves this process to kill the tree. The child
+     * has been given the terminal by now, as one of that group's. */
+    if (warden->terminal)
+        (void)setpgid(0, 0);                      /* cannot fail: it leads no session */
     warden->pidfd = pidfd_open(warden->child, 0); /* there: nobody else reaps it */
     watch(warden);
 }

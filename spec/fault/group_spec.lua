@@ -64,6 +64,16 @@ describe("a process group", function()
     eventually(function() return said():find "start" end, 10)
   end
 
+  -- As timeout -k does it. What the command has started is in a group of its own, and nobody would be left to kill it.
+  it("that gets KILL leaves nothing of the command's tree", function()
+    one = Candidate.start { program = program, node = "one", log = dir .. "/log", args = { "run", "--oracle", "file:" .. dir .. "/locks",
+      "spec", "--", "bash", "-c", "sleep 7000 & echo $! > " .. dir .. "/said; wait" } }
+    local started = eventually(function() return tonumber(said()) end, 10)
+    one:signal_group "KILL"
+    one:wait(20)
+    eventually(function() return not read_file(("/proc/%d/stat"):format(started)) end, 20)
+  end)
+
   for _, signal in ipairs { "TERM", "INT" } do
     it("that gets " .. signal .. " lets its command hear INT, then TERM, and ends", function()
       start_worker { program }
