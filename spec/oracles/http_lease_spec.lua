@@ -203,6 +203,26 @@ describe("the lease oracle over HTTP", function()
     end)
   end
 
+  it("keeps the highest epoch that it was told, and believes none below it before a TTL is over", function()
+    local said, asked, released = { '{"epoch":9}', '{"epoch":3}', "{}" }, 0, 0
+    answer = function()
+      if seen.line:find "^DELETE" then
+        released = released + 1
+        return reply(200, "")
+      end
+      asked = asked + 1
+      if said[asked] then return reply(409, said[asked]) end
+      return reply(200, '{"ttl":2,"epoch":5}')
+    end
+    local epoch, before
+    local election = crown.elect { name = "epochs", node = "one", oracle = { lease, ttl = 2, retry = 0.1,
+      url = ("http://127.0.0.1:%d/locks"):format(listener:port()) },
+      handlers = { won = function(term) epoch, before = term.epoch, { asked, released } end } }
+    eventually(function() return epoch end, 20)
+    assert.same({ 5, { #said + 2, 1 } }, { epoch, before }) -- given back once, and claimed once more
+    election:stop()
+  end)
+
   for what, body in pairs { ["has ended"] = '{"expires_in":0}', ["ended long ago"] = '{"expires_in":-1e9}',
     ["ends at once"] = '{"expires_in":0.0001}' } do
     it("does not ask without a pause where a lease that is held " .. what, function()
