@@ -108,7 +108,7 @@ FROM %s.oban_peers ORDER BY name]]
 -- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
 function Peer.list(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
-  return admin.list(checked, LIST:format('"' .. checked.prefix .. '"'))
+  return admin.list(checked, nil, LIST:format('"' .. checked.prefix .. '"'))
 end
 
 --- What the server says of itself, for `info`.

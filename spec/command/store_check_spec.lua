@@ -245,6 +245,27 @@ describe("crown-lua check --store", function()
     for i = 1, 3 do assert.matches(("127.0.0.1:%d: .-Connection refused"):format(i), none.stdout) end
   end)
 
+  it("says that a Redis refuses writes for now, in the server's words, and leaves nothing there", function()
+    local server = Redis.start()
+    finally(function() server:destroy() end)
+    local function check()
+      return run { "check", "--store", "--oracle", ("redis://127.0.0.1:%d?timeout=1"):format(server.port), "run", "x", "true" }
+    end
+    assert.equal(0, check().code)
+    assert.equal(0, server:call "DBSIZE")
+    for _, case in ipairs { { "CONFIG", "maxmemory", "1", "0", "OOM" }, { "CONFIG", "min-replicas-to-write", "1", "0", "NOREPLICAS" } } do
+      assert(server:call("CONFIG", "SET", case[2], case[3]))
+      local result = check()
+      assert.equal(2, result.code, result.stdout .. result.stderr)
+      assert.matches("PROBLEM%s+the server refuses a write: " .. case[5], result.stdout)
+      assert(server:call("CONFIG", "SET", case[2], case[4]))
+    end
+    assert(server:call("CLIENT", "PAUSE", "60000", "WRITE"))
+    local paused = check()
+    assert.equal(2, paused.code, paused.stdout .. paused.stderr)
+    assert.matches("PROBLEM%s+the server refuses a write: no answer in time", paused.stdout)
+  end)
+
   it("says what of several rights a Postgres user lacks", function()
     local server = Postgres.start()
     finally(function() server:destroy() end)
@@ -265,8 +286,11 @@ describe("crown-lua check --store", function()
     assert.is_nil(half.stdout:find("UPDATE crown_lease_v1", 1, true))
     sql "GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC"
     assert.matches("half may not SELECT, INSERT and UPDATE crown_advisory_v1", check(advisory(server:url_for "half")).stdout)
-    assert.matches("PROBLEM%s+quiet's transactions are read%-only",
-      check(server:url_for "quiet" .. "?target_session_attrs=any").stdout)
+    for _, more in ipairs { "?target_session_attrs=any", "" } do
+      local quiet = check(server:url_for "quiet" .. more)
+      assert.equal(2, quiet.code, quiet.stdout .. quiet.stderr)
+      assert.matches("PROBLEM%s+quiet's transactions are read%-only", quiet.stdout)
+    end
     sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"
     assert.matches("PROBLEM%s+crown_lease_v1 is UNLOGGED", check(server.url).stdout)
     sql("ALTER TABLE crown_lease_v1 SET LOGGED", "DROP TRIGGER crown_lease_v1_stay ON crown_lease_v1")

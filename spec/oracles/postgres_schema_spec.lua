@@ -96,6 +96,22 @@ describe("two schemas of one Postgres database", function()
     assert.matches("crown_lease_v1 is in the schema 'b', .*search_path, and not in 'a'", result.stderr)
   end)
 
+  for scheme, named in pairs { postgres = "crown_lease_v1", ["postgres+advisory"] = "crown_advisory_v1" } do
+    it("are told to an operator whose role looks in the other one: nobody leads there, as far as it sees: " .. named, function()
+      assert.equal(0, once(scheme, "crown").code)
+      server:sql "ALTER ROLE other SET search_path = b"
+      for _, words in ipairs { { "info" }, { "evict", "--force", "x" } } do
+        local all = { words[1], "--oracle", url(scheme, "other") }
+        for i = 2, #words do all[#all + 1] = words[i] end
+        local result = run(all)
+        assert.equal(2, result.code, result.stdout .. result.stderr)
+        assert.matches(named .. " is in the schema 'a', and this user's search_path leads to 'b'", result.stderr)
+      end
+      local own = run { "evict", "--force", "--oracle", url(scheme, "crown"), "x" }
+      assert.same({ 1, true }, { own.code, own.stderr:find("nobody leads 'x'", 1, true) ~= nil }, own.stderr)
+    end)
+  end
+
   it("are refused where the memory beside the table is in the other one", function()
     assert.equal(0, once("postgres", "crown").code)
     server:sql "CREATE TABLE b.crown_store_v1 (LIKE a.crown_store_v1 INCLUDING ALL)"

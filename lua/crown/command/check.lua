@@ -28,7 +28,7 @@ worst case of a failover, and why no two leaders can overlap. Timing that could 
 refused with the sum shown. With `run` it checks what would follow `crown-lua`.
 
 --store connects to the store, as a candidate would, and shows its settings and what this
-candidate lacks to take part; it claims nothing and changes nothing. Exit code 2 when
+candidate lacks to take part; it claims nothing and leaves nothing behind. Exit code 2 when
 anything is wrong, 3 when the store gives no answer.]],
 }
 

@@ -26,16 +26,26 @@ local function candidates_of(row)
   return found
 end
 
+-- Where a role's search_path leads to other tables, nobody is found there, while somebody may lead.
+local function looks_elsewhere(client, opts, part)
+  return part and tables.misplaced(client, part, opts.schema)
+end
+
 --- Elections in a table.
--- @tparam table opts `url`, `timeout`
+-- @tparam table opts `url`, `timeout`, `schema`
+-- @string[opt] part see crown.postgres.parts
 -- @string sql with the columns name, holder, epoch, left (seconds); and candidates, a line each, where they are known
 -- @treturn table an array of `{ name, node, epoch, expires_in, candidates }`, or nil and a message
-function admin.list(opts, sql)
+function admin.list(opts, part, sql)
   return with_client(opts, function(client)
     local rows, problem, code = client:query(sql)
-    if code == tables.MISSING then return {} end
+    if code == tables.MISSING then rows = {} end
     if not rows then return nil, problem end
     local found = {}
+    if #rows == 0 then
+      local wrong = looks_elsewhere(client, opts, part)
+      if wrong then return nil, wrong, "usage" end
+    end
     for i, row in ipairs(rows) do
       local led = row.left > 0 and row.holder ~= ""
       found[i] = { name = row.name, node = led and holder.node(row.holder) or nil, epoch = row.epoch,
@@ -96,7 +106,12 @@ end
 -- @string part see crown.postgres.parts
 -- @treturn table an array of texts, or nil and a message
 function admin.rights(opts, part)
-  return with_client(opts, function(client) return rights.lacks(client, part, opts.schema) end)
+  local function lacks_on(client) return rights.lacks(client, part, opts.schema) end
+  local lacks, problem, code = with_client(opts, lacks_on)
+  if lacks or not tostring(problem):find("session is read-only", 1, true) then return lacks, problem, code end
+  local any = setmetatable({ url = opts.url .. (opts.url:find("?", 1, true) and "&" or "?") .. "target_session_attrs=any" },
+    { __index = opts })
+  return with_client(any, lacks_on)
 end
 
 --- What somebody lacks who only reads a table.
@@ -118,21 +133,27 @@ local function one(client, sql, name)
 end
 
 --- Marks a leader as evicted, and waits until it has stepped down.
--- @tparam table opts `url`, `timeout`, `wait` seconds (10)
+-- @tparam table opts `url`, `timeout`, `schema`, `wait` seconds (10)
+-- @string part see crown.postgres.parts
 -- @string name of the election
 -- @tparam table sql `mark`, which returns holder and epoch, or no row; `leads`: holder, epoch, left
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
-function admin.evict(opts, name, sql)
+function admin.evict(opts, part, name, sql)
   return with_client(opts, function(client)
+    local function nobody()
+      local wrong = looks_elsewhere(client, opts, part)
+      if wrong then return nil, wrong, "usage" end
+      return eviction.nobody(name)
+    end
     local rows, problem, code = client:query(sql.mark, name)
-    if code == tables.MISSING then return eviction.nobody(name) end
+    if code == tables.MISSING then return nobody() end
     if not rows then return nil, problem end
     local evicted = rows[1]
     if not evicted then
       local row
       row, problem = one(client, sql.leads, name)
       if not row then return nil, problem end
-      if row.left <= 0 then return eviction.nobody(name) end
+      if row.left <= 0 then return nobody() end
       return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed")
         :format(name, row.holder, row.left)
     end
@@ -154,8 +175,8 @@ end
 -- @treturn table the oracle
 function admin.serve(oracle, what)
   local function options(opts) return postgres_url.options(what.word, opts, what.rules) end
-  function oracle.list(opts) return admin.list(options(opts), what.list) end
-  function oracle.evict(opts, name) return admin.evict(options(opts), name, what.evict) end
+  function oracle.list(opts) return admin.list(options(opts), what.part, what.list) end
+  function oracle.evict(opts, name) return admin.evict(options(opts), what.part, name, what.evict) end
   function oracle.health(opts) return admin.health(options(opts), what.table, what.part, what.warnings) end
   function oracle.rights(opts) return admin.rights(options(opts), what.part) end
   return oracle

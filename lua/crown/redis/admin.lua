@@ -246,8 +246,18 @@ local function unconfirmed(opts)
   return not primary and problem or nil
 end
 
+-- A server that is full, or has too few replicas, tells so at a write alone. This one is gone as soon as it is there.
+local WRITE = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('DEL', KEYS[1])"
+
+local function refused(client, prefix)
+  local written, problem, code = client:call("EVAL", WRITE, "1", prefix .. ":{check}:write")
+  if written then return nil end
+  if code == "timeout" or problem == "timeout" then problem = "no answer in time, though it answers what only reads" end
+  return "the server refuses a write: " .. problem
+end
+
 -- Who may not ask for INFO hears that among the rest.
-local function lacks_of(client, opts)
+local function lacks_by_words(client, opts)
   local lacks = hindrances(client:call "INFO" or "", opts)
   lacks[#lacks + 1] = unconfirmed(opts)
   local user, problem = client:call("ACL", "WHOAMI")
@@ -267,6 +277,12 @@ local function lacks_of(client, opts)
       told[answer], lacks[#lacks + 1] = true, ("%s: %s"):format(user, answer)
     end
   end
+  return lacks
+end
+
+local function lacks_of(client, opts)
+  local lacks = lacks_by_words(client, opts)
+  if #lacks == 0 then lacks[1] = refused(client, opts.prefix) end
   return lacks
 end
 
