@@ -106,7 +106,8 @@ describe("a connection that closes while somebody is about to ask", function()
 
   it("tells so, for Redis", function()
     local connection, close = about_to_close(Redis, { waiting = {}, first = 1, last = 0, over = promise(),
-      stream = { close = function() end }, outbox = { write = function() end } }, "closed", "close")
+      reader = { is_within = function() end }, stream = { close = function() end, reset = function() end, has_come = function() end },
+      outbox = { write = function() end } }, "closed", "close")
     is_told(close, function() return connection:call(2, "PING") end)
   end)
 
