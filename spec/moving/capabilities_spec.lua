@@ -22,6 +22,11 @@ local function has(text, name, is_page)
   return false
 end
 
+-- Whether `make test` runs a spec (mk/test.mk), or plays a page (spec/docs/pages_spec.lua).
+local function is_run(path)
+  return path:match "^spec/[^/]+/[^/]+_spec%.lua$" ~= nil or path:match "^docs/moving/[^/]+%.md$" ~= nil
+end
+
 local function capabilities()
   local found = {}
   for line in assert(read_file(TABLE)):gmatch "[^\n]+" do
@@ -45,6 +50,7 @@ describe("what the reference systems can do", function()
       seen[label] = true
       files[one.file] = files[one.file] or read_file(one.file)
       assert.is_truthy(files[one.file], "there is no " .. one.file)
+      assert.is_true(is_run(one.file), "make test does not run " .. one.file)
       assert.is_true(has(files[one.file], one.name, one.file:match "^docs/moving/" ~= nil),
         ("%s has no test '%s'"):format(one.file, one.name))
     end)
