@@ -457,6 +457,7 @@ local function is_surpassed(world, state)
       local seen = node.session.seen.entries[name]
       local known = seen and seen.serial or -1
       if node.dead or known <= serial and (known >= 0 or name:sub(1, 1) ~= "@") then return false end
+      if seen and seen.version == row.version then return false end -- for who has not looked since, nothing has changed
     end
   end
   return true
