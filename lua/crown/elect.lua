@@ -55,7 +55,7 @@ function Election:within(kind, wait, amnesia)
     self.hurry = math.min(HURRY_MOST, 2 * (self.hurry or HURRY_FIRST / 2))
     return math.max(wait, self.hurry)
   end
-  self.hurry = nil
+  if self.hurry then self.hurry = nil end -- else it would make room for a field that it has not
   if amnesia or wait <= most_wait then return wait end
   if not self.told_wait then
     elections.emit("oracle.error", { ["function"] = kind, error = ("told to wait for %.0f s: asked again after %.0f s")
