@@ -177,6 +177,16 @@ static void refuse(struct postgres_client *client, const struct crown_error *err
     connect_later(client);
 }
 
+/* The server is there: what is told from now on is not about ports and firewalls. */
+static void note_silent_setup(struct postgres_client *client, const char *place)
+{
+    (void)error_set(&client->unanswered, ERROR_TIMEOUT,
+                    "postgres at %s: the server took the connection, and has not told the state of "
+                    "the tables since; another session may hold a lock on crown_lease_v1 or "
+                    "another of them: see pg_locks",
+                    place);
+}
+
 static void connected(void *context, PGconn *conn, const char *place, const struct crown_error *err)
 {
     struct postgres_client *client = context;
@@ -200,10 +210,12 @@ static void connected(void *context, PGconn *conn, const char *place, const stru
     client->admitted = false;
     note_server(client);
     mark(client);
-    if (client->setup)
+    if (client->setup) {
+        note_silent_setup(client, client->server);
         client->events.connected(client->events.context, client->generation);
-    else
+    } else {
         admit(client);
+    }
 }
 
 void postgres_client_admit(struct postgres_client *client, uint64_t generation,

@@ -6,6 +6,7 @@ local eventually = require("crown.testing").eventually
 local Pgbouncer = require "support.pgbouncer"
 local Postgres = require "support.postgres"
 local read_file = require "crown.text.read_file"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 
 local CANDIDATES = 4
@@ -87,6 +88,18 @@ describe("a Postgres server", function()
       assert.is_true(most <= CANDIDATES * (kind.clients + 1), most .. " connections")
     end)
   end
+
+  it("is not taken for one that nobody reaches by who comes anew while somebody locks the table", function()
+    local words = { "run", "--once", "--oracle", server.url .. "?timeout=1", "x", "true" }
+    assert.equal(0, run(words).code)
+    assert(holder:query "BEGIN")
+    assert(holder:query "LOCK TABLE crown_lease_v1, crown_store_v1")
+    local result = run(words)
+    assert(holder:query "COMMIT")
+    assert.equal(3, result.code, result.stderr)
+    assert.is_nil(result.stderr:find("firewall", 1, true), result.stderr)
+    assert.matches("127.0.0.1:%d+/crown: .*lock.*see pg_locks", result.stderr)
+  end)
 
   it("sees no more connections of a pooler, which opens another one when a client has gone, while somebody locks a row", function()
     local pooler = Pgbouncer.start(server)
