@@ -108,6 +108,33 @@ describe("crown-lua check --store", function()
       is_asked("mute", 'Subscription to "_INBOX.')
     end)
 
+    it("says why a user is not let in", function()
+      local result = run { "check", "--store", "--oracle", ("nats://all:wrong@127.0.0.1:%d/B?timeout=1"):format(server.port), "run",
+        "x", "true" }
+      assert.equal(2, result.code, result.stdout .. result.stderr)
+      assert.matches("PROBLEM.-Authorization Violation", result.stdout)
+    end)
+
+    it("goes by the bucket's TTL, and says so", function()
+      run { "run", "--once", "--oracle", ("nats://all:x@127.0.0.1:%d/B?ttl=6&trust_empty=true"):format(server.port), "x", "true" }
+      local result = run { "check", "--store", "--oracle", ("nats://all:x@127.0.0.1:%d/B?ttl=60"):format(server.port), "run", "x",
+        "true" }
+      assert.equal(0, result.code, result.stdout .. result.stderr)
+      assert.matches("warning%s+the store's TTL of 6 s counts, not the 60 s of the options", result.stdout)
+      assert.matches("TTL 6 s", result.stdout)
+      assert.is_nil(result.stdout:find("TTL 60 s", 1, true))
+    end)
+
+    it("says that a user may not ask a leader to go", function()
+      local wire = Wire.open(server.port, '{"verbose":false,"headers":true,"user":"all","pass":"x"}')
+      wire:make_bucket("B", 60)
+      assert(wire:ask("$KV.B.x", "Crown-Token: t\r\nCrown-Epoch: 1", "one").seq)
+      wire.connection:close()
+      local result = run { "evict", "--force", "--oracle", ("nats://lacks6:x@127.0.0.1:%d/B"):format(server.port), "x" }
+      assert.equal(3, result.code)
+      assert.matches('Permissions Violation for Publish to "crown.evict.B.x"', result.stderr)
+    end)
+
     it("asks without making a bucket, or writing into one", function()
       local plain = ("nats://all:x@127.0.0.1:%d/B"):format(server.port)
       assert.matches("which the first candidate makes", check("all").stdout)

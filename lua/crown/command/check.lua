@@ -2,8 +2,10 @@
 -- @internal crown.command.check
 
 local app = require "crown.command.app"
+local campaigns = require "crown.core.election"
 local cli = require "crown.command.cli"
 local core = require "crown.core"
+local figure = require "crown.check.figure"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
 local oracle = require "crown.election.contract"
@@ -116,9 +118,26 @@ local function declare_run(options, words)
   run.declare(given, rest)
 end
 
+-- The store's own TTL counts, whatever the options say: the timing is that of it.
+local function go_by_stores_ttl(election, asked)
+  local module, spec, opts = election.common.module, election.options, {}
+  for name, value in pairs(election.oracle_options) do opts[name] = value end
+  local given = module.timing(opts)
+  if given == asked.ttl then return end
+  opts.ttl = asked.ttl
+  local ttl, refresh, cool_down = module.timing(opts)
+  local text, timing = campaigns.explain(spec, ttl, refresh, math.max(spec.cool_down, cool_down or 0))
+  table.insert(asked.warnings, ("the store's TTL of %s s counts, not the %s s of the options"):format(figure.exact(asked.ttl),
+    figure.exact(given)))
+  if text then election.timing = { text = text, seconds = timing } else table.insert(asked.problems, timing) end
+end
+
 local function ask_store(election)
-  local module, opts = election.common.module, election.oracle_options
-  return election.state ~= oracle.IGNORE and store_check.ask(election.options.oracle, module, opts) or nil
+  if election.state == oracle.IGNORE then return nil end
+  local module = election.common.module
+  local asked = store_check.ask(election.options.oracle, module, election.oracle_options)
+  if asked.ttl and module.timing then go_by_stores_ttl(election, asked) end
+  return asked
 end
 
 -- An app that does not load is an entry with nothing but its error, behind the elections that it declared before.

@@ -26,6 +26,7 @@ local function ask_all(word, oracle, opts, found)
   local health
   health, problem, code = ask(word, oracle, "health", opts)
   if health then found.facts, found.warnings = health.facts or {}, health.warnings or {} end
+  found.ttl = health and health.fixed and health.ttl or nil
   if warning then table.insert(found.warnings, warning) end
   if #rights > 0 then return true end
   if not health then return nil, problem, code end
@@ -39,7 +40,8 @@ end
 -- @tparam table oracle its module
 -- @tparam table opts its options
 -- @treturn table `{ facts =, warnings =, problems = }`: pairs of words, and arrays of texts; `unchecked`: what the store does not
--- tell, or nil; `reached = false` where it gave no answer, nil where it was not asked
+-- tell, or nil; `ttl` where the store has one that counts for all; `reached = false` where it gave no answer, nil where it was
+-- not asked
 function store_check.ask(word, oracle, opts)
   local found = { facts = {}, warnings = {}, problems = {}, reached = true }
   if not (oracle.health or oracle.list or oracle.rights) then

@@ -103,10 +103,11 @@ function admin.evict(opts, name)
     end
     local asked
     local function ask()
-      bucket:ask_to_go(name, epoch)
       asked = core.now()
+      return bucket:ask_to_go(name, epoch)
     end
-    ask()
+    local _, refused, code = ask()
+    if code == "store" then return nil, refused, code end
     local gone
     gone, problem = eviction.await(name, opts.wait, function()
       if core.now() - asked >= AGAIN then ask() end

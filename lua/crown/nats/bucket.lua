@@ -350,11 +350,15 @@ end
 --- The last values of all keys, by one question: see crown.nats.watch.
 Bucket.values = watch.values
 
---- Asks the leader of a key to go.
+--- Asks the leader of a key to go, for a command that asks once.
+-- @treturn boolean true; or nil, message, code: "store" where the server does not let us ask
 function Bucket:ask_to_go(key, revision)
   local connection, problem, code = self.link:ready()
   if not connection then return nil, problem, code end
+  connection.refused = nil
   connection:publish("crown.evict." .. self.name .. "." .. key, nil, nil, ("%d"):format(revision))
+  connection:prove(self.timeout)
+  if connection.refused then return nil, connection:explained(connection.refused), "store" end
   return true
 end
 

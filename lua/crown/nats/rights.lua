@@ -4,6 +4,7 @@
 local rights = {}
 
 local NEVER = "9007199254740991" -- a revision that no key has, so that nothing is written
+local NOT_LET_IN = "the server says: .*Auth" -- "Authorization Violation", "User Authentication Expired", …
 local NOBODY = "0" -- nor a term that anybody leads
 
 -- What is sent, by what it is for. JetStream takes none of it: the empty configurations name another stream.
@@ -33,6 +34,7 @@ end
 -- @treturn table an array of texts; or nil, message, code
 function rights.lacks(bucket, key, check)
   local connection, problem, code = bucket.link:ready()
+  if not connection and problem and problem:find(NOT_LET_IN) then return { problem } end -- the server's own words
   if not connection then return nil, problem, code end
   local lacks = { connection.refused } -- of the subscription that answers come by
   local function try(fn)
