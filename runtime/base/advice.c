@@ -34,6 +34,7 @@ static const struct kind *kind_of(const char *problem)
         "authentication", "answered 401", "invalid user name",    "does not exist",
         "pg_hba.conf",    "no password",  "without any password", NULL};
     static const char *const rights[] = {"NOPERM", "ermission", "answered 403", NULL};
+    static const char *const lock[] = {"lock timeout", NULL};
     static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
     static const char *const name[] = {"name not found", "look up", "no address", "name server",
                                        NULL};
@@ -60,6 +61,7 @@ static const struct kind *kind_of(const char *problem)
         {tls_spoken, "does the server expect TLS (%s)?", "is it the right port?", NULL},
         {login, login_words, NULL, NULL},
         {rights, rights_words, NULL, NULL},
+        {lock, "another session holds a lock on the table or the row: see pg_locks", NULL, NULL},
         {refused, "is the server running, and are host and port right?", NULL, NULL},
         {name, "check the host in the URL", NULL, NULL},
         {certificate, "name the file of the server's authority by ca=FILE", NULL, NULL},

@@ -5,7 +5,10 @@
 
 #include "base/container.h"
 #include "postgres/blotted.h"
+#include "postgres/explain.h"
 #include "postgres/session.h"
+
+#define LOCK_NOT_AVAILABLE "55P03" /* SQLSTATE */
 
 static void cancel(struct op *op)
 {
@@ -74,6 +77,8 @@ void postgres_request_refused(struct postgres_request *request, const PGconn *co
     (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
                     detail != NULL ? " (" : "", detail != NULL ? detail : "",
                     detail != NULL ? ")" : "");
+    if (state != NULL && strcmp(state, LOCK_NOT_AVAILABLE) == 0)
+        postgres_explain(libpq.PQhost(conn), libpq.PQport(conn), true, &request->error);
     free(primary);
     free(detail);
     if (state != NULL)

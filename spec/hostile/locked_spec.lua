@@ -101,6 +101,20 @@ describe("a Postgres server", function()
     assert.matches("127.0.0.1:%d+/crown: .*lock.*see pg_locks", result.stderr)
   end)
 
+  it("is named, with what to look at, where it refuses to wait longer for a lock", function()
+    server:sql "CREATE TABLE IF NOT EXISTS waited_for (a int)"
+    server:sql "GRANT ALL ON waited_for TO crown"
+    assert(holder:query "BEGIN")
+    assert(holder:query "LOCK TABLE waited_for")
+    local client = assert(crown.postgres.connect(server.url, { timeout = 4, bounded = true }))
+    assert(client:query "SET lock_timeout = 50")
+    local _, problem, code = client:query "SELECT FROM waited_for"
+    client:close()
+    assert(holder:query "COMMIT")
+    assert.equal("55P03", code)
+    assert.matches("^postgres at 127.0.0.1:%d+: canceling .* lock timeout; another session holds a lock .* pg_locks$", problem)
+  end)
+
   it("sees no more connections of a pooler, which opens another one when a client has gone, while somebody locks a row", function()
     local pooler = Pgbouncer.start(server)
     finally(function() pooler:destroy() end)
