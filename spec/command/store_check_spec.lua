@@ -125,6 +125,21 @@ describe("crown-lua check --store", function()
       assert.is_nil(result.stdout:find("TTL 60 s", 1, true))
     end)
 
+    it("says which limits of a bucket keep a candidate from writing, and names the server", function()
+      local wire = Wire.open(server.port, '{"verbose":false,"headers":true,"user":"all","pass":"x"}')
+      local limits = { ["max_msg_size"] = { max_msg_size = 10 }, ["is full %(max_msgs 1%)"] = { max_msgs = 1 },
+        ["does not take %$KV.B.x"] = { subjects = { "$KV.B.y", "$KV.B.z.>" } } }
+      for words, limit in pairs(limits) do
+        wire:make_bucket("B", 60, limit)
+        if limit.max_msgs then assert(wire:ask("$KV.B.other", nil, "one").seq) end
+        local result = check "all"
+        wire:ask("$JS.API.STREAM.DELETE.KV_B", nil, "")
+        assert.equal(2, result.code, result.stdout .. result.stderr)
+        assert.matches(("PROBLEM%%s+nats at 127.0.0.1:%d: the bucket B .-"):format(server.port) .. words, result.stdout)
+      end
+      wire.connection:close()
+    end)
+
     it("says that a user may not ask a leader to go", function()
       local wire = Wire.open(server.port, '{"verbose":false,"headers":true,"user":"all","pass":"x"}')
       wire:make_bucket("B", 60)
@@ -159,7 +174,7 @@ describe("crown-lua check --store", function()
       wire.connection:close()
       local kept = run { "check", "--store", "--oracle", plain.url .. "/HISTORY", "run", "x", "true" }
       assert.equal(2, kept.code, kept.stdout .. kept.stderr)
-      assert.matches("PROBLEM%s+the bucket HISTORY keeps history", kept.stdout)
+      assert.matches("PROBLEM%s+nats at [^ ]+: the bucket HISTORY keeps history", kept.stdout)
     end)
   end)
 

@@ -1,9 +1,12 @@
 --- What a candidate lacks on a NATS server. The server is really asked, with words that change nothing.
 -- @internal crown.nats.rights
 
+local explain = require "crown.link.explain"
+
 local rights = {}
 
 local NEVER = "9007199254740991" -- a revision that no key has, so that nothing is written
+local LEAST_WRITE = 256 -- bytes: headers, and a node's name of 64
 local NOT_LET_IN = "the server says: .*Auth" -- "Authorization Violation", "User Authentication Expired", …
 local NOBODY = "0" -- nor a term that anybody leads
 
@@ -15,6 +18,28 @@ local function publications(bucket, key, missing)
     { ("crown.evict.%s.%s"):format(bucket.name, key), nil, NOBODY } }
   if missing then list[#list + 1] = { api .. "STREAM.CREATE." .. bucket.stream, nil, "{}" } end
   return list
+end
+
+-- Whether a pattern of a stream's takes a subject.
+local function takes(pattern, subject)
+  pattern = pattern:gsub("[^%w*>]", "%%%0"):gsub("%*", "[^.]+"):gsub(">$", ".+")
+  return subject:find("^" .. pattern .. "$") ~= nil
+end
+
+-- Why the bucket will not take what a candidate writes. The probe does not tell: its revision is refused before that.
+local function obstacle(bucket, key, info)
+  local subject = ("$KV.%s.%s"):format(bucket.name, key)
+  local taken = false
+  for _, pattern in ipairs(info.subjects) do taken = taken or takes(pattern, subject) end
+  if not taken then return ("the bucket %s does not take %s: its subjects are %s"):format(bucket.name, subject,
+    table.concat(info.subjects, ", ")) end
+  if info.largest >= 0 and info.largest < LEAST_WRITE then
+    return ("the bucket %s takes no more than %d bytes at once (max_msg_size), and a candidate writes up to %d")
+      :format(bucket.name, info.largest, LEAST_WRITE)
+  end
+  local lacks_room = info.full and bucket:get(key) == false
+  if not lacks_room then return nil end
+  return ("the bucket %s is full (%s): it takes no key that it does not have"):format(bucket.name, info.full)
 end
 
 -- What the server refuses of what fn sends. @return its words; false; or nil, message, code
@@ -51,8 +76,9 @@ function rights.lacks(bucket, key, check)
     return { info[2] } -- an answer of JetStream: more is not to be had
   end
   if info[1] then
-    local fit, why = check(bucket.name, info[1])
-    if not fit then lacks[#lacks + 1] = why end
+    local _, why = check(bucket.name, info[1])
+    why = why or obstacle(bucket, key, info[1])
+    if why then lacks[#lacks + 1] = explain.named(why, "nats", bucket.servers:label()) end
   end
   for _, one in ipairs(publications(bucket, key, info[3] == bucket.MISSING)) do
     fine, problem, code = try(function() connection:publish(one[1], nil, one[2], one[3]) end)
