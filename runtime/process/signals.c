@@ -31,6 +31,8 @@ int signals_open_supervisor(void)
 {
     /* Who starts this program may ignore it, and that would be handed on: then no death is told. */
     (void)signal(SIGCHLD, SIG_DFL);
+    /* In the background of a terminal with `stty tostop`, a line of the log would stop a leader. */
+    (void)signal(SIGTTOU, SIG_IGN);
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);

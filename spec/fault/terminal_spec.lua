@@ -94,6 +94,14 @@ describe("Ctrl-C", function()
     assert.equal(1, count "up")
   end)
 
+  it("does not stop what runs in the background of a terminal that stops those who write", function()
+    one = Terminal.start { program = "/bin/bash", env = { CROWN_DIRECTORY = dir }, args = { "-c", [[
+      set -m; stty tostop
+      "$0" run --oracle "file:$1" --log-level info spec -- touch "$1/up" &
+      read line]], program, dir } }
+    eventually(function() return read_file(dir .. "/up") end, 20)
+  end)
+
   it("gives the terminal back to the script that called it", function()
     one = Terminal.start { program = "/bin/sh", env = { CROWN_DIRECTORY = dir }, args = { "-c", [[
       "$0" run --oracle "file:$1" --restart permanent spec -- sh -c 'echo up; exec sleep 60'
