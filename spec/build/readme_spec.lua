@@ -58,7 +58,7 @@ describe("the README", function()
       write_file(dir .. "/conformance_spec.lua", ([[
         package.path = "%s/?.lua;" .. package.path
         require("crown.testing").conformance("my_oracle", function()
-          return { module = require "my_oracle", options = { url = "%s", ttl = 1, amnesia_wait = 0 }, expires = true, numbered = true }
+          return { module = require "my_oracle", options = { url = "%s", ttl = 1, amnesia_wait = 0 }, expires = true }
         end)]]):format(dir, server.url))
       local result = run({ "/usr/bin/busted", "--ignore-lua", dir .. "/conformance_spec.lua" }, { timeout = 120 })
       assert.equal(0, result.code, result.stdout .. result.stderr)
