@@ -183,7 +183,8 @@ local function new_candidate(store, kinds, opts)
   if trust_empty == nil then trust_empty = store.trust_empty end
   return Oracle.join(kinds, there, { place = place, name = name, token = opts.token, node = opts.node, ttl = ttl, delay = delay,
     timeout = timeout, amnesia_wait = checked.amnesia_wait, trust_empty = trust_empty, retry = checked.retry,
-    election = candidate.of(opts), doubts = Doubt.of(store.word, tostring(options.url or ""), checked) })
+    election = candidate.of(opts), doubts = Doubt.of(store.word, tostring(options.url or ""),
+      { amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, twice = true }) })
 end
 
 -- --- tools

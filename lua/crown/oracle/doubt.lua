@@ -17,7 +17,8 @@ end
 --- The doubts of a store.
 -- @string word what messages call the store
 -- @string[opt] url of it
--- @tparam[opt] table party `amnesia_wait` in seconds and `trust_empty`, as options of the oracle; they may change
+-- @tparam[opt] table party `amnesia_wait` in seconds and `trust_empty`, as options of the oracle; they may change. `twice`: the
+-- store is waited for twice as long
 -- @treturn Doubt
 function Doubt.of(word, url, party)
   return setmetatable({ place = place(word, url), party = party or {} }, Doubt)
@@ -33,6 +34,11 @@ local WAITS = "%s has no record of this election. Waiting %s s, in case another 
 local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or failed over, or its clock was set. "
   .. "Waiting %s s, until every lease that it may have granted is over"
 
+-- What amnesia_wait alone makes of a wait, with 1 % and a quarter of a second where a register adds them.
+local function longest(party)
+  return party.twice and 2 * party.amnesia_wait * 1.01 + ROUNDING or party.amnesia_wait + ROUNDING
+end
+
 --- Why nobody claims.
 -- @number seconds for which that is so
 -- @tparam[opt] boolean is_empty whether the store has no record at all, as a new one; nil where that cannot be told
@@ -40,8 +46,8 @@ local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or
 function Doubt:words(seconds, is_empty)
   local party = self.party
   if is_empty then
-    local wait = party.amnesia_wait and ("amnesia_wait=%s%s"):format(figure.exact(party.amnesia_wait),
-      seconds > party.amnesia_wait + ROUNDING and ", but no less than the longest ttl" or "")
+    local wait = party.amnesia_wait and ("amnesia_wait=%s%s%s"):format(figure.exact(party.amnesia_wait),
+      party.twice and ", twice" or "", seconds > longest(party) and ", but no less than the longest ttl" or "")
     local options = wait and (" (%s; trust_empty=true skips this in a new store)"):format(wait) or ""
     return WAITS:format(self.place, seconds_of(seconds)) .. options .. "."
   end

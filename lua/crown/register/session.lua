@@ -29,7 +29,7 @@ local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host 
 -- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever
 -- @treturn Session
 function Session.new(env, options)
-  return setmetatable({ env = env, name = ("@%s-%g"):format(options.token, options.ttl), node = options.node, ttl = options.ttl,
+  return setmetatable({ env = env, name = "@" .. options.token .. "-" .. options.ttl, node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = Seen.new(env.now), at = 0, number = 0, sent = -math.huge, deadline = -math.huge, tries = {}, terms = {},
     unsettled = {}, undead = {} }, Session)
