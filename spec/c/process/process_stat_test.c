@@ -1,6 +1,7 @@
 /* What /proc says of a process, whatever it calls itself. */
 #include "process/process_stat.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -102,7 +103,12 @@ static void a_traced_one_is_dead_when_all_its_threads_are(void **state)
     (void)state;
     pid_t pid = stopped_child("traced");
     assert_int_equal(process_tracer(pid), 0);
-    assert_int_equal(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
+    if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0) {
+        assert_int_equal(errno, ENOSYS); /* qemu lets nobody trace */
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        skip();
+    }
     assert_int_equal(process_tracer(pid), getpid());
     assert_false(process_is_dead(pid));
     assert_int_equal(process_status(pid), -1);
