@@ -7,23 +7,14 @@ local choose = require "mutants.choose"
 local judge = require "mutants.judge"
 local list = require "mutants.list"
 local note = require "mutants.note"
+local options_of = require "options"
 local run = require "mutants.run"
-
-local function options()
-  local found = {}
-  for i = 2, #arg do
-    local key, value = arg[i]:match "^(%w+)=(.*)$"
-    assert(key, "what is '" .. arg[i] .. "'?")
-    if value ~= "" then found[key] = value end
-  end
-  return found
-end
 
 local function report(records)
   return judge(records, choose.results(records))
 end
 
-local records, wanted = list.load(), options()
+local records, wanted = list.load(), options_of(arg)
 local commands = {
   check = check.run,
   note = note,

@@ -4,6 +4,7 @@
 package.path = "tools/?.lua;" .. package.path
 local changed = require "slips.changed"
 local marks = require "slips.marks"
+local options_of = require "options"
 local report = require "slips.report"
 local run = require "slips.run"
 local sample = require "slips.sample"
@@ -11,16 +12,6 @@ local slip = require "slips.slip"
 local sources = require "slips.sources"
 local tests = require "slips.tests"
 local tree = require "mutants.tree"
-
-local function options_of()
-  local found = {}
-  for i = 2, #arg do
-    local key, value = arg[i]:match "^(%w+)=(.*)$"
-    assert(key, "what is '" .. arg[i] .. "'?")
-    if value ~= "" then found[key] = value end
-  end
-  return found
-end
 
 local function words_of(command)
   local pipe = io.popen(command)
@@ -87,7 +78,7 @@ end
 
 function commands.check() return marks.check() end
 
-local options = options_of()
+local options = options_of(arg)
 options.seed = options.seed or words_of "git rev-parse HEAD"
 local command = assert(commands[arg[1]], "run, list or check?")
 os.exit(command(arg[1] ~= "check" and sources.slips(options.folder) or nil, options) and 0 or 1)
