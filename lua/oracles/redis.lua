@@ -8,6 +8,7 @@ local Lease = require "crown.oracle.lease"
 local Leases = require "crown.redis.leases"
 local majority = require "crown.redis.majority"
 local Quorum = require "crown.redis.quorum"
+local same = require "crown.redis.same"
 local store_options = require "crown.oracle.options"
 local usage = require "crown.check.usage"
 
@@ -47,12 +48,24 @@ local function take_apart(checked)
   return urls
 end
 
+-- A server that is named twice would have two voices. Where two names lead to one server only the server tells: see
+-- crown.redis.same.
+local function refuse_twice(urls)
+  local named = {}
+  for _, one in ipairs(urls) do
+    local place = same.place(one)
+    if place and named[place] then usage.error("oracle 'redis': two of these servers are one: %s", place) end
+    if place then named[place] = true end
+  end
+end
+
 local function check(opts)
   local checked = store_options.check("redis", opts, RULES, CLIENTS)
   checked.urls = take_apart(checked)
   if checked.urls and #checked.urls < LEAST then
     usage.error("oracle 'redis': a majority that survives the loss of a server needs %d servers at least", LEAST)
   end
+  if checked.urls then refuse_twice(checked.urls) end
   for _, name in ipairs { "sentinel_user", "sentinel_password" } do
     if checked.url:find(name .. "=", 1, true) and not checked.url:find "^redis%+sentinel:" then
       usage.error("oracle 'redis': %s has no effect here: it is for redis+sentinel://", name)

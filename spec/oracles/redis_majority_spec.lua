@@ -2,10 +2,12 @@
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local Proxy = require "support.proxy"
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local candidate, trusted = redis_lease.candidate, redis_lease.trusted
 
@@ -268,5 +270,55 @@ describe("a majority of Redis servers", function()
     local server = one.state.leases.servers[1]
     server:raise({ name = one.state.name, token = one.state.token, claim = ("%.0f"):format(late), ttl = "30000" }, 5, 5)
     assert.equal(epoch, tonumber(redis_lease.field(servers[1], "epoch")))
+  end)
+
+  local function places(...)
+    local hosts = { ... }
+    for i, host in ipairs(hosts) do hosts[i] = type(host) == "number" and "127.0.0.1:" .. servers[host].port or host end
+    return ("redis+majority://%s?ttl=5&amnesia_wait=0&timeout=5"):format(table.concat(hosts, ","))
+  end
+
+  it("is refused where two names are the same", function()
+    local app = tempdir() .. "/app.lua"
+    write_file(app, ('require("crown").elect { name = "x", oracle = { "redis", urls = { "%s", "%s/0", "%s" } } }')
+      :format(urls[1], urls[1], urls[2]))
+    for _, args in ipairs { { "run", "--oracle", places(1, 1, 1), "x", "true" }, { "run", "--oracle", places(1, 2, 1), "x", "true" },
+      { "run", "--oracle", places("h", "H:6379", "i"), "x", "true" },
+      { "run", "--oracle", places("[::1]", "i", "[::1]:6379"), "x", "true" },
+      { "info", "--oracle", places(1, 1, 2) }, { "check", app } } do
+      local result = run(args)
+      assert.equal(2, result.code, result.stdout .. result.stderr)
+      assert.matches("two of these servers are one: [%w.:]+", result.stdout .. result.stderr)
+    end
+  end)
+
+  it("says that two names lead to one server, where nobody leads by its word alone", function()
+    local alias = "localhost:" .. servers[1].port
+    local one = Candidate.start { args = { "run", "--quiet", "--oracle", places(1, alias, 2), redis_lease.name(), "sleep", "60" },
+      node = "one", log = tempdir() .. "/log" }
+    finally(function() one:destroy() end)
+    local words = ("two of these names lead to one server: 127.0.0.1:%d and %s"):format(servers[1].port, alias)
+    eventually(function() return one:output():find(words, 1, true) end)
+    assert.equal(0, #one:pids "child")
+    servers[2]:down()
+    local check = run { "check", "--store", "--oracle", places(1, alias, 3), "run", "x", "true" }
+    assert.equal(2, check.code, check.stdout .. check.stderr)
+    assert.truthy(check.stdout:find("PROBLEM", 1, true) and check.stdout:find(words, 1, true), check.stdout)
+    local shown = run { "info", "--json", "--oracle", places(1, alias, 3) }
+    assert.equal(0, shown.code, shown.stderr)
+    assert.same({ words }, crown.json.decode(shown.stdout).warnings)
+  end)
+
+  it("is no majority any more when two of its names come to lead to one server", function()
+    local moved = Proxy.start(servers[2].port)
+    finally(function() moved:destroy() end)
+    urls[2] = ("redis://127.0.0.1:%d"):format(moved.port)
+    local one = member("one", { timeout = 5 })
+    assert.equal("granted", one:claim()[1])
+    moved:destroy()
+    moved = Proxy.start(servers[1].port, moved.port)
+    local verdict
+    eventually(function() verdict = one:refresh() return verdict[1] == "unknown" and verdict[2]:find "lead to one server" end)
+    assert.equal("usage", verdict[3])
   end)
 end)

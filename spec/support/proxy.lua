@@ -11,8 +11,10 @@ local Proxy = {}
 Proxy.__index = Proxy
 
 --- Starts a proxy to a loopback port.
-function Proxy.start(target)
-  local self = setmetatable({ port = port.free() }, Proxy)
+-- @number target that port
+-- @number[opt] at the proxy's own, where it takes another one's place
+function Proxy.start(target, at)
+  local self = setmetatable({ port = at or port.free() }, Proxy)
   self.process = Candidate.start { program = "/usr/bin/socat", node = "proxy", log = tempdir() .. "/log",
     args = { ("TCP-LISTEN:%d,bind=127.0.0.1,reuseaddr,fork"):format(self.port), ("TCP:127.0.0.1:%d"):format(target) } }
   eventually(function()

@@ -7,6 +7,7 @@ local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
 local redis_url = require "crown.redis.url"
+local same = require "crown.redis.same"
 local Sentinels = require "crown.redis.sentinels"
 
 local admin = {}
@@ -187,7 +188,7 @@ local function health_of_server(store, opts)
   local ttl = store.run(key, function(client) return longest_ttl(client, key) end)
   local facts = { { "Store", words } }
   Doubt.tell(facts, store.run(key, function(client) return doubted_for(client, key, opts.amnesia_wait or 0) end) or 0)
-  return { ttl = ttl, facts = facts, warnings = warnings_of(info, opts) }
+  return { ttl = ttl, facts = facts, warnings = warnings_of(info, opts), id = same.id(info) }
 end
 
 -- What is to be said of one node is to be said of all of them.
@@ -207,7 +208,7 @@ end
 
 --- What the server says of itself; of a cluster, each node that keeps slots.
 -- @tparam table opts `url`
--- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
+-- @treturn table `{ ttl =, facts =, warnings =, id = of a single server }`, or nil and a message
 function admin.health(opts)
   return with_store(opts, function(store)
     if store.is_cluster then return health_of_cluster(store, opts) end
@@ -258,7 +259,9 @@ end
 
 -- Who may not ask for INFO hears that among the rest.
 local function lacks_by_words(client, opts)
-  local lacks = hindrances(client:call "INFO" or "", opts)
+  local info = client:call "INFO" or ""
+  local lacks = hindrances(info, opts)
+  lacks.id = same.id(info)
   lacks[#lacks + 1] = unconfirmed(opts)
   local user, problem = client:call("ACL", "WHOAMI")
   if not user then
@@ -289,7 +292,7 @@ end
 --- What a candidate lacks, for `check --store`: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes. In
 -- a cluster the node is asked that would keep a key: one that the URL names may be a replica, and leads on to it.
 -- @tparam table opts `url`, `prefix`, `min_replicas`
--- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
+-- @treturn table an array of texts, with `unchecked` where the server does not tell, and its `id`; or nil and a message
 function admin.rights(opts)
   return with_store(opts, function(store)
     return store.run((Leases.keys(opts.prefix, "check")), function(client) return lacks_of(client, opts) end)

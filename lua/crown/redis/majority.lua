@@ -5,6 +5,7 @@ local admin = require "crown.redis.admin"
 local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
 local redis_url = require "crown.redis.url"
+local same = require "crown.redis.same"
 local several = require "crown.redis.several"
 
 local majority = {}
@@ -49,6 +50,13 @@ end
 -- Adds what a server says, under its name.
 local function add(texts, url, more)
   for _, text in ipairs(more) do texts[#texts + 1] = label(url) .. ": " .. text end
+end
+
+-- Adds that two names lead to one server.
+local function add_twice(texts, opts, answers)
+  local ids = {}
+  for i = 1, #opts.urls do ids[i] = answers[i] and answers[i].id or nil end
+  texts[#texts + 1] = same.server(opts.urls, ids)
 end
 
 local function too_few(opts, reached, failures)
@@ -138,6 +146,7 @@ function majority.health(opts)
     if answer and answer.ttl then all.ttl = math.max(all.ttl or 0, answer.ttl) end
     add(all.warnings, url, answer and answer.warnings or {})
   end
+  add_twice(all.warnings, opts, answers)
   for _, text in ipairs(failures) do all.warnings[#all.warnings + 1] = text end
   return all
 end
@@ -154,6 +163,7 @@ function majority.rights(opts)
     add(all, url, answer)
     all.unchecked = all.unchecked or answer.unchecked
   end
+  add_twice(all, opts, answers)
   for _, text in ipairs(failures) do all[#all + 1] = text end
   return all
 end

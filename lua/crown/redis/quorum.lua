@@ -5,6 +5,7 @@
 local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
 local Leases = require "crown.redis.leases"
+local same = require "crown.redis.same"
 local several = require "crown.redis.several"
 
 local Quorum = {}
@@ -19,7 +20,8 @@ local GRACE = 0.25
 -- @tparam table options as Leases.at takes them
 -- @treturn Quorum or nil and a message
 function Quorum.at(urls, options)
-  local self = setmetatable({ servers = {}, kinds = {}, doubt = Doubt.of("most servers of redis", nil, options) }, Quorum)
+  local self = setmetatable({ urls = urls, servers = {}, kinds = {},
+    doubt = Doubt.of("most servers of redis", nil, options) }, Quorum)
   for i, url in ipairs(urls) do
     local leases, problem = Leases.at(url, options)
     if not leases then return nil, ("urls[%d]: %s"):format(i, problem) end
@@ -98,7 +100,16 @@ local function denied(self, granted, denials)
     retry_in = math.min(free_in(last), RETRY_LEAST + math.random() * (RETRY_MOST - RETRY_LEAST)) }
 end
 
+-- Two names of one server would give it two voices.
+local function twice(self)
+  local ids = {}
+  for i, server in ipairs(self.servers) do ids[i] = server.id end
+  return same.server(self.urls, ids)
+end
+
 local function verdict(self, granted, epoch, evicted, denials, failure)
+  local problem = twice(self)
+  if problem then return nil, problem, "usage" end
   if granted >= self.needed then return epoch, evicted end
   if #denials > #self.servers - self.needed then return denied(self, granted, denials) end
   return nil, ("%d of %d servers granted, %d are needed: %s"):format(granted, #self.servers, self.needed,
