@@ -20,6 +20,7 @@
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local parts = require "crown.postgres.parts"
+local schema = require "crown.postgres.schema"
 
 local tables = {}
 
@@ -45,14 +46,9 @@ tables.ROW_LOST = "crown_store_v1 has lost a row: INSERT INTO crown_store_v1 (pa
 
 local LEAST_TIMEOUT = 2 -- seconds
 
-local function has_columns(name, columns)
-  return ([[(SELECT count(*) = %d FROM pg_attribute WHERE attrelid = to_regclass('%s') AND NOT attisdropped
-    AND attname IN ('%s'))]]):format(#columns, name, table.concat(columns, "', '"))
-end
-
 --- The SQL expression for whether crown_store_v1 is there with all its columns: version 0.1.0 made it without the last
 -- three.
-tables.STORE_IS_WHOLE = has_columns("crown_store_v1",
+tables.STORE_IS_WHOLE = schema.has_columns("crown_store_v1",
   { "part", "identity", "trusted_at", "longest_ttl", "epoch_floor", "set_back", "behind", "seen" })
 
 -- Without `part` nobody can tell whose rows these were.
@@ -74,7 +70,7 @@ IF NOT STORE_IS_WHOLE THEN
     ADD COLUMN IF NOT EXISTS behind DOUBLE PRECISION NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS seen TIMESTAMPTZ NOT NULL DEFAULT 'epoch';
 END IF;
-]]):gsub("STORE_IS_WHOLE", tables.STORE_IS_WHOLE):gsub("HAS_PART", (has_columns("crown_store_v1", { "part" })))
+]]):gsub("STORE_IS_WHOLE", tables.STORE_IS_WHOLE):gsub("HAS_PART", (schema.has_columns("crown_store_v1", { "part" })))
 
 -- Whether columns of crown_store_v1 were dropped, and not made anew yet. Those that an older version did not make have said
 -- nothing.
@@ -119,66 +115,37 @@ end
 -- @treturn string
 function tables.is_whole(part)
   return ([[(%s AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('%s') AND tgname IN ('%s')) = %d AND %s)]])
-    :format(has_columns(part.table, part.columns), part.table, table.concat(part.triggers, "', '"), #part.triggers,
-      part.queue and has_columns(part.queue, part.queue_columns) or "TRUE")
-end
-
-local function schema_of(name)
-  return ("(SELECT nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass('%s'))")
-    :format(name)
-end
-
--- Others with these names, which whoever looks elsewhere would take for ours. Anybody may see that they are there.
--- @string here the expression for the schema that is ours
-local function elsewhere(names, here)
-  return ([[(SELECT min(n.nspname)::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relname IN ('%s') AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname IS DISTINCT FROM %s)]])
-    :format(table.concat(names, "', '"), here)
+    :format(schema.has_columns(part.table, part.columns), part.table, table.concat(part.triggers, "', '"), #part.triggers,
+      part.queue and schema.has_columns(part.queue, part.queue_columns) or "TRUE")
 end
 
 local function names_of(part)
   return { part.table, part.queue }
 end
 
--- In which schemas the tables of a part are: what its user's search_path leads to, where they would be made, and another one.
+-- In which schemas the tables of a part are.
 local function placement(part)
-  local there = schema_of(part.table)
-  return ("%s AS schema, %s AS store_schema, current_schema()::text AS first_schema, %s AS elsewhere"):format(there,
-    schema_of "crown_store_v1", elsewhere(names_of(part), ("coalesce(%s, current_schema())"):format(there)))
+  return schema.placement(names_of(part)) .. (", %s AS store_schema"):format(schema.of "crown_store_v1")
 end
-
-local ONE_PATH = ": set one search_path for all of them (ALTER ROLE … SET search_path), drop the table that nobody uses, or, for "
-  .. "two environments in one database, give each the option schema"
 
 -- @treturn string why the tables are not relied on in the schemas that they are in; nil where they are
 local function misplaced(part, row, wanted)
-  local here = row.schema or row.first_schema
   local store = row.schema and row.store_schema
-  if wanted and here ~= wanted then
-    return ("%s is in the schema '%s', by this user's search_path, and not in '%s', as the option schema has it")
-      :format(part.table, here or "", wanted)
-  end
-  if store and store ~= here then
+  if store and store ~= row.schema and (not wanted or row.schema == wanted) then
     return ("%s is in the schema '%s', and crown_store_v1 in '%s', by this user's search_path; candidates that look in one of "
-      .. "them alone would lead beside this one%s"):format(part.table, here, store, ONE_PATH)
+      .. "them alone would lead beside this one%s"):format(part.table, row.schema, store, schema.ONE_PATH)
   end
-  if wanted or not row.elsewhere then return nil end
-  if not row.schema then
-    return ("%s is in the schema '%s', and this user's search_path leads to '%s'; both would lead%s"):format(part.table,
-      row.elsewhere, here or "", ONE_PATH)
-  end
-  return ("%s is in the schemas '%s' and '%s', and this user's search_path leads to the first; candidates that look in the "
-    .. "other one would lead beside this one%s"):format(part.table, here, row.elsewhere, ONE_PATH)
+  return schema.misplaced(part.table, row, wanted)
 end
 
 --- Whether other candidates may look for the same tables in another schema.
 -- @param client of crown.postgres
 -- @string name of the part
--- @string[opt] schema the option of that name: tables in others are none of this one's
+-- @string[opt] wanted the option of that name: tables in others are none of this one's
 -- @treturn string what is wrong; nil where nothing is, or it cannot be told
-function tables.misplaced(client, name, schema)
+function tables.misplaced(client, name, wanted)
   local rows = client:query("SELECT " .. placement(parts[name]))
-  return rows and misplaced(parts[name], rows[1], schema) or nil
+  return rows and misplaced(parts[name], rows[1], wanted) or nil
 end
 
 -- $1 table, %s whether it has its columns, whether it is whole, and where it is.
@@ -349,15 +316,15 @@ local function patience(party)
 end
 
 local function look(client, part, party, generation)
-  local sql = LOOK:format(has_columns(part.table, part.columns), tables.is_whole(part), placement(part))
+  local sql = LOOK:format(schema.has_columns(part.table, part.columns), tables.is_whole(part), placement(part))
   local rows, problem, code = client:query(sql, patience(party), generation, part.table)
   if not rows then return nil, problem, code end
   return rows[1]
 end
 
 local function make(client, name, part, party, generation)
-  local others = party.schema and "NULL" or elsewhere(names_of(part), "current_schema()")
-  local sql = MAKE:format(others, has_columns(part.table, part.columns), STORE_HAS_LOST, part.table, part.triggers[1],
+  local others = party.schema and "NULL" or schema.elsewhere(names_of(part), "current_schema()")
+  local sql = MAKE:format(others, schema.has_columns(part.table, part.columns), STORE_HAS_LOST, part.table, part.triggers[1],
     party.trust_empty and "FALSE" or "TRUE", part.make, STORE, name, name, tables.identity(part))
   local made, problem, code = client:query(sql, patience(party), generation)
   if made then return true end

@@ -1,0 +1,155 @@
+--- The table in which Postgres keeps a register, and the statements that make it, read it and write it.
+--
+-- `crown_lease_v1` is the table of the Elixir library Crown, whose nodes know `lock_name`, `holder` and `expires_at`; `epoch` is
+-- also what version 0.1.0 of crown-lua knows. `version` and `record` are ours alone, and what others write leaves them as they
+-- are. A row is ours as long as its holder is one that we wrote: `NODE @SESSION`, ` @` for nobody, ` @doubt`; no others have " @"
+-- in theirs. (Version 0.1.0 shortens what is promised by a holder with a # in it.) So the version that is compared is both:
+-- `version || ' ' || holder`.
+--
+-- `crown_register_v1` (shared=0) has the same columns, and nobody else knows it.
+-- @internal crown.postgres.register
+
+local schema = require "crown.postgres.schema"
+
+local register = {}
+
+--- The channel on which changes are told: a word, then the name of the election. Version 0.1.0 knows the words freed and evict.
+register.CHANNEL = "crown_lease_v1"
+
+local COLUMNS = { "lock_name", "holder", "expires_at", "epoch", "version", "record" }
+
+-- Where the promises are: the cluster, its timeline, the database, the table's file, and when the server was started. A standby
+-- writes on no timeline, and refuses.
+local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || ':' ||
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ':' ||
+  (SELECT oid FROM pg_database WHERE datname = current_database()) || ':' || pg_relation_filenode('{table}'::regclass) || ':' ||
+  extract(epoch FROM pg_postmaster_start_time())::text)]]
+
+local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
+
+-- Beside what is asked for, one row has the memory.
+local LOOK = [[
+SELECT {memory} AS memory, NULL AS name, NULL AS record, NULL AS version, NULL AS holder, NULL::int8 AS epoch,
+  NULL::float8 AS left, NULL::boolean AS ours
+UNION ALL
+SELECT NULL, r.lock_name, r.record, {version}, r.holder, r.epoch,
+  (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8, r.holder LIKE '% @%'
+FROM {table} r WHERE r.lock_name IN (SELECT json_array_elements_text($1::json))]]
+
+-- $1 what is to be written. Durable before it counts, whatever the server's settings are. Rows are locked in the order of their
+-- names, so that two of these do not wait for each other. What others hold is theirs until it is over by this server's clock,
+-- by which they live. A session that is renewed keeps others away from all that it holds.
+local SWAP = [[
+WITH here AS MATERIALIZED (SELECT {memory} AS memory, set_config('synchronous_commit', '{commit}', true) AS durable),
+w AS MATERIALIZED (
+  SELECT w.* FROM here, json_to_recordset($1::json) AS w (name text, was text, version text, record text, holder text,
+    lasts float8, epoch int8, renews text, told text, memory text)
+  WHERE w.memory = here.memory AND here.durable IS NOT NULL),
+found AS MATERIALIZED (
+  SELECT w.* FROM w JOIN {table} r ON r.lock_name = w.name
+  WHERE w.was = {version} AND (r.holder LIKE '% @%' OR r.expires_at <= clock_timestamp())
+  ORDER BY r.lock_name FOR NO KEY UPDATE OF r),
+changed AS (
+  UPDATE {table} r SET version = found.version, record = found.record, holder = found.holder, epoch = found.epoch,
+    expires_at = coalesce(clock_timestamp() + make_interval(secs => found.lasts), r.expires_at)
+  FROM found WHERE r.lock_name = found.name RETURNING r.version, found.told || ' ' || found.name AS notice),
+made AS (
+  INSERT INTO {table} (lock_name, version, record, holder, epoch, expires_at)
+  SELECT name, version, record, holder, epoch, clock_timestamp() + make_interval(secs => coalesce(lasts, 0))
+  FROM w WHERE was IS NULL ORDER BY name ON CONFLICT DO NOTHING RETURNING version),
+kept AS (
+  UPDATE {table} r SET expires_at = clock_timestamp() + make_interval(secs => s.lasts)
+  FROM (SELECT renews, lasts FROM found WHERE renews IS NOT NULL) s
+  WHERE r.holder = s.renews AND r.lock_name NOT IN (SELECT name FROM w))
+SELECT memory, (SELECT json_agg(version)::text FROM (SELECT version FROM changed UNION ALL TABLE made) AS done) AS done,
+  (SELECT count(pg_notify('{channel}', notice)) FROM changed WHERE notice IS NOT NULL) AS notified
+FROM here]]
+
+--- What makes a table, in words for its owner: docs/oracle-postgres.md shows it. A row that is deleted stays. Where somebody
+-- leads by it, the leader is asked to go; where it is another one's than ours, it is free. A session's goes when nobody has
+-- renewed it for a day.
+register.MAKE = [[
+CREATE TABLE IF NOT EXISTS {table} (
+  lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL);
+ALTER TABLE {table} SET (fillfactor = 50);
+ALTER TABLE {table}
+  ADD COLUMN IF NOT EXISTS epoch BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS version TEXT,
+  ADD COLUMN IF NOT EXISTS record TEXT;
+CREATE INDEX IF NOT EXISTS {table}_holder ON {table} (holder);
+CREATE OR REPLACE FUNCTION {table}_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
+DECLARE
+  id TEXT := md5(random()::text || clock_timestamp()::text);
+BEGIN
+  IF OLD.lock_name LIKE '@%' THEN
+    IF OLD.expires_at < clock_timestamp() - interval '1 day' THEN
+      RETURN OLD;
+    END IF;
+  ELSIF OLD.holder LIKE '%_ @%' THEN
+    EXECUTE format('UPDATE %s SET version = $2, record = $3 WHERE lock_name = $1', TG_RELID::regclass)
+      USING OLD.lock_name, id, (OLD.record::jsonb || jsonb_build_object('directive', 'evict', 'nonce', id,
+        'serial', (OLD.record::jsonb ->> 'serial')::int8 + 1))::text;
+    PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
+  ELSIF OLD.holder NOT LIKE '% @%' THEN
+    EXECUTE format('UPDATE %s SET holder = '''', expires_at = clock_timestamp() WHERE lock_name = $1',
+      TG_RELID::regclass) USING OLD.lock_name;
+    PERFORM pg_notify('{channel}', 'freed ' || OLD.lock_name);
+  END IF;
+  RETURN NULL;
+END $keep$;
+DROP TRIGGER IF EXISTS {table}_keep ON {table};
+CREATE TRIGGER {table}_keep BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_keep();
+CREATE OR REPLACE FUNCTION {table}_stay() RETURNS trigger LANGUAGE plpgsql AS $stay$
+BEGIN
+  RAISE EXCEPTION '{table} says who leads: it is not truncated'
+    USING HINT = 'crown-lua evict asks a leader to go. A row that is deleted asks its leader to go.';
+END $stay$;
+DROP TRIGGER IF EXISTS {table}_stay ON {table};
+CREATE TRIGGER {table}_stay BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {table}_stay();
+]]
+
+-- One at a time, however many start at once. Where another one has made them in another schema meanwhile, they are not made in
+-- this one.
+local MAKING = [[
+DO $make$
+BEGIN
+  PERFORM pg_advisory_xact_lock(x'63726f776e6c7561'::bigint);
+  IF {elsewhere} IS NOT NULL OR {whole} THEN
+    RETURN;
+  END IF;
+]] .. register.MAKE .. "END $make$"
+
+-- Version 0.1.0 has triggers of these names.
+local WHOLE = [[({columns} AND to_regclass('{table}_holder') IS NOT NULL
+  AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('{table}') AND tgname IN ('{table}_keep', '{table}_stay')) = 2
+  AND coalesce((SELECT prosrc LIKE '%directive%' FROM pg_proc WHERE oid = to_regproc('{table}_keep')), FALSE))]]
+
+local STATE = [[
+SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, {whole} AS complete, current_user::text AS who,
+  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass('{table}')) AS persistence, {placement}]]
+
+local RIGHTS = [[
+SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
+  current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
+  to_regclass('{table}') IS NOT NULL AS there, {whole} AS complete,
+  coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS unlogged,
+  coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS owns,
+  has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify, {placement}]]
+
+--- The statements for a table.
+-- @bool is_shared with Elixir's Crown, or ours alone
+-- @string commit synchronous_commit of what is written
+-- @string[opt] wanted the schema that it is to be in: then tables in others are none of this one's
+-- @treturn table `table`; SQL: `look` and `swap`, see lua/stores/postgres.lua; `make`; `state` and `rights`, of one row
+function register.statements(is_shared, commit, wanted)
+  local named = is_shared and "crown_lease_v1" or "crown_register_v1"
+  local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
+    columns = schema.has_columns(named, COLUMNS), placement = schema.placement { named },
+    elsewhere = wanted and "NULL" or schema.elsewhere({ named }, "current_schema()") }
+  local function fill(sql)
+    return (sql:gsub("{(%l+)}", function(word) return fill(words[word]) end))
+  end
+  return { table = named, look = fill(LOOK), swap = fill(SWAP), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS) }
+end
+
+return register

@@ -1,0 +1,208 @@
+--- A register in Postgres: rows of one table (crown.postgres.register), by one connection for questions and one that listens.
+-- @internal crown.stores.postgres
+
+local core = require "crown.core"
+local holders = require "crown.postgres.holder"
+local json = require "crown.text.json"
+local notices = require "crown.postgres.notices"
+local postgres = require "crown.postgres"
+local postgres_url = require "crown.postgres.url"
+local record = require "crown.register.record"
+local register = require "crown.postgres.register"
+local rule = require "crown.register.rule"
+local schema = require "crown.postgres.schema"
+
+local driver = { word = "postgres", schemes = { "postgres", "postgresql" }, ttl = 30, least = 0.5 }
+
+local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
+
+--- The options that only this store has.
+driver.options = {
+  schema = postgres_url.SCHEMA,
+  shared = { type = "boolean", default = true },
+  synchronous_commit = { type = { "string", "boolean" }, default = "on" },
+}
+
+local DROPPED = { ["42P01"] = true, ["42703"] = true } -- SQLSTATE: undefined table, undefined column
+local NO_RIGHT = "42501"
+local FOREVER = 86400 -- seconds: what others hold "for ever" is looked at again
+
+local Store = {}
+Store.__index = Store
+
+-- --- the table
+
+-- Told once, and as a warning: such a server is used all the same.
+local function warn_of_fsync(self, state)
+  if not state.fsync and not self.told_fsync then
+    self.emit("oracle.postgres.not_durable",
+      { error = "the server runs with fsync = off: after a crash it may have forgotten what it has promised" })
+  end
+  self.told_fsync = not state.fsync
+end
+
+local function look_at_table(self, bare, generation)
+  local rows, problem, code = bare:query(self.sql.state, self.timeout, generation)
+  if not rows then return nil, problem, code end
+  return rows[1], schema.misplaced(self.sql.table, rows[1], self.schema)
+end
+
+local function make(self, bare, generation)
+  local made, problem, code = bare:query(self.sql.make, self.timeout, generation)
+  if made then return true end
+  if code == NO_RIGHT then
+    problem = ("%s is not complete and this user may not change that (%s): run the statements of docs/oracle-postgres.md as the "
+      .. "table's owner"):format(self.sql.table, problem)
+  end
+  return nil, problem, code
+end
+
+-- Behind a pooler that lends its connections out nobody hears.
+local function listen(self)
+  local function heard(payload) self.heard(payload and payload:match "^%l+ (.*)$") end
+  notices.listen(self, self.pooled, "a released lease is claimed when its followers look again", register.CHANNEL, heard,
+    function() heard() end)
+end
+
+-- Sees to it that the table is there and can be relied on; once for each connection.
+local function set_up(self, bare, generation)
+  local state, wrong, code = look_at_table(self, bare, generation)
+  if state and not wrong and not state.complete then
+    local made
+    made, wrong, code = make(self, bare, generation)
+    if not made then return nil, wrong, code end
+    state, wrong, code = look_at_table(self, bare, generation)
+  end
+  if not state or wrong then return nil, wrong, code or "usage" end
+  if not state.complete then return nil, ("%s is not complete"):format(self.sql.table), "store" end
+  if state.persistence == "u" then
+    return nil, ("%s is UNLOGGED, so a crash empties it and two could lead: ALTER TABLE %s SET LOGGED")
+      :format(self.sql.table, self.sql.table), "usage"
+  end
+  warn_of_fsync(self, state)
+  self.pooled = state.pid ~= bare:server_pid()
+  if self.heard then listen(self) end
+  return true
+end
+
+-- --- the two verbs
+
+-- A table or a column that was dropped beneath the connection is made anew by the next one.
+local function ask(self, sql, ...)
+  local bare = self.client.bare
+  local generation = bare:generation()
+  local rows, problem, code = self.client:query(sql, ...)
+  if DROPPED[code] and bare:generation() == generation then bare:disconnect() end
+  return rows, problem, code
+end
+
+-- What others hold, by the clock that they live by.
+local function foreign(row)
+  return { node = row.left > 0 and holders.node(row.holder) or nil, wait = math.max(0, math.min(row.left, FOREVER)),
+    epoch = row.epoch }
+end
+
+--- Reads records.
+-- @tparam table names
+-- @treturn table for each name `{ text = or false, version = or false, memory = }`, and `foreign = { node =, wait = seconds,
+-- epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
+function Store:look(names)
+  local rows, problem, code = ask(self, self.sql.look, json.encode(names))
+  if not rows then return nil, problem, code end
+  local memory, answers = nil, {}
+  for _, row in ipairs(rows) do memory = memory or row.memory end
+  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory } end
+  for _, row in ipairs(rows) do
+    if row.name then
+      answers[row.name] = { text = row.record or false, version = row.version, memory = memory,
+        foreign = not row.ours and foreign(row) or nil }
+    end
+  end
+  return answers
+end
+
+-- What others than ourselves see of a record: whose it is, and for how long they must leave it alone. Nil: for as long as before.
+-- The name of a session ends with its TTL.
+local function face(name, one)
+  if record.is_reserved(name) then return one.node .. " @", one.ttl end
+  if one.by then return ("%s %s"):format(one.node, one.by), not one.directive and tonumber(one.by:match "[^-]*$") or nil end
+  if one.doubt then return " @doubt", rule.standing_time(one.doubt) end
+  return " @", 0
+end
+
+local function told(name, one)
+  if record.is_reserved(name) then return nil end
+  return one.directive or one.by and "changed" or "freed"
+end
+
+local function row_of(write)
+  local one = core.json.decode(write.text)
+  local holder, lasts = face(write.name, one)
+  return { name = write.name, was = write.version or nil, version = one.nonce, record = write.text, holder = holder,
+    lasts = lasts, epoch = one.epoch or 0, memory = write.memory, told = told(write.name, one),
+    renews = record.is_reserved(write.name) and ("%s %s"):format(one.node, write.name) or nil }
+end
+
+--- Writes records, each over the version that it names.
+-- @tparam table writes `{ name =, version = or false, text =, memory = }` each
+-- @treturn table for each the new version, or false; or nil, message, code
+function Store:swap(writes)
+  local words, done, results = {}, {}, {}
+  for i, write in ipairs(writes) do words[i] = row_of(write) end
+  local rows, problem, code = ask(self, self.sql.swap, json.encode(words))
+  if not rows then return nil, problem, code end
+  for _, version in ipairs(core.json.decode(rows[1].done or "[]")) do done[version] = true end
+  for i, word in ipairs(words) do results[i] = done[word.version] and ("%s %s"):format(word.version, word.holder) or false end
+  return results
+end
+
+-- --- the rest
+
+--- Has somebody told of changes.
+-- @tparam function fn `fn(name)`; `fn(nil)` where some may have been missed
+function Store:hear(fn)
+  self.heard = fn
+  if self.pooled ~= nil then listen(self) end
+end
+
+--- The names of all records.
+-- @treturn table an array; or nil, message, code
+function Store:names()
+  local rows, problem, code = ask(self, "SELECT lock_name FROM " .. self.sql.table .. " ORDER BY lock_name")
+  if not rows then return nil, problem, code end
+  local names = {}
+  for i, row in ipairs(rows) do names[i] = row.lock_name end
+  return names
+end
+
+--- Closes the connections.
+function Store:close()
+  if self.listener then self.listener:close() end
+  self.client:close()
+end
+
+local function commit_of(options)
+  local commit = options.synchronous_commit
+  if commit == true or commit == nil then commit = "on" end
+  if COMMITS[commit] then return commit end
+  return nil, ("synchronous_commit = %s would let the server forget a lease in a crash: on, local, remote_write or remote_apply")
+    :format(commit == false and "off" or tostring(commit))
+end
+
+--- Makes a store, and asks nobody yet.
+-- @tparam table place `url`; `options`, see driver.options; `timeout` in seconds for one question; `emit(event, fields)`
+-- @treturn Store or nil, message, code
+function driver.open(place)
+  local options = place.options or {}
+  local commit, wrong = commit_of(options)
+  if not commit then return nil, wrong, "usage" end
+  local self = setmetatable({ url = place.url, timeout = place.timeout or 5, emit = place.emit or function() end,
+    schema = options.schema, sql = register.statements(options.shared ~= false, commit, options.schema) }, Store)
+  local client, problem, code = postgres.new(place.url, { timeout = self.timeout, label = "postgres_lease", background = true,
+    bounded = true, setup = function(bare, generation) return set_up(self, bare, generation) end })
+  if not client then return nil, problem, code end
+  self.client = client
+  return self
+end
+
+return driver

@@ -1,0 +1,309 @@
+-- The register in Postgres asked by hand: what a write names has to stand, and whoever else writes to the table is seen.
+local crown = require "crown"
+local driver = require "crown.stores.postgres"
+local eventually = require("crown.testing").eventually
+local json = require "crown.text.json"
+local Pgbouncer = require "support.pgbouncer"
+local Postgres = require "support.postgres"
+
+local TTL = 15
+local SESSION = "@token-" .. TTL
+
+-- What the Elixir library Crown runs.
+local CROWNS = [[
+INSERT INTO crown_lease_v1 AS l (lock_name, holder, expires_at) VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3::float8))
+ON CONFLICT (lock_name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+WHERE l.expires_at <= clock_timestamp() OR l.holder = excluded.holder RETURNING holder]]
+
+local serial = 0
+
+-- A text as the register writes it, with a nonce of its own.
+local function text(fields)
+  serial = serial + 1
+  local one = { v = 1, serial = serial, epoch = 7, node = "one", nonce = "nonce-" .. serial }
+  for key, value in pairs(fields) do one[key] = value or nil end
+  return json.encode(one)
+end
+
+local function held(more)
+  local fields = { by = SESSION, at = 1 }
+  for key, value in pairs(more or {}) do fields[key] = value end
+  return text(fields)
+end
+
+describe("the register in Postgres", function()
+  local server, store, name, events
+
+  local function open(options, url)
+    return assert(driver.open { url = url or server.url, options = options or {}, timeout = 20,
+      emit = function(event, fields) events[event] = fields end })
+  end
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+  before_each(function()
+    serial, events = serial + 1, {}
+    name, store = "election-" .. serial, open()
+  end)
+  after_each(function() store:close() end)
+
+  local function look(of) return assert(store:look { of or name })[of or name] end
+
+  local function swap(version, words, of)
+    return assert(store:swap { { name = of or name, version = version, text = words, memory = look().memory } })[1]
+  end
+
+  local function row(of)
+    return server:sql("SELECT *, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left FROM crown_lease_v1 "
+      .. "WHERE lock_name = $1", of or name)[1]
+  end
+
+  it("says that there is no record, and in which memory", function()
+    local answer = look()
+    assert.is_false(answer.text)
+    assert.is_false(answer.version)
+    assert.matches("^%d+:%d+:%d+:%d+:", answer.memory)
+  end)
+
+  it("writes only over the version that is named", function()
+    local first = swap(false, held())
+    assert.is_string(first)
+    assert.equal(first, look().version)
+    assert.is_false(swap(false, held()))
+    local words = held()
+    local second = swap(first, words)
+    assert.is_true(second ~= first)
+    assert.is_false(swap(first, held()))
+    assert.same({ words, second }, { look().text, look().version })
+  end)
+
+  it("writes many at once, each by its own version", function()
+    local memory = look().memory
+    local writes = {}
+    for i = 1, 600 do writes[i] = { name = ("%s/%d"):format(name, i), version = false, text = held(), memory = memory } end
+    local first = assert(store:swap(writes))
+    for i, write in ipairs(writes) do
+      assert.is_string(first[i])
+      write.version, write.text = i % 2 == 0 and first[i] or "another one @" .. SESSION, held()
+    end
+    for i, version in ipairs(assert(store:swap(writes))) do assert.equal(i % 2 == 0, version ~= false) end
+  end)
+
+  it("writes nothing in another memory than the one that is named", function()
+    local results = assert(store:swap { { name = name, version = false, text = held(), memory = "another" } })
+    assert.is_false(results[1])
+    assert.is_false(look().text)
+  end)
+
+  it("is another memory after a restart, a table made anew and a table rewritten", function()
+    local seen = { [look().memory] = true }
+    local function is_new()
+      local memory
+      eventually(function()
+        local answers = store:look { name }
+        memory = answers and answers[name].memory
+        return memory
+      end, 20)
+      assert.is_nil(seen[memory])
+      seen[memory] = true
+    end
+    server:down "immediate"
+    server:up()
+    is_new()
+    server:sql "VACUUM FULL crown_lease_v1"
+    is_new()
+    server:sql "DROP TABLE crown_lease_v1"
+    is_new()
+    server:sql "ALTER TABLE crown_lease_v1 DISABLE TRIGGER ALL"
+    server:sql "TRUNCATE crown_lease_v1"
+    server:sql "ALTER TABLE crown_lease_v1 ENABLE TRIGGER ALL"
+    is_new()
+  end)
+
+  it("answers nothing as a standby, and in another memory when that is promoted", function()
+    local before = look().memory
+    local standby = server:replica()
+    finally(function() standby:destroy() end)
+    local there = open({}, standby.url .. "?target_session_attrs=any")
+    finally(function() there:close() end)
+    assert.is_nil((there:look { name }))
+    standby:promote()
+    eventually(function()
+      local answers = there:look { name }
+      return answers and answers[name].memory ~= before
+    end, 20)
+  end)
+
+  it("tells of each change of an election's record, and of none of a session's", function()
+    local heard = {}
+    store:hear(function(of) heard[#heard + 1] = of or "missed" end)
+    look()
+    Postgres.await_listener(function() return store.listener end)
+    local session = swap(false, text { ttl = TTL, at = 1 }, SESSION .. "0")
+    swap(session, text { ttl = TTL, at = 1 }, SESSION .. "0")
+    local first = swap(false, held())
+    local second = swap(first, held())
+    swap(second, text {})
+    eventually(function() return heard[#heard] == name end, 20)
+    crown.sleep(0)
+    for _, one in ipairs(heard) do assert.is_true(one == name or one == "missed") end
+  end)
+
+  it("names all records", function()
+    swap(false, held())
+    swap(false, text { ttl = TTL, at = 1 }, name .. "@")
+    local found = {}
+    for _, one in ipairs(assert(store:names())) do found[one] = true end
+    assert.is_true(found[name] and found[name .. "@"])
+  end)
+
+  it("works behind a pooler, and says that nobody hears there", function()
+    local pooler = Pgbouncer.start(server)
+    finally(function() pooler:destroy() end)
+    local there = open({}, ("postgres://crown@127.0.0.1:%d/crown"):format(pooler.port))
+    finally(function() there:close() end)
+    there:hear(function() end)
+    local memory = assert(there:look { name })[name].memory
+    assert.equal(look().memory, memory)
+    assert.is_string(assert(there:swap { { name = name, version = false, text = held(), memory = memory } })[1])
+    assert.matches("pooler", events["monitor.failed"].error)
+  end)
+
+  it("keeps a table of its own where the table is not shared", function()
+    local alone = open { shared = false }
+    finally(function() alone:close() end)
+    local memory = assert(alone:look { name })[name].memory
+    assert.is_true(memory ~= look().memory)
+    assert.is_string(assert(alone:swap { { name = name, version = false, text = held(), memory = memory } })[1])
+    assert.is_false(look().text)
+  end)
+
+  it("refuses to write what a crash may forget", function()
+    local none, why, code = driver.open { url = server.url, options = { synchronous_commit = false } }
+    assert.is_nil(none)
+    assert.matches("synchronous_commit = off", why)
+    assert.equal("usage", code)
+    server:sql "ALTER TABLE crown_lease_v1 SET UNLOGGED"
+    local other = open()
+    finally(function()
+      other:close()
+      server:sql "ALTER TABLE crown_lease_v1 SET LOGGED"
+    end)
+    local answers, problem = other:look { name }
+    assert.is_nil(answers)
+    assert.matches("UNLOGGED", problem)
+  end)
+
+  it("asks the leader of a row that somebody deletes to go, and keeps the row", function()
+    local first = swap(false, held())
+    server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name)
+    local answer = look()
+    assert.equal("evict", json.object(answer.text).directive)
+    assert.is_false(swap(first, held()))
+    local free = swap(answer.version, text {})
+    server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name)
+    assert.equal(free, look().version)
+  end)
+
+  it("takes no row away with TRUNCATE", function()
+    swap(false, held())
+    assert.has_error(function() server:sql "TRUNCATE crown_lease_v1" end)
+    assert.is_string(look().text)
+  end)
+
+  describe("beside Elixir's Crown", function()
+    local function crowns(holder, seconds)
+      return server:sql(CROWNS, name, holder, seconds)[1] ~= nil
+    end
+
+    it("is given no row of theirs before its time is over, and sees whose it is", function()
+      assert.is_true(crowns("a@b", 1))
+      local answer = look()
+      assert.is_false(answer.text)
+      assert.equal("a@b", answer.foreign.node)
+      assert.is_true(answer.foreign.wait > 0 and answer.foreign.wait <= 1)
+      assert.is_false(swap(answer.version, held()))
+      eventually(function() return look().foreign.wait == 0 end, 20)
+      assert.is_string(swap(answer.version, held()))
+      assert.is_nil(look().foreign)
+    end)
+
+    it("waits for a day at most for what is theirs for ever", function()
+      server:sql("INSERT INTO crown_lease_v1 (lock_name, holder, expires_at) VALUES ($1, 'a@b', 'infinity')", name)
+      local wait = look().foreign.wait
+      assert.is_true(wait > 1000 and wait <= 86400)
+    end)
+
+    it("keeps them away for as long as its session is renewed", function()
+      local session = swap(look(SESSION).version, text { ttl = TTL, at = 1 }, SESSION)
+      swap(false, held())
+      assert.is_false(crowns("a@b", 1))
+      server:sql("UPDATE crown_lease_v1 SET expires_at = clock_timestamp() + interval '1 s' WHERE lock_name = $1", name)
+      assert.is_string(swap(session, text { ttl = TTL, at = 1 }, SESSION))
+      assert.is_true(row().left > TTL - 5)
+      assert.is_false(crowns("a@b", 1))
+      assert.is_false(swap(session, text { ttl = TTL, at = 1 }, SESSION)) -- which keeps nobody away
+    end)
+
+    it("keeps them away for the whole of a doubt", function()
+      swap(false, text { doubt = 60 })
+      assert.is_true(row().left > 55)
+      assert.is_false(crowns("a@b", 1))
+    end)
+
+    it("lets them in at once when it has given up a lease", function()
+      swap(swap(false, held()), text {})
+      assert.is_true(crowns("a@b", 1))
+    end)
+
+    it("does not take a record that they have written over for what it was", function()
+      local version = swap(false, held())
+      server:sql("UPDATE crown_lease_v1 SET expires_at = clock_timestamp() WHERE lock_name = $1", name)
+      assert.is_true(crowns("a@b", 0))
+      assert.is_false(swap(version, held()))
+      local answer = look()
+      assert.is_table(answer.foreign)
+      assert.is_string(answer.text)
+      server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name) -- as they abdicate
+      assert.is_false(swap(answer.version, held()))
+      assert.equal(0, look().foreign.wait)
+      assert.is_string(swap(look().version, held()))
+    end)
+
+    it("has one winner with them, however close they come", function()
+      for round = 1, 50 do
+        name = ("race-%d-%d"):format(serial, round)
+        local answer, theirs = look(), nil
+        crown.spawn(function() theirs = crowns("a@b", 60) end)
+        if round % 2 == 0 then crown.sleep(0) end
+        local ours = swap(answer.version, held())
+        eventually(function() return theirs ~= nil end, 20)
+        assert.is_true((ours ~= false) ~= theirs)
+      end
+    end)
+  end)
+
+  it("adds what it needs to a table that Crown has made", function()
+    server:sql "DROP TABLE crown_lease_v1"
+    server:sql "SET ROLE crown"
+    server:sql "CREATE TABLE crown_lease_v1 (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
+    server:sql "RESET ROLE"
+    local other = open()
+    finally(function() other:close() end)
+    eventually(function() return other:look { name } end, 20)
+  end)
+
+  it("says what its owner has to run where it may not change a table", function()
+    server:sql "DROP TABLE crown_lease_v1"
+    server:sql "CREATE TABLE crown_lease_v1 (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
+    local other = open()
+    finally(function()
+      other:close()
+      server:sql "DROP TABLE crown_lease_v1"
+    end)
+    local answers, problem = other:look { name }
+    assert.is_nil(answers)
+    assert.matches("as the table's owner", problem)
+  end)
+end)
+
