@@ -3,6 +3,7 @@ package.path = "tools/?.lua;" .. package.path
 local crown = require "crown"
 local generate = require "slips.generate"
 local groups = require "slips.groups"
+local made_by = require "mutants.made"
 local plant = require "slips.plant"
 local report = require "slips.report"
 local sample = require "slips.sample"
@@ -164,6 +165,28 @@ describe("a slip that changes nothing", function()
     end
     table.sort(said)
     assert.same({ "1 swap nil", "1 turn nobody asks", "3 swap nor here", "3 turn nor here", "4 swap nil", "4 turn nil" }, said)
+  end)
+end)
+
+describe("a mutant of the list", function()
+  local function mutant(fields)
+    fields.file, fields.breaks = "lua/crown/a.lua", fields.breaks or { "-" }
+    return fields
+  end
+  local text = "if a < b then c = d or 'e' end"
+
+  it("is known for one that an operator makes, however it is quoted", function()
+    local of = made_by {}
+    assert.equal("turn", of(mutant { before = "if a < b", after = "if a >= b" }, text))
+    assert.equal("term", of(mutant { before = "or 'e'", after = "" }, text))
+    assert.is_nil(of(mutant { before = "'e'", after = "'f'" }, text))
+  end)
+
+  it("stays where nothing else breaks its rule, or where a simulation has to find it", function()
+    local one = mutant { before = "<", after = ">=", breaks = { "P1" } }
+    assert.is_nil(made_by { one }(one, text))
+    assert.equal("turn", made_by { one, mutant { breaks = { "P1" } } }(one, text))
+    assert.is_nil(made_by {}(mutant { before = "<", after = ">=", by = "register:late:1000" }, text))
   end)
 end)
 

@@ -1,5 +1,6 @@
 --- Is the list of mutants true, and does it cover what is promised?
 local list = require "mutants.list"
+local made = require "mutants.made"
 local suites = require "mutants.suites"
 
 local check = {}
@@ -71,7 +72,7 @@ local function is_unit(by)
     or (test or path:find "_spec%.lua$") and list.read(path) ~= nil
 end
 
-local function problem_of(record, seen, known, rows)
+local function problem_of(record, seen, known, rows, operator_of)
   local text = record.file and list.read(record.file)
   if seen[record.id] then return "there is another of this name" end
   seen[record.id] = true
@@ -88,15 +89,18 @@ local function problem_of(record, seen, known, rows)
   end
   if record.file:find "%.lua$" and not loadstring(list.apply(record, text)) then return "what it becomes is no Lua" end
   if not suites.of(rows, record.file) then return "spec/suites has no tests for " .. record.file end
+  local operator = operator_of(record, text)
+  if operator then return "the operator " .. operator .. " of tools/slips makes it by itself: leave it out" end
 end
 
 --- Tells what is wrong with the list, or with docs/safety.md.
 -- @treturn boolean whether nothing is
 function check.run(records)
   local seen, known, rows, rules, bad = {}, {}, suites.load(), read_rules(), {}
+  local operator_of = made(records)
   for _, row in ipairs(rules) do known[row.rule] = true end
   for _, record in ipairs(records) do
-    local problem = problem_of(record, seen, known, rows)
+    local problem = problem_of(record, seen, known, rows, operator_of)
     if problem then bad[#bad + 1] = ("%s:%d: %s: %s"):format(list.PATH, record.line, record.id, problem) end
   end
   for _, problem in ipairs(untrue_names(rules)) do bad[#bad + 1] = SAFETY .. ": " .. problem end

@@ -69,11 +69,17 @@ function list.count(record, text)
   return #places(text, pattern_of(record.before))
 end
 
---- The text with the mutant in it. @return nil where it does not stand exactly once
-function list.apply(record, text)
+--- Where it stands in a text: the first and the last place. @return nil where it does not stand exactly once
+function list.place(record, text)
   local found = places(text, pattern_of(record.before))
   if #found ~= 1 then return nil end
-  return text:sub(1, found[1][1] - 1) .. record.after .. text:sub(found[1][2] + 1)
+  return found[1][1], found[1][2]
+end
+
+--- The text with the mutant in it. @return nil where it does not stand exactly once
+function list.apply(record, text)
+  local first, last = list.place(record, text)
+  return first and text:sub(1, first - 1) .. record.after .. text:sub(last + 1)
 end
 
 --- The folder that a table groups a mutant under.

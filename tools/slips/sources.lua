@@ -3,7 +3,8 @@ local generate = require "slips.generate"
 
 local sources = {}
 
-local KINDS = { { "^runtime/.*%.c$", "c" }, { "^lua/crown/.*%.lua$", "lua" }, { "^lua/oracles/.*%.lua$", "lua" } }
+local KINDS = { { "^runtime/.*%.c$", "c" }, { "^lua/crown/.*%.lua$", "lua" }, { "^lua/oracles/.*%.lua$", "lua" },
+  { "^lua/stores/.*%.lua$", "lua" } }
 
 function sources.language(path)
   for _, kind in ipairs(KINDS) do
