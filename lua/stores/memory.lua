@@ -1,22 +1,20 @@
 --- A register in this process's memory, for the elections of one runtime. A record's text, which has a nonce, is its version.
 -- @internal crown.stores.memory
 
-local Followers = require "crown.oracle.followers"
-
 local Memory = {}
 Memory.__index = Memory
 
+local driver = { word = "memory", options = {}, ttl = 30, least = 0.001,
+  unasked = "its leases are in the memory of one process; ask that one: 'crown-lua status' and 'abdicate'" }
+
 --- Makes an empty one.
 -- @treturn Memory `writes`: how many there were
-function Memory.new()
-  return setmetatable({ texts = {}, writes = 0, followers = Followers.new() }, Memory)
+function driver.open()
+  return setmetatable({ texts = {}, writes = 0, told = function() end }, Memory)
 end
 
---- Has somebody told of an election's changes, for as long as it is there.
--- @string name
--- @tparam table follower has the method `tell()`
-function Memory:follow(name, follower)
-  self.followers:add(name, follower)
+function Memory:hear(fn)
+  self.told = fn
 end
 
 function Memory:look(names)
@@ -35,10 +33,10 @@ function Memory:swap(writes)
     results[i] = stands and write.text
     if stands then
       self.texts[write.name], self.writes = write.text, self.writes + 1
-      for follower in self.followers:of(write.name) do follower:tell() end
+      self.told(write.name)
     end
   end
   return results
 end
 
-return Memory
+return driver

@@ -1,0 +1,235 @@
+--- Makes an oracle of a driver: all that stands between a store with the verbs look and swap and the contract of an oracle.
+-- CONTRIBUTING.md tells how a driver is written.
+--
+-- A driver: `word`, what messages call the store; `options`, the schema of its own options, with `url` where it has a server;
+-- `ttl`, the default, and `least`, the shortest, in seconds; `open(place)` → a store, which asks nobody yet; or nil, a message.
+-- Optional: `schemes`, of the URLs that it takes; `clients`, options that its client reads from the URL, as keys;
+-- `check(opts, rules)` → as crown.oracle.options.check, or nil and a message; `trusts_empty`: whether `trust_empty` is true where
+-- it is not given; `unasked`: why tools cannot ask.
+-- A place: `word`, `url`, `options` (checked), `timeout` in seconds for one question (the shortest of those who share the store,
+-- so it may change), `node`, `emit`.
+-- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name) when a record has changed, fn(nil) when something
+-- may have been missed; `names()` → an array; `health()` and `rights()` as an oracle has them; `close()`.
+-- @internal crown.oracle.driven
+
+local candidate = require "crown.oracle.candidate"
+local core = require "crown.core"
+local Doubt = require "crown.oracle.doubt"
+local eviction = require "crown.oracle.eviction"
+local Followers = require "crown.oracle.followers"
+local Oracle = require "crown.register.oracle"
+local store_options = require "crown.oracle.options"
+local tools = require "crown.register.tools"
+local usage = require "crown.check.usage"
+
+local driven = {}
+
+local Driven = {}
+Driven.__index = Driven
+
+local RETRY = 1 -- seconds between two looks of a follower, where nothing tells it of changes
+local ASK_SECONDS = 5 -- for one question of a tool
+local TTL_MOST = 86400
+
+-- --- options
+
+local function ttl_rule(driver, other)
+  local rule = store_options.short_ttl(other)
+  rule.least = driver.least or rule.least
+  return rule
+end
+
+local function rules_of(driver)
+  local rules = { ttl = ttl_rule(driver), refresh = { type = "number", above = 0, most = TTL_MOST }, lock = store_options.lock() }
+  if driver.options.url then
+    rules.duration = ttl_rule(driver, "ttl")
+    rules.retry = { type = "number", above = 0, most = TTL_MOST }
+    rules.timeout = { type = "number", above = 0, most = 3600 }
+    rules.amnesia_wait = store_options.AMNESIA_WAIT
+    rules.trust_empty = store_options.trust_empty(driver.trusts_empty or false)
+  end
+  for name, rule in pairs(driver.options) do rules[name] = rule end
+  return rules
+end
+
+local function check_scheme(driver, url)
+  local scheme = url:match "^[%w+.-]+"
+  for _, one in ipairs(driver.schemes) do
+    if one == scheme then return end
+  end
+  usage.error("oracle '%s': its URL begins with %s://", driver.word, table.concat(driver.schemes, ":// or "))
+end
+
+function Driven:check(opts)
+  local driver = self.driver
+  if driver.check then return driver.check(opts, self.rules) end
+  if not driver.options.url then
+    local checked = store_options.own(driver.word, opts, self.rules)
+    checked.url = opts.path or ""
+    return checked
+  end
+  local checked = store_options.check(driver.word, opts, self.rules, driver.clients)
+  if driver.schemes then check_scheme(driver, checked.url) end
+  return checked
+end
+
+-- --- one store for each place
+
+-- What tells one store from another: its URL, and the driver's own options.
+local function place_of(driver, checked)
+  local words = { checked.url }
+  for _, name in ipairs(usage.names(driver.options)) do
+    local value = checked[name]
+    if type(value) == "table" then value = table.concat(value, " ") end
+    if name ~= "url" then words[#words + 1] = ("%s=%s"):format(name, tostring(value)) end
+  end
+  return table.concat(words, " ")
+end
+
+local function hear(store)
+  local followers = Followers.new()
+  store:hear(function(name)
+    if not name then
+      for _, member in ipairs(followers:all()) do member:tell() end
+    else
+      for member in followers:of(name) do member:tell() end
+    end
+  end)
+  return followers
+end
+
+-- @return `{ store =, place =, followers = }`; or nil and a message
+function Driven:at(key, checked, opts, timeout)
+  local there = self.stores[key]
+  if there then
+    there.place.timeout = math.min(there.place.timeout, timeout)
+    return there
+  end
+  local place = { word = self.driver.word, url = checked.url, options = checked, timeout = timeout, node = opts.node,
+    emit = opts.emit }
+  local store, problem = self.driver.open(place)
+  if not store then return nil, problem end
+  there = { store = store, place = place, followers = store.hear and hear(store) }
+  self.stores[key] = there
+  return there
+end
+
+-- --- candidates
+
+-- What the user's options come to, but for the name. Thousands of elections are mostly alike, and declared one after the other:
+-- those that are like the last one are not checked again.
+local function settle(self, opts)
+  local last = self.latest -- which another task may replace at any time
+  if last and store_options.same(opts, last.users) and opts.path == last.path then return last end
+  local checked, problem = self:check(opts)
+  if not checked then return nil, problem end
+  local ttl, delay = store_options.timing(checked, self.driver.ttl)
+  local timeout, key = store_options.timeout(checked, ttl, delay), place_of(self.driver, checked)
+  local there
+  there, problem = self:at(key, checked, opts, timeout)
+  if not there then return nil, problem end
+  local common = { place = key, ttl = ttl, delay = delay, timeout = timeout, amnesia_wait = checked.amnesia_wait or 0,
+    trust_empty = checked.trust_empty, remembers = not self.driver.options.url,
+    retry = checked.retry or not there.followers and RETRY or nil, doubts = Doubt.of(self.driver.word, checked.url,
+      { amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, twice = true }) }
+  last = { users = store_options.users(opts), path = opts.path, lock = checked.lock, there = there, kind = { __index = common } }
+  self.latest = last
+  return last
+end
+
+local function enter(self, common, name, opts)
+  if not self.driver.options.url then return true end
+  return candidate.enter(self.driver.word .. " " .. common.place, name, opts)
+end
+
+function Driven:init(opts)
+  local settled, problem = settle(self, opts)
+  if not settled then return nil, problem end
+  local name = tostring(settled.lock or opts.crown_name)
+  local fine
+  fine, problem = enter(self, settled.kind.__index, name, opts)
+  if not fine then return nil, problem end
+  local state
+  state, problem = Oracle.join(self.kinds, settled.there.store, setmetatable({ name = name, token = opts.token, node = opts.node,
+    election = candidate.of(opts) }, settled.kind))
+  if state and settled.there.followers then settled.there.followers:add(name, state) end
+  return state, problem
+end
+
+-- --- tools
+
+function Driven:visit(opts)
+  local checked, problem = self:check(opts)
+  if not checked then return nil, problem, "usage" end
+  local there
+  there, problem = self:at(place_of(self.driver, checked), checked, { node = core.node(), emit = opts.emit },
+    checked.timeout or ASK_SECONDS)
+  if not there then return nil, problem, "usage" end
+  return there.store, checked
+end
+
+function Driven:list(opts)
+  local store, problem, code = self:visit(opts)
+  if not store then return nil, problem, code end
+  local names
+  names, problem, code = store:names()
+  if not names then return nil, problem, code end
+  return tools.list(store, names)
+end
+
+function Driven:evict(opts, name)
+  local store, problem, code = self:visit(opts)
+  if not store then return nil, problem, code end
+  local leader
+  leader, problem, code = tools.ask_to_go(store, name)
+  if leader == nil then return nil, problem, code end
+  if not leader then return eviction.nobody(name) end
+  local gone
+  gone, problem = eviction.await(name, opts.wait, function() return tools.has_gone(store, name, leader) end,
+    "the request stays until its term ends")
+  if not gone then return nil, problem end
+  return { node = leader.node, epoch = leader.epoch }
+end
+
+local function store_facts(store)
+  if not store.health then return { facts = {} } end
+  return store:health()
+end
+
+function Driven:health(opts)
+  local store, checked, code = self:visit(opts)
+  if not store then return nil, checked, code end
+  local found, problem, kind = store_facts(store)
+  if not found or not opts.crown_name then return found, problem, kind end
+  local record, why, reason = tools.health(store, tostring(checked.lock or opts.crown_name))
+  if not record then return nil, why, reason end
+  for _, fact in ipairs(record.facts) do found.facts[#found.facts + 1] = fact end
+  return found
+end
+
+function Driven:rights(opts)
+  local store, problem, code = self:visit(opts)
+  if not store then return nil, problem, code end
+  if not store.rights then return { unchecked = "what this candidate may do there" } end
+  return store:rights()
+end
+
+--- Makes an oracle's module.
+-- @tparam table driver see above
+-- @treturn table with all functions of an oracle's contract
+function driven.oracle(driver)
+  local self = setmetatable({ driver = driver, stores = {}, kinds = {} }, Driven)
+  self.rules = rules_of(driver)
+  local oracle = { name = driver.word, unasked = driver.unasked, claim = Oracle.claim, refresh = Oracle.refresh,
+    abdicate = Oracle.abdicate, handle_info = Oracle.handle_info }
+  function oracle.init(opts) return self:init(opts) end
+  function oracle.timing(opts) return store_options.timing(opts, driver.ttl) end
+  if driver.unasked then return oracle end
+  function oracle.list(opts) return self:list(opts) end
+  function oracle.evict(opts, name) return self:evict(opts, name) end
+  function oracle.health(opts) return self:health(opts) end
+  function oracle.rights(opts) return self:rights(opts) end
+  return oracle
+end
+
+return driven

@@ -1,0 +1,158 @@
+-- What every oracle has that is made of a driver: crown.oracle.driven over a store in a table.
+local crown = require "crown"
+local driven = require "crown.oracle.driven"
+local elections = require "support.oracle_candidate"
+local eventually = require("crown.testing").eventually
+local testing = require "crown.testing"
+
+local TTL = 0.5
+
+-- A driver whose stores are tables; `changes` to it. `opened` has the places that were opened, `rows` the records of all.
+local function driver_of(changes)
+  local driver = { word = "shelf", schemes = { "shelf" }, ttl = TTL, opened = {}, rows = {}, looked = 0,
+    options = { url = { type = "string", default = "shelf://here" }, drawer = { type = "string", default = "top" } } }
+  local Store = {}
+  Store.__index = Store
+  function Store.look(_, names)
+    if driver.down then return nil, "down" end
+    driver.looked = driver.looked + 1
+    local answers = {}
+    for _, name in ipairs(names) do
+      local row = driver.rows[name]
+      answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m" }
+    end
+    return answers
+  end
+  function Store.swap(_, writes)
+    if driver.down then return nil, "down" end
+    local results = {}
+    for i, one in ipairs(writes) do
+      local row = driver.rows[one.name]
+      results[i] = (row and row.version or false) == one.version and (row and row.version or 0) + 1
+      if results[i] then driver.rows[one.name] = { text = one.text, version = results[i] } end
+      if results[i] and driver.told then crown.spawn(driver.told, one.name) end
+    end
+    return results
+  end
+  function Store.names()
+    local names = {}
+    for name in pairs(driver.rows) do names[#names + 1] = name end
+    return names
+  end
+  function driver.open(place)
+    driver.opened[#driver.opened + 1] = place
+    return setmetatable({}, Store)
+  end
+  driver.Store = Store
+  for key, value in pairs(changes or {}) do driver[key] = value end
+  return driver
+end
+
+-- It hears of changes.
+local function hearing()
+  local driver = driver_of()
+  function driver.Store.hear(_, fn) driver.told = fn end
+  return driver
+end
+
+for title, driver in pairs { ["an oracle of a driver"] = driver_of(), ["one that hears of changes"] = hearing() } do
+  local module = driven.oracle(driver)
+  testing.conformance(title, function()
+    return { module = module, options = { trust_empty = true, amnesia_wait = 0 }, expires = true, outage = function()
+      driver.down = true
+      return function() driver.down = false end
+    end }
+  end)
+end
+
+describe("an oracle of a driver", function()
+  local function player(module, name, options)
+    local given = { name = name, trust_empty = true, amnesia_wait = 0, timeout = false }
+    for key, value in pairs(options or {}) do given[key] = value end
+    return elections.new(module, given)
+  end
+
+  local function refused(module, options)
+    options.crown_name, options.token, options.node = "a", "t", "n"
+    local fine, problem = pcall(module.init, options)
+    assert.is_false(fine)
+    return tostring(problem.message or problem)
+  end
+
+  it("knows what every oracle knows and the driver's own options, and no others", function()
+    local module = driven.oracle(driver_of())
+    assert.is_truthy(refused(module, { drawr = "x" }):find("drawer", 1, true))
+    assert.is_truthy(refused(module, { ttl = 0.01 }):find("ttl", 1, true))
+    assert.is_truthy(refused(module, { url = "redis://here" }):find("begins with shelf://", 1, true))
+    assert.same({ 5, 5 / 3 }, { module.timing { ttl = 5 } })
+    assert.same({ TTL, TTL / 3 }, { module.timing {} })
+  end)
+
+  it("opens one store for each place, with the shortest time-out of those who share it", function()
+    local driver = driver_of()
+    local module = driven.oracle(driver)
+    player(module, "a", { ttl = 8 })
+    player(module, "b", { timeout = 0.5 })
+    player(module, "c", { url = "shelf://there" })
+    player(module, "d", { drawer = "bottom" })
+    assert.equal(3, #driver.opened)
+    assert.equal(0.5, driver.opened[1].timeout)
+    assert.equal("bottom", driver.opened[3].options.drawer)
+    assert.equal("shelf://here", driver.opened[3].url)
+  end)
+
+  it("says what the driver says when it opens nothing", function()
+    local module = driven.oracle(driver_of { open = function() return nil, "no such shelf" end })
+    assert.same({ nil, "no such shelf" }, { module.init { crown_name = "a", token = "t", node = "n" } })
+  end)
+
+  it("lets no two elections of a runtime be on one lock", function()
+    local module = driven.oracle(driver_of())
+    local one = module.init { crown_name = "a", lock = "l", token = "t", node = "n" }
+    local two, problem = module.init { crown_name = "b", lock = "l", token = "t", node = "n" }
+    assert.is_truthy(one)
+    assert.is_nil(two)
+    assert.is_truthy(problem:find("'a' of this runtime is on the lock 'l' already", 1, true))
+  end)
+
+  it("tells a follower of a change to its own record, and of what may have been missed", function()
+    local driver = hearing()
+    local module = driven.oracle(driver)
+    local one, two, other = player(module, "a"), player(module, "a"), player(module, "b")
+    one:win()
+    two:claim()
+    other:claim()
+    eventually(function() return #other.messages > 0 end)
+    one.messages, two.messages, other.messages = {}, {}, {}
+    one:abdicate()
+    eventually(function() return two.messages[1] == "changed" end)
+    assert.same({}, other.messages)
+    assert.equal("granted", two:call("handle_info", two:message())[1])
+    driver.told(nil)
+    assert.equal("changed", other:message())
+  end)
+
+  it("lists, evicts and tells of what stands there", function()
+    local driver = hearing()
+    local module = driven.oracle(driver)
+    local one = player(module, "a", { ttl = 30, node = "first" })
+    local epoch = one:win()[4]
+    assert.same({ { name = "a", node = "first", epoch = epoch } }, module.list {})
+    assert.equal(("first, epoch %.0f"):format(epoch), module.health({ crown_name = "a" }).facts[1][2])
+    local evicted
+    crown.spawn(function() evicted = module.evict({ wait = 5 }, "a") end)
+    eventually(function()
+      local message = one:message()
+      return message and one:call("handle_info", message)[1] == "evicted"
+    end)
+    one:abdicate()
+    eventually(function() return evicted end)
+    assert.same({ node = "first", epoch = epoch }, evicted)
+    assert.same({ nil, "nobody leads 'a'", "no_leader" }, { module.evict({}, "a") })
+  end)
+
+  it("says what its store cannot be asked", function()
+    local module = driven.oracle(driver_of { unasked = "ask somebody else" })
+    assert.same({ "ask somebody else" }, { module.unasked, module.list })
+  end)
+end)
