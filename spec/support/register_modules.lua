@@ -2,7 +2,7 @@
 local list = dofile "tools/mutants/list.lua"
 
 local FOLDER = "lua/crown/register/"
-local NAMES = { "record", "rule", "seen", "joined", "duties", "terms", "session" } -- each requires only those before it
+local NAMES = { "record", "rule", "seen", "joined", "duties", "terms", "session", "several" } -- each requires only those before it
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua
 -- @treturn table the modules by name

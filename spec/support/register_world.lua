@@ -25,8 +25,8 @@ end
 
 -- --- the store
 
-local function shard_of(world, name)
-  return world.sharded and name:sub(1, 1) == "@" and "sessions" or "elections"
+local function shard_of(world, name, server)
+  return (world.sharded and name:sub(1, 1) == "@" and "sessions" or "elections") .. (server or 1)
 end
 
 local function frozen(shard)
@@ -35,14 +35,14 @@ local function frozen(shard)
   return { rows = rows, memory = shard.memory }
 end
 
-local function row_of(world, name)
-  local shard = world.shards[shard_of(world, name)]
+local function row_of(world, name, server)
+  local shard = world.shards[shard_of(world, name, server)]
   local row = shard.rows[name]
   return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory }
 end
 
-local function perform_write(world, write)
-  local shard = world.shards[shard_of(world, write.name)]
+local function perform_write(world, write, server)
+  local shard = world.shards[shard_of(world, write.name, server)]
   local row = shard.rows[write.name]
   local stands = (row and row.version or false) == write.version or world.careless
   if not stands or write.memory ~= shard.memory then return false end
@@ -123,14 +123,14 @@ local function ask(world, node, shard, perform, done)
   world.clock:after(node.timeout / node.rate, function() finish(nil, "timeout", "timeout") end)
 end
 
-local function look(world, node, names, done)
+local function look(world, node, server, names, done)
   local order = { unpack(names) }
   if #order == 2 and chance(world, 0.5) then order[1], order[2] = order[2], order[1] end
-  ask(world, node, shard_of(world, names[1]), function(answer)
+  ask(world, node, shard_of(world, names[1], server), function(answer)
     local found = {}
     local function one(i)
       if i > #order then return answer(found) end
-      found[order[i]] = row_of(world, order[i])
+      found[order[i]] = row_of(world, order[i], server)
       if not world.split or i == #order then return one(i + 1) end
       world.clock:after(chance(world, 0.8) and world.random() * 0.05 or world.random() * 8, function() one(i + 1) end)
     end
@@ -138,10 +138,10 @@ local function look(world, node, names, done)
   end, done)
 end
 
-local function swap(world, node, writes, done)
-  ask(world, node, shard_of(world, writes[1].name), function(answer)
+local function swap(world, node, server, writes, done)
+  ask(world, node, shard_of(world, writes[1].name, server), function(answer)
     local results = {}
-    for i, write in ipairs(writes) do results[i] = perform_write(world, write) end
+    for i, write in ipairs(writes) do results[i] = perform_write(world, write, server) end
     answer(results)
   end, done)
 end
@@ -258,7 +258,10 @@ local function call(world, node, election, fn, done)
     if task then task.cancelled = true end
     finish(nil, "given up")
   end)
-  task = spawn(world, node, finish, function() return world.modules.terms[fn](node.session, election.member) end)
+  task = spawn(world, node, finish, function()
+    if world.servers > 1 then return world.modules.several[fn](node.env, election.member) end
+    return world.modules.terms[fn](election.member.session, election.member)
+  end)
   if not over then election.task = task end
 end
 
@@ -381,22 +384,38 @@ end
 
 -- --- trouble
 
-local function start(world, host, token)
-  local node = { host = host, token = token, label = ("%s/%d"):format(token, unique(world)), rate = host.rate, offset = host.offset,
-    ahead = host.ahead, elections = {}, timeout = host.ttl / 4 }
-  node.env = env_of(world, node)
+local function store_of(world, node, server)
   local store = {}
   function store.look(_, names)
-    return coroutine.yield(function(go_on) look(world, node, names, go_on) end)
+    return coroutine.yield(function(go_on) look(world, node, server, names, go_on) end)
   end
   function store.swap(_, writes)
-    return coroutine.yield(function(go_on) swap(world, node, writes, go_on) end)
+    return coroutine.yield(function(go_on) swap(world, node, server, writes, go_on) end)
   end
-  node.session = world.modules.session.new(node.env, { token = token, node = token, ttl = host.ttl, delay = host.ttl / 3,
-    patience = host.ttl / 2, floor = world.floor })
+  return store
+end
+
+local function member_of(world, node, election)
+  local parts = {}
+  for server, session in ipairs(node.sessions) do
+    parts[server] = { slot = world.modules.terms.slot(session, election.name), session = session, store = node.stores[server],
+      tell = function() election.told = true end }
+  end
+  return world.servers > 1 and { parts = parts } or parts[1]
+end
+
+local function start(world, host, token)
+  local node = { host = host, token = token, label = ("%s/%d"):format(token, unique(world)), rate = host.rate, offset = host.offset,
+    ahead = host.ahead, elections = {}, stores = {}, sessions = {}, timeout = host.ttl / 4 }
+  node.env = env_of(world, node)
+  for server = 1, world.servers do
+    node.stores[server] = store_of(world, node, server)
+    node.sessions[server] = world.modules.session.new(node.env, { token = token, node = token, ttl = host.ttl, delay = host.ttl / 3,
+      patience = host.ttl / 2, floor = world.floor })
+  end
   for _, name in ipairs(world.names) do
     local election = { name = name, acts_until = -math.huge, wanted = host.wants[name], turn = 0 }
-    election.member = { slot = world.modules.terms.slot(node.session, name), store = store, tell = function() election.told = true end }
+    election.member = member_of(world, node, election)
     node.elections[name] = election
     follow(world, node, election, world.random() * 3)
   end
@@ -434,27 +453,28 @@ end
 
 -- An operator's directive, over what was seen some time ago.
 local function direct(world, name)
-  local answer = row_of(world, name)
+  local server = world.random(world.servers)
+  local answer = row_of(world, name, server)
   local found = answer.text and world.modules.record.parse(answer.text, name)
   if not found or not found.by then return end
   local one = world.modules.rule.direct(found, chance(world, 0.5) and "evict" or "another")
   local text = world.modules.record.text(one, ("%d"):format(unique(world)))
   world.clock:after(world.random() * 3, function()
-    perform_write(world, { name = name, version = answer.version, memory = answer.memory, text = text })
+    perform_write(world, { name = name, version = answer.version, memory = answer.memory, text = text }, server)
   end)
 end
 
 -- The restored state of a store that does not name its memory is one that everybody who lives has seen surpassed: who knows
 -- nothing newer cannot tell.
 local function is_surpassed(world, state)
-  local here = world.shards.elections.rows
+  local here = world.shards.elections1.rows
   for _, name in ipairs(world.names) do
     if not here[name] or not state.rows[name] then return false end
   end
   for name, row in pairs(state.rows) do
     local serial = row ~= here[name] and world.modules.record.parse(row.text, name).serial
     for _, node in pairs(serial and world.nodes or {}) do
-      local seen = node.session.seen.entries[name]
+      local seen = node.sessions[1].seen.entries[name]
       local known = seen and seen.serial or -1
       if node.dead or known <= serial and (known >= 0 or name:sub(1, 1) ~= "@") then return false end
       if seen and seen.version == row.version then return false end -- for who has not looked since, nothing has changed
@@ -466,7 +486,7 @@ end
 -- Until somebody who knows better has doubted what was restored nobody may come who knows nothing.
 local function is_back(world)
   for name in pairs(world.back or {}) do
-    local row = world.shards.elections.rows[name]
+    local row = world.shards.elections1.rows[name]
     if row and world.modules.record.parse(row.text, name).doubt then world.back[name] = nil end
   end
   return world.back ~= nil and next(world.back) ~= nil
@@ -474,15 +494,20 @@ end
 
 local function go_back(world)
   if is_back(world) then return end
-  local states = world.past.elections
+  local states = world.past.elections1
   local state = states[world.random(math.max(1, #states))]
   if not state or not is_surpassed(world, state) then return end
   world.back = {}
   for _, name in ipairs(world.names) do
     local row = state.rows[name]
-    if row ~= world.shards.elections.rows[name] then world.back[name] = true end
+    if row ~= world.shards.elections1.rows[name] then world.back[name] = true end
   end
-  restore(world, "elections", state, world.shards.elections.memory)
+  restore(world, "elections1", state, world.shards.elections1.memory)
+end
+
+-- Of several servers each fault befalls one.
+local function some_kind(world, kind)
+  return kind .. world.random(world.servers)
 end
 
 local FAULTS = {
@@ -494,11 +519,11 @@ local FAULTS = {
   end,
   cut = function(world, host)
     if world.blind then -- for longer than a doubt, and its session is not
-      world.nodes[host.number].cut = { ends = world.clock.now + world.random() * 150, shard = "elections" }
+      world.nodes[host.number].cut = { ends = world.clock.now + world.random() * 150, shard = "elections1" }
       return
     end
     world.nodes[host.number].cut = { ends = world.clock.now + world.random() * (world.brief and 1.1 or 4) * host.ttl,
-      shard = chance(world, 0.6) and (chance(world, 0.8) and "elections" or "sessions") or nil }
+      shard = chance(world, 0.6) and (chance(world, 0.8) and some_kind(world, "elections") or some_kind(world, "sessions")) or nil }
   end,
   stop = function(world, host)
     log(world, world.nodes[host.number], "is stopped")
@@ -510,14 +535,15 @@ local FAULTS = {
     world.nodes[host.number].elections[name].wanted = host.wants[name]
   end,
   delete = function(world)
-    world.shards.elections.rows[world.names[world.random(#world.names)]] = nil
+    world.shards[some_kind(world, "elections")].rows[world.names[world.random(#world.names)]] = nil
   end,
   delete_session = function(world, host)
-    local name = world.nodes[host.number].session.name
-    world.shards[shard_of(world, name)].rows[name] = nil
+    local server = world.random(world.servers)
+    local name = world.nodes[host.number].sessions[server].name
+    world.shards[shard_of(world, name, server)].rows[name] = nil
   end,
   restore = function(world)
-    local kind = world.sharded and chance(world, 0.5) and "sessions" or "elections"
+    local kind = some_kind(world, world.sharded and chance(world, 0.5) and "sessions" or "elections")
     local state = some_state(world, kind)
     restore(world, kind, state)
   end,
@@ -525,7 +551,7 @@ local FAULTS = {
     for kind, shard in pairs(world.shards) do restore(world, kind, frozen(shard)) end
   end,
   empty = function(world)
-    restore(world, world.sharded and chance(world, 0.5) and "sessions" or "elections", { rows = {} })
+    restore(world, some_kind(world, world.sharded and chance(world, 0.5) and "sessions" or "elections"), { rows = {} })
   end,
   back = go_back,
   direct = function(world) direct(world, world.names[world.random(#world.names)]) end,
@@ -557,6 +583,8 @@ World.KINDS = {
   twice = { faults = { { "want", 3 }, { "cut", 1 } }, noisy = true, twice = 0.5, brief = true },
   -- Elections' records are lost, or written by others, while their leader sees nothing but its own session.
   blind = { faults = { { "cut", 6 }, { "delete", 3 }, { "want", 1 } }, noisy = false, sharded = true, blind = true, fine = true },
+  -- Three servers, of which each forgets, is cut off and late by itself.
+  several = { faults = faults_with { delete = 1, delete_session = 1, restore = 4, empty = 1 }, servers = 3 },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, restarts = true, pause = 200 },
 }
@@ -588,10 +616,17 @@ end
 
 local function new(options)
   local world = setmetatable({ clock = Clock.new(1000000), nodes = {}, hosts = {}, count = 0, terms = 0, requests = 0, places = {},
-    highest = {}, trouble = true, past = { elections = {}, sessions = {} }, names = NAMES, seconds = SECONDS, floor = FLOOR,
-    shards = { elections = { rows = {}, memory = "m0e" }, sessions = { rows = {}, memory = "m0s" } } }, World)
+    highest = {}, trouble = true, past = {}, names = NAMES, seconds = SECONDS, floor = FLOOR, shards = {}, servers = 1 }, World)
   for key, value in pairs(options) do world[key] = value end
   return world
+end
+
+local function add_servers(world)
+  for server = 1, world.servers do
+    for _, kind in ipairs { "elections" .. server, "sessions" .. server } do
+      world.shards[kind], world.past[kind] = { rows = {}, memory = "m0" .. kind }, {}
+    end
+  end
 end
 
 local function new_host(world, host)
@@ -620,6 +655,7 @@ function World.new(options)
   world.noisy, world.eager, world.texts, world.mixed = chance(world, 0.6), chance(world, 0.1), chance(world, 0.5), chance(world, 0.5)
   for key, value in pairs(World.KINDS[options.kind]) do world[key] = value end
   for key, value in pairs(options) do world[key] = value end
+  add_servers(world)
   for _ = 1, HOSTS do
     local host = { rate = 0.99 + 0.01 * (world.random(3) - 1), offset = world.random() * 1000, ahead = world.random(400),
       ttl = world.mixed and (chance(world, 0.5) and 6 or 24) or 12, wants = { a = true, b = true } }
@@ -645,7 +681,8 @@ end
 function World.small(options)
   local world = new { random = function(most) return most and math.ceil(most / 2) or 0.5 end, names = { "a" }, floor = SMALL_TTL }
   for key, value in pairs(options) do world[key] = value end
-  world.shards.elections.rows.a = { text = '{"v":1,"serial":1,"memory":"m0e","epoch":1}', version = 0 }
+  add_servers(world)
+  world.shards.elections1.rows.a = { text = '{"v":1,"serial":1,"memory":"m0elections1","epoch":1}', version = 0 }
   for i = 1, 2 do
     new_host(world, { rate = i == 1 and 0.99 or 1.01, offset = 100 * i, ahead = 0, ttl = SMALL_TTL, wants = { a = true } })
   end

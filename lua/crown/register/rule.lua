@@ -1,12 +1,12 @@
 --- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
--- what it is told of them. docs/safety.md lists its paragraphs, S1 to S10, with their tests.
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S11, with their tests.
 --
 -- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
 -- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
 --
 -- `me`: `session` (its name), `at` (the number of its life), `node`, `time` (of day, in ms), `longest` (the longest TTL that it
 -- knows of), `floor` (seconds that a TTL may last which it does not know: amnesia_wait), `trusts` (a record that is missing at
--- first was never there), `remembers` (the store loses nothing, ever).
+-- first was never there), `remembers` (the store loses nothing, ever), `least` (no lower epoch is granted, or nil).
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands.
@@ -67,7 +67,7 @@ end
 -- S1: the write that grants raises the epoch, over the version that was seen and in the memory that answered.
 local function held(me, seen, epoch)
   local one = emptied(seen.record)
-  one.epoch, one.memory, one.by, one.at, one.node = epoch, seen.memory, me.session, me.at, me.node
+  one.epoch, one.memory, one.by, one.at, one.node = math.max(epoch, me.least or 0), seen.memory, me.session, me.at, me.node
   return one
 end
 

@@ -42,9 +42,10 @@ function Session:is_live()
 end
 
 -- What of the session the rule has to know.
-function Session:me(trusts)
+function Session:me(trusts, least)
   return { session = self.name, at = self.at, node = self.node, ttl = self.ttl, time = self.env.time(), floor = self.floor,
-    longest = math.max(self.ttl, self.seen.longest), trusts = trusts, remembers = self.remembers }
+    longest = math.max(self.ttl, self.seen.longest), trusts = trusts, least = least,
+    remembers = self.remembers }
 end
 
 -- --- renewals

@@ -3,7 +3,8 @@
 -- A slot is an election's place in a session: what was seen of its record (crown.register.seen); `holder`, what was seen of the
 -- session that holds it; `term`, while one of ours leads; `undead`, until when a term of ours may last whose tree has not been
 -- seen to go; `back`, whether it was doubted for another reason than that there was none.
--- A member is a candidate in a slot: `slot`, `store`, `trusts`, and `tell()`, by which it hears that something has changed.
+-- A member is a candidate in a slot: `slot`, `store`, `trusts`, `least` (its epochs are no lower), and `tell()`, by which it
+-- hears that something has changed.
 -- @internal crown.register.terms
 
 local duties = require "crown.register.duties"
@@ -318,7 +319,7 @@ local function decide(session, member, answers, sent)
   else
     slot.holder = session.seen:of(by)
   end
-  local what, one = rule.claim(session:me(member.trusts), seen)
+  local what, one = rule.claim(session:me(member.trusts, member.least), seen)
   return what, one, seen
 end
 

@@ -1,0 +1,277 @@
+--- One election on several registers: the rule holds on each of them, and a candidate leads while most of them say so.
+--
+-- A member has `parts`, one for each register: a member as crown.register.terms has it, and its `session`.
+-- A candidate leads where most registers have granted it an epoch that is no lower than the term's. The term's is the highest
+-- that they granted. Any two majorities share a register, so it is higher than each earlier term's.
+-- @internal crown.register.several
+
+local terms = require "crown.register.terms"
+
+local several = {}
+
+local SPLIT_PAUSE, SPLIT_MORE = 0.05, 0.25 -- seconds until the next claim, where candidates have a part of the registers each
+
+-- --- asking all
+
+-- Runs fn for a part when the part's last task has ended: the same candidate never has two questions at one register.
+local function in_turn(env, part, fn)
+  local before, mine = part.last, env.promise()
+  part.last, part.busy = mine, (part.busy or 0) + 1
+  env.detach(function()
+    if before then before:wait(math.huge) end
+    local fine, problem = pcall(fn)
+    part.busy = part.busy - 1
+    mine:resolve(fine, problem)
+  end)
+end
+
+-- Asks all parts at once. @return for each what came, as far as it was there when `enough` said so
+local function ask(env, parts, what, enough)
+  local answers, count, done = {}, 0, env.promise()
+  for i, part in ipairs(parts) do
+    in_turn(env, part, function()
+      local fine, verdict, second, third = pcall(what, part)
+      if fine then answers[i] = { verdict, second, third } else answers[i] = { nil, tostring(verdict) } end
+      count = count + 1
+      if count == #parts or enough(answers) then done:resolve(true) end
+    end)
+  end
+  if #parts > 0 then done:wait(math.huge) end
+  return answers
+end
+
+local function majority(member) return math.floor(#member.parts / 2) + 1 end
+
+-- --- what the parts hold
+
+local function term_of(part)
+  local term = part.slot.term
+  return term and term.member == part and term or nil
+end
+
+-- The parts that count for a term of this epoch, those that end last first.
+local function holding(env, member, epoch)
+  local held, now = {}, env.now()
+  for _, part in ipairs(member.parts) do
+    local term = term_of(part)
+    if term and term.epoch >= epoch and term.ends > now then held[#held + 1] = part end
+  end
+  table.sort(held, function(a, b) return term_of(a).ends > term_of(b).ends end)
+  return held
+end
+
+local function highest(member)
+  local epoch = 0
+  for _, part in ipairs(member.parts) do epoch = math.max(epoch, part.slot.epoch) end
+  return epoch
+end
+
+-- A term lasts until the first instant at which less than a majority holds it.
+local function grant(env, member, epoch, began)
+  local last = holding(env, member, epoch)[majority(member)]
+  if not last then return nil, "most servers do not hold the lease", "store" end
+  local past = math.max(0, began - last.session.sent)
+  local left = term_of(last).ends - began
+  return true, last.session:next_refresh(), { ttl = left, past = past > 0 and past or nil, epoch = epoch }
+end
+
+-- --- claims
+
+local function is_won(env, member, epoch) return #holding(env, member, epoch) >= majority(member) end
+
+-- A claim of a part. What is granted after its round is over is given back.
+local function claim_of(member, number, least)
+  return function(part)
+    if member.number ~= number then return nil, "the claim was given up" end
+    part.least = least
+    local verdict, second, third = terms.claim(part.session, part)
+    if verdict and member.number ~= number then terms.release(part.session, part) end
+    return verdict, second, third
+  end
+end
+
+local function lower_parts(member, epoch)
+  local lower = {}
+  for _, part in ipairs(member.parts) do
+    local term = term_of(part)
+    if term and term.epoch < epoch then lower[#lower + 1] = part end
+  end
+  return lower
+end
+
+local function granted_epoch(member)
+  local epoch = 0
+  for _, part in ipairs(member.parts) do
+    local term = term_of(part)
+    if term then epoch = math.max(epoch, term.epoch) end
+  end
+  return epoch
+end
+
+local function release_parts(env, parts)
+  ask(env, parts, function(part) terms.release(part.session, part) end, function() return false end)
+end
+
+-- Who has most of the registers, or how long until most of them may be claimed.
+local function denial(env, member, answers)
+  local waits, doubts, nodes, holder, back = {}, 0, {}, nil, false
+  for i = 1, #member.parts do
+    local answer = answers[i] or {}
+    local second = answer[1] == false and answer[2] or nil
+    if second and second.wait then
+      waits[#waits + 1] = second.wait
+      if second.amnesia then doubts, back = doubts + 1, back or second.back end
+      local count = second.node and (nodes[second.node] or 0) + 1
+      if count then nodes[second.node] = count end
+      if count and count >= majority(member) then holder = second end
+    end
+  end
+  table.sort(waits)
+  local free = #member.parts - #waits
+  local wait = free < majority(member) and waits[majority(member) - free]
+  if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
+  return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
+    amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
+end
+
+local function first_problem(answers, count)
+  for i = 1, count do
+    local answer = answers[i]
+    if answer and answer[1] == nil then return answer[2], answer[3] end
+  end
+  return "most servers did not answer", "timeout"
+end
+
+local function count_of(answers, count, verdict)
+  local found = 0
+  for i = 1, count do
+    if answers[i] and answers[i][1] == verdict then found = found + 1 end
+  end
+  return found
+end
+
+local function lost_claim(env, member, answers)
+  member.number = member.number + 1
+  release_parts(env, member.parts)
+  local count = #member.parts
+  local unknown = count - count_of(answers, count, true) - count_of(answers, count, false)
+  if unknown > count - majority(member) then
+    local problem, code = first_problem(answers, count)
+    return nil, problem, code
+  end
+  return denial(env, member, answers)
+end
+
+--- Claims an election on all registers; won where most of them grant it. As crown.register.terms.
+-- @tparam table env as of crown.register.session
+-- @tparam table member
+-- @return as of crown.register.terms
+function several.claim(env, member)
+  local began = env.now()
+  member.number, member.epoch = (member.number or 0) + 1, nil
+  local number, most, count = member.number, majority(member), #member.parts
+  local answers = ask(env, member.parts, claim_of(member, number, highest(member) + 1), function(answers)
+    return count_of(answers, count, true) >= most or count_of(answers, count, false) > count - most
+  end)
+  if member.number ~= number then return nil, "the claim was given up" end
+  if count_of(answers, count, true) < most then return lost_claim(env, member, answers) end
+  local epoch = granted_epoch(member)
+  if not is_won(env, member, epoch) then
+    ask(env, lower_parts(member, epoch), claim_of(member, number, epoch), function() return is_won(env, member, epoch) end)
+    if member.number ~= number then return nil, "the claim was given up" end
+    if not is_won(env, member, epoch) then return lost_claim(env, member, {}) end
+  end
+  member.epoch = epoch
+  return grant(env, member, epoch, began)
+end
+
+-- --- terms
+
+-- @return false and why, where too few parts are left; or where the leader is asked to go
+local function verdict_of(member, answers)
+  local lost, why = 0, nil
+  for i, part in ipairs(member.parts) do
+    local answer = answers[i]
+    if answer and answer[1] == false and answer[2] and answer[2].evicted then return false, answer[2] end
+    if not term_of(part) then
+      lost = lost + 1
+      if answer and answer[1] == false and not (why and why.node) then why = answer[2] end
+    end
+  end
+  if lost > #member.parts - majority(member) then
+    return false, why or { error = "most servers do not hold this term any more" }
+  end
+end
+
+-- A register that was away gets the term again, in an epoch of its own that is no lower.
+local function restore(env, member)
+  local number, epoch = member.number, member.epoch
+  for _, part in ipairs(member.parts) do
+    if not term_of(part) and (part.busy or 0) == 0 then
+      in_turn(env, part, function() claim_of(member, number, epoch)(part) end)
+    end
+  end
+end
+
+local function asked_parts(member)
+  local asked = {}
+  for _, part in ipairs(member.parts) do
+    if term_of(part) and (part.busy or 0) == 0 then asked[#asked + 1] = part end
+  end
+  return asked
+end
+
+-- Asks the parts that hold the term; answers stand at the place of their part.
+local function ask_holders(env, member, what, enough)
+  local places, answers = {}, {}
+  for i, part in ipairs(member.parts) do places[part] = i end
+  ask(env, asked_parts(member), function(part)
+    local verdict, second, third = what(part)
+    answers[places[part]] = { verdict, second, third }
+    return verdict, second, third
+  end, function() return enough(answers) end)
+  return answers
+end
+
+--- Keeps a term, while most registers do.
+-- @tparam table env
+-- @tparam table member
+-- @return as of crown.register.terms
+function several.refresh(env, member)
+  local began, epoch, count, most = env.now(), member.epoch, #member.parts, majority(member)
+  if not epoch then return false, { error = "the lease in the store is not this term's" } end
+  local answers = ask_holders(env, member, function(part) return terms.refresh(part.session, part) end, function(answers)
+    return count_of(answers, count, true) >= most or verdict_of(member, answers) == false
+  end)
+  if member.epoch ~= epoch then return nil, "the refresh was given up" end
+  local verdict, why = verdict_of(member, answers)
+  if verdict == false then return false, why end
+  restore(env, member)
+  if count_of(answers, count, true) < most then
+    local problem, code = first_problem(answers, count)
+    return nil, problem, code
+  end
+  return grant(env, member, epoch, began)
+end
+
+--- Gives an election back.
+-- @tparam table env
+-- @tparam table member
+function several.release(env, member)
+  member.number, member.epoch = (member.number or 0) + 1, nil
+  release_parts(env, member.parts)
+end
+
+--- Looks at a term at once.
+-- @tparam table env
+-- @tparam table member
+-- @return false and why, where it is over or is to end; else nothing
+function several.look(env, member)
+  local answers = ask_holders(env, member, function(part) return terms.look(part.session, part) end, function(answers)
+    return verdict_of(member, answers) == false
+  end)
+  local verdict, why = verdict_of(member, answers)
+  if verdict == false then return false, why end
+end
+
+return several
