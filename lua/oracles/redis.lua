@@ -10,6 +10,7 @@ local majority = require "crown.redis.majority"
 local Quorum = require "crown.redis.quorum"
 local same = require "crown.redis.same"
 local store_options = require "crown.oracle.options"
+local url = require "crown.text.url"
 local usage = require "crown.check.usage"
 
 local Redis = Lease.oracle {}
@@ -54,7 +55,10 @@ local function refuse_twice(urls)
   local named = {}
   for _, one in ipairs(urls) do
     local place = same.place(one)
-    if place and named[place] then usage.error("oracle 'redis': two of these servers are one: %s", place) end
+    if place and named[place] then
+      url.refuse_login(one)
+      usage.error("oracle 'redis': two of these servers are one: %s", place)
+    end
     if place then named[place] = true end
   end
 end

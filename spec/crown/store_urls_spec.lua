@@ -1,8 +1,12 @@
 -- What the URLs of stores that crown-lua takes apart itself say: one way for all of them.
+local crown = require "crown"
 local Etcd = require "crown.etcd.client"
 local nats_url = require "crown.nats.url"
 local redis_url = require "crown.redis.url"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
 local url = require "crown.text.url"
+local write_file = require "support.write_file"
 
 describe("the URL of a store", function()
   it("has a login, hosts, a path and a query", function()
@@ -25,6 +29,47 @@ describe("the URL of a store", function()
     assert.same({ "joe", "", false }, login(Etcd.parse "etcd://joe@h"))
     assert.same({ "joe", "secret", false }, login(Etcd.parse "etcd://joe:secret@h"))
     assert.same({ false, false, false }, login(Etcd.parse "etcd://h"))
+  end)
+
+  it("has two hex digits behind each %, and shows nothing of it otherwise", function()
+    local schemes = url.schemes()
+    local own = tempdir()
+    write_file(own .. "/own_oracle.lua", "return { init = function() return {} end, claim = error, refresh = error }")
+    schemes[#schemes + 1] = "own_oracle"
+    for _, scheme in ipairs(schemes) do
+      for _, rest in ipairs { "joe:p%zz@h:1/d", "j%zz@h:1/d", "h:1/p%zz", "h:1/d?ca=p%zz", "h:1/d?p%zz=1",
+        "h%zz/d", "h:1/p%4", "h:1/d?x=p%" } do
+        local result = run({ "check", "--oracle", scheme .. "://" .. rest, "run", "x", "true" }, { env = { LUA_PATH = own .. "/?.lua;;" } })
+        local said = result.stdout .. result.stderr
+        assert.equal(2, result.code, scheme .. "://" .. rest .. ": " .. said)
+        assert.truthy(said:find("a % in the URL begins no two hex digits: percent-encode it (%25)", 1, true), said)
+        assert.is_nil(said:find("p%", 1, true) or said:find("j%", 1, true), said)
+      end
+    end
+  end)
+
+  it("has two hex digits behind each % also where a client or an option names it", function()
+    local words = "a % in the URL begins no two hex digits: percent-encode it (%25)"
+    for _, scheme in ipairs { "redis", "redis+unix", "redis+sentinel", "redis+cluster", "postgres" } do
+      local client, problem = crown[scheme:match "^%l+"].connect(scheme .. "://joe:p%zz@h:1/d")
+      assert.same({ nil, words }, { client, problem })
+    end
+    for oracle, text in pairs { redis = "redis://joe:p%zz@h", etcd = "etcd://joe:p%zz@h", nats_kv = "nats://joe:p%zz@h/B",
+      postgres_lease = "postgres://joe:p%zz@h/d", http_lease = "http://joe:p%zz@h/x" } do
+      local path = write_file(tempdir() .. "/app.lua",
+        ("require('crown').elect { name = 'x', oracle = { %q, url = %q } }"):format(oracle, text))
+      local result = run { "check", path }
+      assert.equal(2, result.code, oracle .. ": " .. result.stdout .. result.stderr)
+      assert.truthy((result.stdout .. result.stderr):find(words, 1, true), result.stdout .. result.stderr)
+    end
+    local several = run { "check", write_file(tempdir() .. "/app.lua",
+      [[require("crown").elect { name = "x", oracle = { "redis", urls = { "redis://a", "redis://b", "redis://c:p%zz@c" } } }]]) }
+    assert.truthy((several.stdout .. several.stderr):find(words, 1, true), several.stdout .. several.stderr)
+  end)
+
+  it("may have a zone behind the % of an IPv6 address", function()
+    local result = run { "check", "--oracle", "http://[fe80::1%eth0]:1/d", "run", "x", "true" }
+    assert.equal(0, result.code, result.stdout .. result.stderr)
   end)
 
   it("names hosts, IPv6 addresses among them, and a port each or none", function()

@@ -110,7 +110,7 @@ describe("a password with characters that stand for something in a URL", functio
   local SECRET = { "hun", "ter" } -- around the character
   local URLS = {
     "redis://u:%s@127.0.0.1:1/0", "redis://%s@127.0.0.1:1", "redis+sentinel://u:%s@127.0.0.1:1/m", "nats://%s@127.0.0.1:1/B",
-    "redis+majority://u:%s@127.0.0.1:1,127.0.0.1:1,127.0.0.1:1", "nats://u:%s@127.0.0.1:1/B", "etcd://u:%s@127.0.0.1:1",
+    "redis+majority://u:%s@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "nats://u:%s@127.0.0.1:1/B", "etcd://u:%s@127.0.0.1:1",
     "postgres://u:%s@127.0.0.1:1/d", "postgres+advisory://u:%s@127.0.0.1:1/d", "oban+postgres://u:%s@127.0.0.1:1/d",
     "registry+postgres://u:%s@127.0.0.1:1/d?listen=127.0.0.1:1&secret=one-that-is-long-enough", "http://u:%s@127.0.0.1:1/d?ttl=4",
   }

@@ -292,6 +292,13 @@ describe("a majority of Redis servers", function()
     end
   end)
 
+  it("shows nothing of a login that ends too early where two names are the same", function()
+    local result = run { "info", "--oracle", "redis+majority://hun,hun,hun?ter@127.0.0.1:1,127.0.0.1:2" }
+    assert.equal(2, result.code)
+    assert.matches("percent%-encode it", result.stderr)
+    assert.is_nil(result.stderr:find "hun" or result.stderr:find "ter@")
+  end)
+
   it("says that two names lead to one server, where nobody leads by its word alone", function()
     local alias = "localhost:" .. servers[1].port
     local one = Candidate.start { args = { "run", "--quiet", "--oracle", places(1, alias, 2), redis_lease.name(), "sleep", "60" },

@@ -29,9 +29,9 @@ local BROKEN = 500 -- from this status on it is the member that cannot answer: i
 -- @string text the URL
 -- @treturn table `{ endpoints =, prefix =, user =, password = }`, or nil and a message
 function Client.parse(text)
-  local parts = url.split(text)
+  local parts, problem = url.split(text)
   local scheme = parts and WEB_SCHEMES[parts.scheme]
-  if not scheme then return nil, "an etcd URL is written etcd://host:port,host:port/PREFIX" end
+  if not scheme then return nil, problem or "an etcd URL is written etcd://host:port,host:port/PREFIX" end
   local hosts = url.hosts(parts.hosts, PORT)
   if not hosts then return nil, "the etcd URL names no valid host or port" end
   local parsed = { endpoints = {}, user = parts.user, password = parts.user and (parts.password or "") }

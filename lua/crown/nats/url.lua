@@ -19,10 +19,10 @@ end
 -- @treturn table `{ hosts = { { host, port }… }, bucket, user, password, token, tls, ca, cert, key, nkey, credentials }`, or
 -- nil and a message without any of its parts
 function nats_url.parse(text)
-  local parts = url.split(text)
+  local parts, problem = url.split(text)
   local tls = parts and parts.scheme == "tls"
   if not tls and not (parts and parts.scheme == "nats") then
-    return nil, "a NATS URL is written nats://host:port/BUCKET"
+    return nil, problem or "a NATS URL is written nats://host:port/BUCKET"
   end
   local parsed = { tls = tls }
   url.read_query(parts.query, parsed)

@@ -16,7 +16,7 @@ local function has_bare_characters(rest)
   local authority = rest:match "^[^/?]*"
   local login = authority:match "^(.*)@"
   if login and rest:match "^[^?]*":find("@", #authority + 1, true) then return true end
-  if login then return login:find "@" or login:gsub("%%%x%x", ""):find "%%" end
+  if login then return login:find "@" end
   local without_ports = (authority:gsub("%b[]", "") .. ","):gsub(":%d*,", ",")
   return rest:match "^[^?]*":find "@" and not login or without_ports:find ":" and rest:find "@"
 end
@@ -31,6 +31,8 @@ function postgres_url.check(text)
   if not words:find("+postgres+", 1, true) and not words:find("+postgresql+", 1, true) then
     return nil, WRITTEN
   end
+  local problem = url.encoding_problem(text)
+  if problem then return nil, problem end
   if has_bare_characters(rest) then
     return nil, url.UNENCODED
   end

@@ -15,9 +15,9 @@ local SCHEMES = { redis = true, rediss = true, ["redis+unix"] = true, ["redis+se
 -- @treturn table `{ hosts = { { host, port }… }, db, user, password, tls, cluster, path, master, ca, cert, key, … }`, or nil
 -- and a message without any of its parts
 function redis_url.parse(text)
-  local parts = url.split(text)
+  local parts, problem = url.split(text)
   local scheme = parts and parts.scheme
-  if not (scheme and SCHEMES[scheme]) then return nil, "a Redis URL is written redis://host:port/db" end
+  if not (scheme and SCHEMES[scheme]) then return nil, problem or "a Redis URL is written redis://host:port/db" end
   local parsed = { tls = scheme:find "^rediss" ~= nil, cluster = scheme:find "+cluster" ~= nil }
   url.read_query(parts.query, parsed)
   parsed.db = tonumber(parsed.db)

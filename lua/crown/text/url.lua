@@ -55,6 +55,25 @@ end
 --- What to say of a URL whose login may end at an `@` further on than it was meant to: none of its parts.
 url.UNENCODED = "the user or the password in the URL has an @, /, ? or % as it is: percent-encode it (%40, %2F, %3F, %25)"
 
+-- Where libpq stops with a part of the URL in its complaint, and others take the % for itself.
+local PERCENT = "a % in the URL begins no two hex digits: percent-encode it (%25)"
+
+--- What is wrong with the % of a URL. The one before the zone of an IPv6 address stands for itself.
+-- @string text
+-- @treturn string without any part of the URL, or nil
+function url.encoding_problem(text)
+  local rest = text:gsub("%[[%x:.]+%%[%w._-]+%]", ""):gsub("%%%x%x", "")
+  return rest:find("%", 1, true) and PERCENT or nil
+end
+
+--- Raises what url.encoding_problem finds.
+-- @string text
+-- @raise a usage error
+function url.expect_encoded(text)
+  local problem = url.encoding_problem(text)
+  if problem then usage.error("oracle URL: %s", problem) end
+end
+
 --- Refuses an option of a URL's query that nobody knows, without naming it where it may be a part of a password.
 -- @string text the URL
 -- @raise a usage error where the query has an `@`
@@ -126,6 +145,7 @@ end
 -- @treturn table its options: `url`, `path`, and what the query says
 -- @raise a usage error for a scheme that no oracle has
 function url.parse(text)
+  url.expect_encoded(text)
   local name, rest = url.oracle(text)
   local options = { url = text }
   local path, query = rest:match "^([^?]*)%?(.*)$"
@@ -137,7 +157,9 @@ end
 --- What a URL's query says, as numbers and switches where it is that.
 -- @string text the URL
 -- @treturn table options by name
+-- @raise a usage error where the URL is not encoded
 function url.query(text)
+  url.expect_encoded(text)
   local options = {}
   local query = text:match("^" .. SCHEME .. ":[^?]*%?(.*)$")
   if query then query_options(query, options) end
@@ -147,9 +169,12 @@ end
 --- Takes a store's URL apart: `scheme://login@hosts/path?query`. The last `@` before the query ends the login.
 -- @string text the URL
 -- @treturn table `{ scheme =, user =, password =, hosts =, path =, query = }`: user and password are decoded, and a login without
--- a colon is all user; the others are as they stand, hosts for `url.hosts`, path without its `/`; or nil: it is none
+-- a colon is all user; the others are as they stand, hosts for `url.hosts`, path without its `/`; or nil where it is none,
+-- with a message where a % in it is not encoded
 function url.split(text)
   if type(text) ~= "string" then return nil end
+  local problem = url.encoding_problem(text)
+  if problem then return nil, problem end
   local scheme, rest = text:match "^(%l[%w+]*)://(.*)$"
   if not scheme then return nil end
   local front, query = rest:match "^([^?]*)%??(.*)$"
