@@ -25,7 +25,9 @@ end
 
 -- --- the store
 
+-- In a cluster each name has a node of its own: an election's, and that of the sessions which it needs.
 local function shard_of(world, name, server)
+  if world.at then return world.at[name:match "^@.*(@.*)" or name] or "elections1" end
   return (world.sharded and name:sub(1, 1) == "@" and "sessions" or "elections") .. (server or 1)
 end
 
@@ -395,9 +397,15 @@ local function store_of(world, node, server)
   return store
 end
 
+local function new_session(world, node, part)
+  local ttl = node.host.ttl
+  return world.modules.session.new(node.env, { token = node.token, node = node.token, ttl = ttl, delay = ttl / 3, patience = ttl / 2,
+    floor = world.floor, part = part })
+end
+
 local function member_of(world, node, election)
   local parts = {}
-  for server, session in ipairs(node.sessions) do
+  for server, session in ipairs(world.at and { new_session(world, node, election.name) } or node.sessions) do
     parts[server] = { slot = world.modules.terms.slot(session, election.name), session = session, store = node.stores[server],
       tell = function() election.told = true end }
   end
@@ -410,8 +418,7 @@ local function start(world, host, token)
   node.env = env_of(world, node)
   for server = 1, world.servers do
     node.stores[server] = store_of(world, node, server)
-    node.sessions[server] = world.modules.session.new(node.env, { token = token, node = token, ttl = host.ttl, delay = host.ttl / 3,
-      patience = host.ttl / 2, floor = world.floor })
+    node.sessions[server] = new_session(world, node)
   end
   for _, name in ipairs(world.names) do
     local election = { name = name, acts_until = -math.huge, wanted = host.wants[name], turn = 0 }
@@ -440,7 +447,11 @@ local function kill(world, host, token, most)
 end
 
 local function restore(world, kind, state, memory)
-  world.shards[kind] = { rows = frozen(state).rows, memory = memory or ("m%d"):format(unique(world)) }
+  local rows = {}
+  for name, row in pairs(state.rows) do
+    if not world.at or shard_of(world, name) == kind then rows[name] = row end
+  end
+  world.shards[kind] = { rows = rows, memory = memory or ("m%d"):format(unique(world)) }
   if world.trace then world.trace(("%9.3f %s restored, memory %s"):format(world.clock.now, kind, world.shards[kind].memory)) end
 end
 
@@ -510,6 +521,17 @@ local function some_kind(world, kind)
   return kind .. world.random(world.servers)
 end
 
+-- Another node of a cluster gets what one has of a name.
+local function move(world, which)
+  local from, to = world.at[which], world.at[which] == "sessions1" and "elections1" or "sessions1"
+  for name, row in pairs(frozen(world.shards[from]).rows) do
+    if (name:match "^@.*(@.*)" or name) == which then
+      world.shards[from].rows[name], world.shards[to].rows[name] = nil, row
+    end
+  end
+  world.at[which] = to
+end
+
 local FAULTS = {
   kill = function(world, host)
     if not is_back(world) then kill(world, host, world.nodes[host.number].token, 6) end
@@ -535,11 +557,19 @@ local FAULTS = {
     world.nodes[host.number].elections[name].wanted = host.wants[name]
   end,
   delete = function(world)
-    world.shards[some_kind(world, "elections")].rows[world.names[world.random(#world.names)]] = nil
+    local kind, name = some_kind(world, "elections"), world.names[world.random(#world.names)]
+    world.shards[world.at and world.at[name] or kind].rows[name] = nil
+  end,
+  move = function(world)
+    local name = world.names[world.random(#world.names)]
+    local both, sessions = chance(world, 0.5), chance(world, 0.5)
+    if both or not sessions then move(world, name) end
+    if both or sessions then move(world, "@" .. name) end
   end,
   delete_session = function(world, host)
     local server = world.random(world.servers)
-    local name = world.nodes[host.number].sessions[server].name
+    local node = world.nodes[host.number]
+    local name = world.at and node.elections[world.names[world.random(#world.names)]].member.session.name or node.sessions[server].name
     world.shards[shard_of(world, name, server)].rows[name] = nil
   end,
   restore = function(world)
@@ -585,6 +615,9 @@ World.KINDS = {
   blind = { faults = { { "cut", 6 }, { "delete", 3 }, { "want", 1 } }, noisy = false, sharded = true, blind = true, fine = true },
   -- Three servers, of which each forgets, is cut off and late by itself.
   several = { faults = faults_with { delete = 1, delete_session = 1, restore = 4, empty = 1 }, servers = 3 },
+  -- Two nodes that fail apart, between which names move.
+  cluster = { faults = faults_with { delete = 1, delete_session = 1, restore = 9, empty = 1, restart = 3, move = 12 }, sharded = true,
+    cluster = true },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, restarts = true, pause = 200 },
 }
@@ -656,6 +689,7 @@ function World.new(options)
   for key, value in pairs(World.KINDS[options.kind]) do world[key] = value end
   for key, value in pairs(options) do world[key] = value end
   add_servers(world)
+  if world.cluster then world.at = { a = "elections1", ["@a"] = "elections1", b = "sessions1", ["@b"] = "sessions1" } end
   for _ = 1, HOSTS do
     local host = { rate = 0.99 + 0.01 * (world.random(3) - 1), offset = world.random() * 1000, ahead = world.random(400),
       ttl = world.mixed and (chance(world, 0.5) and 6 or 24) or 12, wants = { a = true, b = true } }

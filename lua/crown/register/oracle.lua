@@ -27,11 +27,13 @@ local env = { now = core.now, time = function() return os.time() * 1000 end, non
 
 -- What all candidates of a session have in common, or most of them: there Lua looks for what their own state lacks.
 local function kind_of(kinds, store, options)
-  local key = ("%s\n%s\n%.17g %.17g %.17g %.17g"):format(options.place, options.token, options.ttl, options.delay,
+  local part = store.part_of and store:part_of(options.name)
+  local key = ("%s\n%s\n%s\n%.17g %.17g %.17g %.17g"):format(options.place, part or "", options.token, options.ttl, options.delay,
     options.timeout, options.amnesia_wait)
   if not kinds[key] then
     local session = Session.new(env, { token = options.token, node = options.node, ttl = options.ttl, delay = options.delay,
-      patience = PATIENCE * options.timeout, floor = options.amnesia_wait, remembers = options.remembers })
+      patience = PATIENCE * options.timeout, floor = options.amnesia_wait, remembers = options.remembers,
+      part = part })
     local common = { session = session, ttl = options.ttl, delay = options.delay, store = store, retry = options.retry,
       trusts = options.trust_empty, doubts = options.doubts }
     kinds[key] = { __index = setmetatable(common, Oracle) }
@@ -42,7 +44,7 @@ end
 --- Makes a candidate's state.
 -- @tparam table kinds one table for all candidates of one store's module: elections of a runtime that ask the same place with the
 -- same times share a session
--- @tparam table store has `look` and `swap`
+-- @tparam table store has `look` and `swap`, and perhaps `part_of`: see crown.register.session
 -- @tparam table options `name` of the election's record; `place`, what tells one store from another; `token` and `node` of the
 -- runtime; `ttl`, `delay`, `timeout` and `amnesia_wait` in seconds; `trust_empty`; `remembers`: the store loses nothing, ever;
 -- `retry`: seconds after which a follower looks again; `election`: has the method `send(message)`; `doubts`: has the method

@@ -7,6 +7,10 @@
 -- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, and `swap(writes)`, each
 -- `{ name =, version = or false, text =, memory = }` → for each the new version, false where another version stands or another
 -- memory answered, or nil where nobody knows. Both return nil, message, code where nobody knows anything.
+-- Optional, where the names of a store do not all stand or fall together, as in a cluster: `part_of(name)`, a text without "@",
+-- which says to what part an election's name belongs. It asks nobody. A runtime has a session for each part that its elections
+-- need, named `@TOKEN-TTL@PART`; the driver keeps that record where it keeps the part. Nothing else is asked of where records
+-- are: each answer names its own memory.
 -- @internal crown.register.session
 
 local joined = require "crown.register.joined"
@@ -26,10 +30,12 @@ local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host 
 --- Makes one.
 -- @tparam table env see above
 -- @tparam table options `token`, `node`, `ttl`, `delay` (from one renewal to the next), `patience` (for all questions of one
--- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever
+-- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever; `part` of the store, if any
 -- @treturn Session
 function Session.new(env, options)
-  return setmetatable({ env = env, name = "@" .. options.token .. "-" .. options.ttl, node = options.node, ttl = options.ttl,
+  local part = options.part and "@" .. options.part or ""
+  local name = "@" .. options.token .. "-" .. options.ttl .. part
+  return setmetatable({ env = env, name = name, node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = Seen.new(env.now), at = 0, number = 0, sent = -math.huge, deadline = -math.huge, tries = {}, terms = {},
     unsettled = {}, undead = {} }, Session)
