@@ -5,7 +5,8 @@
 -- `ttl`, the default, and `least`, the shortest, in seconds; `open(place)` → a store, which asks nobody yet; or nil, a message.
 -- Optional: `schemes`, of the URLs that it takes; `clients`, options that its client reads from the URL, as keys;
 -- `check(opts, rules)` → as crown.oracle.options.check, or nil and a message; `trusts_empty`: whether `trust_empty` is true where
--- it is not given; `unasked`: why tools cannot ask.
+-- it is not given; `unasked`: why tools cannot ask; `servers(checked)` → an array of URLs where most of several servers decide,
+-- or nil, and `label(url)`, a server's name in messages.
 -- A place: `word`, `url`, `options` (checked), `timeout` in seconds for one question (the shortest of those who share the store,
 -- so it may change), `node`, `emit`.
 -- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name) when a record has changed, fn(nil) when something
@@ -17,6 +18,7 @@ local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local Followers = require "crown.oracle.followers"
+local majority = require "crown.oracle.majority"
 local Oracle = require "crown.register.oracle"
 local store_options = require "crown.oracle.options"
 local tools = require "crown.register.tools"
@@ -109,9 +111,24 @@ function Driven:at(key, checked, opts, timeout)
     emit = opts.emit }
   local store, problem = self.driver.open(place)
   if not store then return nil, problem end
-  there = { store = store, place = place, followers = store.hear and hear(store) }
+  there = { key = key, store = store, place = place, followers = store.hear and hear(store),
+    label = self.driver.label and self.driver.label(checked.url) }
   self.stores[key] = there
   return there
+end
+
+-- @return as `at`; of several servers `{ servers = an array of those }`
+function Driven:find(checked, opts, timeout)
+  local urls = self.driver.servers and self.driver.servers(checked)
+  if not urls then return self:at(place_of(self.driver, checked), checked, opts, timeout) end
+  local found = { servers = {}, followers = true }
+  for i, url in ipairs(urls) do
+    local one = setmetatable({ url = url, urls = false }, { __index = checked })
+    local there, problem = self:at(place_of(self.driver, one), one, opts, timeout)
+    if not there then return nil, ("urls[%d]: %s"):format(i, problem) end
+    found.servers[i], found.followers = there, found.followers and there.followers
+  end
+  return found
 end
 
 -- --- candidates
@@ -126,11 +143,13 @@ local function settle(self, opts)
   local ttl, delay = store_options.timing(checked, self.driver.ttl)
   local timeout, key = store_options.timeout(checked, ttl, delay), place_of(self.driver, checked)
   local there
-  there, problem = self:at(key, checked, opts, timeout)
+  there, problem = self:find(checked, opts, timeout)
   if not there then return nil, problem end
+  local word, url = self.driver.word, checked.url
+  if there.servers then word, url = "most servers of " .. word, nil end
   local common = { place = key, ttl = ttl, delay = delay, timeout = timeout, amnesia_wait = checked.amnesia_wait or 0,
     trust_empty = checked.trust_empty, remembers = not self.driver.options.url,
-    retry = checked.retry or not there.followers and RETRY or nil, doubts = Doubt.of(self.driver.word, checked.url,
+    retry = checked.retry or not there.followers and RETRY or nil, doubts = Doubt.of(word, url,
       { amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, twice = true }) }
   last = { users = store_options.users(opts), path = opts.path, lock = checked.lock, there = there, kind = { __index = common } }
   self.latest = last
@@ -142,6 +161,27 @@ local function enter(self, common, name, opts)
   return candidate.enter(self.driver.word .. " " .. common.place, name, opts)
 end
 
+local function join_one(self, there, kind, options)
+  local state, problem = Oracle.join(self.kinds, there.store, setmetatable(options, kind))
+  if state and there.followers then there.followers:add(options.name, state) end
+  return state, problem
+end
+
+local function join(self, settled, name, opts)
+  local there, election = settled.there, candidate.of(opts)
+  local function options(place)
+    return { name = name, token = opts.token, node = opts.node, election = election, place = place }
+  end
+  if not there.servers then return join_one(self, there, settled.kind, options()) end
+  local parts = {}
+  for i, server in ipairs(there.servers) do
+    local part, problem = join_one(self, server, settled.kind, options(server.key))
+    if not part then return nil, problem end
+    parts[i] = part
+  end
+  return Oracle.join_several(parts, setmetatable({ election = election }, settled.kind))
+end
+
 function Driven:init(opts)
   local settled, problem = settle(self, opts)
   if not settled then return nil, problem end
@@ -149,11 +189,7 @@ function Driven:init(opts)
   local fine
   fine, problem = enter(self, settled.kind.__index, name, opts)
   if not fine then return nil, problem end
-  local state
-  state, problem = Oracle.join(self.kinds, settled.there.store, setmetatable({ name = name, token = opts.token, node = opts.node,
-    election = candidate.of(opts) }, settled.kind))
-  if state and settled.there.followers then settled.there.followers:add(name, state) end
-  return state, problem
+  return join(self, settled, name, opts)
 end
 
 -- --- tools
@@ -162,15 +198,16 @@ function Driven:visit(opts)
   local checked, problem = self:check(opts)
   if not checked then return nil, problem, "usage" end
   local there
-  there, problem = self:at(place_of(self.driver, checked), checked, { node = core.node(), emit = opts.emit },
-    checked.timeout or ASK_SECONDS)
+  there, problem = self:find(checked, { node = core.node(), emit = opts.emit }, checked.timeout or ASK_SECONDS)
   if not there then return nil, problem, "usage" end
-  return there.store, checked
+  return there, checked
 end
 
 function Driven:list(opts)
-  local store, problem, code = self:visit(opts)
-  if not store then return nil, problem, code end
+  local there, problem, code = self:visit(opts)
+  if not there then return nil, problem, code end
+  if there.servers then return majority.list(there.servers) end
+  local store = there.store
   local names
   names, problem, code = store:names()
   if not names then return nil, problem, code end
@@ -178,8 +215,10 @@ function Driven:list(opts)
 end
 
 function Driven:evict(opts, name)
-  local store, problem, code = self:visit(opts)
-  if not store then return nil, problem, code end
+  local there, problem, code = self:visit(opts)
+  if not there then return nil, problem, code end
+  if there.servers then return majority.evict(there.servers, name, opts.wait) end
+  local store = there.store
   local leader
   leader, problem, code = tools.ask_to_go(store, name)
   if leader == nil then return nil, problem, code end
@@ -197,8 +236,10 @@ local function store_facts(store)
 end
 
 function Driven:health(opts)
-  local store, checked, code = self:visit(opts)
-  if not store then return nil, checked, code end
+  local there, checked, code = self:visit(opts)
+  if not there then return nil, checked, code end
+  if there.servers then return majority.health(there.servers) end
+  local store = there.store
   local found, problem, kind = store_facts(store)
   if not found or not opts.crown_name then return found, problem, kind end
   local record, why, reason = tools.health(store, tostring(checked.lock or opts.crown_name))
@@ -208,8 +249,10 @@ function Driven:health(opts)
 end
 
 function Driven:rights(opts)
-  local store, problem, code = self:visit(opts)
-  if not store then return nil, problem, code end
+  local there, problem, code = self:visit(opts)
+  if not there then return nil, problem, code end
+  if there.servers then return majority.rights(there.servers) end
+  local store = there.store
   if not store.rights then return { unchecked = "what this candidate may do there" } end
   return store:rights()
 end

@@ -7,6 +7,7 @@ local hex = require "crown.text.hex"
 local promise = require "crown.core.promise"
 local record = require "crown.register.record"
 local Session = require "crown.register.session"
+local several = require "crown.register.several"
 local terms = require "crown.register.terms"
 
 local Oracle = {}
@@ -84,26 +85,49 @@ local function kept(self, verdict, second, third)
   return verdict, second, third
 end
 
+-- "claim", "refresh", "release" or "look".
+function Oracle:ask(what)
+  return terms[what](self.session, self)
+end
+
 --- As in the oracle's contract, and so refresh, abdicate and handle_info.
 function Oracle:claim()
   self.leading = false
-  return contended(self, terms.claim(self.session, self))
+  return contended(self, self:ask "claim")
 end
 
 function Oracle:refresh()
   if not self.leading then return false end
-  return kept(self, terms.refresh(self.session, self))
+  return kept(self, self:ask "refresh")
 end
 
 function Oracle:abdicate()
   self.leading = false
-  terms.release(self.session, self)
+  self:ask "release"
 end
 
 function Oracle:handle_info(message)
   if message ~= "changed" then return end
   if not self.leading then return self:claim() end
-  return kept(self, terms.look(self.session, self))
+  return kept(self, self:ask "look")
+end
+
+-- --- several registers
+
+local Several = setmetatable({}, { __index = Oracle })
+Several.__index = Several
+
+function Several:ask(what)
+  return several[what](env, self)
+end
+
+--- Makes the state of a candidate on several registers, of which most decide.
+-- @tparam table parts its states on each of them, which tell the same election
+-- @tparam table options `retry`, `election` and `doubts` as of `join`
+-- @treturn table
+function Oracle.join_several(parts, options)
+  return setmetatable({ parts = parts, retry = options.retry, election = options.election, doubts = options.doubts,
+    leading = false }, Several)
 end
 
 return Oracle

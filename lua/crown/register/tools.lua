@@ -22,19 +22,31 @@ local function read(store, name)
   return found, answer
 end
 
---- Elections and who leads them.
+--- The records of elections.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table an array of `{ name =, node =, epoch = }`; or nil, message, code
-function tools.list(store, names)
+-- @treturn table by the election's name; or nil, message, code
+function tools.records(store, names)
   local found = {}
   for _, name in ipairs(names) do
     if not record.is_reserved(name) then
       local one, problem, code = read(store, name)
       if one == nil then return nil, problem, code end
-      if one then found[#found + 1] = { name = name, node = one.node, epoch = one.epoch } end
+      if one then found[name] = one end
     end
   end
+  return found
+end
+
+--- Elections and who leads them.
+-- @tparam table store
+-- @tparam table names of all records
+-- @treturn table an array of `{ name =, node =, epoch = }`; or nil, message, code
+function tools.list(store, names)
+  local records, problem, code = tools.records(store, names)
+  if not records then return nil, problem, code end
+  local found = {}
+  for name, one in pairs(records) do found[#found + 1] = { name = name, node = one.node, epoch = one.epoch } end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
 end

@@ -1,0 +1,170 @@
+--- What the tools ask of several registers of which most decide: the lease that is on most of them is the leader's.
+-- @internal crown.oracle.majority
+
+local core = require "crown.core"
+local eviction = require "crown.oracle.eviction"
+local explain = require "crown.link.explain"
+local promise = require "crown.core.promise"
+local tools = require "crown.register.tools"
+
+local majority = {}
+
+local GRACE = 0.5 -- seconds that a server has for its answer when most have answered
+
+local function needed(servers) return math.floor(#servers / 2) + 1 end
+
+-- Asks all servers at once, each by a task of its own. @return answers by the server's number, false where there was none; how
+-- many there are; the failures, in words; and the code of one of them
+local function ask_all(servers, fn)
+  local answers, problems, code, left, reached = {}, {}, nil, #servers, 0
+  local enough, rest = promise(), promise()
+  for i, server in ipairs(servers) do
+    core.detach(function()
+      local answer, problem, why = fn(server.store, server)
+      answers[i], problems[i], code, left = answer or false, problem, why or code, left - 1
+      if answer then reached = reached + 1 end
+      if left == 0 then rest:resolve(true) end
+      if left == 0 or reached >= needed(servers) then enough:resolve(true) end
+    end)
+  end
+  enough:wait(math.huge)
+  if left > 0 then rest:wait(GRACE) end
+  local taken, failures, count = {}, {}, 0 -- what comes later belongs to nobody
+  for i, server in ipairs(servers) do
+    taken[i] = answers[i] or false
+    if taken[i] then count = count + 1
+    else
+      failures[#failures + 1] = ("%s: %s"):format(server.label, explain.bare(server.label, problems[i] or "no answer"))
+    end
+  end
+  return taken, count, failures, code
+end
+
+local function too_few(servers, reached, failures, code)
+  return nil, ("%d of %d servers answer, %d are needed: %s"):format(reached, #servers, needed(servers),
+    table.concat(failures, "; ")), code or "store"
+end
+
+-- What the servers say of one election: a session whose records are on most of them leads.
+local function judge(name, records, wanted)
+  local one, holders = { name = name, epoch = 0 }, {}
+  for _, found in ipairs(records) do
+    one.epoch = math.max(one.epoch, found.epoch)
+    if found.by then
+      holders[found.by] = (holders[found.by] or 0) + 1
+      if holders[found.by] >= wanted then one.node, one.by = found.node, found.by end
+    end
+  end
+  return one
+end
+
+local function look(servers, read)
+  local answers, reached, failures, code = ask_all(servers, read)
+  if reached < needed(servers) then return too_few(servers, reached, failures, code) end
+  local records, found = {}, {}
+  for i = 1, #servers do
+    for name, one in pairs(answers[i] or {}) do
+      records[name] = records[name] or {}
+      table.insert(records[name], one)
+    end
+  end
+  for name, all in pairs(records) do found[#found + 1] = judge(name, all, needed(servers)) end
+  table.sort(found, function(a, b) return a.name < b.name end)
+  return found
+end
+
+local function leader_of(servers, name)
+  local found, problem, code = look(servers, function(store) return tools.records(store, { name }) end)
+  if not found then return nil, problem, code end
+  return found[1] or {}
+end
+
+--- Elections, and who leads them on most of the servers.
+-- @tparam table servers each `store` and `label`
+-- @treturn table an array of `{ name =, node =, epoch = }`; or nil, message, code
+function majority.list(servers)
+  local found, problem, code = look(servers, function(store)
+    local names, why, kind = store:names()
+    if not names then return nil, why, kind end
+    return tools.records(store, names)
+  end)
+  for _, one in ipairs(found or {}) do one.by = nil end
+  return found, problem, code
+end
+
+--- Asks a leader to go, on each server, and waits until it has.
+-- @tparam table servers
+-- @string name
+-- @number[opt] wait seconds
+-- @treturn table `{ node =, epoch = }`; or nil, message, code
+function majority.evict(servers, name, wait)
+  local leader, problem, code = leader_of(servers, name)
+  if not leader then return nil, problem, code end
+  if not leader.node then return eviction.nobody(name) end
+  local _, reached, failures, why = ask_all(servers, function(store)
+    local asked, problem_there, kind = tools.ask_to_go(store, name)
+    if asked == nil then return nil, problem_there, kind end
+    return true
+  end)
+  if reached < needed(servers) then return too_few(servers, reached, failures, why) end
+  local ended
+  ended, problem = eviction.await(name, wait, function()
+    local now, what = leader_of(servers, name)
+    if not now then return nil, what end
+    return now.by ~= leader.by or now.epoch ~= leader.epoch
+  end, "the request stays until its term ends")
+  if not ended then return nil, problem end
+  return { node = leader.node, epoch = leader.epoch }
+end
+
+-- Adds what a server says, under its name.
+local function add(texts, server, more)
+  for _, text in ipairs(more or {}) do texts[#texts + 1] = server.label .. ": " .. text end
+end
+
+-- Two names may lead to one server, which would count twice: each says by which id it is known.
+local function add_twice(texts, servers, answers)
+  local names = {}
+  for i, server in ipairs(servers) do
+    local id = answers[i] and answers[i].id
+    if id and names[id] then
+      texts[#texts + 1] = ("two of these names lead to one server: %s and %s"):format(names[id], server.label)
+    end
+    if id then names[id] = server.label end
+  end
+end
+
+--- What the servers say of themselves; one that gives no answer is a warning.
+-- @tparam table servers
+-- @treturn table `{ facts =, warnings = }`; or nil, message, code
+function majority.health(servers)
+  local answers, reached, failures, code = ask_all(servers, function(store) return store:health() end)
+  if reached < needed(servers) then return too_few(servers, reached, failures, code) end
+  local all = { facts = { { "Store", ("%d servers, of which %d decide"):format(#servers, needed(servers)) } }, warnings = {} }
+  for i, server in ipairs(servers) do
+    local answer = answers[i]
+    all.facts[i + 1] = { "Server " .. i, ("%s, %s"):format(server.label, answer and answer.facts[1][2] or "no answer") }
+    add(all.warnings, server, answer and answer.warnings)
+  end
+  add_twice(all.warnings, servers, answers)
+  for _, text in ipairs(failures) do all.warnings[#all.warnings + 1] = text end
+  return all
+end
+
+--- What a candidate lacks on the servers; that one gives no answer comes last.
+-- @tparam table servers
+-- @treturn table an array of texts, with `unchecked` where a server does not tell; or nil and a message, where none answers
+function majority.rights(servers)
+  local answers, reached, failures = ask_all(servers, function(store) return store:rights() end)
+  if reached == 0 then return nil, table.concat(failures, "; ") end
+  local all = {}
+  for i, server in ipairs(servers) do
+    add(all, server, answers[i])
+    all.unchecked = all.unchecked or answers[i] and answers[i].unchecked
+  end
+  add_twice(all, servers, answers)
+  for _, text in ipairs(failures) do all[#all + 1] = text end
+  return all
+end
+
+return majority
