@@ -21,14 +21,14 @@ describe("a register in parts", function()
   end
 
   it("has a session for each part that its elections need, which names that part", function()
-    local store, kinds = Store.new(), {}
+    local store, kinds = Store.open(), {}
     function store.part_of(_, name) return name:match "^%a+" end
     for _, name in ipairs { "east-1", "east-2", "west-1" } do claim(store, kinds, name) end
     assert.same({ "@t-12@east", "@t-12@west" }, sessions(store))
   end)
 
   it("has one session where the store has no parts", function()
-    local store, kinds = Store.new(), {}
+    local store, kinds = Store.open(), {}
     for _, name in ipairs { "east-1", "west-1" } do claim(store, kinds, name) end
     assert.same({ "@t-12" }, sessions(store))
   end)
