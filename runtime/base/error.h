@@ -22,9 +22,12 @@ enum error_code {
     ERROR_MEMORY,
 };
 
+/** Room for advice that names a server and two names of Postgres, of 63 bytes each. */
+#define ERROR_TEXT 512
+
 struct crown_error {
     enum error_code code;
-    char message[256];
+    char message[ERROR_TEXT];
 };
 
 /**

@@ -167,7 +167,7 @@ static void start_child(struct warden *warden, const struct child_spec *spec, co
     } else {
         message.type = WIRE_START_FAILED;
         message.error = error;
-        (void)snprintf(message.text, sizeof(message.text), "%s", err.message);
+        (void)snprintf(message.text, sizeof(message.text), "%.*s", WIRE_TEXT - 1, err.message);
     }
     report(warden, &message);
     if (warden->child < 0)
@@ -177,7 +177,7 @@ static void start_child(struct warden *warden, const struct child_spec *spec, co
 static void fail_start(const struct warden *warden, const struct crown_error *err)
 {
     struct wire_message message = {.type = WIRE_START_FAILED, .error = EPERM};
-    (void)snprintf(message.text, sizeof(message.text), "%s", err->message);
+    (void)snprintf(message.text, sizeof(message.text), "%.*s", WIRE_TEXT - 1, err->message);
     (void)wire_send(warden->keeper, &message, NULL, 0, NULL); /* dead or not, we end */
     _exit(0);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "loop/loop.h"
 
@@ -21,7 +22,7 @@ struct gather {
         const char *event; /* NULL: free */
         enum log_level level;
         const char *key; /* of the field that is the cause */
-        char oracle[64], text[256];
+        char oracle[64], text[ERROR_TEXT];
         unsigned written, counted; /* since the timer fired last, or since it is known */
     } causes[GATHER_CAUSES];
 };

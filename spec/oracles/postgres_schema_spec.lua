@@ -132,6 +132,40 @@ describe("two schemas of one Postgres database", function()
     eventually(function() return one:refresh()[1] == "granted" end, 20)
   end)
 
+  it("are told of to the end, however long their names are: on the terminal, in the log, in status", function()
+    local directory = tempdir()
+    local function said_by(scheme, user)
+      local one = Candidate.start { args = { "run", "--oracle", url(scheme, user), "x", "sleep", "1000" }, node = "one",
+        log = tempdir() .. "/log", env = { CROWN_DIRECTORY = directory } }
+      finally(function() one:destroy() end)
+      eventually(function() return one:output():find "oracle.error" end, 20)
+      local status = run({ "status", "--json" }, { env = { CROWN_DIRECTORY = directory } })
+      local text = once(scheme, user).stderr .. one:output() .. status.stdout
+      one:destroy()
+      local ends = 0
+      for said in text:gmatch "crown_%l+_v1 is in the schema[^\n]*" do
+        assert.matches("each of two environments its own by the option schema", said)
+        ends = ends + 1
+      end
+      assert.is_true(ends >= 3, text)
+    end
+    local first, second = ("a"):rep(63), ("b"):rep(63)
+    finally(function() server:sql(("DROP SCHEMA IF EXISTS %s, %s CASCADE"):format(first, second)) end)
+    server:sql("ALTER SCHEMA a RENAME TO " .. first)
+    server:sql("ALTER SCHEMA b RENAME TO " .. second)
+    server:sql("ALTER ROLE crown SET search_path = " .. first)
+    server:sql("ALTER ROLE other SET search_path = " .. second)
+    for _, scheme in ipairs { "postgres", "postgres+advisory" } do
+      assert.equal(0, once(scheme, "crown").code)
+      said_by(scheme, "other")
+    end
+    server:sql(("CREATE TABLE %s.crown_store_v1 (LIKE %s.crown_store_v1 INCLUDING ALL)"):format(second, first))
+    server:sql(("ALTER ROLE other SET search_path = %s, %s"):format(second, first))
+    said_by("postgres", "other")
+    server:sql(("CREATE TABLE %s.crown_lease_v1 (LIKE %s.crown_lease_v1 INCLUDING ALL)"):format(second, first))
+    said_by("postgres", "other")
+  end)
+
   it("get one table where two make it at the same moment", function()
     server:sql "ALTER ROLE other SET search_path = b"
     local holder = server:admin()

@@ -44,8 +44,8 @@ function schema.placement(names)
 end
 
 --- What to do about tables in two schemas.
-schema.ONE_PATH = ": set one search_path for all of them (ALTER ROLE … SET search_path), drop the table that nobody uses, or, "
-  .. "for two environments in one database, give each the option schema"
+schema.ONE_PATH = ": set one search_path for all (ALTER ROLE … SET search_path) and drop the unused table, or give each of two "
+  .. "environments its own by the option schema"
 
 --- Why a table is not relied on in the schema that it is in.
 -- @string named the table
