@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct kind {
-    const char *const *signs; /* any of them in the problem; ends with NULL */
+    const char *const *signs; /* any of them in the problem, * for anything; ends with NULL */
     const char *plain;        /* %s: how a URL asks for TLS */
     const char *encrypted;    /* where TLS is spoken, or cannot be asked for by a scheme */
     const char *spoke;        /* where the server has answered before; NULL: as otherwise */
@@ -21,6 +21,18 @@ static const char *tls_word(const char *store)
     return NULL;
 }
 
+/* Whether a sign is in a problem. */
+static bool is_in(const char *problem, const char *sign)
+{
+    const char *gap = strchr(sign, '*');
+    if (gap == NULL)
+        return strstr(problem, sign) != NULL;
+    for (const char *at = problem; *at != '\0'; at++)
+        if (strncmp(at, sign, (size_t)(gap - sign)) == 0)
+            return strstr(at + (gap - sign), gap + 1) != NULL;
+    return false;
+}
+
 /* The first kind that fits counts. */
 static const struct kind *kind_of(const char *problem)
 {
@@ -29,10 +41,22 @@ static const struct kind *kind_of(const char *problem)
     static const char *const tls_spoken[] = {
         "\\x15",    "\x15", "HTTP request to an HTTPS server", "Unsupported protocol",
         "HTTP/0.9", NULL};
-    static const char *const login[] = {
-        "WRONGPASS",      "NOAUTH",       "invalid password",     "Authorization",
-        "authentication", "answered 401", "invalid user name",    "does not exist",
-        "pg_hba.conf",    "no password",  "without any password", NULL};
+    static const char *const login[] = {"WRONGPASS",
+                                        "NOAUTH",
+                                        "invalid password",
+                                        "Authorization",
+                                        "authentication",
+                                        "answered 401",
+                                        "invalid user name",
+                                        "no password",
+                                        "without any password",
+                                        NULL};
+    /* Postgres's own: libpq gives no SQLSTATE of a connection that failed */
+    static const char *const database[] = {"database \"*\" does not exist", "no such database",
+                                           NULL};
+    static const char *const role[] = {"role \"*\" does not exist", "no such user", NULL};
+    static const char *const asleep[] = {"is not permitted to log in", NULL};
+    static const char *const hba[] = {"pg_hba.conf", NULL};
     static const char *const rights[] = {"NOPERM", "ermission", "answered 403", NULL};
     static const char *const lock[] = {"lock timeout", NULL};
     static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
@@ -56,10 +80,18 @@ static const struct kind *kind_of(const char *problem)
         "crown-lua check --store names the rights that the user lacks";
     static const char login_words[] =
         "check the user and the password in the URL: all but letters and digits percent-encoded";
+    static const char hba_words[] =
+        "let this user in from this host by a line of the server's pg_hba.conf, and reload it";
     static const struct kind kinds[] = {
         {said, NULL, NULL, NULL},
         {tls_spoken, "does the server expect TLS (%s)?", "is it the right port?", NULL},
+        {hba, hba_words, NULL, NULL},
         {login, login_words, NULL, NULL},
+        {asleep, "allow it (ALTER ROLE … LOGIN), or mend the user in the URL", NULL, NULL},
+        {role, "the role is missing: make it (createuser NAME), or mend the user in the URL", NULL,
+         NULL},
+        {database, "the database is missing: make it (createdb NAME), or mend its name in the URL",
+         NULL, NULL},
         {rights, rights_words, NULL, NULL},
         {lock, "another session holds a lock on the table or the row: see pg_locks", NULL, NULL},
         {refused, "is the server running, and are host and port right?", NULL, NULL},
@@ -74,7 +106,7 @@ static const struct kind *kind_of(const char *problem)
     };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         for (const char *const *sign = kinds[i].signs; *sign != NULL; sign++)
-            if (strstr(problem, *sign) != NULL)
+            if (is_in(problem, *sign))
                 return &kinds[i];
     return NULL;
 }

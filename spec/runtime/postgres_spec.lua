@@ -366,6 +366,38 @@ describe("crown.postgres", function()
   end)
 end)
 
+describe("a Postgres server that lets nobody in", function()
+  local server
+
+  setup(function()
+    server = Postgres.start { hba = table.concat({ "host all postgres,nobody,asleep 127.0.0.1/32 trust",
+      "host all crown 127.0.0.1/32 scram-sha-256", "host all shut 127.0.0.1/32 reject\n" }, "\n") }
+    server:sql "CREATE ROLE asleep NOLOGIN"
+    server:sql "CREATE ROLE shut LOGIN"
+  end)
+  teardown(function() server:destroy() end)
+
+  local MISSING = "; the database is missing: make it %(createdb NAME%), or mend its name in the URL$"
+  local HBA = "; let this user in from this host by a line of the server's pg_hba.conf, and reload it$"
+
+  for what, case in pairs {
+    ["a database that is missing"] = { "postgres", "nowhere", 'database "nowhere" does not exist' .. MISSING },
+    ["a role that is missing"] = { "nobody", "crown",
+      'role "nobody" does not exist; the role is missing: make it %(createuser NAME%), or mend the user in the URL$' },
+    ["a role that may not log in"] = { "asleep", "crown", 'role "asleep" is not permitted to log in; allow it %(ALTER ROLE … LOGIN%)' },
+    ["a wrong password"] = { "crown:wrong", "crown", "password authentication failed.*; check the user and the password in the URL" },
+    ["a user without a line in pg_hba.conf"] = { "stranger", "crown", "no pg_hba.conf entry.*" .. HBA },
+    ["a user whom pg_hba.conf rejects"] = { "shut", "crown", "pg_hba.conf rejects connection.*" .. HBA },
+  } do
+    it("says what to do about " .. what, function()
+      local connected, problem = crown.postgres.connect(("postgres://%s@127.0.0.1:%d/%s"):format(case[1], server.port, case[2]))
+      assert.is_nil(connected)
+      assert.matches(case[3], (problem:gsub(" %(the last of %d tries%)$", "")))
+      assert.equal(case[1] == "crown:wrong", problem:find "the password in the URL" ~= nil, problem)
+    end)
+  end
+end)
+
 describe("crown.postgres with passwords", function()
   local server
 

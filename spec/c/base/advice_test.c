@@ -78,6 +78,21 @@ static void each_kind_has_its_step(void **state)
     }
 }
 
+static void a_name_alone_is_no_sign_that_it_is_missing(void **state)
+{
+    (void)state;
+    const struct advice_link link = {.store = "postgres"};
+    static const char *const pairs[][2] = {
+        {"database \"app\" does not exist", "createdb"},
+        {"role \"joe\" does not exist", "createuser"},
+        {"permission denied for database \"app\"", "check --store"},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        assert_non_null(strstr(step(&link, pairs[i][0]), pairs[i][1]));
+    assert_null(step(&link, "database \"app\" is not currently accepting connections"));
+    assert_null(step(&link, "too many connections for role \"joe\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +101,7 @@ int main(void)
         cmocka_unit_test(a_server_that_has_answered_has_the_right_port),
         cmocka_unit_test(what_says_the_next_step_itself_gets_no_other),
         cmocka_unit_test(each_kind_has_its_step),
+        cmocka_unit_test(a_name_alone_is_no_sign_that_it_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
