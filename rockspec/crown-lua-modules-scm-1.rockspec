@@ -40,6 +40,7 @@ build = {
       ["crown.register.session"] = "lua/crown/register/session.lua",
       ["crown.register.terms"] = "lua/crown/register/terms.lua",
       ["crown.register.tools"] = "lua/crown/register/tools.lua",
+      ["crown.register.watch"] = "lua/crown/register/watch.lua",
       ["crown.testing"] = "lua/crown/testing/init.lua",
       ["crown.testing.clock"] = "lua/crown/testing/clock.lua",
       ["crown.testing.conformance"] = "lua/crown/testing/conformance.lua",

@@ -132,6 +132,64 @@ describe("an oracle of a driver", function()
     assert.equal("changed", other:message())
   end)
 
+  describe("with a hundred followers", function()
+    local driver, leaders, followers
+
+    before_each(function()
+      driver, leaders, followers = hearing(), {}, {}
+      local module = driven.oracle(driver)
+      for i = 1, 100 do
+        leaders[i] = player(module, "many-" .. i, { token = "the leader's" })
+        assert.equal("granted", leaders[i]:claim()[1])
+      end
+      for i = 1, 100 do
+        followers[i] = player(module, "many-" .. i, { token = "the follower's" })
+        local verdict = followers[i]:claim()
+        assert.equal("denied", verdict[1])
+        assert.is_true(verdict[6] > 30) -- seconds until it asks by itself
+      end
+      crown.sleep(0) -- what the store had to tell of the leader's claims
+      for _, one in ipairs(followers) do one.messages = {} end
+    end)
+
+    local function refresh_for(seconds)
+      local ends = crown.now() + seconds
+      while crown.now() < ends do
+        for _, one in ipairs(leaders) do assert.equal("granted", one:refresh()[1]) end
+        crown.sleep(TTL / 6)
+      end
+    end
+
+    local function told()
+      local count = 0
+      for _, one in ipairs(followers) do count = count + #one.messages end
+      return count
+    end
+
+    it("looks at the session that they follow once for all, and wakes none while it is renewed", function()
+      refresh_for(TTL)
+      local looked, from = driver.looked, crown.now()
+      refresh_for(3 * TTL)
+      local turns = (crown.now() - from) / (TTL / 3) + 1
+      assert.is_true(driver.looked - looked <= 4 * turns) -- the watch, the leader's patrol, and what the renewals look at
+      assert.equal(0, told())
+    end)
+
+    it("claims for each as soon as the session has stood for long enough", function()
+      refresh_for(TTL)
+      local from = crown.now()
+      eventually(function() return told() == 100 end)
+      assert.is_true(crown.now() - from > TTL * 0.9)
+      for _, one in ipairs(followers) do assert.equal("granted", one:call("handle_info", one:message())[1]) end
+    end)
+
+    it("tells all of a look that fails", function()
+      driver.down = true
+      eventually(function() return told() == 100 end)
+      assert.equal("unknown", followers[1]:call("handle_info", followers[1]:message())[1])
+    end)
+  end)
+
   it("lists, evicts and tells of what stands there", function()
     local driver = hearing()
     local module = driven.oracle(driver)

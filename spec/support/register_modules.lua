@@ -2,7 +2,8 @@
 local list = dofile "tools/mutants/list.lua"
 
 local FOLDER = "lua/crown/register/"
-local NAMES = { "record", "rule", "seen", "joined", "duties", "terms", "session", "several" } -- each requires only those before it
+-- Each requires only those before it.
+local NAMES = { "record", "rule", "seen", "joined", "duties", "terms", "session", "watch", "several" }
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua
 -- @treturn table the modules by name

@@ -9,11 +9,15 @@ local record = require "crown.register.record"
 local Session = require "crown.register.session"
 local several = require "crown.register.several"
 local terms = require "crown.register.terms"
+local Watch = require "crown.register.watch"
 
 local Oracle = {}
 Oracle.__index = Oracle
 
 local PATIENCE = 4 -- questions of a renewal, each of which has its time-out
+local WATCH_SECONDS = 1 -- from one look at the sessions that hold what others follow to the next
+local DEAF_SECONDS = 1 -- from one look of a follower to the next, while the store cannot tell of changes
+local PATIENT_SECONDS, PATIENT_TTLS = 60, 4 -- the core asks again after so long anyway
 
 local life, count = nil, 0
 
@@ -37,6 +41,7 @@ local function kind_of(kinds, store, options)
       part = part })
     local common = { session = session, ttl = options.ttl, delay = options.delay, store = store, retry = options.retry,
       trusts = options.trust_empty, doubts = options.doubts }
+    common.watch = store.hear and Watch.new(session, math.min(WATCH_SECONDS, options.delay))
     kinds[key] = { __index = setmetatable(common, Oracle) }
   end
   return kinds[key]
@@ -69,13 +74,31 @@ function Oracle:tell()
   self.election:send "changed"
 end
 
+-- Whether nothing tells of changes for now.
+function Oracle:is_deaf()
+  return not self.watch or self.store.deaf
+end
+
+-- Has itself told when the session that holds the election may be over.
+function Oracle:follow()
+  self.watch:add(self)
+end
+
 local function contended(self, verdict, second, third)
   if verdict == nil then return nil, second, third end
   self.leading = verdict
   if verdict then return true, second, third end
   local wait, holder = second.wait, { node = second.node, epoch = second.epoch }
   if second.amnesia then return self.doubts:denial(wait, not second.back, holder) end
-  if not self.retry or wait <= self.retry then holder.expires_in = wait else holder.retry_in = self.retry end
+  local retry = self.retry or self:is_deaf() and DEAF_SECONDS
+  if retry and wait > retry then
+    holder.retry_in = retry
+  elseif not retry and second.stands then
+    self:follow()
+    holder.retry_in = math.max(PATIENT_SECONDS, PATIENT_TTLS * self.ttl) * (1 - math.random() / 4)
+  else
+    holder.expires_in = wait
+  end
   return false, holder
 end
 
@@ -119,6 +142,18 @@ Several.__index = Several
 
 function Several:ask(what)
   return several[what](env, self)
+end
+
+function Several:is_deaf()
+  for _, part in ipairs(self.parts) do
+    if part:is_deaf() then return true end
+  end
+end
+
+function Several:follow()
+  for _, part in ipairs(self.parts) do
+    if part.slot.holder then part:follow() end
+  end
 end
 
 --- Makes the state of a candidate on several registers, of which most decide.

@@ -81,8 +81,8 @@ local function left_of(seen)
   return rule.standing_time(holder.ttl) - stood
 end
 
-local function denied(record_seen, wait, is_doubted)
-  return "denied", { node = record_seen.node, epoch = record_seen.epoch, wait = wait, doubted = is_doubted }
+local function denied(record_seen, wait, is_doubted, stands)
+  return "denied", { node = record_seen.node, epoch = record_seen.epoch, wait = wait, doubted = is_doubted, stands = stands }
 end
 
 local function claim_missing(me, seen)
@@ -113,7 +113,8 @@ end
 -- @tparam table seen see above
 -- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
 -- holds it has not been looked at
--- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean }`
+-- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean }`,
+-- `stands` where that is a session which is not over
 function rule.claim(me, seen)
   local found = seen.record
   if not found then return claim_missing(me, seen) end
@@ -124,7 +125,7 @@ function rule.claim(me, seen)
     if seen.holder == nil then return "look" end
     if not seen.holder then return "doubt", rule.doubt(me, seen) end
     local left = left_of(seen)
-    if left > 0 then return denied(found, left) end
+    if left > 0 then return denied(found, left, false, true) end
   end
   return "write", held(me, seen, found.epoch + 1)
 end

@@ -25,6 +25,7 @@ Session.__index = Session
 local STEPS_MOST = 4 -- in one renewal: looks and writes that find the record changed
 local EARLY = 0.1 -- of the delay: the first refresh of many comes so much sooner, and the renewal with it
 local SHARED_MOST = 0.25 -- of the delay: a renewal that is older answers no refresh
+local SHORT = 0.5 -- of the TTL: a session that was renewed so long ago is renewed before a claim
 local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host may have stood still, unseen by our own clock
 
 --- Makes one.
@@ -189,6 +190,12 @@ end
 -- @treturn boolean
 function Session:is_due()
   return not self:is_live() or self.env.now() - self.sent >= self.delay * (1 - EARLY)
+end
+
+--- Whether a claim has to renew it first: what is left would be a short term.
+-- @treturn boolean
+function Session:is_short()
+  return self:is_due() and (not self:is_live() or self.env.now() - self.sent >= self.ttl * SHORT)
 end
 
 --- Seconds until the next refresh of a term: all of a runtime come together, a little apart, and the first one renews.

@@ -114,12 +114,13 @@ end
 
 -- Who has most of the registers, or how long until most of them may be claimed.
 local function denial(env, member, answers)
-  local waits, doubts, nodes, holder, back = {}, 0, {}, nil, false
+  local waits, doubts, nodes, holder, back, stands = {}, 0, {}, nil, false, 0
   for i = 1, #member.parts do
     local answer = answers[i] or {}
     local second = answer[1] == false and answer[2] or nil
     if second and second.wait then
       waits[#waits + 1] = second.wait
+      if second.stands then stands = stands + 1 end
       if second.amnesia then doubts, back = doubts + 1, back or second.back end
       local count = second.node and (nodes[second.node] or 0) + 1
       if count then nodes[second.node] = count end
@@ -131,6 +132,7 @@ local function denial(env, member, answers)
   local wait = free < majority(member) and waits[majority(member) - free]
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
+    stands = holder and stands >= majority(member),
     amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
 end
 

@@ -222,7 +222,7 @@ local function grant(session, slot, began)
 end
 
 local function denial(session, slot, seen, sent)
-  return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back,
+  return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
     wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
@@ -369,7 +369,7 @@ function terms.claim(session, member)
   if other then return false, other end
   local fine, problem, code = duties.settle(session, slot, true)
   if not fine then return nil, problem, code end
-  if session:is_due() then
+  if session:is_short() then
     session.wait = nil
     fine, problem, code = session:renew()
     if not fine and session.wait then return false, { wait = session.wait } end
