@@ -158,11 +158,11 @@ end
 
 --- Makes the state of a candidate on several registers, of which most decide.
 -- @tparam table parts its states on each of them, which tell the same election
--- @tparam table options `retry`, `election` and `doubts` as of `join`
+-- @tparam table options `ttl`, `retry`, `election` and `doubts` as of `join`
 -- @treturn table
 function Oracle.join_several(parts, options)
   return setmetatable({ parts = parts, retry = options.retry, election = options.election, doubts = options.doubts,
-    leading = false }, Several)
+    ttl = options.ttl, leading = false }, Several)
 end
 
 return Oracle
