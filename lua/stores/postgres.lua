@@ -97,14 +97,14 @@ local function ask(self, sql, ...)
 end
 
 -- What others hold, by the clock that they live by.
-local function foreign(row)
+local function peer_of(row)
   return { node = row.left > 0 and holders.node(row.holder) or nil, wait = math.max(0, math.min(row.left, FOREVER)),
     epoch = row.epoch }
 end
 
 --- Reads records.
 -- @tparam table names
--- @treturn table for each name `{ text = or false, version = or false, memory = }`, and `foreign = { node =, wait = seconds,
+-- @treturn table for each name `{ text = or false, version = or false, memory = }`, and `peer = { node =, wait = seconds,
 -- epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
 function Store:look(names)
   local rows, problem, code = ask(self, self.sql.look, json.encode(names))
@@ -115,7 +115,7 @@ function Store:look(names)
   for _, row in ipairs(rows) do
     if row.name then
       answers[row.name] = { text = row.record or false, version = row.version, memory = memory,
-        foreign = not row.ours and foreign(row) or nil }
+        peer = not row.ours and peer_of(row) or nil }
     end
   end
   return answers

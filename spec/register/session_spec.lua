@@ -12,7 +12,8 @@ local function world()
     local answers = {}
     for _, name in ipairs(names) do
       local row = rows[name]
-      answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m" }
+      answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m",
+        peer = row and row.peer }
     end
     now = now + here.lasts
     return answers
@@ -101,5 +102,35 @@ describe("a session", function()
     assert.is_nil(here.rows.b.text:find '"by"')
     assert.is_truthy(here.rows.a.text:find '"by"')
     assert.is_false((two.refresh()))
+  end)
+
+  it("waits for a peer that writes no records until its lease is over by the store's clock, and no longer", function()
+    local here = world()
+    local one, other = here.member "a", here.member "b"
+    assert.is_true(other.claim())
+    local text = '{"v":1,"serial":5,"memory":"m","epoch":3,"by":"@other-12","at":1,"node":"o","nonce":"n"}'
+    here.rows.a = { text = text, version = 1000, peer = { node = "peer", epoch = 8, wait = 5 } }
+    here.rows["@other-12"] = { text = '{"v":1,"serial":1,"memory":"m","ttl":12,"at":1,"node":"o","nonce":"o"}', version = 1001 }
+    local verdict, holder = one.claim()
+    assert.is_false(verdict)
+    assert.same({ "peer", 5 }, { holder.node, holder.wait })
+    here.rows.a.peer.wait = 0
+    here.rows["@other-12"].version = 1002 -- that session goes on, but does not hold this any more
+    local granted, _, grant = one.claim()
+    assert.is_true(granted)
+    assert.equal(9, grant.epoch)
+  end)
+
+  it("has lost a term that a peer has written over", function()
+    local here = world()
+    local one, other = here.member "a", here.member "b"
+    assert.is_true(one.claim())
+    assert.is_true(other.claim())
+    here.rows.a.peer, here.rows.a.version = { node = "peer", epoch = 0, wait = 5 }, 1000
+    here.pass(4)
+    local verdict, why = one.refresh()
+    assert.is_false(verdict)
+    assert.equal("peer", why.node)
+    assert.is_true(other.refresh())
   end)
 end)

@@ -12,6 +12,7 @@ local SECONDS = 1000 -- of trouble
 
 local HOSTS = 3
 local SMALL_TTL = 2
+local PEERS_TTL = 10
 local FLOOR = 24 -- the longest TTL there: amnesia_wait
 local PAST_MOST = 12 -- states of the store that it may go back to
 local MOST_EVENTS = 3e6
@@ -40,7 +41,19 @@ end
 local function row_of(world, name, server)
   local shard = world.shards[shard_of(world, name, server)]
   local row = shard.rows[name]
-  return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory }
+  local peer = row and row.peer and { node = row.peer, epoch = 0, wait = math.max(0, row.ends - world.clock.now) }
+  return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory, peer = peer or nil }
+end
+
+-- What a store promises to peers that write no records and live by its clock: nobody but the holder comes before `ends`.
+local function promise_to_peers(world, shard, name, text, before)
+  local now, one = world.clock.now, world.modules.record.parse(text, name)
+  if one.doubt then return now + world.modules.rule.standing_time(one.doubt) end
+  if one.by then return one.directive and before or now + tonumber(one.by:match "[^-]*$") end
+  if not one.ttl then return now end
+  for _, row in pairs(shard.rows) do
+    if row.by == name then row.ends = now + one.ttl end
+  end
 end
 
 local function perform_write(world, write, server)
@@ -48,8 +61,14 @@ local function perform_write(world, write, server)
   local row = shard.rows[write.name]
   local stands = (row and row.version or false) == write.version or world.careless
   if not stands or write.memory ~= shard.memory then return false end
+  if row and row.peer and row.ends > world.clock.now then return false end
   local version = world.texts and write.text or unique(world)
   shard.rows[write.name] = { text = write.text, version = version }
+  if world.peers then
+    local new = shard.rows[write.name]
+    new.ends = promise_to_peers(world, shard, write.name, write.text, row and row.ends)
+    new.by = world.modules.record.parse(write.text, write.name).by
+  end
   if world.trace then world.trace(("%9.3f   store %s = %s"):format(world.clock.now, write.name, write.text)) end
   return version
 end
@@ -235,11 +254,14 @@ local function acts(node, name)
 end
 
 local function check(world, name)
-  local leader
+  local row, leader = world.peers and world.shards.elections1.rows[name], nil
   for _, node in pairs(world.nodes) do
     if acts(node, name) then
       if leader then error(("two act on %s at %.3f: %s and %s"):format(name, world.clock.now, leader.label, node.label), 0) end
       leader = node
+      if row and row.peer and row.ends > world.clock.now then
+        error(("%s leads %s at %.3f beside %s"):format(node.label, name, world.clock.now, row.peer), 0)
+      end
     end
   end
 end
@@ -475,6 +497,31 @@ local function direct(world, name)
   end)
 end
 
+-- A peer that holds an election renews, leaves or is gone.
+local function go_on_as_peer(world, name, row)
+  world.clock:after(world.random() * 5, function()
+    if not world.trouble or world.shards.elections1.rows[name] ~= row or row.ends <= world.clock.now then return end
+    local dice = world.random()
+    if dice < 0.2 then row.ends, row.version = world.clock.now, unique(world) end
+    if dice >= 0.4 then
+      row.ends = world.clock.now + PEERS_TTL
+      go_on_as_peer(world, name, row)
+    end
+  end)
+end
+
+-- A peer that writes no records claims: it sees nothing but until when the last lease goes.
+local function claim_as_peer(world, name)
+  local rows = world.shards.elections1.rows
+  local before = rows[name]
+  if before and before.ends > world.clock.now then return end
+  local row = { text = before and before.text or false, version = unique(world), peer = "peer", ends = world.clock.now + PEERS_TTL }
+  rows[name] = row
+  if world.trace then world.trace(("%9.3f a peer leads %s"):format(world.clock.now, name)) end
+  check(world, name)
+  go_on_as_peer(world, name, row)
+end
+
 -- The restored state of a store that does not name its memory is one that everybody who lives has seen surpassed: who knows
 -- nothing newer cannot tell.
 local function is_surpassed(world, state)
@@ -585,6 +632,7 @@ local FAULTS = {
   end,
   back = go_back,
   direct = function(world) direct(world, world.names[world.random(#world.names)]) end,
+  peer = function(world) claim_as_peer(world, world.names[world.random(#world.names)]) end,
 }
 
 local RUNTIMES = { kill = 16, host = 8, cut = 9, stop = 6, want = 12, direct = 17 }
@@ -618,6 +666,8 @@ World.KINDS = {
   -- Two nodes that fail apart, between which names move.
   cluster = { faults = faults_with { delete = 1, delete_session = 1, restore = 9, empty = 1, restart = 3, move = 12 }, sharded = true,
     cluster = true },
+  -- Beside peers that write no records, and live by the store's clock.
+  peers = { faults = faults_with { peer = 60 }, peers = true, sharded = false, pause = 8 },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, restarts = true, pause = 200 },
 }

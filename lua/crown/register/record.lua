@@ -66,13 +66,18 @@ function record.parse(text, name)
   return found
 end
 
---- Reads the record of a store's answer.
--- @tparam table answer `text`, or false where there is none
+--- Reads the record of a store's answer. Where a peer that writes no records has written over it, none of ours holds it any more.
+-- @tparam table answer `text`, or false where there is none; `peer`, see crown.register.rule
 -- @string name
 -- @treturn table the record, or false; or nil and a message
 function record.read(answer, name)
   if not answer.text then return false end
-  return record.parse(answer.text, name)
+  local found, problem = record.parse(answer.text, name)
+  if found and answer.peer then
+    found.by, found.at, found.node, found.directive = nil, nil, nil, nil
+    found.epoch = math.max(found.epoch, answer.peer.epoch)
+  end
+  return found, problem
 end
 
 --- A record that is written over another one: its unknown fields are kept.

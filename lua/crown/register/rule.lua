@@ -9,7 +9,11 @@
 -- first was never there), `remembers` (the store loses nothing, ever), `least` (no lower epoch is granted, or nil).
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
--- holds it, or false; `quiet`, seconds for which that stands.
+-- holds it, or false; `quiet`, seconds for which that stands; `peer`: `{ node =, epoch =, wait = }` where one that writes no
+-- records has written over it.
+--
+-- Such a peer lives by the store's clock, as Elixir's Crown does in Postgres. So nobody claims for the `wait` seconds until its
+-- lease is over by that. No other time of a store permits anything.
 -- @internal crown.register.rule
 
 local record = require "crown.register.record"
@@ -117,6 +121,7 @@ end
 -- `stands` where that is a session which is not over
 function rule.claim(me, seen)
   local found = seen.record
+  if seen.peer and seen.peer.wait > 0 then return denied(seen.peer, seen.peer.wait) end
   if not found then return claim_missing(me, seen) end
   if seen.back then return "doubt", rule.doubt(me, seen) end
   if found.memory ~= seen.memory then return claim_foreign(me, seen) end

@@ -47,7 +47,7 @@ end
 --- Notes an answer, when it comes. A version stands from the answer that first showed it, in one memory, to the sending of the
 -- last look that found it.
 -- @tparam table entry
--- @tparam table answer `text` or false, `version`, `memory`
+-- @tparam table answer `text` or false, `version`, `memory`, `peer`
 -- @number sent when that was asked for
 -- @treturn table `record` or false, `stood` in seconds, `back`: whether it is older than what was seen; or nil and a message
 function Seen:note(entry, answer, sent)
@@ -55,8 +55,10 @@ function Seen:note(entry, answer, sent)
   if found == nil then return nil, problem end
   self:stands(entry, answer)
   local seen = { record = found, stood = sent - entry.since, epoch = entry.epoch, serial = entry.serial, memory = answer.memory,
-    version = answer.version, back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch) }
+    version = answer.version, back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch),
+    peer = answer.peer }
   if found then self:learn(entry, found) end
+  if answer.peer then entry.epoch = math.max(entry.epoch, answer.peer.epoch) end
   return seen
 end
 

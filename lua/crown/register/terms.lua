@@ -155,8 +155,14 @@ local function judge(session, name, answer, sent)
     end
     return nil
   end
-  if not found or seen.back then return write_of(slot, rule.doubt(me, seen), answer, "doubt") end
-  terms.lose(session, slot, { node = found.node, epoch = found.epoch, amnesia = found.doubt and true })
+  local peer = seen.peer
+  if peer and peer.wait > 0 then
+    terms.lose(session, slot, { node = peer.node, epoch = peer.epoch })
+  elseif not found or seen.back then
+    return write_of(slot, rule.doubt(me, seen), answer, "doubt")
+  else
+    terms.lose(session, slot, { node = found.node, epoch = found.epoch, amnesia = found.doubt and true })
+  end
 end
 
 local function settle_write(session, one, version, sent)

@@ -22,7 +22,8 @@ local function read(store, name)
   return found, answer
 end
 
---- The records of elections.
+--- The records of elections. Where a peer that writes none has written, that has `node`, `epoch`, and `wait`, the seconds until its
+-- lease is over.
 -- @tparam table store
 -- @tparam table names of all records
 -- @treturn table by the election's name; or nil, message, code
@@ -32,7 +33,12 @@ function tools.records(store, names)
     if not record.is_reserved(name) then
       local one, problem, code = read(store, name)
       if one == nil then return nil, problem, code end
-      if one then found[name] = one end
+      local peer = one ~= nil and problem.peer
+      if peer then
+        found[name] = { node = peer.node, epoch = one and one.epoch or peer.epoch, wait = peer.wait }
+      elseif one then
+        found[name] = one
+      end
     end
   end
   return found
@@ -41,12 +47,14 @@ end
 --- Elections and who leads them.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table an array of `{ name =, node =, epoch = }`; or nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, expires_in = }`; or nil, message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
   local found = {}
-  for name, one in pairs(records) do found[#found + 1] = { name = name, node = one.node, epoch = one.epoch } end
+  for name, one in pairs(records) do
+    found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait }
+  end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
 end
@@ -70,6 +78,11 @@ function tools.ask_to_go(store, name)
   for _ = 1, EVICT_TRIES do
     local found, answer, code = read(store, name)
     if found == nil then return nil, answer, code end
+    local peer = answer.peer
+    if peer and peer.wait > 0 then
+      return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed"):format(name,
+        peer.node, peer.wait)
+    end
     if not found or not found.by then return false end
     local text = record.text(rule.direct(found, "evict"), hex(crypto.random(8)))
     local results, problem, why = store:swap { { name = name, version = answer.version, text = text, memory = answer.memory } }
