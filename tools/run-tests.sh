@@ -3,7 +3,7 @@
 # What a part that fails said is shown whole, and in short at the end. SEEDS, REGISTRY_SEEDS: of the simulations, the same each
 # time; NEW_SEEDS more that nobody has tried yet, told by their numbers. FUZZ_SECONDS: of nonsense for each client, by the same
 # new number, or by seed 1 where no new seeds are wanted. TORTURED: how many of the stores are tortured, another choice with each
-# commit; all of them without it.
+# commit; all of them without it. PACKAGES=0: without the specs of what is packaged (tools/package/specs), which package-test has.
 set -u
 FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 cd "$(dirname "$0")/.." || exit 2
@@ -18,6 +18,10 @@ fi
 
 # From $2 on, $3 seeds in parts of $4 that can run side by side.
 seeds() { seq "$2" "$4" $(($2 + $3 - 1)) | sed "s/.*/$1:$4:&/"; }
+
+specs() {
+    find spec -name '*_spec.lua' | sort | if [ "${PACKAGES:-1}" = 0 ]; then grep -vxFf tools/package/specs; else cat; fi
+}
 
 # Which stores are tortured: as many as TORTURED says, drawn by the commit.
 tortured() {
@@ -41,7 +45,7 @@ new=1 # where no new seeds are wanted
     for proof in simulate-broken exhaust-quick; do
         make --no-print-directory $proof >build/test/broken 2>&1 || { cat build/test/broken; echo "0 1" >>build/test/totals; }
     done
-    JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(find spec -name '*_spec.lua' | sort) $(tortured)
+    JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(specs) $(tortured)
     # By themselves: they take all the time that there is, and specs wait for real servers.
     JOBS=$((2 * $(nproc))) tools/run-units.sh "nonsense" fuzz:{resp,redis,nats,etcd,postgres,http,frames,handshake}:"${FUZZ_SECONDS}s:$new"
 }

@@ -112,7 +112,7 @@ return function(records, wanted)
   local rows, results = suites.load(), choose.results(records)
   local chosen, started, done = share(choose.some(records, wanted, results), wanted), tree.now(), {}
   tree.take()
-  local of = tree.sync():match "^%S+"
+  local of = tree.sync(true):match "^%S+"
   load_baseline(of)
   for i, record in ipairs(chosen) do
     if wanted.seconds and tree.now() - started > tonumber(wanted.seconds) then

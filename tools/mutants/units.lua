@@ -4,6 +4,7 @@ local tree = require "mutants.tree"
 local units = {}
 
 local MOST_SECONDS = 300
+local MOST_SECONDS_OF_C = 100 -- a test in C starts no server
 
 --- The units of which each is one program: c/FOLDER is as many as the folder has tests.
 function units.single(list)
@@ -63,7 +64,7 @@ end
 --- Runs a unit. @return as units.verdict does, and the seconds it took
 function units.run(unit, seconds, patience)
   local _, command = units.plan(unit)
-  local code, output, took = tree.run(command, seconds or MOST_SECONDS, patience)
+  local code, output, took = tree.run(command, seconds or unit:find "^c/" and MOST_SECONDS_OF_C or MOST_SECONDS, patience)
   local state, test = units.verdict(unit, code, output)
   return state, test, took
 end

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Tries the packages, as far as this machine can; what it cannot try it names, and says why.
-#   tools/package/test.sh [PART...]      each is test-PART.sh, or test-PART.sh ARGUMENT; all of them without a word
+#   tools/package/test.sh [PART...]      each is test-PART.sh, or test-PART.sh ARGUMENT; all but test-install.sh without a
+#   word; tools/package/parts.sh says which ones a change calls for
 # The parts run side by side, since they mostly wait. One that fails gets one more try, alone: a mirror that breaks off, or
 # a machine that is busy with the others, says nothing about the packages.
 set -u
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 # What is missing for a part, if anything is.
 missing_for() {
-    case $1 in deb | image | arm64 | specs) ;; *) return ;; esac
+    case $1 in deb | install | image | arm64 | specs) ;; *) return ;; esac
     if [ "$(id -u)" != 0 ]; then
         echo "it needs root"
     elif [ "$1" = specs ]; then
