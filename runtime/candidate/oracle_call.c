@@ -1,6 +1,7 @@
 #include "candidate/oracle_call.h"
 
 #include <lauxlib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,14 +280,22 @@ static bool is_calling(const struct candidate *candidate)
     return candidate->call != NULL || candidate->asked != NULL;
 }
 
+static void report_late(struct candidate *candidate)
+{
+    char message[ERROR_TEXT];
+    (void)snprintf(message, sizeof(message), "%s%sno answer in the time allowed",
+                   candidate->store != NULL ? candidate->store : "",
+                   candidate->store != NULL ? ": " : "");
+    outage_report(candidate, function_names[candidate->call_kind], message, NULL);
+}
+
 void oracle_call_cancel(struct candidate *candidate)
 {
     if (!is_calling(candidate))
         return;
     if (loop_now(candidate->env->loop) >=
         candidate->call_until_ns) /* else it is the user who stops us */
-        outage_report(candidate, function_names[candidate->call_kind],
-                      "no answer in the time allowed", NULL);
+        report_late(candidate);
     oracle_call_drop(candidate);
 }
 

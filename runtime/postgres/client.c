@@ -268,8 +268,8 @@ void postgres_client_send(struct postgres_client *client, struct postgres_reques
     bool other = request->generation != 0 && request->generation != client->generation;
     if (other || (client->lost_in_transaction && request->sql != NULL)) {
         client->lost_in_transaction = client->lost_in_transaction && other;
-        (void)error_set(&err, ERROR_CLOSED, "postgres: the connection was lost%s%s",
-                        other ? "" : " in the middle of a transaction",
+        (void)error_set(&err, ERROR_CLOSED, "postgres at %s: the connection was lost%s%s",
+                        client->server, other ? "" : " in the middle of a transaction",
                         client->last_error.code != ERROR_NONE && other ? " meanwhile" : "");
         postgres_request_fail(request, &err);
         return;

@@ -366,6 +366,26 @@ describe("crown.postgres", function()
   end)
 end)
 
+describe("a connection to Postgres that ended", function()
+  local server
+
+  setup(function() server = Postgres.start() end)
+  teardown(function() server:destroy() end)
+
+  it("is named to who was in the middle of a transaction", function()
+    local client = assert(crown.postgres.connect(server.url))
+    finally(function() client:close() end)
+    assert(client:query "BEGIN")
+    server:sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'crown'"
+    local problem
+    eventually(function()
+      problem = select(2, client:query "SELECT 1")
+      return problem and problem:find "transaction"
+    end, 20)
+    assert.matches(("^postgres at 127.0.0.1:%d/crown: the connection was lost in the middle of a transaction"):format(server.port), problem)
+  end)
+end)
+
 describe("a Postgres server that lets nobody in", function()
   local server
 

@@ -8,6 +8,7 @@ local base64 = require "crown.text.base64"
 local Batch = require "crown.etcd.batch"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
+local explain = require "crown.link.explain"
 local figure = require "crown.check.figure"
 local gathered = require "crown.oracle.gathered"
 local hex = require "crown.text.hex"
@@ -394,7 +395,9 @@ function Session:refresher()
     window = 0, most = MOST,
     refresh = function(states) return refresh_all(self, states) end,
     release = function(states) return release_all(self, states) end,
-    late = function() return ("no answer within %s s"):format(figure.about(self.timeout)) end }
+    late = function()
+      return explain.named(("no answer within %s s"):format(figure.about(self.timeout)), "etcd", self.client:place())
+    end }
   return self.refreshers[ttl]
 end
 
