@@ -4,7 +4,8 @@
 -- `env` is all that it knows of the world: `now()` in seconds, on a clock of our own that never jumps; `time()`, the time of day
 -- in ms; `nonce()`, a text that never comes twice; `random()`; `promise()`, `detach(fn)`, `sleep(seconds)` and `atomic(fn, …)`
 -- as crown.core has them.
--- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, and `swap(writes)`, each
+-- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, perhaps with `age` in seconds;
+-- and `swap(writes)`, each
 -- `{ name =, version = or false, text =, memory = }` → for each the new version, false where another version stands or another
 -- memory answered, or nil where nobody knows. Both return nil, message, code where nobody knows anything.
 -- Optional, where the names of a store do not all stand or fall together, as in a cluster: `part_of(name)`, a text without "@",

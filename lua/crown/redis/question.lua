@@ -1,0 +1,149 @@
+--- One question to one Redis server: the scripts by which records are read and written, and what it takes for an answer to count.
+--
+-- A store has `shas`, `timeout` in seconds, `min_replicas`, and `sentinels` where it was found by some. What is told of a server:
+-- `in_cluster`; `forgets`, why nobody claims there.
+-- @internal crown.redis.question
+
+local server = require "crown.redis.server"
+
+local question = {}
+
+local SHARE = 0.5 -- of the time-out, for the replicas' and for the Sentinels' answers
+
+--- What is said of an answer that cannot be read.
+question.STRANGE = "what came is no answer of Redis to what was asked"
+
+-- The lease of an older version of crown-lua, in its own format, is beside the record, and no record is written while it stands.
+-- The write of the first record puts another one there, which an older version takes for somebody's for ever.
+local MEMORY = "local memory = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') "
+  .. "local now = redis.call('TIME') now = now[1] * 1000 + math.floor(now[2] / 1000) "
+  .. "local function old(key, what) return (string.gsub(key, 'record$', what)) end "
+
+local SCRIPTS = {
+  look = MEMORY .. [[
+local found = { memory }
+for i, key in ipairs(KEYS) do
+  local one = redis.call('HMGET', key, 'version', 'record', 'written')
+  if one[1] then
+    found[i + 1] = { one[1], one[2], now - (tonumber(one[3]) or now) }
+  else
+    local older, epoch = redis.call('HMGET', old(key, 'lease'), 'token', 'node', 'epoch'), redis.call('GET', old(key, 'epoch'))
+    local stands = older[1] and older[1] ~= '#'
+    local left = stands and redis.call('PTTL', old(key, 'lease')) or 0
+    found[i + 1] = (stands or epoch) and { older[2] or '', stands and older[3] or epoch, left < 0 and 1000 or left, 'older' }
+  end
+end
+return found]],
+  swap = MEMORY .. [[
+local done = { memory }
+for i, key in ipairs(KEYS) do
+  local was, wanted, version, record, news = unpack(ARGV, 5 * i - 2, 5 * i + 2)
+  local stands = memory == wanted and (redis.call('HGET', key, 'version') or '') == was
+  if stands and was == '' and news ~= '' then
+    local older = redis.call('HGET', old(key, 'lease'), 'token')
+    stands = not older or older == '#'
+    if stands then
+      redis.call('HSET', old(key, 'lease'), 'token', '#', 'node', ARGV[2], 'epoch', '0', 'claim', '0', 'ttl', '9e14')
+    end
+  end
+  if stands then
+    redis.call('HSET', key, 'version', version, 'record', record, 'written', string.format('%.0f', now))
+    if news ~= '' then redis.call('PUBLISH', ARGV[1], news) end
+  end
+  done[i + 1] = stands and 1 or 0
+end
+return done]],
+}
+
+--- Looks at a server that was connected to, and gives it the scripts. In a cluster a replica leads on to its primary;
+-- elsewhere it is no store.
+-- @tparam table self a store
+-- @tparam Connection connection
+-- @number timeout seconds
+-- @treturn boolean true; or nil and a message
+function question.set_up(self, connection, timeout)
+  local info, problem = connection:call(timeout, "INFO")
+  if not info then return nil, problem end
+  if type(info) ~= "string" then return nil, question.STRANGE end
+  if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
+  self.in_cluster = self.in_cluster or info:find "redis_mode:cluster" ~= nil
+  if not self.in_cluster then
+    local role
+    role, problem = connection:call(timeout, "ROLE")
+    if not role then return nil, problem end
+    if type(role) ~= "table" then return nil, question.STRANGE end
+    if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
+  end
+  self.forgets = server.forgets(info)
+  for word, text in pairs(SCRIPTS) do
+    self.shas[word], problem = connection:call(timeout, "SCRIPT", "LOAD", text)
+    if not self.shas[word] then return nil, problem end
+  end
+  return true
+end
+
+-- SCRIPT FLUSH is no reason to lose anything.
+local function evaluate(self, client, word, keys, arguments)
+  local words = { "EVALSHA", self.shas[word], #keys }
+  for _, key in ipairs(keys) do words[#words + 1] = key end
+  for _, argument in ipairs(arguments) do words[#words + 1] = argument end
+  local answer, problem, code = client:call(unpack(words))
+  if code == "NOSCRIPT" then
+    answer, problem, code = client:call("SCRIPT", "LOAD", SCRIPTS[word])
+    if answer then answer, problem, code = client:call(unpack(words)) end
+  end
+  return answer, problem, code
+end
+
+local function replicated(self, client)
+  local milliseconds = ("%d"):format(math.max(1, self.timeout * SHARE * 1000))
+  local count, problem, code = client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
+  if not count then return nil, problem, code end
+  if type(count) == "number" and count >= self.min_replicas then return true end
+  return nil, ("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), "store"
+end
+
+-- A primary that was cut off, or frozen, takes writes until it has been made a replica, beside the new one. What it says counts
+-- where most Sentinels, asked after that, name it still: two majorities have a Sentinel in common, so nobody had a majority for
+-- another primary before this one was asked.
+local function confirmed(self, connection)
+  local fine, problem, is_another = self.sentinels:confirm(connection.place, self.timeout * SHARE)
+  if fine then return true end
+  if is_another then connection:close(problem) end
+  return nil, problem, "store"
+end
+
+-- What replicas do not have, or Sentinels do not confirm, is not known. So is what a look finds: it may be our own write.
+local function counts(self, client, connection)
+  if self.min_replicas > 0 then
+    local fine, problem, code = replicated(self, client)
+    if not fine then return nil, problem, code end
+  end
+  if connection.closed then return nil, connection.closed, "closed" end -- another one may have brought the answer
+  if self.sentinels then return confirmed(self, connection) end
+  return true
+end
+
+--- Asks a server.
+-- @tparam table self a store
+-- @tparam Client client
+-- @string word "look" or "swap"
+-- @tparam table keys of the records
+-- @tparam table arguments of the script
+-- @treturn table the memory, and one answer for each key; or nil, message, code
+function question.ask(self, client, word, keys, arguments)
+  local connection, problem, code = client:ready()
+  if not connection then return nil, problem, code end
+  local answer
+  answer, problem, code = evaluate(self, client, word, keys, arguments)
+  if not answer then return nil, problem, code end
+  if type(answer) ~= "table" or type(answer[1]) ~= "string" or answer.n ~= #keys + 1 then
+    return nil, question.STRANGE, "protocol"
+  end
+  local fine
+  fine, problem, code = counts(self, client, connection)
+  if not fine then return nil, problem, code end
+  return answer
+end
+
+return question

@@ -1,0 +1,134 @@
+--- What a Redis server says of itself, and what a candidate may do there.
+-- @internal crown.redis.server
+
+local server = {}
+
+local SCAN_COUNT = "500"
+
+local function field(info, name)
+  return info:match("\n" .. name .. ":([^\r\n]*)")
+end
+
+local function replicas_of(info)
+  return tonumber(field(info, "connected_slaves")) or 0
+end
+
+--- Its version, in words.
+-- @string info the answer to INFO
+-- @treturn string
+function server.version(info)
+  return ("Redis %s"):format(field(info, "redis_version"))
+end
+
+--- How many replicas it has, in words.
+-- @string info the answer to INFO
+-- @treturn string
+function server.replicas(info)
+  local count = replicas_of(info)
+  return ("%d replica%s"):format(count, count == 1 and "" or "s")
+end
+
+--- The id that it gives itself when it starts.
+-- @string info the answer to INFO
+-- @treturn string or nil
+function server.id(info)
+  return field(info, "run_id")
+end
+
+--- What it is, in words.
+-- @string info the answer to INFO
+-- @treturn string
+function server.words(info)
+  return ("%s, %s, %s, append-only file %s"):format(server.version(info), field(info, "role"), server.replicas(info),
+    field(info, "aof_enabled") == "1" and "on" or "off")
+end
+
+--- Whether a full server throws away what no time-out ends.
+-- @string info the answer to INFO, or its section on memory
+-- @treturn string a sentence that says so, or nil
+function server.forgets(info)
+  local policy = field(info, "maxmemory_policy")
+  if field(info, "maxmemory") == "0" or not policy or not policy:find "^allkeys" then return nil end
+  return ("maxmemory-policy is %s: a full server throws records away, so nobody claims there; set noeviction"):format(policy)
+end
+
+--- What is to be said of it to an operator.
+-- @string info the answer to INFO
+-- @treturn table an array of texts
+function server.warnings(info)
+  return { server.forgets(info) }
+end
+
+--- Runs a function with each key of a pattern.
+-- @tparam Client client
+-- @string pattern
+-- @tparam function fn
+-- @treturn boolean true; or nil, message, code
+function server.each_key(client, pattern, fn)
+  local cursor = "0"
+  repeat
+    local page, problem, code = client:call("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
+    if not page then return nil, problem, code end
+    cursor = page[1]
+    for _, key in ipairs(page[2]) do fn(key) end
+  until cursor == "0"
+  return true
+end
+
+-- What the server's own state does not allow.
+local function hindrance(info, min_replicas)
+  if field(info, "role") == "slave" then return "the server is a replica: it takes no writes" end
+  if info ~= "" and replicas_of(info) < min_replicas then
+    return ("min_replicas is %d, and the server has %s: no claim counts"):format(min_replicas, server.replicas(info))
+  end
+  return server.forgets(info)
+end
+
+-- A server that is full, or has too few replicas, tells so at a write alone. This one is gone as soon as it is there.
+local WRITE = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('DEL', KEYS[1])"
+
+local function refused(client, key)
+  local written, problem, code = client:call("EVAL", WRITE, "1", key)
+  if written then return nil end
+  if code == "timeout" or problem == "timeout" then problem = "no answer in time, though it answers what only reads" end
+  return "the server refuses a write: " .. problem
+end
+
+-- Who may not ask for INFO hears that among the rest.
+local function lacks_by_words(client, wanted)
+  local info = client:call "INFO" or ""
+  local lacks = { hindrance(info, wanted.min_replicas) }
+  lacks.id = server.id(info)
+  lacks[#lacks + 1] = wanted.more
+  local user, problem = client:call("ACL", "WHOAMI")
+  if not user then
+    lacks.unchecked = "what this user may do: " .. problem
+    return lacks
+  end
+  local told = {}
+  for _, words in ipairs(wanted.commands) do
+    local answer
+    answer, problem = client:call("ACL", "DRYRUN", user, unpack(words))
+    if not answer then
+      lacks.unchecked = ("what %s may do: %s"):format(user, problem)
+      return lacks
+    end
+    if answer ~= "OK" and not told[answer] then
+      told[answer], lacks[#lacks + 1] = true, ("%s: %s"):format(user, answer)
+    end
+  end
+  return lacks
+end
+
+--- What a candidate lacks there.
+-- @tparam Client client
+-- @tparam table wanted `commands`, each an array of words; `min_replicas`; `key`, which a write is tried with; `more`: a text
+-- that is added
+-- @treturn table an array of texts, with `unchecked` where the server does not tell, and its `id`
+function server.lacks(client, wanted)
+  local lacks = lacks_by_words(client, wanted)
+  if #lacks == 0 then lacks[1] = refused(client, wanted.key) end
+  return lacks
+end
+
+return server

@@ -1,0 +1,284 @@
+--- The register in Redis: each record is a hash, which no time-out ends, so `volatile-*` evicts none. One script looks, another
+-- one swaps. The memory is the server's replication id, which is another one after each restart and promotion. In a cluster each
+-- node has its own.
+-- @internal crown.stores.redis
+
+local Client = require "crown.redis.client"
+local Cluster = require "crown.redis.cluster"
+local core = require "crown.core"
+local crypto = require "crown.core.crypto"
+local hex = require "crown.text.hex"
+local redis = require "crown.redis"
+local redis_url = require "crown.redis.url"
+local options = require "crown.redis.options"
+local question = require "crown.redis.question"
+local Sentinels = require "crown.redis.sentinels"
+local server = require "crown.redis.server"
+local several = require "crown.redis.several"
+local slots = require "crown.redis.slots"
+local Subscriber = require "crown.redis.subscriber"
+
+local Store = {}
+Store.__index = Store
+
+local TIMEOUT = 5
+local MOST = 128 -- records in one call, so that the server is never busy for long
+local NEWER = "a newer version of crown-lua" -- who leads, as an older one shows it
+
+local serial = 0
+
+local function nonce()
+  serial = serial + 1
+  return ("%s-%d"):format(hex(crypto.random(8)), serial)
+end
+
+-- --- many records
+
+local PART = 64 -- slots beside each other: mostly one node keeps them, and hands them over together
+
+local tags = {}
+
+-- What stands in the braces of a key, so that the key is in one of a part's slots.
+local function tag_of(part)
+  local tries = 0
+  while not tags[part] do
+    local tag = ("%d-%d"):format(part, tries)
+    if math.floor(slots.of(tag) / PART) == part then tags[part] = tag end
+    tries = tries + 1
+  end
+  return tags[part]
+end
+
+-- In a cluster a session is where the elections are of which it is a part.
+local function key_of(self, name)
+  local part = self.parsed.cluster and name:match "^@.*@(%d+)$"
+  if part then return ("%s:{%s}%s:record"):format(self.prefix, tag_of(tonumber(part)), name) end
+  return ("%s:{%s}:record"):format(self.prefix, name)
+end
+
+local function cluster_of(self)
+  self.cluster = self.cluster or Cluster.new(self.client_options)
+  return self.cluster
+end
+
+-- In a cluster two records are on two nodes, or on their way to another one: each is asked for by itself.
+local function in_cluster(self, list, fn)
+  several.ask(#list, { enough = math.huge, grace = 0 }, function(i)
+    fn({ list[i] }, function(...)
+      local asked = { ... }
+      return cluster_of(self):run(key_of(self, list[i].name), function(client)
+        return question.ask(self, client, unpack(asked))
+      end)
+    end)
+  end)
+end
+
+-- Runs `fn(part, ask)` with parts of a list, `ask(word, keys, arguments)` being the way to the server that keeps them.
+local function in_parts(self, list, fn)
+  local ready, problem, code = self.home:ready()
+  if not ready then return nil, problem, code end
+  for first = 1, #list, MOST do
+    local part = {}
+    for i = first, math.min(#list, first + MOST - 1) do part[#part + 1] = list[i] end
+    if self.in_cluster then
+      in_cluster(self, part, fn)
+    else
+      fn(part, function(...) return question.ask(self, self.home, ...) end)
+    end
+  end
+  return true
+end
+
+local function keys_of(self, part)
+  local keys = {}
+  for i, one in ipairs(part) do keys[i] = key_of(self, one.name) end
+  return keys
+end
+
+-- An older version lives by the server's clock.
+local function read(one, memory)
+  if type(one) ~= "table" then return { text = false, version = false, memory = memory } end
+  if one[4] == "older" then
+    return { text = false, version = false, memory = memory, peer = { node = one[1] ~= "" and one[1] or nil,
+      epoch = tonumber(one[2]) or 0, wait = one[3] / 1000 } }
+  end
+  return { text = one[2], version = one[1], memory = memory, age = tonumber(one[3]) / 1000 }
+end
+
+--- Looks at records.
+-- @tparam table names
+-- @treturn table for each name `{ text =, version =, memory =, age = seconds by the server's clock }`, text and version false
+-- where there is none; `peer`: an older version of crown-lua, see crown.register.rule; or nil, message, code
+function Store:look(names)
+  local list, answers, failure = {}, {}, nil
+  for i, name in ipairs(names) do list[i] = { name = name } end
+  local ready, problem, code = in_parts(self, list, function(part, ask_it)
+    local answer, why, kind = ask_it("look", keys_of(self, part), {})
+    if not answer then failure = { why or "no answer", kind } end
+    for i, one in ipairs(answer and part or {}) do answers[one.name] = read(answer[i + 1], answer[1]) end
+  end)
+  if not ready then return nil, problem, code end
+  if failure then return nil, failure[1], failure[2] end
+  return answers
+end
+
+local function is_session(name) return name:sub(1, 1) == "@" end
+
+-- A server may be told at any time to throw records away when it is full: each renewal asks, and waits for no answer.
+local function look_at_policy(self, writes)
+  if self.in_cluster or not is_session(writes[1].name) then return end
+  core.detach(function()
+    local info = self.home:call("INFO", "memory")
+    if type(info) == "string" then self.forgets = server.forgets(info) end
+  end)
+end
+
+local function arguments_of(self, part)
+  local arguments = { self.channel, NEWER }
+  for _, one in ipairs(part) do
+    one.new = nonce()
+    for _, word in ipairs { one.write.version or "", one.write.memory, one.new, one.write.text,
+      is_session(one.name) and "" or one.name } do arguments[#arguments + 1] = word end
+  end
+  return arguments
+end
+
+--- Writes records, each over the version that it names and in the memory that it names.
+-- @tparam table writes each `{ name =, version = or false, text =, memory = }`
+-- @treturn table for each the new version, false where it was not written, or nil where nobody knows; or nil, message, code
+function Store:swap(writes)
+  look_at_policy(self, writes)
+  local list, results, failure = {}, {}, {}
+  for i, write in ipairs(writes) do
+    if not self.forgets or is_session(write.name) then list[#list + 1] = { name = write.name, write = write, at = i } end
+  end
+  if #list == 0 then return nil, self.forgets, "store" end
+  local ready, problem, code = in_parts(self, list, function(part, ask_it)
+    local answer, why, kind = ask_it("swap", keys_of(self, part), arguments_of(self, part))
+    if not answer then failure = { why or "no answer", kind } end
+    for i, one in ipairs(answer and part or {}) do results[one.at] = answer[i + 1] == 1 and one.new end
+  end)
+  if not ready then return nil, problem, code end
+  if next(results) == nil then return nil, failure[1], failure[2] end
+  return results
+end
+
+--- Tells of changes of elections' records.
+-- @tparam function fn called with a name, and with nil whenever something may have been missed
+function Store:hear(fn)
+  self.subscriber = Subscriber.new(self.place.url, self.timeout, function() return self.cluster and self.cluster:any() end)
+  self.subscriber:subscribe(self.channel, fn)
+end
+
+-- Runs `fn(client, name)` with each server that keeps records.
+local function each(self, fn)
+  local ready, problem, code = self.home:ready()
+  if not ready then return nil, problem, code end
+  if not self.in_cluster then return fn(self.home, redis_url.label(self.parsed)) end
+  return cluster_of(self):each(fn)
+end
+
+--- The names of elections' records.
+-- @treturn table an array; or nil, message, code
+function Store:names()
+  local names, head = {}, self.prefix .. ":{"
+  local fine, problem, code = each(self, function(client)
+    return server.each_key(client, head .. "*}:record", function(key)
+      names[#names + 1] = key:sub(#head + 1, -#"}:record" - 1)
+    end)
+  end)
+  if not fine then return nil, problem, code end
+  return names
+end
+
+--- What the server says of itself; of a cluster, each node that keeps slots.
+-- @treturn table `{ facts =, warnings =, id = of a single server }`; or nil, message, code
+function Store:health()
+  local nodes, last = {}, nil
+  local fine, problem, code = each(self, function(client, name)
+    local info, why, kind = client:call "INFO"
+    if type(info) ~= "string" then return nil, why or question.STRANGE, kind end
+    nodes[#nodes + 1], last = ("%s (%s)"):format(name, server.replicas(info)), info
+    return true
+  end)
+  if not fine then return nil, problem, code end
+  local facts = { { "Store", self.in_cluster and server.version(last) .. ", a cluster" or server.words(last) } }
+  if self.in_cluster then facts[2] = { "Primaries", table.concat(nodes, ", ") } end
+  return { facts = facts, warnings = server.warnings(last), id = not self.in_cluster and server.id(last) or nil }
+end
+
+-- What a candidate sends and its scripts call, on a name that no election has.
+local function commands(self)
+  local key = key_of(self, "@check")
+  local lease = (key:gsub(":record$", ":lease"))
+  return { { "EVAL", "return 1", "1", key }, { "EVALSHA", "0", "1", key }, { "SCRIPT", "LOAD", "return 1" },
+    { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "HSET", lease, "token", "x" },
+    { "HMGET", lease, "token" }, { "HGET", lease, "token" }, { "TIME" }, { "PUBLISH", self.channel, "x" },
+    { "SUBSCRIBE", self.channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" }, { "SCAN", "0" } }
+end
+
+-- What keeps most Sentinels from confirming what the server says.
+local function unconfirmed(self)
+  if not self.sentinels then return nil end
+  local primary, problem = self.sentinels:primary(self.timeout)
+  return not primary and problem or nil
+end
+
+--- What a candidate lacks: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes.
+-- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
+function Store:rights()
+  local client, problem, code = redis.connect(self.place.url, { timeout = self.timeout })
+  if not client then return nil, problem, code end
+  local lacks
+  local function look_at(one)
+    lacks = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas, more = unconfirmed(self),
+      key = key_of(self, "@check") .. ":write" })
+    return true
+  end
+  local info = client:call "INFO" -- who may not ask for that hears it among the rest
+  local fine = true
+  if type(info) == "string" and info:find "redis_mode:cluster" then
+    fine, problem, code = cluster_of(self):run(key_of(self, "@check"), look_at)
+  else
+    look_at(client)
+  end
+  client:close()
+  if not fine then return nil, problem, code end
+  return lacks
+end
+
+--- Ends it.
+function Store:close()
+  self.home:close()
+  for _, one in ipairs { self.subscriber or false, self.cluster or false, self.sentinels or false } do
+    if one then one:close() end
+  end
+end
+
+-- --- the driver
+
+local driver = { word = "redis", ttl = 15, least = 0.2, schemes = options.SCHEMES, clients = options.CLIENTS,
+  options = options.RULES, check = options.check, servers = options.servers, label = options.label }
+
+--- Makes a store, which connects when it is asked.
+-- @tparam table place `url`; `options`: `prefix` and `min_replicas`; `timeout` in seconds
+-- @treturn Store or nil and a message
+function driver.open(place)
+  local parsed, problem = redis_url.parse(place.url)
+  if not parsed then return nil, problem end
+  local self = setmetatable({ place = place, parsed = parsed, timeout = place.timeout or TIMEOUT, shas = {},
+    prefix = place.options.prefix, channel = place.options.prefix .. ":crown:changes",
+    min_replicas = place.options.min_replicas }, Store)
+  self.sentinels = parsed.master and Sentinels.new(parsed)
+  self.client_options = { url = place.url, timeout = self.timeout, label = "redis",
+    choose = self.sentinels and function(timeout) return self.sentinels:primary(timeout) end,
+    setup = function(...) return question.set_up(self, ...) end }
+  self.home, problem = Client.new(place.url, self.client_options)
+  if not self.home then return nil, problem end
+  if parsed.cluster then
+    function self.part_of(_, name) return ("%d"):format(math.floor(slots.of(key_of(self, name)) / PART)) end
+  end
+  return self
+end
+
+return driver
