@@ -90,6 +90,8 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         fields[count++] = log_string("error", cause);
     if (action->notice == ELECTION_NOTICE_AMNESIA)
         count = amnesia_fields(candidate, fields);
+    if (action->notice == ELECTION_NOTICE_REJECTED && candidate->denied_unsure)
+        fields[count++] = log_boolean("unsure", true);
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
     struct telemetry *telemetry = candidate->env->telemetry;

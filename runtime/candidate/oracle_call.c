@@ -71,7 +71,8 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
 
-/* denied, expires_in, node, epoch, amnesia, retry_in, error: seven values from index `first`. */
+/* denied, expires_in, node, epoch, amnesia, retry_in, error, nil, unsure: nine values from index
+ * `first`. */
 static void read_denial(struct candidate *candidate, lua_State *L, int first,
                         struct election_event *event)
 {
@@ -81,6 +82,7 @@ static void read_denial(struct candidate *candidate, lua_State *L, int first,
     event->denial.amnesia = lua_toboolean(L, first + 4);
     event->denial.retry_ns = seconds_at(L, first + 5, 0);
     event->denial.nobody = lua_tostring(L, first + 2) == NULL;
+    candidate->denied_unsure = lua_toboolean(L, first + 8);
     const char *reason = lua_tostring(L, first + 6);
     free(candidate->denied_because);
     candidate->denied_because = reason != NULL ? strdup(reason) : NULL;
@@ -95,6 +97,7 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
     int first = lua_gettop(L) - nresults + 1;
     const char *verdict = nresults > 0 ? lua_tostring(L, first) : NULL;
     lua_settop(L, first + 9); /* what was not returned reads as nil */
+    candidate->denied_unsure = false;
     if (verdict != NULL && strcmp(verdict, "granted") == 0) {
         read_grant(candidate, L, first, event);
     } else if (verdict != NULL && strcmp(verdict, "denied") == 0) {

@@ -111,6 +111,7 @@ struct candidate {
     char *failure;                         /* why it gave no answer, as long as it gives none */
     bool answers;                          /* and yet it answers: that is what it says */
     char *denied_because;                  /* as the last denial said, or NULL */
+    bool denied_unsure;                    /* nobody knows yet whether that holder lives */
     struct outage_reasons *reasons;        /* with which it was told already: outage.c */
     int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */
 

@@ -128,6 +128,17 @@ describe("an oracle of one's own", function()
     assert.equal(3, call("check", "--store", "--oracle", url, "run", "job", "true").code)
   end)
 
+  it("lets run --once end where the leader lives, and take the place of one that has died", function()
+    local leader = lead()
+    env.CROWN_DIRECTORY = tempdir() -- another host
+    local ended = call("run", "--once", "--oracle", url, "job", "echo", "done")
+    assert.equal(1, ended.code, ended.stderr)
+    assert.matches("'job' is led by ann", ended.stderr)
+    leader:destroy()
+    local ran = call("run", "--once", "--oracle", url, "job", "echo", "done")
+    assert.equal("done\n", ran.stdout, ran.stderr)
+  end)
+
   it("is evicted from where it cannot list elections, and says what it cannot do", function()
     local leader = lead()
     local evicted = call("evict", "--force", "--oracle", url, "job")

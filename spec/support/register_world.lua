@@ -42,7 +42,8 @@ local function row_of(world, name, server)
   local shard = world.shards[shard_of(world, name, server)]
   local row = shard.rows[name]
   local peer = row and row.peer and { node = row.peer, epoch = 0, wait = math.max(0, row.ends - world.clock.now) }
-  return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory, peer = peer or nil }
+  return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory, peer = peer or nil,
+    age = row and world.aged and world.random() * 50 }
 end
 
 -- What a store promises to peers that write no records and live by its clock: nobody but the holder comes before `ends`.
@@ -663,6 +664,8 @@ World.KINDS = {
   blind = { faults = { { "cut", 6 }, { "delete", 3 }, { "want", 1 } }, noisy = false, sharded = true, blind = true, fine = true },
   -- Three servers, of which each forgets, is cut off and late by itself.
   several = { faults = faults_with { delete = 1, delete_session = 1, restore = 4, empty = 1 }, servers = 3 },
+  -- One whose clock is wrong.
+  aged = { faults = faults_with {}, aged = true },
   -- Two nodes that fail apart, between which names move.
   cluster = { faults = faults_with { delete = 1, delete_session = 1, restore = 9, empty = 1, restart = 3, move = 12 }, sharded = true,
     cluster = true },

@@ -140,7 +140,9 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
     problem, code = event.error, event.fault == "usage" and MISUSED or UNREACHABLE
     answer()
   end)
-  events.on("leadership.rejected", answer)
+  events.listen({ "leadership.rejected" }, function(event)
+    if not event.unsure then answer() end -- of a holder that may have died long ago: soon somebody knows
+  end)
   events.on("leadership.lost", function() -- in its cool-down; an outage that goes on is not told again
     if election:status().away then answer() end
   end)

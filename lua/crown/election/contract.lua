@@ -195,7 +195,7 @@ local function fields(told, own)
 end
 
 local GRANT = fields("ttl epoch past hold cool_down", "refresher")
-local HOLDER = fields "node epoch expires_in retry_in evicted amnesia error"
+local HOLDER = fields "node epoch expires_in retry_in evicted amnesia unsure error"
 
 -- Other systems have the state returned with each answer. It may have fields of these names that mean something else.
 local function stranger_in(state, answer, what, may_have)
@@ -256,7 +256,8 @@ local function denied(fn, state, holder)
   if expires and expires < 0 then expires = 0 end
   local node = holder.node ~= nil and tostring(holder.node) or nil
   local reason = holder.error ~= nil and tostring(holder.error) or nil
-  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason
+  local unsure = holder.unsure == true
+  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason, nil, unsure
 end
 
 --- Makes a function's results into a verdict.

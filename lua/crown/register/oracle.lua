@@ -80,8 +80,8 @@ function Oracle:is_deaf()
 end
 
 -- Has itself told when the session that holds the election may be over.
-function Oracle:follow()
-  self.watch:add(self)
+function Oracle:follow(is_unsure)
+  self.watch:add(self, is_unsure)
 end
 
 local function contended(self, verdict, second, third)
@@ -94,11 +94,12 @@ local function contended(self, verdict, second, third)
   if retry and wait > retry then
     holder.retry_in = retry
   elseif not retry and second.stands then
-    self:follow()
+    self:follow(second.unsure)
     holder.retry_in = math.max(PATIENT_SECONDS, PATIENT_TTLS * self.ttl) * (1 - math.random() / 4)
   else
     holder.expires_in = wait
   end
+  if second.unsure then holder.unsure = true end
   return false, holder
 end
 
@@ -150,9 +151,9 @@ function Several:is_deaf()
   end
 end
 
-function Several:follow()
+function Several:follow(is_unsure)
   for _, part in ipairs(self.parts) do
-    if part.slot.holder then part:follow() end
+    if part.slot.holder then part:follow(is_unsure) end
   end
 end
 

@@ -9,8 +9,8 @@
 -- first was never there), `remembers` (the store loses nothing, ever), `least` (no lower epoch is granted, or nil).
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
--- holds it, or false; `quiet`, seconds for which that stands; `peer`: `{ node =, epoch =, wait = }` where one that writes no
--- records has written over it.
+-- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
+-- TTL ago by the store's clock; `peer`: `{ node =, epoch =, wait = }` where one that writes no records has written over it.
 --
 -- Such a peer lives by the store's clock, as Elixir's Crown does in Postgres. So nobody claims for the `wait` seconds until its
 -- lease is over by that. No other time of a store permits anything.
@@ -85,8 +85,9 @@ local function left_of(seen)
   return rule.standing_time(holder.ttl) - stood
 end
 
-local function denied(record_seen, wait, is_doubted, stands)
-  return "denied", { node = record_seen.node, epoch = record_seen.epoch, wait = wait, doubted = is_doubted, stands = stands }
+local function denied(record_seen, wait, is_doubted, stands, is_unsure)
+  return "denied", { node = record_seen.node, epoch = record_seen.epoch, wait = wait, doubted = is_doubted, stands = stands,
+    unsure = is_unsure }
 end
 
 local function claim_missing(me, seen)
@@ -100,7 +101,7 @@ end
 local function claim_foreign(me, seen)
   local found = seen.record
   local left = rule.standing_time(math.max(me.longest, me.floor)) - seen.stood
-  if found.by and found.by ~= me.session and left > 0 then return denied(found, left) end
+  if found.by and found.by ~= me.session and left > 0 then return denied(found, left, false, false, true) end
   return "doubt", rule.doubt(me, seen)
 end
 
@@ -117,8 +118,8 @@ end
 -- @tparam table seen see above
 -- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
 -- holds it has not been looked at
--- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean }`,
--- `stands` where that is a session which is not over
+-- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
+-- boolean }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder lives
 function rule.claim(me, seen)
   local found = seen.record
   if seen.peer and seen.peer.wait > 0 then return denied(seen.peer, seen.peer.wait) end
@@ -130,7 +131,7 @@ function rule.claim(me, seen)
     if seen.holder == nil then return "look" end
     if not seen.holder then return "doubt", rule.doubt(me, seen) end
     local left = left_of(seen)
-    if left > 0 then return denied(found, left, false, true) end
+    if left > 0 then return denied(found, left, false, true, not seen.lives) end
   end
   return "write", held(me, seen, found.epoch + 1)
 end

@@ -49,14 +49,16 @@ end
 -- @tparam table entry
 -- @tparam table answer `text` or false, `version`, `memory`, `peer`
 -- @number sent when that was asked for
--- @treturn table `record` or false, `stood` in seconds, `back`: whether it is older than what was seen; or nil and a message
+-- @treturn table `record` or false, `stood` in seconds, `back`: whether it is older than what was seen, `renewed`: whether a
+-- session was since it was first seen; or nil and a message
 function Seen:note(entry, answer, sent)
   local found, problem = record.read(answer, entry.name)
   if found == nil then return nil, problem end
+  if found and found.ttl and entry.text and entry.text ~= answer.text then entry.renewed = true end
   self:stands(entry, answer)
+  local is_back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch)
   local seen = { record = found, stood = sent - entry.since, epoch = entry.epoch, serial = entry.serial, memory = answer.memory,
-    version = answer.version, back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch),
-    peer = answer.peer }
+    version = answer.version, renewed = entry.renewed, back = is_back, peer = answer.peer }
   if found then self:learn(entry, found) end
   if answer.peer then entry.epoch = math.max(entry.epoch, answer.peer.epoch) end
   return seen

@@ -132,7 +132,7 @@ local function denial(env, member, answers)
   local wait = free < majority(member) and waits[majority(member) - free]
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
-    stands = holder and stands >= majority(member),
+    stands = holder and stands >= majority(member), unsure = holder and holder.unsure,
     amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
 end
 

@@ -229,7 +229,7 @@ end
 
 local function denial(session, slot, seen, sent)
   return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
-    wait = math.max(0, seen.wait - (session.env.now() - sent)) }
+    unsure = seen.unsure, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
 local function win(session, member, one, sent, answer)
@@ -321,7 +321,9 @@ local function decide(session, member, answers, sent)
     local holder
     holder, problem = session.seen:note(slot.holder, answers[by], sent)
     if not holder then return nil, problem end
-    seen.holder, seen.quiet = holder.record, holder.stood
+    local age, found = answers[by].age, holder.record
+    seen.holder, seen.quiet = found, holder.stood
+    seen.lives = holder.renewed or found and age and age < found.ttl
   else
     slot.holder = session.seen:of(by)
   end
@@ -365,7 +367,7 @@ end
 --- Claims an election, as the contract of an oracle has it, but for `wait`, the seconds for which the claim is in vain.
 -- @tparam Session session
 -- @tparam table member
--- @return true, delay, grant; false, `{ node =, epoch =, amnesia =, back =, wait = }`; or nil, message, code
+-- @return true, delay, grant; false, `{ node =, epoch =, amnesia =, back =, unsure =, wait = }`; or nil, message, code
 function terms.claim(session, member)
   local env, slot = session.env, member.slot
   local began = env.now()

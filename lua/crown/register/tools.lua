@@ -4,6 +4,7 @@
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local epochs = require "crown.check.epoch"
+local figure = require "crown.check.figure"
 local hex = require "crown.text.hex"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
@@ -22,8 +23,8 @@ local function read(store, name)
   return found, answer
 end
 
---- The records of elections. Where a peer that writes none has written, that has `node`, `epoch`, and `wait`, the seconds until its
--- lease is over.
+--- The records of elections. Where a peer that writes none has written, that has `node`, `epoch`, and `wait`, the seconds until
+-- its lease is over.
 -- @tparam table store
 -- @tparam table names of all records
 -- @treturn table by the election's name; or nil, message, code
@@ -67,6 +68,12 @@ function tools.health(store, name)
   local found, problem, code = read(store, name)
   if found == nil then return nil, problem, code end
   local leads = found and found.by and ("%s, epoch %s"):format(found.node, epochs.text(found.epoch))
+  if leads then
+    local answers, why, kind = store:look { found.by }
+    if not answers then return nil, why, kind end
+    local age = answers[found.by].age
+    if age then leads = ("%s, renewed %s s ago by the store's clock"):format(leads, figure.about(age)) end
+  end
   return { facts = { { "Record", leads or found and "nobody leads" or "none yet" } } }
 end
 

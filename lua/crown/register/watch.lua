@@ -11,6 +11,7 @@ local Watch = {}
 Watch.__index = Watch
 
 local Weak = { __mode = "k" } -- an election that has ended is not told
+local UNSURE_MOST = 16
 local LEAST_PAUSE = 0.001 -- seconds
 
 --- Makes one.
@@ -27,6 +28,15 @@ local function tell_all(self, name)
   for member in pairs(there and there.members or {}) do member:tell() end
 end
 
+-- The holder lives. `run --once` waits for that, and is alone in its runtime: where many follow nobody needs to hear.
+local function tell_unsure(there)
+  local members, count = there.unsure, 0
+  there.unsure = nil
+  for _ in pairs(members) do count = count + 1 end
+  if count > UNSURE_MOST then return end
+  for member in pairs(members) do member:tell() end
+end
+
 local function is_as_before(there, seen)
   local found, before = seen.record, there.record
   return found and not seen.back and found.at == before.at and found.over == before.over and seen.memory == there.memory
@@ -37,6 +47,7 @@ local function judge(self, name, answer, sent)
   if not there then return end
   local seen = session.seen:note(there.entry, answer, sent)
   if not seen or not is_as_before(there, seen) then return tell_all(self, name) end
+  if seen.renewed and there.unsure then tell_unsure(there) end
   local standing = rule.standing_time(seen.record.ttl)
   if seen.stood >= standing then return tell_all(self, name) end
   there.ends = there.entry.since + standing
@@ -79,7 +90,7 @@ local function work(self)
   end
 end
 
-local function add(self, member)
+local function add(self, member, is_unsure)
   local entry = member.slot.holder
   local there = self.holders[entry.name]
   if not there then
@@ -90,6 +101,10 @@ local function add(self, member)
     self.holders[entry.name] = there
   end
   there.members[member] = true
+  if is_unsure then
+    there.unsure = there.unsure or setmetatable({}, Weak)
+    there.unsure[member] = true
+  end
   if self.working then return end
   self.working = true
   self.session.env.detach(work, self)
@@ -97,8 +112,9 @@ end
 
 --- Has an election told when the session that holds it may be over. It claims then, and is to be added again.
 -- @tparam table member whose `slot.holder` has just been looked at, and stands; has the method `tell()`
-function Watch:add(member)
-  self.session.env.atomic(add, self, member)
+-- @bool is_unsure it does not know yet whether that lives: it is told of a renewal too
+function Watch:add(member, is_unsure)
+  self.session.env.atomic(add, self, member, is_unsure)
 end
 
 return Watch
