@@ -161,8 +161,6 @@ local function follow(self, own, leader)
   end
   local fine, problem, code = watch_predecessor(self, own.create_revision)
   if not fine then return nil, problem, code end
-  self.place.epoch = tonumber(own.create_revision) -- a leader's place has no need of it: thousands would be larger
-  self.session:saw(self.place, leader)
   local holder = held_by(leader)
   holder.retry_in = self.session.delay
   return false, holder
@@ -189,23 +187,17 @@ local function is_kept(session, asked, term)
 end
 
 -- @number since when the lease counts
--- @number past for how long before this claim that was
-local function lead(self, epoch, since, past)
+local function lead(self, epoch, since)
   local session, place = self.session, self.place
   place.leading, place.sent, self.epoch = true, since, epoch
   self.grant = lease.grant(session.ttl, epoch, session:refresher())
-  if past == 0 then return true, lease.first_delay(session.delay), self.grant end
-  session:confirm()
-  return true, lease.first_delay(session.delay, past), { ttl = session.ttl - past, past = past, epoch = epoch,
-    refresher = self.grant.refresher }
+  return true, lease.first_delay(session.delay), self.grant
 end
 
 function Etcd:claim()
   local session = self.session
   if session.trust:left() > 0 then return session.trust:denial(session.doubt) end
   local sent = core.now()
-  local inherited = self.place and session:inherited(self.place)
-  if inherited then return lead(self, self.place.epoch, inherited, sent - inherited) end
   local fine, problem, code = take_place(self)
   if not fine then
     if session.trust:left() > 0 then return session.trust:denial(session.doubt) end
@@ -240,7 +232,7 @@ function Etcd:claim()
   if place.gone then
     return nil, "our lease has run out while we were in the queue", "store"
   end
-  return lead(self, tonumber(own.create_revision), sent, 0)
+  return lead(self, tonumber(own.create_revision), sent)
 end
 
 -- The key is left to be deleted by what comes next: its term may not be over yet.

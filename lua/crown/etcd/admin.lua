@@ -48,10 +48,10 @@ end
 -- @treturn string words; nil where it does, or does not say
 function admin.least(client, ttl)
   local lease = keys.new_lease()
-  local answer = client:ask("/v3/lease/grant", { TTL = ("%d"):format(ttl + keys.SPARE), ID = lease })
+  local answer = client:ask("/v3/lease/grant", { TTL = ("%d"):format(ttl), ID = lease })
   if not answer then return nil end
   client:ask("/v3/lease/revoke", { ID = lease })
-  local lasts = (tonumber(answer.TTL) or 0) - keys.SPARE
+  local lasts = tonumber(answer.TTL) or 0
   if lasts <= ttl then return nil end
   return ("by its election time-out etcd makes a ttl of %d s one of %d s: a failover takes up to %d s"):format(ttl, lasts, lasts)
 end

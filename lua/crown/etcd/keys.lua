@@ -12,10 +12,6 @@ local LEASE_AND_DIGEST = 48 -- digits
 local AGE = ".age" -- of a prefix: see crown.etcd.memory
 local LEASE_DIGITS = 18 -- decimal ones of a lease's number, of 63 bits
 
---- Seconds that a lease lasts longer in etcd than anybody acts on it. etcd tells whole seconds of what is left, so who reads 0
--- knows that its holder's time is over. See crown.etcd.overdue.
-keys.SPARE = 1
-
 --- The range of all keys that begin with a text.
 -- @string text
 -- @treturn table `key` and `range_end`, encoded
@@ -30,22 +26,14 @@ function keys.election(base)
   return { key = base64.encode(base .. "."), range_end = base64.encode(base .. "0") } -- "." and "/", which "0" follows
 end
 
---- The key of a candidate. Where its number begins with 0, its lease lasts for a SPARE longer: so none of older versions does.
+--- The key of a candidate. Its number begins with no 0: version 0.1 ends the leases of keys with a 0 there a second early.
 -- @string base the election's name below the prefix
 -- @string lease 16 hexadecimal digits
 -- @string digest 32 of them
--- @number count how many keys there were before
+-- @number count of keys so far, this one among them
 -- @treturn string
 function keys.place(base, lease, digest, count)
-  return ("%s/%s%s0%x"):format(base, lease, digest, count)
-end
-
---- Whether the lease of a key lasts for a SPARE longer than anybody acts on it.
--- @string key
--- @treturn boolean
-function keys.spares(key)
-  local number = (key:match "/(%x+)$" or ""):sub(LEASE_AND_DIGEST + 1)
-  return number:sub(1, 1) == "0"
+  return ("%s/%s%s%x"):format(base, lease, digest, count)
 end
 
 --- Whether a key is one that a candidate of ours has made, whatever has become of its lease.

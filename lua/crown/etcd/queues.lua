@@ -16,12 +16,6 @@ local function lease_reader(client)
   end
 end
 
--- For how long a key counts, and was to count; what its lease lasts beyond that is nobody's.
-local function time_of(kv, left, granted)
-  if not left or not keys.spares(base64.decode(kv.key)) then return left, granted end
-  return math.max(0, left - keys.SPARE), granted - keys.SPARE
-end
-
 -- The queues under the prefix, by their names: `{ name =, kvs = those with a lease, first =, endless = words or nil }`. What is
 -- no queue has keys without leases only, of which none is a candidate's.
 local function read(client, prefix)
@@ -52,7 +46,7 @@ local function election_of(queue, read_lease)
   local one = { name = queue.name, epoch = tonumber(queue.first.create_revision), candidates = #queue.kvs > 0 and {} or nil }
   if not queue.endless then
     one.node = base64.decode(queue.first.value or "")
-    one.expires_in, one.ttl = time_of(queue.first, read_lease(queue.first.lease))
+    one.expires_in, one.ttl = read_lease(queue.first.lease)
   end
   for i, kv in ipairs(queue.kvs) do one.candidates[i] = base64.decode(kv.value or "") end
   return one

@@ -14,9 +14,7 @@ local gathered = require "crown.oracle.gathered"
 local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
-local Overdue = require "crown.etcd.overdue"
 local Shared = require "crown.link.shared"
-local succession = require "crown.etcd.succession"
 local together = require "crown.link.together"
 local Watch = require "crown.etcd.watch"
 
@@ -30,12 +28,11 @@ local MOST = 128            -- leaders that are refreshed, or leave, by one call
 local DIGEST = 16           -- bytes of a digest that no two sessions share
 local DRIFT = 0.01          -- the part by which etcd's clock may run differently
 local KEPT_AFTER = 0.8      -- of the delay, after which the lease is kept for those who follow
-local CONFIRM_AFTER = 0.01  -- seconds after which a win that asked nothing is confirmed: its child starts meanwhile
 
 local known = {}
 
 -- --- places: what an election has in the queue, `{ encoded =, base =, send =, since =, leading =, sent =, gone =,
--- asked =, ahead = }`, and what crown.etcd.succession keeps there
+-- asked =, ahead = }`
 
 -- What tells the keys of this session, also from one runtime of a candidate to the next.
 local function own_digest(key)
@@ -52,7 +49,6 @@ end
 local function wait_no_more(self, place)
   if place.ahead then self.ahead[place.ahead] = nil end
   place.ahead = nil
-  self.overdue:let_go(place)
 end
 
 -- The lease has ended, or what kept it is not believed: no key counts any more.
@@ -142,7 +138,6 @@ local function keep(self)
   if not header then return nil, younger, why end
   if not answer.header or answer.header.raft_term ~= header.raft_term then return nil, Memory.CHANGED, "store" end
   local _, forgot = self:believes(header, known_at)
-  if younger or self.trust:left() > 0 then succession.forget_all(self.places) end
   if forgot then
     finish(self)
   elseif younger then
@@ -185,13 +180,12 @@ local function open(self)
   if not seen then return nil, why, kind end
   if self.trust:left() > 0 then return nil, "etcd may have forgotten who leads", "store" end
   local lease, sent = keys.new_lease(), core.now()
-  local asked = self.asked_ttl + keys.SPARE
-  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(asked), ID = lease })
+  local answer, problem, code = self.client:ask("/v3/lease/grant", { TTL = ("%d"):format(self.asked_ttl), ID = lease })
   if not answer then return nil, problem, code end
   local lasts = tonumber(answer.TTL or 0)
-  if answer.ID ~= lease or lasts < asked then return nil, Memory.OTHER, "protocol" end
-  self.ttl = lasts - keys.SPARE -- by its election time-out etcd has a least
-  if lasts > asked then
+  if answer.ID ~= lease or lasts < self.asked_ttl then return nil, Memory.OTHER, "protocol" end
+  self.ttl = lasts -- by its election time-out etcd has a least
+  if lasts > self.asked_ttl then
     self.trust:lasts(self.ttl)
     seen, why, kind = self.memory:look() -- so that it is written down before anybody acts on it
     if not seen then return nil, why, kind end
@@ -208,7 +202,6 @@ local function heard(self, what, encoded, value)
     if place then lose(place) end
     local behind = self.ahead[encoded]
     if behind then
-      succession.gone(behind)
       wait_no_more(self, behind)
       behind.send "look"
     end
@@ -225,7 +218,6 @@ local function missed(self)
   for _, place in pairs(self.places) do
     place.asked = place.leading
     wait_no_more(self, place)
-    succession.forget(place)
     place.send "look"
   end
 end
@@ -245,10 +237,6 @@ function Session.of(key, make)
     refreshers = {} }, Session)
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = keys.new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
-  self.overdue = Overdue.new { client = options.client, majority = function()
-    local answer = self.client:ask("/v3/kv/range", { key = self.memory.key, keys_only = true }) -- waits for no company
-    return answer and answer.header
-  end }
   self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil
   self.watch = Watch.new { client = options.client, timeout = options.timeout,
     on_event = function(...) heard(self, ...) end, on_missed = function() missed(self) end }
@@ -301,34 +289,7 @@ end
 function Session:wait_for(place, kv, revision)
   if self.watch:heard(range_of(self, place.base)) > revision then return false end
   place.ahead, self.ahead[kv.key] = kv.key, place
-  if kv.lease ~= self.lease and keys.spares(base64.decode(kv.key)) then self.overdue:hold(kv.lease, place) end
   return true
-end
-
---- Takes note of a look at the queue.
--- @tparam table place
--- @tparam table leader the key that was the first in it
-function Session:saw(place, leader)
-  if succession.saw(place, leader) then self.refreshes:begin() end -- what was seen counts once the lease was kept after it
-end
-
---- Whether a place has become the first, and may lead, without a question: see crown.etcd.succession.
--- @tparam table place
--- @treturn number since when its lease counts; nil where etcd has to be asked
-function Session:inherited(place)
-  local usable = not place.gone and not place.leading and place.lease == self.lease
-  return usable and succession.since(place, self.from, self.delay) or nil
-end
-
---- Has the lease kept soon after a place has begun to lead by what was known.
-function Session:confirm()
-  if self.confirming then return end
-  self.confirming = true
-  core.detach(function()
-    core.sleep(CONFIRM_AFTER)
-    self.confirming = false
-    self.claims:ask()
-  end)
 end
 
 -- @return whether it was still in the queue

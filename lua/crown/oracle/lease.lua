@@ -82,11 +82,10 @@ end
 --- Until the first refresh of a lease: those that were won at once, by a runtime that starts or after a store that was away,
 -- are not refreshed at once for ever.
 -- @number delay from one refresh to the next, in seconds
--- @number[opt] past seconds for which the lease has counted already (0), at most 0.9 of the delay
--- @treturn number seconds, at most the delay less those
-function Lease.first_delay(delay, past)
+-- @treturn number seconds, at most the delay
+function Lease.first_delay(delay)
   local least = delay * FIRST_LEAST
-  return least + (delay - (past or 0) - least) * math.random()
+  return least + (delay - least) * math.random()
 end
 
 --- For how long somebody has to have seen one version of a lease stand, by a clock of its own, until it is over: the lease, and

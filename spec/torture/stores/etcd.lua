@@ -6,7 +6,7 @@ local WrongClock = require "support.wrong_clock"
 local etcd = {}
 
 local TTL = 2
-local COST = 4 * (TTL + 1) + 4 -- a lease lasts a second longer than anybody acts on it
+local COST = 4 * (TTL + 1) + 4 -- etcd ends a lease up to a second late
 local LOGIN = "root:secret"
 
 function etcd.single()
