@@ -35,13 +35,13 @@ local HURRY_FIRST, HURRY_MOST = 0.001, 1 -- seconds between questions where it d
 -- `handlers`, `most_wait`, `verdict`. Ten thousand are mostly alike, and are declared one after the other.
 local latest = {}
 
-local function common(module, prepared, ttl)
+local function common(module, word, prepared, ttl)
   local most_wait = math.max(WAIT_LEAST, WAIT_TTLS * (ttl or 0))
   local last = latest -- which another task may replace at any time
   local known = last.handlers
   local same = known and known.functions == prepared.functions and not known.has_state and not prepared.has_state
   if same and last.module == module and last.most_wait == most_wait and last.ttl == ttl then return last end
-  last = { module = module, handlers = prepared, ttl = ttl, most_wait = most_wait, verdict = oracle.verdicts_of(module) }
+  last = { module = module, handlers = prepared, ttl = ttl, most_wait = most_wait, verdict = oracle.verdicts_of(module, word) }
   latest = last
   return last
 end
@@ -301,7 +301,7 @@ end
 local function settle_timing(where, plan, opts)
   local timing, ttl = check_timing(where, plan, opts)
   plan.timing, plan.spec.ttl = timing, ttl
-  plan.common = common(plan.module, plan.handlers, ttl)
+  plan.common = common(plan.module, plan.word, plan.handlers, ttl)
 end
 
 -- @return the election's name among those declared; raises what is wrong with it

@@ -96,14 +96,18 @@ static int files_fresh(lua_State *L)
     return 2;
 }
 
+/* is_open(descriptor) -> whether this process has it. */
+static int files_is_open(lua_State *L)
+{
+    lua_pushboolean(L, fcntl(luaL_checkint(L, 1), F_GETFD) >= 0);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
-    {"replace", files_replace},
-    {"list", files_list},
-    {"kind", files_kind},
-    {"fresh", files_fresh},
-    {"readable", files_readable},
-    {"executable", files_executable},
-    {NULL, NULL},
+    {"replace", files_replace},   {"list", files_list},
+    {"kind", files_kind},         {"fresh", files_fresh},
+    {"readable", files_readable}, {"executable", files_executable},
+    {"is_open", files_is_open},   {NULL, NULL},
 };
 
 int bind_open_files(lua_State *L)

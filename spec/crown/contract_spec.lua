@@ -15,7 +15,7 @@ describe("the oracle contract", function()
   it("takes what is left of a lease, and for how long it has counted", function()
     local found = verdict(true, 5, { ttl = 14, past = 1, epoch = 7 })
     assert.same({ 15, 1 }, { found[3], found[9] })
-    local theirs = { contract.verdicts_of {} ("claim", STATE, true, 5, { ttl = 14, past = 1, refresher = io.stdout }) }
+    local theirs = { contract.verdicts_of({}, "own") ("claim", STATE, true, 5, { ttl = 14, past = 1, refresher = io.stdout }) }
     assert.same({ 15, nil, 1 }, { theirs[3], theirs[8], theirs[9] })
   end)
 
@@ -53,6 +53,36 @@ describe("the oracle contract", function()
       assert.matches("claim returned .*contract", why)
     end)
   end
+
+  for said, results in pairs {
+    ["a hold of the text 'x', not the descriptor of an open file, or an array of up to 3"] = { true, 5, { hold = "x" } },
+    ["a hold of 9999, not the descriptor of an open file, or an array of up to 3"] = { true, 5, { hold = 9999 } },
+    ["a hold of 1.5, not the descriptor of an open file, or an array of up to 3"] = { true, 5, { hold = { 1, 1.5 } } },
+    ["a hold of 4 descriptors, not the descriptor of an open file, or an array of up to 3"] = { true, 5, { hold = { 0, 1, 2, 0 } } },
+    ["true and a refresh delay of the text 'soon', not a number of seconds"] = { true, "soon" },
+    ["true, a delay and the text '15' as the grant, not a table"] = { true, 5, "15" },
+    ["a cool_down of the text '1', not a number of seconds from 0 to 1000000000"] = { true, 5, { cool_down = "1" } },
+    ["a grant with the unknown field 'node', and not only ttl, epoch, past, hold, cool_down"] = { true, 5, { node = {} } },
+    ["a holder whose node is a table, not a text"] = { false, { node = {} } },
+    ["a holder whose error is a function, not a text"] = { false, { error = print } },
+    ["a holder whose evicted is the text 'false', not true or false"] = { false, { evicted = "false" } },
+    ["a holder whose amnesia is 1, not true or false"] = { false, { amnesia = 1 } },
+    ["a holder whose epoch is a table, not a number"] = { false, { epoch = {} } },
+    ["a holder whose expires_in is the text 'soon', not a number of seconds"] = { false, { expires_in = "soon" } },
+    ["nil and a table, not nil and a reason in words"] = { nil, {} },
+    ["the text 'true', not true, false or nil"] = { "true", 5 },
+  } do
+    it("names the oracle, its function, what came and what is wanted: " .. said, function()
+      local word, why = contract.verdicts_of({}, "own") ("claim", STATE, unpack(results, 1, 3))
+      assert.same({ "unknown", "oracle 'own': claim returned " .. said .. ": see the oracle contract" }, { word, why })
+    end)
+  end
+
+  it("takes descriptors that are open, names and reasons", function()
+    assert.same({ "granted", 0, 1, 2 }, (function(v) return { v[1], v[5], v[6], v[7] } end)(verdict(true, 5, { hold = { 0, 1, 2 } })))
+    assert.same({ "denied", "7", "7" }, (function(v) return { v[1], v[3], v[7] } end)(verdict(false, { node = 7, error = 7 })))
+    assert.same({ "unknown", "raised" }, verdict(nil, setmetatable({}, { __tostring = function() return "raised" end })))
+  end)
 
   it("says what a grant and a holder may have", function()
     assert.same({ "unknown", "claim returned its own state as the grant, which is a table of its own with ttl, epoch, past, hold, "

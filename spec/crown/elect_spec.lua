@@ -202,7 +202,7 @@ describe("crown.elect", function()
       refresh = print } }
     testing.eventually(function() return seen end)
     assert.equal("claim", seen["function"])
-    assert.matches("claim returned maybe", seen.error)
+    assert.matches("claim returned the text 'maybe'", seen.error)
   end)
 
   for what, answer in pairs { grant = { true, 5 }, holder = { false } } do

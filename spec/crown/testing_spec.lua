@@ -149,7 +149,7 @@ describe("the conformance suite", function()
 
   it("says which call broke the contract, at once and in each case, instead of waiting for it to mend", function()
     for code, what in pairs {
-      [ correct_but("claim", "true, 0.3", "true, 'soon'") ] = "claim returned true and a refresh delay of soon",
+      [ correct_but("claim", "true, 0.3", "true, 'soon'") ] = "claim returned true and a refresh delay of the text 'soon'",
       [ correct_but("claim", "local l =", "local l = nil + ") ] = "claim raised: .*arithmetic",
     } do
       local at = crown.now()

@@ -3,7 +3,9 @@
 
 local core = require "crown.core"
 local epochs = require "crown.check.epoch"
+local files = require "crown.core.files"
 local Pace = require "crown.election.pace"
+local printable = require "crown.text.printable"
 local seconds = require "crown.check.seconds"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -166,8 +168,9 @@ function oracle.init(where, word, module, options)
   return state
 end
 
-local function breach(fn, what)
-  return "unknown", ("%s returned %s: see the oracle contract"):format(fn, what)
+-- @string who the function, with its oracle in front of it
+local function breach(who, what)
+  return "unknown", ("%s returned %s: see the oracle contract"):format(who, what)
 end
 
 local function is_count(value, least)
@@ -182,9 +185,15 @@ local function is_span(value, least)
   return is_count(value, least) and (value == nil or value <= LONGEST)
 end
 
--- Whole numbers with all their digits.
+local SHOWN = 60 -- characters of a text
+
+-- Whole numbers with all their digits; a text so that it is not taken for what it spells.
 local function show(value)
-  return type(value) == "number" and value % 1 == 0 and epochs.text(value) or tostring(value)
+  local kind = type(value)
+  if kind == "string" then return ("the text '%s'"):format(printable(value:sub(1, SHOWN))) end
+  if kind == "number" and value % 1 == 0 then return epochs.text(value) end
+  if kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
+  return "a " .. kind
 end
 
 -- What an answer may say: the fields that the pages tell of, in their order, and those between our own oracles and the core.
@@ -215,49 +224,102 @@ local function held(hold)
   return hold, nil, nil
 end
 
-local function granted(fn, state, delay, grant)
+local HOLDS = 3 -- descriptors that a grant may name
+
+local function is_descriptor(value)
+  return value == nil or type(value) == "number" and value >= 0 and value < 2 ^ 31 and value % 1 == 0 and files.is_open(value)
+end
+
+-- @return what a hold has that is no descriptor of an open file; or nil
+local function wrong_in(hold)
+  local first, second, third = held(hold)
+  if type(hold) == "table" and #hold > HOLDS then return ("%d descriptors"):format(#hold) end
+  if not is_descriptor(first) then return show(first) end
+  if not is_descriptor(second) then return show(second) end
+  return not is_descriptor(third) and show(third) or nil
+end
+
+local function granted(who, fn, state, delay, grant)
   if type(delay) ~= "number" or delay ~= delay or delay <= 0 then
-    return breach(fn, ("true and a refresh delay of %s, not a number of seconds"):format(tostring(delay)))
+    return breach(who, ("true and a refresh delay of %s, not a number of seconds"):format(show(delay)))
   end
   seconds.warn("oracle", fn .. " returned a refresh delay of", delay)
   if grant == nil then return "granted", delay end
-  if type(grant) ~= "table" then return breach(fn, ("a grant that is a %s"):format(type(grant))) end
+  if type(grant) ~= "table" then return breach(who, ("true, a delay and %s as the grant, not a table"):format(show(grant))) end
   local strange = stranger_in(state, grant, "grant", GRANT)
-  if strange then return breach(fn, strange) end
+  if strange then return breach(who, strange) end
   if not is_span(grant.ttl, SHORTEST) then
-    return breach(fn, ("a ttl of %s, not a number of seconds above 0 and up to %.0f"):format(tostring(grant.ttl), LONGEST))
+    return breach(who, ("a ttl of %s, not a number of seconds above 0 and up to %.0f"):format(show(grant.ttl), LONGEST))
   end
   local past = grant.past
   if past and not (grant.ttl and is_span(past, 0)) then
-    return breach(fn, ("a past of %s, and a ttl of %s"):format(tostring(past), tostring(grant.ttl)))
+    return breach(who, ("a past of %s, and a ttl of %s, not two numbers of seconds from 0 to %.0f"):format(show(past),
+      show(grant.ttl), LONGEST))
   end
   if grant.epoch ~= nil and not epochs.is(grant.epoch) then
-    return breach(fn, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
+    return breach(who, ("an epoch of %s, not a whole number from 1 to %.0f"):format(show(grant.epoch), epochs.MOST))
   end
-  if not is_span(grant.cool_down, 0) then return breach(fn, ("a cool_down of %s"):format(tostring(grant.cool_down))) end
+  if not is_span(grant.cool_down, 0) then
+    return breach(who, ("a cool_down of %s, not a number of seconds from 0 to %.0f"):format(show(grant.cool_down), LONGEST))
+  end
+  local wrong = wrong_in(grant.hold)
+  if wrong then
+    return breach(who, ("a hold of %s, not the descriptor of an open file, or an array of up to %d"):format(wrong, HOLDS))
+  end
   local first, second, third = held(grant.hold)
   local ttl = past and grant.ttl + past or grant.ttl
   return "granted", delay, ttl, grant.epoch, first, second, third, grant.refresher, past, grant.cool_down
 end
 
-local function denied(fn, state, holder)
+local function is_flag(value) return value == nil or type(value) == "boolean" end
+
+local function is_name(value) return value == nil or type(value) == "string" or type(value) == "number" end
+
+-- @return what a denial has that it may not have, in words; or nil
+local function wrong_with(holder)
+  for _, name in ipairs { "node", "error" } do
+    if not is_name(holder[name]) then return ("a holder whose %s is %s, not a text"):format(name, show(holder[name])) end
+  end
+  for _, name in ipairs { "evicted", "amnesia" } do
+    if not is_flag(holder[name]) then return ("a holder whose %s is %s, not true or false"):format(name, show(holder[name])) end
+  end
+  for _, name in ipairs { "expires_in", "retry_in" } do
+    if not is_count(holder[name], -math.huge) then
+      return ("a holder whose %s is %s, not a number of seconds"):format(name, show(holder[name]))
+    end
+  end
+  if holder.epoch ~= nil and not tonumber(holder.epoch) then
+    return ("a holder whose epoch is %s, not a number"):format(show(holder.epoch))
+  end
+end
+
+local function denied(who, state, holder)
   if holder == nil then return "denied" end
-  if type(holder) ~= "table" then return breach(fn, ("false and a %s"):format(type(holder))) end
+  if type(holder) ~= "table" then return breach(who, ("false and %s as the holder, not a table"):format(show(holder))) end
   local strange = stranger_in(state, holder, "holder", HOLDER)
-  if strange then return breach(fn, strange) end
+  if strange then return breach(who, strange) end
+  local wrong = wrong_with(holder)
+  if wrong then return breach(who, wrong) end
   if holder.evicted then return "evicted" end
-  if not is_count(holder.expires_in, -math.huge) then
-    return breach(fn, ("an expires_in of %s"):format(tostring(holder.expires_in)))
-  end
-  if not is_count(holder.retry_in, -math.huge) then
-    return breach(fn, ("a retry_in of %s"):format(tostring(holder.retry_in)))
-  end
   local expires = holder.expires_in
   if expires and expires < 0 then expires = 0 end
   local node = holder.node ~= nil and tostring(holder.node) or nil
   local reason = holder.error ~= nil and tostring(holder.error) or nil
   local unsure = holder.unsure == true
   return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason, nil, unsure
+end
+
+local function judge(who, fn, state, verdict, second, third)
+  if verdict == true then return granted(who, fn, state, second, third) end
+  if verdict == false then return denied(who, state, second) end
+  if verdict ~= nil then return breach(who, ("%s, not true, false or nil"):format(show(verdict))) end
+  if fn == "handle_info" and second == nil then return "nothing" end
+  local is_raised = type(second) == "table" and getmetatable(second) and getmetatable(second).__tostring
+  if second ~= nil and not is_name(second) and not is_raised then
+    return breach(who, ("nil and %s, not nil and a reason in words"):format(show(second)))
+  end
+  local says_more = third == "usage" or third == "store"
+  return "unknown", tostring(second or "no reason given"), says_more and third or nil
 end
 
 --- Makes a function's results into a verdict.
@@ -269,34 +331,31 @@ end
 -- answered that
 -- @return the verdict's word and its values
 function oracle.verdict(fn, state, verdict, second, third)
-  if verdict == true then return granted(fn, state, second, third) end
-  if verdict == false then return denied(fn, state, second) end
-  if verdict ~= nil then
-    return breach(fn, ("%s, not true, false or nil"):format(tostring(verdict)))
-  end
-  if fn == "handle_info" and second == nil then return "nothing" end
-  local says_more = third == "usage" or third == "store"
-  return "unknown", tostring(second or "no reason given"), says_more and third or nil
+  return judge(fn, fn, state, verdict, second, third)
 end
 
 local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth, tenth)
   return word, second, third, fourth, fifth, sixth, seventh, nil, ninth, tenth
 end
 
-local function verdict_of_another(fn, state, ...)
-  return without_refresher(oracle.verdict(fn, state, ...))
+-- Makes no text for each of thousands of refreshes.
+local function verdict_of_another(word)
+  local whose = {}
+  for _, fn in ipairs { "claim", "refresh", "handle_info" } do whose[fn] = ("oracle '%s': %s"):format(word, fn) end
+  return function(fn, state, ...) return without_refresher(judge(whose[fn], fn, state, ...)) end
 end
 
 --- What makes a module's results into verdicts. A refresher (runtime/candidate/refresher.h) stands for the refresh of the
 -- oracle that made it. An oracle of the user's own that hands on what one of ours has granted has a refresh of its own, which
 -- may know better: it is asked.
 -- @tparam table module of oracle.find
+-- @string word its name in messages
 -- @treturn function as oracle.verdict
-function oracle.verdicts_of(module)
-  for _, word in ipairs(url.oracles()) do
-    if package.loaded[OWN .. word] == module then return oracle.verdict end
+function oracle.verdicts_of(module, word)
+  for _, own in ipairs(url.oracles()) do
+    if package.loaded[OWN .. own] == module then return oracle.verdict end
   end
-  return verdict_of_another
+  return verdict_of_another(word)
 end
 
 return oracle
