@@ -15,11 +15,13 @@
 
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
+local Crowd = require "crown.link.crowd"
 local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local Followers = require "crown.oracle.followers"
 local majority = require "crown.oracle.majority"
 local Oracle = require "crown.register.oracle"
+local record = require "crown.register.record"
 local store_options = require "crown.oracle.options"
 local tools = require "crown.register.tools"
 local usage = require "crown.check.usage"
@@ -111,6 +113,7 @@ function Driven:at(key, checked, opts, timeout)
     emit = opts.emit }
   local store, problem = self.driver.open(place)
   if not store then return nil, problem end
+  if self.driver.options.url then store = Crowd.new(store, record.is_reserved) end
   there = { key = key, store = store, place = place, followers = store.hear and hear(store),
     label = self.driver.label and self.driver.label(checked.url) }
   self.stores[key] = there
@@ -242,9 +245,9 @@ function Driven:health(opts)
   local store = there.store
   local found, problem, kind = store_facts(store)
   if not found or not opts.crown_name then return found, problem, kind end
-  local record, why, reason = tools.health(store, tostring(checked.lock or opts.crown_name))
-  if not record then return nil, why, reason end
-  for _, fact in ipairs(record.facts) do found.facts[#found.facts + 1] = fact end
+  local one, why, reason = tools.health(store, tostring(checked.lock or opts.crown_name))
+  if not one then return nil, why, reason end
+  for _, fact in ipairs(one.facts) do found.facts[#found.facts + 1] = fact end
   return found
 end
 
