@@ -222,6 +222,28 @@ describe("an oracle on a compare-and-swap store", function()
     assert.equal("granted", two:claim()[1])
   end)
 
+  it("takes nothing from a later term of the same runtime by a release of an earlier one that comes late", function()
+    local store = known_store()
+    local write, late, holds = store.spec.write, nil, false
+    store.oracle = cas.oracle { word = "table", ttl = 20, read = store.spec.read, write = function(self, text, version)
+      if not holds then return write(self, text, version) end
+      late = late or { { name = self.name }, text, version }
+      return nil, "no answer"
+    end }
+    local one, two = candidate(store, "one", { token = "one's" }), candidate(store, "two", { token = "two's" })
+    one:win()
+    holds = true
+    one:abdicate()
+    holds = false
+    local again = candidate(store, "one", { token = "one's" })
+    assert.equal("granted", again:claim()[1])
+    assert.equal("cas-" .. serial, late[1].name)
+    assert.is_nil(crown.json.decode(late[2]).by)
+    assert.is_false(write(unpack(late)))
+    assert.equal("granted", again:refresh()[1])
+    assert.equal("denied", two:claim()[1])
+  end)
+
   it("re-reads before it judges: a write of its own without an answer is no loss", function()
     local store = known_store()
     local one = candidate(store)

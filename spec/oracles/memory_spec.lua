@@ -36,6 +36,26 @@ describe("the memory oracle", function()
     assert.equal(3, store.writes - writes)
   end)
 
+  it("takes nothing from a later term of the same runtime by a release of an earlier one that comes late", function()
+    local function player(node, token) return Player.new(memory, { name = "late", path = "late", node = node, token = token }) end
+    local one, two = player("one", "one's"), player("two", "two's")
+    one:win()
+    local store, late = one.state.store, nil
+    local swap = store.swap
+    function store.swap(_, writes)
+      late = late or writes
+      return nil, "no answer", "timeout"
+    end
+    one:abdicate()
+    store.swap = swap
+    local again = player("one", "one's")
+    assert.equal("granted", again:claim()[1])
+    assert.equal("late", late[1].name)
+    assert.same({ false }, store:swap(late))
+    assert.equal("granted", again:refresh()[1])
+    assert.equal("denied", two:claim()[1])
+  end)
+
   it("has lost a lease that has run out, though nobody else has it", function()
     local one = Player.new(memory, { name = "expired", path = "spec", ttl = 5 })
     local clock = testing.fake_clock()
