@@ -19,7 +19,8 @@ local function driver_of(changes)
     local answers = {}
     for _, name in ipairs(names) do
       local row = driver.rows[name]
-      answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m" }
+      answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m",
+        age = row and driver.age }
     end
     return answers
   end
@@ -207,6 +208,28 @@ describe("an oracle of a driver", function()
     eventually(function() return evicted end)
     assert.same({ node = "first", epoch = epoch }, evicted)
     assert.same({ nil, "nobody leads 'a'", "no_leader" }, { module.evict({}, "a") })
+  end)
+
+  it("tells how long ago a leader renewed, by the store's clock, with one look for all elections and one for all sessions", function()
+    local driver = driver_of()
+    local module = driven.oracle(driver)
+    for i = 1, 20 do player(module, "e" .. i, { ttl = 30, node = "first", token = "t" }):win() end
+    player(module, "f", { ttl = 30, node = "first", token = "t" }):win()
+    local free = player(module, "free", { ttl = 30 })
+    free:win()
+    free:abdicate()
+    driver.age, driver.looked = 3.5, 0
+    local found = module.list {}
+    assert.equal(2, driver.looked)
+    assert.equal(22, #found)
+    assert.equal(3.5, found[1].renewed_ago)
+    assert.is_nil(found[22].renewed_ago)
+    assert.is_truthy(module.health({ crown_name = "f" }).facts[1][2]:find("renewed 3.5 s ago, by the store's clock", 1, true))
+    assert.equal("nobody leads", module.health({ crown_name = "free" }).facts[1][2])
+    assert.equal("none yet", module.health({ crown_name = "other" }).facts[1][2])
+    local text = require("crown.command.info").text("shelf", found, { facts = {}, warnings = {} })
+    assert.is_truthy(text:find("Renewed", 1, true))
+    assert.is_truthy(text:find("3.5 s ago", 1, true))
   end)
 
   it("says what its store cannot be asked", function()

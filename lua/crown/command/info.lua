@@ -62,6 +62,7 @@ end
 local MORE = {
   { "Cooling down", "acts_in", function(value) return value and "acts in " .. seconds(value) or "-" end },
   { "TTL", "ttl", seconds },
+  { "Renewed", "renewed_ago", function(value) return value and seconds(value) .. " ago" or "-" end },
   { "Revision", "revision", function(value) return value and ("%d"):format(value) or "-" end },
   { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },
   { "Candidates", "candidates", function(value) return table.concat(value or {}, ", ") end },

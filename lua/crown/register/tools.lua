@@ -23,41 +23,77 @@ local function read(store, name)
   return found, answer
 end
 
+-- What a store's answer says of an election. @return false: nothing; or nil and a message
+local function election_of(answer, name)
+  local found, problem = record.read(answer, name)
+  local peer = found ~= nil and answer.peer
+  if not peer then return found, problem end
+  return { node = peer.node, epoch = found and found.epoch or peer.epoch, wait = peer.wait }
+end
+
+local function sessions_of(found)
+  local names, listed = {}, {}
+  for _, one in pairs(found) do
+    if one.by and not listed[one.by] then
+      listed[one.by] = true
+      names[#names + 1] = one.by
+    end
+  end
+  return names
+end
+
+-- Adds how long ago the sessions were renewed that hold them, where the store tells.
+local function add_ages(store, found)
+  local answers, problem, code = store:look(sessions_of(found))
+  if not answers then return nil, problem, code end
+  for _, one in pairs(found) do
+    local answer = one.by and answers[one.by]
+    if answer and answer.text then one.renewed_ago = answer.age end
+  end
+  return found
+end
+
 --- The records of elections. Where a peer that writes none has written, that has `node`, `epoch`, and `wait`, the seconds until
 -- its lease is over.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table by the election's name; or nil, message, code
+-- @treturn table by the election's name, each with `renewed_ago` in seconds, by the store's clock, where the store tells; or nil,
+-- message, code
 function tools.records(store, names)
-  local found = {}
+  local wanted, found = {}, {}
   for _, name in ipairs(names) do
-    if not record.is_reserved(name) then
-      local one, problem, code = read(store, name)
-      if one == nil then return nil, problem, code end
-      local peer = one ~= nil and problem.peer
-      if peer then
-        found[name] = { node = peer.node, epoch = one and one.epoch or peer.epoch, wait = peer.wait }
-      elseif one then
-        found[name] = one
-      end
-    end
+    if not record.is_reserved(name) then wanted[#wanted + 1] = name end
   end
-  return found
+  local answers, problem, code = store:look(wanted)
+  if not answers then return nil, problem, code end
+  for _, name in ipairs(wanted) do
+    local one, why = election_of(answers[name], name)
+    if one == nil then return nil, why end
+    found[name] = one or nil
+  end
+  return add_ages(store, found)
 end
 
 --- Elections and who leads them.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table an array of `{ name =, node =, epoch =, expires_in = }`; or nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago = }`, times in seconds; or nil, message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
   local found = {}
   for name, one in pairs(records) do
-    found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait }
+    found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait, renewed_ago = one.renewed_ago }
   end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
+end
+
+local function leader_words(one)
+  if not one then return "none yet" end
+  if not one.node then return "nobody leads" end
+  local renewed = one.renewed_ago and (", renewed %s s ago, by the store's clock"):format(figure.about(one.renewed_ago)) or ""
+  return ("%s, epoch %s%s"):format(one.node, epochs.text(one.epoch), renewed)
 end
 
 --- Looks at an election's record.
@@ -65,16 +101,9 @@ end
 -- @string name
 -- @treturn table as of an oracle's `health`; or nil, message, code
 function tools.health(store, name)
-  local found, problem, code = read(store, name)
-  if found == nil then return nil, problem, code end
-  local leads = found and found.by and ("%s, epoch %s"):format(found.node, epochs.text(found.epoch))
-  if leads then
-    local answers, why, kind = store:look { found.by }
-    if not answers then return nil, why, kind end
-    local age = answers[found.by].age
-    if age then leads = ("%s, renewed %s s ago by the store's clock"):format(leads, figure.about(age)) end
-  end
-  return { facts = { { "Record", leads or found and "nobody leads" or "none yet" } } }
+  local records, problem, code = tools.records(store, { name })
+  if not records then return nil, problem, code end
+  return { facts = { { "Record", leader_words(records[name]) } } }
 end
 
 --- Asks an election's leader to go. It hears of that with its next refresh.
