@@ -38,6 +38,7 @@ build = {
       ["crown.register.rule"] = "lua/crown/register/rule.lua",
       ["crown.register.seen"] = "lua/crown/register/seen.lua",
       ["crown.register.session"] = "lua/crown/register/session.lua",
+      ["crown.register.several"] = "lua/crown/register/several.lua",
       ["crown.register.terms"] = "lua/crown/register/terms.lua",
       ["crown.register.tools"] = "lua/crown/register/tools.lua",
       ["crown.register.watch"] = "lua/crown/register/watch.lua",

@@ -215,14 +215,7 @@ end
 local function evict(store, opts, name)
   local there, problem = visitor(store, opts, name)
   if not there then return nil, problem end
-  local leader, code
-  leader, problem, code = tools.ask_to_go(there, name)
-  if leader == nil then return nil, problem, code end
-  if not leader then return eviction.nobody(name) end
-  local gone
-  gone, problem = eviction.await(name, opts.wait, function() return tools.has_gone(there, name, leader) end)
-  if not gone then return nil, problem end
-  return { node = leader.node, epoch = leader.epoch }
+  return eviction.from(there, name, opts.wait)
 end
 
 --- Makes an oracle of a store.

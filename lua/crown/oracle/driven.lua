@@ -221,16 +221,7 @@ function Driven:evict(opts, name)
   local there, problem, code = self:visit(opts)
   if not there then return nil, problem, code end
   if there.servers then return majority.evict(there.servers, name, opts.wait) end
-  local store = there.store
-  local leader
-  leader, problem, code = tools.ask_to_go(store, name)
-  if leader == nil then return nil, problem, code end
-  if not leader then return eviction.nobody(name) end
-  local gone
-  gone, problem = eviction.await(name, opts.wait, function() return tools.has_gone(store, name, leader) end,
-    "the request stays until its term ends")
-  if not gone then return nil, problem end
-  return { node = leader.node, epoch = leader.epoch }
+  return eviction.from(there.store, name, opts.wait)
 end
 
 local function store_facts(store)

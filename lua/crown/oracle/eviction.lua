@@ -2,6 +2,7 @@
 -- @internal crown.oracle.eviction
 
 local core = require "crown.core"
+local tools = require "crown.register.tools"
 
 local eviction = {}
 
@@ -42,6 +43,22 @@ function eviction.await(name, seconds, is_gone, after)
     core.sleep(PAUSE)
   end
   return nil, ("the leader of '%s' did not step down in time%s"):format(name, after and "; " .. after or "")
+end
+
+--- Asks a leader in a register to go, and waits until it has gone.
+-- @tparam table store see crown.register.session
+-- @string name of the election
+-- @number[opt] wait seconds at most (10)
+-- @treturn table `{ node =, epoch = }` of the leader; or nil, message, code
+function eviction.from(store, name, wait)
+  local leader, problem, code = tools.ask_to_go(store, name)
+  if leader == nil then return nil, problem, code end
+  if not leader then return eviction.nobody(name) end
+  local gone
+  gone, problem = eviction.await(name, wait, function() return tools.has_gone(store, name, leader) end,
+    "the request stays until its term ends")
+  if not gone then return nil, problem end
+  return { node = leader.node, epoch = leader.epoch }
 end
 
 return eviction
