@@ -12,12 +12,13 @@ local register = require "crown.postgres.register"
 local rule = require "crown.register.rule"
 local schema = require "crown.postgres.schema"
 
-local driver = { word = "postgres", schemes = { "postgres", "postgresql" }, ttl = 30, least = 0.5 }
+local driver = { word = "postgres_lease", ttl = 30, trusts_empty = true }
 
 local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
 
 --- The options that only this store has.
 driver.options = {
+  url = postgres_url.RULE,
   schema = postgres_url.SCHEMA,
   shared = { type = "boolean", default = true },
   synchronous_commit = { type = { "string", "boolean" }, default = "on" },
@@ -42,13 +43,13 @@ local function warn_of_fsync(self, state)
 end
 
 local function look_at_table(self, bare, generation)
-  local rows, problem, code = bare:query(self.sql.state, self.timeout, generation)
+  local rows, problem, code = bare:query(self.sql.state, self.place.timeout, generation)
   if not rows then return nil, problem, code end
   return rows[1], schema.misplaced(self.sql.table, rows[1], self.schema)
 end
 
 local function make(self, bare, generation)
-  local made, problem, code = bare:query(self.sql.make, self.timeout, generation)
+  local made, problem, code = bare:query(self.sql.make, self.place.timeout, generation)
   if made then return true end
   if code == NO_RIGHT then
     problem = ("%s is not complete and this user may not change that (%s): run the statements of docs/oracle-postgres.md as the "
@@ -89,6 +90,7 @@ end
 
 -- A table or a column that was dropped beneath the connection is made anew by the next one.
 local function ask(self, sql, ...)
+  self.client:set_timeout(self.place.timeout)
   local bare = self.client.bare
   local generation = bare:generation()
   local rows, problem, code = self.client:query(sql, ...)
@@ -102,20 +104,29 @@ local function peer_of(row)
     epoch = row.epoch }
 end
 
+-- Seconds since a session was renewed.
+local function age(row)
+  local ttl = row.ours and record.is_reserved(row.name) and tonumber(row.name:match "[^-]*$")
+  return ttl and math.max(0, ttl - row.left) or nil
+end
+
 --- Reads records.
 -- @tparam table names
--- @treturn table for each name `{ text = or false, version = or false, memory = }`, and `peer = { node =, wait = seconds,
--- epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
+-- @treturn table for each name `{ text = or false, version = or false, memory =, lost =, age = }`: whether records of this memory
+-- are missing, and the age of a session. `peer = { node =, wait = seconds, epoch = }` where another one than crown-lua of this
+-- version has written there since. Or nil, message, code
 function Store:look(names)
   local rows, problem, code = ask(self, self.sql.look, json.encode(names))
   if not rows then return nil, problem, code end
-  local memory, answers = nil, {}
-  for _, row in ipairs(rows) do memory = memory or row.memory end
-  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory } end
+  local memory, lost, answers = nil, nil, {}
+  for _, row in ipairs(rows) do
+    if row.memory then memory, lost = row.memory, row.lost end
+  end
+  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory, lost = lost } end
   for _, row in ipairs(rows) do
     if row.name then
       answers[row.name] = { text = row.record or false, version = row.version, memory = memory,
-        peer = not row.ours and peer_of(row) or nil }
+        lost = lost, age = age(row), peer = not row.ours and peer_of(row) or nil }
     end
   end
   return answers
@@ -181,24 +192,26 @@ function Store:close()
   self.client:close()
 end
 
-local function commit_of(options)
-  local commit = options.synchronous_commit
-  if commit == true or commit == nil then commit = "on" end
-  if COMMITS[commit] then return commit end
-  return nil, ("synchronous_commit = %s would let the server forget a lease in a crash: on, local, remote_write or remote_apply")
-    :format(commit == false and "off" or tostring(commit))
+--- Checks the options of an oracle.
+function driver.check(opts, rules)
+  local checked = postgres_url.options(driver.word, opts, rules)
+  local commit = checked.synchronous_commit
+  checked.synchronous_commit = commit == true and "on" or tostring(commit)
+  if not COMMITS[checked.synchronous_commit] then
+    return nil, ("synchronous_commit = %s would let the server forget a lease in a crash: on, local, remote_write or "
+      .. "remote_apply"):format(tostring(commit))
+  end
+  return checked
 end
 
 --- Makes a store, and asks nobody yet.
--- @tparam table place `url`; `options`, see driver.options; `timeout` in seconds for one question; `emit(event, fields)`
+-- @tparam table place see crown.oracle.driven
 -- @treturn Store or nil, message, code
 function driver.open(place)
-  local options = place.options or {}
-  local commit, wrong = commit_of(options)
-  if not commit then return nil, wrong, "usage" end
-  local self = setmetatable({ url = place.url, timeout = place.timeout or 5, emit = place.emit or function() end,
-    schema = options.schema, sql = register.statements(options.shared ~= false, commit, options.schema) }, Store)
-  local client, problem, code = postgres.new(place.url, { timeout = self.timeout, label = "postgres_lease", background = true,
+  local options = place.options
+  local self = setmetatable({ place = place, url = place.url, timeout = place.timeout, emit = place.emit or function() end,
+    schema = options.schema, sql = register.statements(options.shared, options.synchronous_commit, options.schema) }, Store)
+  local client, problem, code = postgres.new(place.url, { timeout = place.timeout, label = driver.word, background = true,
     bounded = true, setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem, code end
   self.client = client

@@ -13,7 +13,7 @@ local function world()
     for _, name in ipairs(names) do
       local row = rows[name]
       answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m",
-        peer = row and row.peer }
+        peer = row and row.peer, lost = here.lost }
     end
     now = now + here.lasts
     return answers
@@ -119,6 +119,16 @@ describe("a session", function()
     local granted, _, grant = one.claim()
     assert.is_true(granted)
     assert.equal(9, grant.epoch)
+  end)
+
+  it("leads at once under a new name, but not where the store says that records are missing", function()
+    local here = world()
+    here.lost = true
+    local verdict, holder = here.member("a").claim()
+    assert.is_false(verdict)
+    assert.is_true(holder.amnesia)
+    here.lost = false
+    assert.is_true(here.member("b").claim())
   end)
 
   it("has lost a term that a peer has written over", function()

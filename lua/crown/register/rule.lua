@@ -10,7 +10,8 @@
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
--- TTL ago by the store's clock; `peer`: `{ node =, epoch =, wait = }` where one that writes no records has written over it.
+-- TTL ago by the store's clock; `peer`: `{ node =, epoch =, wait = }` where one that writes no records has written over it;
+-- `lost`: the store says that records of this memory are missing.
 --
 -- Such a peer lives by the store's clock, as Elixir's Crown does in Postgres. So nobody claims for the `wait` seconds until its
 -- lease is over by that. No other time of a store permits anything.
@@ -92,7 +93,7 @@ end
 
 local function claim_missing(me, seen)
   if me.remembers then return "write", held(me, seen, seen.epoch + 1) end
-  if me.trusts and seen.serial < 0 then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
+  if me.trusts and seen.serial < 0 and not seen.lost then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
   return "doubt", rule.doubt(me, seen)
 end
 

@@ -1,0 +1,2 @@
+-- What happens to a candidate and its store, on Postgres as a register.
+require "stores.run" "postgres_register"
