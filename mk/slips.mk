@@ -16,3 +16,14 @@ slips-list: packages-build ## the slips that such a run would make
 .PHONY: slips-check
 slips-check: packages-build
 	@luajit tools/slips.lua check
+
+# The table of which tests execute which functions, without which `make slips` runs all that spec/suites names.
+EXECUTED := $(abspath build-executed)
+UNITS_EXECUTED = $(or $(UNITS),$(patsubst spec/%.c,%,$(wildcard spec/c/*/*_test.c)))
+.PHONY: executed
+executed: packages-build packages-test test-helpers ## note which functions each test executes, so that slips run those tests only (UNITS=: c/FOLDER/NAME_test, spec/..._spec.lua)
+	@mkdir -p build-slips $(EXECUTED)/places && chmod 1777 $(EXECUTED)/places
+	@$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DEXECUTED_DIRECTORY='"$(EXECUTED)/places"' -c -o $(EXECUTED)/executed.o tools/slips/executed.c
+	@$(MAKE) --no-print-directory -s BUILD=build-executed PROGRAM=build-executed/crown-lua CFLAGS='-O0 -g -fsanitize-coverage=trace-pc' \
+	  LDFLAGS='$(EXECUTED)/executed.o' build-executed/crown-lua $(patsubst %.c,build-executed/%,$(wildcard spec/c/*/*_test.c))
+	@luajit tools/slips.lua executed units='$(strip $(UNITS_EXECUTED))'

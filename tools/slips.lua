@@ -1,8 +1,9 @@
 --- Slips that nobody thought of: makes them of the tokens of C and Lua, and sees whether a test notices. docs/own-tests.md.
--- luajit tools/slips.lua run | list | check  [seed=WORD] [n=N] [folder=PREFIX] [changed=1] [base=COMMIT]
--- [narrow=1] [seconds=N] [jobs=N]
+-- luajit tools/slips.lua run | list | check | executed  [seed=WORD] [n=N] [folder=PREFIX] [changed=1] [base=COMMIT]
+-- [narrow=1] [seconds=N] [jobs=N] [units=UNIT,…]
 package.path = "tools/?.lua;" .. package.path
 local changed = require "slips.changed"
+local executed = require "slips.executed"
 local marks = require "slips.marks"
 local options_of = require "options"
 local report = require "slips.report"
@@ -78,7 +79,16 @@ end
 
 function commands.check() return marks.check() end
 
+function commands.executed(_, options)
+  local units = {}
+  for unit in options.units:gmatch "[^, ]+" do units[#units + 1] = unit end
+  executed.make(units)
+  return true
+end
+
+local WITHOUT_SLIPS = { check = true, executed = true }
+
 local options = options_of(arg)
 options.seed = options.seed or words_of "git rev-parse HEAD"
-local command = assert(commands[arg[1]], "run, list or check?")
-os.exit(command(arg[1] ~= "check" and sources.slips(options.folder) or nil, options) and 0 or 1)
+local command = assert(commands[arg[1]], "run, list, check or executed?")
+os.exit(command(not WITHOUT_SLIPS[arg[1]] and sources.slips(options.folder) or nil, options) and 0 or 1)

@@ -17,17 +17,18 @@ local function read(text, language)
   return source
 end
 
--- The outermost function around a token, as the line that it begins in; 0 outside of any.
-local function lines_of_functions(source)
-  local outer, sizes = {}, {}
+-- The outermost function around a token, as the line that it begins in; and in C its name. None outside of any.
+local function functions_of(source)
+  local outer, names, sizes = {}, {}, {}
   for _, body in ipairs(source.tree.functions) do
     for i = body.first, body.last do
       if not sizes[i] or body.last - body.first > sizes[i] then
         outer[i], sizes[i] = source.list[body.first].line, body.last - body.first
+        names[i] = source.language == "c" and source.list[body.first].word or nil
       end
     end
   end
-  return outer
+  return outer, names
 end
 
 local function marked(same, slip)
@@ -41,19 +42,20 @@ end
 
 --- @string text
 -- @string language `c` or `lua`
--- @treturn table slips in the order of their places: `{ operator, at, length, to, line, last_line, func }`; `same`: why a
--- comment says that it changes nothing
+-- @treturn table slips in the order of their places: `{ operator, at, length, to, line, last_line, func, name }`; `same`: why
+-- a comment says that it changes nothing
 -- @treturn table what comments say is the same, by line
 local function generate(text, language)
   local source, slips, seen = read(text, language), {}, {}
-  local list, passed, functions = source.list, passed_over(source.list, language), lines_of_functions(source)
+  local list, passed = source.list, passed_over(source.list, language)
+  local functions, names = functions_of(source)
   local function add(operator, first, last, to)
     local at, length = list[first].at, list[last].to - list[first].at + 1
     local key = ("%d %d %s"):format(at, length, to)
     if passed[first] or passed[last] or seen[key] or text:sub(at, at + length - 1) == to then return end
     seen[key] = true
     local slip = { operator = operator, at = at, length = length, to = to, line = list[first].line, last_line = list[last].line,
-      func = functions[first] or 0 }
+      func = functions[first] or 0, name = names[first] }
     slip.same = marked(source.same, slip)
     slips[#slips + 1] = slip
   end

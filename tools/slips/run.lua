@@ -10,7 +10,7 @@ local OTHERWISE = { unbuildable = "refused", late = "late" } -- neither killed n
 
 -- @return "killed" or "survived"; the tests that did; what failed
 local function judge(one, narrow)
-  local chosen = tests.of(one.file, narrow)
+  local chosen = tests.of(one.file, narrow, one.name)
   while true do
     local unit, state, test = tests.run(chosen)
     if not unit then return #chosen > 0 and "survived" or "untested", tests.told(chosen), "" end

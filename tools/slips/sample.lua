@@ -1,19 +1,11 @@
 --- Which slips are made: one for each changed line, then some by a seed, the same on every machine.
 local groups = require "slips.groups"
+local hash = require "slips.hash"
 local slip = require "slips.slip"
 
 local sample = {}
 
 local MOST_IN_FUNCTION = 3
-
--- FNV-1a, and a last mix, so that what differs in its end differs in all of it.
-local function hash(text)
-  local value = 14695981039346656037ULL
-  for i = 1, #text do value = (value + text:byte(i)) * 1099511628211ULL end
-  value = (value + value / 4294967296ULL) * 2685821657736338717ULL
-  value = value + value / 4294967296ULL
-  return tonumber(value % 4503599627370496ULL)
-end
 
 --- A number for a slip by a seed: those with the lowest are taken first.
 function sample.rank(seed, one)

@@ -1,4 +1,5 @@
 --- Runs the tests that watch a file, the narrow and quick ones first, some at a time, until one fails.
+local executed = require "slips.executed"
 local sources = require "slips.sources"
 local suites = require "mutants.suites"
 local tree = require "mutants.tree"
@@ -6,8 +7,8 @@ local units = require "mutants.units"
 
 local tests = { HOME = "build-slips" }
 
-local WIDTH = 4                       -- at a time: specs mostly wait
-local AT_FIRST = { 4, 8, math.huge }  -- so many are built and run, then so many more: most slips are found by the first
+local WIDTH = 8                       -- at a time: specs and tests of processes mostly wait
+local AT_FIRST = { 4, 12, math.huge }  -- so many are built and run, then so many more: most slips are found by the first
 local PATIENCE = 2                    -- of a test by itself, when others ran beside it at first
 local UNKNOWN_SECONDS = 120           -- for one whose time on healthy code is not known
 local MOST_TIMES, MORE_SECONDS = 4, 5 -- of its healthy time
@@ -42,10 +43,24 @@ function tests.load(of, until_s)
   end
 end
 
+local function time_of(unit) return executed.seconds(unit) or healthy[unit] or 0 end
+
+-- The units of a group by themselves, without those that do not execute the function.
+local function narrowed(group, file, func)
+  local found = {}
+  for _, unit in ipairs(units.single(group)) do
+    for _, part in ipairs(executed.parts(unit)) do
+      if executed.may(part, file, func) then found[#found + 1] = part end
+    end
+  end
+  return found
+end
+
 --- The tests of a file. What killed another slip of it comes first.
 -- @string file
 -- @param[opt] only_narrow leaves out what stands behind the bar in spec/suites
-function tests.of(file, only_narrow)
+-- @string[opt] func name of a function of C: without tests of which `make executed` knows that they do not execute it
+function tests.of(file, only_narrow, func)
   local killers, chosen, seen = {}, {}, {}
   for line in lines_of(KILLERS) do
     local of, unit = line:match "^(.*)\t(.*)$"
@@ -53,10 +68,10 @@ function tests.of(file, only_narrow)
   end
   local narrow, wide = suites.of(rows, file)
   for _, group in ipairs { narrow, only_narrow and {} or wide } do
-    group = units.single(group)
+    group = narrowed(group, file, func)
     table.sort(group, function(a, b)
       if (killers[a] or 0) ~= (killers[b] or 0) then return (killers[a] or 0) > (killers[b] or 0) end
-      return (healthy[a] or 0) < (healthy[b] or 0)
+      return time_of(a) < time_of(b)
     end)
     for _, unit in ipairs(group) do
       if not seen[unit] then chosen[#chosen + 1] = unit end
@@ -81,7 +96,8 @@ function tests.told(chosen)
 end
 
 local function most_of(unit)
-  return math.ceil(healthy[unit] and healthy[unit] * MOST_TIMES + MORE_SECONDS or UNKNOWN_SECONDS)
+  local seconds = healthy[unit] or executed.seconds(unit)
+  return math.ceil(seconds and seconds * MOST_TIMES + MORE_SECONDS or UNKNOWN_SECONDS)
 end
 
 -- @return the first that failed or hung: its unit, state and the test's name; or nil
