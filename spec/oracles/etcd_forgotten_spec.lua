@@ -110,14 +110,6 @@ describe("an etcd that may have forgotten (R12)", function()
     is_doubted(verdict, 1)
   end)
 
-  it("is sat out by a newcomer when it was emptied", function()
-    leader { ttl = 20 }
-    server:down()
-    server:wipe()
-    server:up()
-    is_doubted(newcomer("two"):claim(), 20)
-  end)
-
   it("is sat out by a newcomer when it was restored from a snapshot", function()
     local one = leader { ttl = 20 }
     local epoch = one:claim()[4]
@@ -130,20 +122,6 @@ describe("an etcd that may have forgotten (R12)", function()
     server:up()
     for _ = 1, 10 do server:ctl("put", "something", "new") end -- further than it was before
     is_doubted(newcomer("two"):claim(), 15)
-  end)
-
-  it("is sat out by a newcomer when older files were put back", function()
-    local one = leader { ttl = 5 }
-    one:abdicate()
-    server:down()
-    assert(os.execute(("cp -a %s/data %s/older"):format(server.dir, server.dir)) == 0)
-    server:up()
-    one:win()
-    server:down()
-    server:wipe()
-    assert(os.execute(("mv %s/older %s/data"):format(server.dir, server.dir)) == 0)
-    server:up()
-    is_doubted(newcomer("two"):claim(), 3)
   end)
 
   it("is sat out, neither for less nor for hours more, when its wall clock is stepped (R14)", function()
@@ -197,25 +175,6 @@ describe("an etcd that may have forgotten (R12)", function()
     server:up()
     for _ = 1, known.state.session.trust.at do server:ctl("put", "something", "new") end
     local verdict = known:claim()
-    assert.same({ "denied", true }, { verdict[1], verdict[5] })
-  end)
-
-  it("is sat out by who knew it before it lost its data", function()
-    local options = { name = "x", node = "one", url = server.url, ttl = 2, timeout = 1, trust_empty = true, amnesia_wait = 0 }
-    local known = Player.new(etcd, options)
-    for _ = 1, 3 do
-      assert.equal("granted", known:claim()[1])
-      known:abdicate()
-    end
-    assert.equal("granted", known:claim()[1])
-    server:down()
-    server:wipe()
-    server:up()
-    local verdict
-    eventually(function() verdict = known:refresh() return verdict[1] ~= "unknown" end)
-    assert.equal("denied", verdict[1])
-    known:abdicate()
-    verdict = known:claim()
     assert.same({ "denied", true }, { verdict[1], verdict[5] })
   end)
 

@@ -27,18 +27,6 @@ describe("the file oracle", function()
   end)
   after_each(function() mark.take = take end)
 
-  it("keeps the epoch on the disk, and never goes back", function()
-    local one = candidate(dir, "one", messages)
-    for epoch = 1, 3 do
-      local granted, _, grant = one:claim()
-      assert.is_true(granted)
-      assert.equal(epoch, grant.epoch)
-      one:abdicate()
-    end
-    local _, _, grant = candidate(dir, "two", messages):claim()
-    assert.equal(4, grant.epoch)
-  end)
-
   it("recovers the epoch from the lock file when the other copy is damaged", function()
     local one = candidate(dir, "one", messages)
     one:claim()
@@ -61,14 +49,6 @@ describe("the file oracle", function()
       last = grant.epoch
       if winner == two then one:claim() else two:claim() end
     end
-  end)
-
-  it("says who leads, and under which epoch", function()
-    candidate(dir, "one", messages):claim()
-    local granted, holder = candidate(dir, "two", messages):claim()
-    assert.is_false(granted)
-    assert.equal("one", holder.node)
-    assert.equal(1, holder.epoch)
   end)
 
   it("tells followers of a release by an event", function()

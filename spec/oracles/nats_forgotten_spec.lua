@@ -34,24 +34,6 @@ describe("a NATS server that may have forgotten", function()
     is_sat_out(two)
   end)
 
-  it("is given its bucket again by a candidate that has had it, when it was deleted beneath a connection", function()
-    server = start()
-    local wire = Wire.open(server.port)
-    local function candidate(node)
-      return Player.new(kv, { name = "x", node = node, url = server.url .. "/GONE", ttl = 1, timeout = 1, amnesia_wait = 2 })
-    end
-    local one, two = candidate "one", candidate "two"
-    assert.equal("granted", one:win()[1])
-    eventually(function() return two:claim()[1] == "denied" end, 10)
-    local verdict
-    assert.is_nil(wire:ask("$JS.API.STREAM.DELETE.KV_GONE", nil, "").error)
-    eventually(function() verdict = two:claim() return verdict[1] ~= "unknown" end, 10)
-    assert.same({ "denied", true }, { verdict[1], verdict[5] }) -- sat out (R12)
-    assert.are_not.equal("granted", one:refresh()[1])
-    assert.equal("granted", two:win()[1])
-    wire.connection:close()
-  end)
-
   describe("when its bucket is made anew, in which revisions begin at 1 again", function()
     local two, wire, last
 
@@ -350,22 +332,5 @@ describe("a NATS server that may have forgotten", function()
       end, 20)
       assert.equal("unknown", one:claim()[1])
     end)
-  end)
-
-  it("is sat out for one TTL when it has lost all its data", function()
-    server = start()
-    local options = { name = "x", node = "one", url = server.url .. "/B", ttl = 4, timeout = 0.5, amnesia_wait = 0 }
-    local one = Player.new(kv, options)
-    eventually(function() return one:claim()[1] == "granted" end, 20)
-    server:down()
-    server:wipe()
-    server:up()
-    local verdict
-    eventually(function() verdict = one:refresh() return verdict[1] ~= "granted" and verdict[2] ~= "closed" end, 20)
-    options.node = "two"
-    local two, at = Player.new(kv, options), crown.now()
-    eventually(function() verdict = two:claim() return verdict[5] == true end)
-    eventually(function() verdict = two:claim() return verdict[1] == "granted" end, 20)
-    assert.is_true(crown.now() - at > 2)
   end)
 end)

@@ -415,8 +415,4 @@ describe("the oracle on a NATS bucket", function()
     assert.same({ 20, 15, 15 }, { kv.timing { url = server.url, ttl = 20 } })
     assert.equal(3, select(3, kv.timing { url = server.url, cool_down = "3" }))
   end)
-
-  it("counts a server that does not answer as not known, within the time-out", function()
-    candidate("one", { timeout = 1 }):outlasts(server)
-  end)
 end)

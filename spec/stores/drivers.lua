@@ -75,6 +75,7 @@ end
 local function hurt_of_nats(store)
   return { restart = whole(store.faults.restart), freeze = begin(store.faults.freeze), deny = begin(store.faults.users),
     delete = function(name) jetstream(store.servers[1], "PURGE.KV_" .. bucket(name)) end,
+    forget = function(name) jetstream(store.servers[1], "DELETE.KV_" .. bucket(name)) end,
     evict = true, clock = true }
 end
 
@@ -124,7 +125,7 @@ local LIST = {
     lacks = { restart = AMONG_SEVERAL, freeze = AMONG_SEVERAL, delete = BY_KEYS, sessions = "a connection is no session",
       deny = "it has no users", forget = AMONG_SEVERAL, older = AMONG_SEVERAL } },
   { name = "nats", store = "nats", address = in_a_bucket, hurt = hurt_of_nats, epochs_anew = { forget = true, older = true },
-    lacks = { sessions = "deny ends them", forget = "a bucket that is deleted is a case of its own", older = "the torture has it not" } },
+    lacks = { sessions = "deny ends them", older = "the torture has it not" } },
   { name = "nats3", store = "nats3", address = in_a_bucket, hurt = function(store)
     return { evict = true, deny = begin(store.faults.users) }
   end, lacks = { clock = "its servers take no writes for as long as their clocks were set back: the torture steps them",

@@ -57,6 +57,16 @@ local function is_refreshed(play, actor, verdict, sent)
   lease.ends = sent + (verdict[3] or math.huge) * DRIFT
 end
 
+-- A denial while somebody leads: it says who, and under which epoch.
+local function is_denied(play, actor, verdict, sent)
+  local other, lease = holder_beside(play, actor, sent)
+  if not other or crown.now() >= lease.ends then return end
+  if verdict[3] ~= other then error(("%s was told that %s leads, not %s"):format(actor, tostring(verdict[3]), other), 0) end
+  if verdict[4] ~= lease.epoch then
+    error(("%s was told of epoch %s, and %s leads in %.0f"):format(actor, tostring(verdict[4]), other, lease.epoch), 0)
+  end
+end
+
 -- Asks once, and keeps what came.
 local function ask(play, actor, what)
   local sent = crown.now()
@@ -65,6 +75,8 @@ local function ask(play, actor, what)
   if came == "granted" then
     local note = what == "claim" and is_granted or is_refreshed
     note(play, actor, verdict, sent)
+  elseif came == "denied" and what == "claim" then
+    is_denied(play, actor, verdict, sent)
   elseif came ~= "unknown" and what == "refresh" then
     play.leases[actor] = nil
   end
@@ -95,6 +107,13 @@ local function asks(what)
   end
 end
 
+local function in_time(what)
+  local once = asks(what)
+  return function(play, actor, wanted)
+    play:player(actor):in_time(function() once(play, actor, wanted) end)
+  end
+end
+
 -- Asks until the store says something, or what is wanted.
 local function asks_until(what, enough)
   return function(play, actor, wanted)
@@ -116,6 +135,8 @@ words.of_actors = {
   refreshes = asks "refresh",
   ["claims until it is answered"] = asks_until("claim", is_known),
   ["refreshes until it is answered"] = asks_until("refresh", is_known),
+  ["claims within its time-out"] = in_time "claim",
+  ["refreshes within its time-out"] = in_time "refresh",
   wins = asks_until("claim", is_grant),
   leaves = function(play, actor)
     play:player(actor):abdicate()
@@ -138,7 +159,7 @@ words.of_actors = {
 words.of_the_store = {
   clock = function(play, seconds) play.driver:clock(tonumber(seconds)) end,
   restart = function(play) play.driver.hurt.restart() end,
-  forget = function(play) play.driver.hurt.forget() play:forgot "forget" end,
+  forget = function(play) play.driver.hurt.forget(play.name) play:forgot "forget" end,
   remember = function(play) play.older = play.driver.hurt.older() end,
   older = function(play) play.older() play.older = nil play:forgot "older" end,
   freeze = function(play) play.thaw = play.driver.hurt.freeze() end,

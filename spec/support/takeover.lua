@@ -102,17 +102,6 @@ return function(title, store)
       cluster:succeed(term.epoch, 20, "two")
     end)
 
-    it("ends on SIGTERM while the server is silent, as a follower", function()
-      lasts(30)
-      cluster:pair()
-      local other = cluster:join("three", through_proxy())
-      other:follows()
-      proxy:freeze()
-      other:signal "TERM"
-      assert.equal(0, other:wait(15))
-      assert.equal(1, #ticks.terms(cluster.ticks))
-    end)
-
     local function refreshes_twice(one)
       local _, refreshed = one:output():gsub("leadership.refreshed", "")
       eventually(function() return select(2, one:output():gsub("leadership.refreshed", "")) > refreshed + 1 end, 20)
@@ -204,6 +193,18 @@ return function(title, store)
       local leads = #leader:pids "child" == 1 and leader or follower
       leads:signal "TERM"
       cluster:succeed(terms[#terms].epoch, 20)
+    end)
+
+    -- The last one: a store that has heard of a long lease sits out that long when it may have forgotten.
+    it("ends on SIGTERM while the server is silent, as a follower", function()
+      lasts(12)
+      cluster:pair()
+      local other = cluster:join("three", through_proxy())
+      other:follows()
+      proxy:freeze()
+      other:signal "TERM"
+      assert.equal(0, other:wait(15))
+      assert.equal(1, #ticks.terms(cluster.ticks))
     end)
   end)
 end

@@ -1,5 +1,5 @@
 -- The wall clock of the store's server is set.
-return { title = "a server whose clock is set", rules = "R14", ttl = 8, needs = { "clock" }, cases = {
+return { title = "a server whose clock is set", rules = "R14", ttl = 5, needs = { "clock" }, cases = {
   { "back, and put right after a refresh, is believed by nobody",
     "one wins; two claims: held; clock -3600; one refreshes until it is answered: anything; clock 0; "
       .. "two claims until it is answered: refused; new claims until it is answered: refused" },

@@ -1,5 +1,5 @@
 -- The store has lost what it had, or has older data.
-return { title = "a store that has lost its memory", rules = "R12", ttl = 8, cases = {
+return { title = "a store that has lost its memory", rules = "R12", ttl = 5, cases = {
   { "is sat out by followers and newcomers",
     "one wins; two claims: denied; forget; two claims until it is answered: refused; new claims until it is answered: refused; "
       .. "one refreshes until it is answered: refused; one leaves; two wins",
@@ -9,6 +9,6 @@ return { title = "a store that has lost its memory", rules = "R12", ttl = 8, cas
     needs = { "forget" } },
   { "back to when nobody led gives the lease to nobody who has seen it",
     "remember; one wins; two claims: denied; older; two claims until it is answered: refused; "
-      .. "one refreshes until it is answered: refused; one leaves; two wins",
+      .. "new claims until it is answered: refused; one refreshes until it is answered: refused; one leaves; two wins",
     needs = { "older" } },
 } }

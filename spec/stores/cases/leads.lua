@@ -1,5 +1,5 @@
 -- What every store does while nothing happens to it.
-return { title = "a leader", rules = "P1 P4 R6 R8", ttl = 6, cases = {
+return { title = "a leader", rules = "P1 P4 R6 R8", ttl = 5, cases = {
   { "is refreshed, and others are denied", "one wins; two claims: denied; one refreshes: granted; new claims: denied" },
   { "is followed at once when it leaves",
     "one wins; two claims: denied; one leaves; two claims: granted; one claims: denied; two leaves; one claims: granted" },
