@@ -134,11 +134,11 @@ describe("an oracle of a driver", function()
   end)
 
   describe("with a hundred followers", function()
-    local driver, leaders, followers
+    local driver, module, leaders, followers
 
     before_each(function()
       driver, leaders, followers = hearing(), {}, {}
-      local module = driven.oracle(driver)
+      module = driven.oracle(driver)
       for i = 1, 100 do
         leaders[i] = player(module, "many-" .. i, { token = "the leader's" })
         assert.equal("granted", leaders[i]:claim()[1])
@@ -166,6 +166,16 @@ describe("an oracle of a driver", function()
       for _, one in ipairs(followers) do count = count + #one.messages end
       return count
     end
+
+    it("denies by what it knows of a session already, without a look for each", function()
+      driver.looked = 0
+      local another = {}
+      for i = 1, #followers do
+        another[i] = player(module, "many-" .. i, { token = "another's" })
+        assert.equal("denied", another[i]:claim()[1])
+      end
+      assert.equal(102, driver.looked) -- at its own session, at each election, and at the leader's session with the first one
+    end)
 
     it("looks at the session that they follow once for all, and wakes none while it is renewed", function()
       refresh_for(TTL)
@@ -224,7 +234,7 @@ describe("an oracle of a driver", function()
     assert.equal(22, #found)
     assert.equal(3.5, found[1].renewed_ago)
     assert.is_nil(found[22].renewed_ago)
-    assert.is_truthy(module.health({ crown_name = "f" }).facts[1][2]:find("renewed 3.5 s ago, by the store's clock", 1, true))
+    assert.is_truthy(module.health({ crown_name = "f" }).facts[1][2]:find("renewed 3.5 s ago by the store's clock", 1, true))
     assert.equal("nobody leads", module.health({ crown_name = "free" }).facts[1][2])
     assert.equal("none yet", module.health({ crown_name = "other" }).facts[1][2])
     local text = require("crown.command.info").text("shelf", found, { facts = {}, warnings = {} })

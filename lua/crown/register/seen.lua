@@ -16,7 +16,8 @@ end
 
 --- The entry of a name.
 -- @string name
--- @treturn table `name`; `serial` and `epoch`, the highest that were seen (-1 and 0: none)
+-- @treturn table `name`; `serial` and `epoch`, the highest that were seen (-1 and 0: none); `session`, the record that was seen
+-- last, where the name is a session's
 function Seen:of(name)
   local entry = self.entries[name]
   if not entry then
@@ -44,6 +45,14 @@ function Seen:stands(entry, answer)
   entry.version, entry.text, entry.memory, entry.since = version, text, memory, self.now()
 end
 
+-- A session's record is read once, though all that it holds are judged by it.
+local function read(entry, answer)
+  if entry.session and entry.text == answer.text then return entry.session end
+  local found, problem = record.read(answer, entry.name)
+  if record.is_reserved(entry.name) then entry.session = found end
+  return found, problem
+end
+
 --- Notes an answer, when it comes. A version stands from the answer that first showed it, in one memory, to the sending of the
 -- last look that found it.
 -- @tparam table entry
@@ -52,7 +61,7 @@ end
 -- @treturn table `record` or false, `stood` in seconds, `back`: whether it is older than what was seen, `renewed`: whether a
 -- session was since it was first seen; or nil and a message
 function Seen:note(entry, answer, sent)
-  local found, problem = record.read(answer, entry.name)
+  local found, problem = read(entry, answer)
   if found == nil then return nil, problem end
   if found and found.ttl and entry.text and entry.text ~= answer.text then entry.renewed = true end
   self:stands(entry, answer)

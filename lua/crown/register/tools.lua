@@ -92,7 +92,7 @@ end
 local function leader_words(one)
   if not one then return "none yet" end
   if not one.node then return "nobody leads" end
-  local renewed = one.renewed_ago and (", renewed %s s ago, by the store's clock"):format(figure.about(one.renewed_ago)) or ""
+  local renewed = one.renewed_ago and (", renewed %s s ago by the store's clock"):format(figure.about(one.renewed_ago)) or ""
   return ("%s, epoch %s%s"):format(one.node, epochs.text(one.epoch), renewed)
 end
 
