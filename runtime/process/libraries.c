@@ -30,8 +30,8 @@ static int hand_on(struct dl_phdr_info *library, size_t size, void *context)
         if (part->p_type != PT_LOAD)
             continue;
         size_t begin = (library->dlpi_addr + part->p_vaddr) & ~(page - 1);
-        size_t end = (library->dlpi_addr + part->p_vaddr + part->p_memsz + page - 1) & ~(page - 1);
-        (void)madvise((void *)begin, end - begin, *advice); /* refused: then they have it */
+        size_t end = library->dlpi_addr + part->p_vaddr + part->p_memsz;
+        (void)madvise((void *)begin, end - begin, *advice); /* whole pages; refused: they have it */
     }
     return 0;
 }

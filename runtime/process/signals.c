@@ -3,18 +3,20 @@
 #include <stddef.h>
 #include <sys/signalfd.h>
 
-static sigset_t of_keepers(void)
+static sigset_t set_of(const int *signals, size_t count)
 {
     sigset_t set;
     (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigaddset(&set, SIGNAL_END);
+    for (size_t i = 0; i < count; i++)
+        (void)sigaddset(&set, signals[i]);
     return set;
 }
 
+static const int of_keepers[] = {SIGCHLD, SIGNAL_END, SIGINT};
+
 int signals_open(void)
 {
-    sigset_t all, set = of_keepers();
+    sigset_t all, set = set_of(of_keepers, 2);
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -22,8 +24,7 @@ int signals_open(void)
 
 int signals_add_interrupt(int fd)
 {
-    sigset_t set = of_keepers();
-    (void)sigaddset(&set, SIGINT);
+    sigset_t set = set_of(of_keepers, 3);
     return signalfd(fd, &set, 0) < 0 ? -1 : 0;
 }
 
@@ -33,16 +34,9 @@ int signals_open_supervisor(void)
     (void)signal(SIGCHLD, SIG_DFL);
     /* In the background of a terminal with `stty tostop`, a line of the log would stop a leader. */
     (void)signal(SIGTTOU, SIG_IGN);
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGPIPE);
-    (void)sigaddset(&set, SIGUSR1);
-    (void)sigaddset(&set, SIGUSR2);
-    (void)sigaddset(&set, SIGALRM);
+    static const int read[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,
+                               SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
+    sigset_t set = set_of(read, sizeof(read) / sizeof(read[0]));
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -133,10 +133,9 @@ static void read_keeper(const struct warden *warden)
     while ((got = wire_receive(warden->keeper, &message, NULL, NULL, NULL)) > 0) {
         if (message.type == WIRE_SET_DEADLINE)
             set_timer(warden);
-        if (message.type != WIRE_SIGNAL)
-            continue;
         /* Fails only for a child that just ended, which SIGCHLD is about to say. */
-        (void)kill(message.status != 0 ? -warden->child : warden->child, message.signal);
+        if (message.type == WIRE_SIGNAL)
+            (void)kill(message.status != 0 ? -warden->child : warden->child, message.signal);
     }
     if (got < 0)
         end_tree(warden);
@@ -262,10 +261,8 @@ static void watch(struct warden *warden)
         polls[2] = (struct pollfd){.fd = warden->pidfd, .events = POLLIN};
         if (poll(polls, 3, -1) < 0 && errno != EINTR)
             end_tree(warden);
-        if (polls[1].revents != 0)
-            read_keeper(warden);
-        if (polls[0].revents != 0)
-            read_signals(warden);
+        read_keeper(warden); /* neither waits */
+        read_signals(warden);
         if (polls[2].revents != 0)
             look_at_child(warden);
     }
@@ -322,13 +319,13 @@ static pid_t fork_noted(const struct child_spec *spec, pid_t *note, struct crown
 {
     bool namespaced = spec != NULL && spec->isolation == CHILD_ISOLATION_PIDNS;
     pid_t pid = plain_fork(namespaced ? pidns_flags() : 0, note);
-    if (pid < 0 && namespaced)
-        (void)error_set_errno(err, errno,
-                              "isolation 'pidns' is not to be had here: make a PID namespace");
-    else if (pid < 0)
-        (void)error_set(err, ERROR_SYSTEM, "run a child: fork its warden: %s",
-                        error_of_start(errno));
-    return pid;
+    if (pid >= 0)
+        return pid;
+    return namespaced
+               ? error_set_errno(err, errno,
+                                 "isolation 'pidns' is not to be had here: make a PID namespace")
+               : error_set(err, ERROR_SYSTEM, "run a child: fork its warden: %s",
+                           error_of_start(errno));
 }
 
 pid_t warden_start(struct child_spec *spec, const int *fds, struct warden_note *note,

@@ -55,6 +55,7 @@ static void of_one_that_is_gone_nothing_is_known(void **state)
     const struct process_stat stat = process_stat(pid);
     assert_int_equal(stat.state, '?');
     assert_int_equal(stat.parent, 0);
+    assert_int_equal(process_tracer(pid), 0);
 }
 
 /* Ends its first thread; the other one goes on until the process is killed. */

@@ -212,6 +212,34 @@ static void has_a_place_for_the_instant_and_an_end(void **state)
     (void)close(all.socket);
 }
 
+/* Nor does it say anything to the supervisor, to which that would be one more. */
+static void that_is_none_is_neither_left_nor_revoked(void **state)
+{
+    struct crown_error err;
+    struct wire_message message;
+    int fds[WIRE_MAX_FDS];
+    unsigned nfds = 0;
+    (void)state;
+    will_revoke(&all.will); /* nothing was left yet */
+    assert_int_equal(wire_receive(all.supervisor, &message, fds, &nfds, NULL), 0);
+    leave();
+    hear();
+    will_revoke(&all.will);
+    assert_true(wire_receive(all.supervisor, &message, fds, &nfds, NULL) > 0);
+    assert_int_equal(message.type, WIRE_WILL);
+    assert_int_equal(nfds, 0);
+    will_revoke(&all.will);
+    assert_int_equal(wire_receive(all.supervisor, &message, fds, &nfds, NULL), 0);
+    will_close(&all.will);
+    will_close(&all.will);
+    will_revoke(&all.will);
+    assert_int_equal(will_leave(&all.will, all.socket, MESSAGE, strlen(MESSAGE), INSTANT_AT, &err),
+                     -1);
+    assert_int_equal(err.code, ERROR_USAGE);
+    assert_int_equal(wire_receive(all.supervisor, &message, fds, &nfds, NULL), 0);
+    (void)close(all.socket);
+}
+
 static void are_four_at_most(void **state)
 {
     struct will more[WILLS_MOST];
@@ -242,6 +270,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(is_read_though_the_next_runtime_leaves_its_own, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(has_a_place_for_the_instant_and_an_end, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(that_is_none_is_neither_left_nor_revoked, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(are_four_at_most, open_all, close_all),
     };
