@@ -34,6 +34,7 @@ build = {
       ["crown.register.duties"] = "lua/crown/register/duties.lua",
       ["crown.register.joined"] = "lua/crown/register/joined.lua",
       ["crown.register.oracle"] = "lua/crown/register/oracle.lua",
+      ["crown.register.place"] = "lua/crown/register/place.lua",
       ["crown.register.record"] = "lua/crown/register/record.lua",
       ["crown.register.rule"] = "lua/crown/register/rule.lua",
       ["crown.register.seen"] = "lua/crown/register/seen.lua",

@@ -1,52 +1,7 @@
 -- A session and its elections over a store that a spec plays by hand: what chance finds too seldom.
-local load = require "support.register_modules"
+local world = require "support.played_register"
 
 local TTL = 12
-
--- A register whose every question takes `lasts` seconds of a clock that nothing else moves.
-local function world()
-  local modules, now, rows, count = load(), 100, {}, 0
-  local here = { lasts = 0, rows = rows }
-  local store = {}
-  function store.look(_, names)
-    local answers = {}
-    for _, name in ipairs(names) do
-      local row = rows[name]
-      answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = "m",
-        peer = row and row.peer, lost = here.lost }
-    end
-    now = now + here.lasts
-    return answers
-  end
-  function store.swap(_, writes)
-    local results = {}
-    for i, one in ipairs(writes) do
-      count = count + 1
-      results[i] = (rows[one.name] and rows[one.name].version or false) == one.version and count
-      if results[i] then rows[one.name] = { text = one.text, version = count } end
-    end
-    now = now + here.lasts
-    return results
-  end
-  local function promise()
-    local values
-    return { resolve = function(_, ...) values = { ... } end, wait = function() return unpack(values, 1, 3) end }
-  end
-  local env = { now = function() return now end, time = function() return now * 1000 end, random = function() return 0.5 end,
-    promise = promise, nonce = function() count = count + 1 return tostring(count) end, sleep = coroutine.yield,
-    detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end }
-  local session = modules.session.new(env, { token = "t", node = "n", ttl = TTL, delay = TTL / 3, patience = TTL, floor = 0 })
-  function here.pass(seconds) now = now + seconds end
-  function here.member(name)
-    local member = { slot = modules.terms.slot(session, name), store = store, trusts = true, tell = function() end }
-    for _, fn in ipairs { "claim", "refresh", "release" } do
-      member[fn] = function() return modules.terms[fn](session, member) end
-    end
-    return member
-  end
-  function here.life() return modules.record.parse(rows["@t-12"].text, "@t-12").at end
-  return here
-end
 
 describe("a session", function()
   it("that was renewed too late is over: another life begins, with another number (S3)", function()

@@ -410,7 +410,7 @@ end
 -- --- trouble
 
 local function store_of(world, node, server)
-  local store = {}
+  local store = { marks = world.marks }
   function store.look(_, names)
     return coroutine.yield(function(go_on) look(world, node, server, names, go_on) end)
   end
@@ -606,7 +606,12 @@ local FAULTS = {
   end,
   delete = function(world)
     local kind, name = some_kind(world, "elections"), world.names[world.random(#world.names)]
-    world.shards[world.at and world.at[name] or kind].rows[name] = nil
+    local rows = world.shards[world.at and world.at[name] or kind].rows
+    rows[name] = world.marks and rows[name] and { text = false, version = unique(world) } or nil
+  end,
+  delete_place = function(world)
+    local rows = world.shards.elections1.rows
+    rows["@store"] = rows["@store"] and { text = false, version = unique(world) }
   end,
   move = function(world)
     local name = world.names[world.random(#world.names)]
@@ -664,6 +669,9 @@ World.KINDS = {
   blind = { faults = { { "cut", 6 }, { "delete", 3 }, { "want", 1 } }, noisy = false, sharded = true, blind = true, fine = true },
   -- Three servers, of which each forgets, is cut off and late by itself.
   several = { faults = faults_with { delete = 1, delete_session = 1, restore = 4, empty = 1 }, servers = 3 },
+  -- One that keeps a mark of what is deleted; some names are new.
+  marks = { faults = faults_with { delete = 2, delete_session = 1, delete_place = 1, restore = 8, restart = 4, empty = 1 },
+    marks = true, sharded = false, names = { "a", "b", "c", "d", "e" } },
   -- One whose clock is wrong.
   aged = { faults = faults_with {}, aged = true },
   -- Two nodes that fail apart, between which names move.

@@ -1,6 +1,9 @@
---- What a register holds: JSON objects, one for each election under the election's name, one for each session under `@TOKEN`.
+--- What a register holds: JSON objects, one for each election under the election's name, one for each session under `@TOKEN`, and
+-- in some stores one for all, `@store`.
 --
 -- A session's record: `v`, `serial`, `memory`, `ttl` in seconds, `node`, `at` (the number of this life), `nonce`.
+-- The store's: `v`, `serial`, `memory`, `longest` (a TTL that was in use), `node` that wrote it; `doubt`, the seconds for which
+-- what is missing may have been lost, and `lost`, whether there was such a record before.
 -- An election's record: `v`, `serial`, `memory`, `epoch` of the last grant, `nonce`; while a session holds it `by`, `at` (the
 -- life in which that session claimed it) and `node`; `doubt`, the seconds for which nobody may claim it; `directive`, what an
 -- operator wants of the holder.
@@ -33,13 +36,30 @@ local function is_session(found)
   return is_seconds(found.ttl, TTL_MOST) and is_count(found.at)
 end
 
+local function is_store(found)
+  return is_seconds(found.longest, TTL_MOST) and (found.doubt == nil or is_seconds(found.doubt, DOUBT_MOST))
+end
+
 local function is_election(found)
   if not is_count(found.epoch) then return false end
   if found.doubt ~= nil and (found.by or not is_seconds(found.doubt, DOUBT_MOST)) then return false end
   return found.by == nil or is_count(found.at)
 end
 
---- Whether a name is one of a session's record: no election may have it.
+--- The name of the record of a whole store.
+-- @string[opt] part of it
+-- @treturn string
+function record.store_name(part)
+  return "@store" .. (part and "@" .. part or "")
+end
+
+local function kind_of(name)
+  if not record.is_reserved(name) then return is_election end
+  local is_of_all = name == record.store_name() or name:find(record.store_name "", 1, true) == 1
+  return is_of_all and is_store or is_session
+end
+
+--- Whether a name is one of a session's record, or of the store's: no election may have it.
 -- @string name
 -- @treturn boolean
 function record.is_reserved(name)
@@ -59,7 +79,7 @@ function record.parse(text, name)
   for field, wanted in pairs(TYPES) do
     if found[field] ~= nil and type(found[field]) ~= wanted then found.v = nil end
   end
-  local is_whole = record.is_reserved(name) and is_session or is_election
+  local is_whole = kind_of(name)
   if found.v ~= record.VERSION or not is_count(found.serial) or not is_whole(found) then
     return nil, "what the store holds is no record of an election"
   end

@@ -1,12 +1,14 @@
 --- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
--- what it is told of them. docs/safety.md lists its paragraphs, S1 to S11, with their tests.
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S13, with their tests.
 --
 -- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
 -- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
 --
 -- `me`: `session` (its name), `at` (the number of its life), `node`, `time` (of day, in ms), `longest` (the longest TTL that it
 -- knows of), `floor` (seconds that a TTL may last which it does not know: amnesia_wait), `trusts` (a record that is missing at
--- first was never there), `remembers` (the store loses nothing, ever), `least` (no lower epoch is granted, or nil).
+-- first was never there), `remembers` (the store loses nothing, ever), `marks` (it keeps a
+-- mark of each record that is deleted, with a version and no text, and has another memory when it has lost all), `settled` (the
+-- memory in which what is missing is new, where that is known), `least` (no lower epoch is granted, or nil).
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
@@ -93,6 +95,12 @@ end
 
 local function claim_missing(me, seen)
   if me.remembers then return "write", held(me, seen, seen.epoch + 1) end
+  if me.marks then
+    local is_known = seen.serial >= 0 or seen.version and not seen.peer
+    if is_known then return "doubt", rule.doubt(me, seen) end
+    if me.settled ~= seen.memory then return "place" end
+    return "write", held(me, seen, math.max(seen.epoch + 1, me.time))
+  end
   if me.trusts and seen.serial < 0 and not seen.lost then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
   return "doubt", rule.doubt(me, seen)
 end
@@ -118,7 +126,7 @@ end
 -- @tparam table me see above
 -- @tparam table seen see above
 -- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
--- holds it has not been looked at
+-- holds it has not been looked at; "place": nobody knows yet whether what is missing is new
 -- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
 -- boolean }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder lives
 function rule.claim(me, seen)
@@ -135,6 +143,36 @@ function rule.claim(me, seen)
     if left > 0 then return denied(found, left, false, true, not seen.lives) end
   end
   return "write", held(me, seen, found.epoch + 1)
+end
+
+local function placed(me, seen, doubt)
+  local one = record.after(seen.record)
+  one.serial = math.max(one.serial, seen.serial + 1)
+  one.memory, one.node, one.doubt = seen.memory, me.node, doubt
+  one.longest = math.max(me.longest, one.longest or 0)
+  one.lost = doubt and (seen.serial >= 0 or seen.record or seen.version or seen.lost) and true or nil
+  return one
+end
+
+--- S13: what is missing is new in a memory for which that was written, by somebody who saw a doubt of the whole place stand there
+-- as long as one of an election; or who trusts a place in which nobody has been before.
+-- @tparam table me see above
+-- @tparam table seen as above, of the store's record
+-- @treturn string "fine"; "write": the record is to be written over the one that was seen; "wait"
+-- @return that record, or seconds
+function rule.place(me, seen)
+  local found = seen.record
+  local is_first = not found and seen.serial < 0 and not seen.version and not seen.lost
+  if is_first and me.trusts then return "write", placed(me, seen) end
+  if not found or seen.back or found.memory ~= seen.memory then return "write", placed(me, seen, doubt_time(me)) end
+  if not found.doubt then
+    if found.longest < me.longest then return "write", placed(me, seen) end
+    return "fine"
+  end
+  if found.doubt < doubt_time(me) then return "write", placed(me, seen, doubt_time(me)) end
+  local left = rule.standing_time(found.doubt) - seen.stood
+  if left > 0 then return "wait", left end
+  return "write", placed(me, seen)
 end
 
 --- Whether an election's record says that a term of ours stands: by session, life and epoch, never by the version, which

@@ -33,7 +33,8 @@ end
 function Seen:learn(entry, found)
   entry.serial = math.max(entry.serial, found.serial)
   if found.epoch then entry.epoch = math.max(entry.epoch, found.epoch) end
-  if found.ttl then self.longest = math.max(self.longest, found.ttl) end
+  local lasts = found.ttl or found.longest
+  if lasts then self.longest = math.max(self.longest, lasts) end
 end
 
 --- Notes what stands there: since now, unless it stood there before.

@@ -12,9 +12,13 @@
 -- which says to what part an election's name belongs. It asks nobody. A runtime has a session for each part that its elections
 -- need, named `@TOKEN-TTL@PART`; the driver keeps that record where it keeps the part. Nothing else is asked of where records
 -- are: each answer names its own memory.
+-- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
+-- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each
+-- name that is missing is doubted.
 -- @internal crown.register.session
 
 local joined = require "crown.register.joined"
+local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 local Seen = require "crown.register.seen"
@@ -37,10 +41,11 @@ local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host 
 function Session.new(env, options)
   local part = options.part and "@" .. options.part or ""
   local name = "@" .. options.token .. "-" .. options.ttl .. part
+  local seen = Seen.new(env.now)
   return setmetatable({ env = env, name = name, node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
-    seen = Seen.new(env.now), at = 0, number = 0, sent = -math.huge, deadline = -math.huge, tries = {}, terms = {},
-    unsettled = {}, undead = {} }, Session)
+    seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
+    deadline = -math.huge, tries = {}, terms = {}, unsettled = {}, undead = {} }, Session)
 end
 
 --- Whether the session stands and may be acted on.
@@ -53,7 +58,7 @@ end
 function Session:me(trusts, least)
   return { session = self.name, at = self.at, node = self.node, ttl = self.ttl, time = self.env.time(), floor = self.floor,
     longest = math.max(self.ttl, self.seen.longest), trusts = trusts, least = least,
-    remembers = self.remembers }
+    remembers = self.remembers, marks = self.store.marks, settled = self.settled }
 end
 
 -- --- renewals
@@ -166,6 +171,8 @@ local function round(self, run)
   local fine, problem, code = renew(self, run)
   if not fine then return nil, problem, code end
   terms.patrol(self, run)
+  if self.moved and self.store.marks then self.tends = true end
+  if self.tends and place.settle(self) then self.tends = false end -- so that newcomers need not wait
   return true
 end
 

@@ -8,6 +8,7 @@
 -- @internal crown.register.terms
 
 local duties = require "crown.register.duties"
+local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
@@ -364,6 +365,11 @@ local function contend(session, member, began)
     if what == "denied" then return false, denial(session, slot, one, sent) end
     if what == "doubt" then return doubt(session, member, seen, one) end
     if what == "write" then return take(session, member, seen, one, began) end
+    if what == "place" then
+      local settled, wait, kind = place.settle(session, member.trusts)
+      if settled == nil then return nil, wait, kind end
+      if not settled then return false, { amnesia = true, wait = wait, back = kind } end
+    end
   end
   return nil, CHANGED, "store"
 end
