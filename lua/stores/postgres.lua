@@ -11,6 +11,7 @@ local record = require "crown.register.record"
 local register = require "crown.postgres.register"
 local rule = require "crown.register.rule"
 local schema = require "crown.postgres.schema"
+local server = require "crown.postgres.server"
 
 local driver = { word = "postgres_lease", ttl = 30, trusts_empty = true }
 
@@ -184,6 +185,31 @@ function Store:names()
   local names = {}
   for i, row in ipairs(rows) do names[i] = row.lock_name end
   return names
+end
+
+-- A question of a tool's own, on a connection of its own: it also looks where nobody can be a candidate.
+local function visit(self, more, fn)
+  local client, problem, code = postgres.connect(self.url .. more, { timeout = self.timeout, bounded = true })
+  if not client then return nil, problem, code end
+  local found
+  found, problem, code = fn(client)
+  client:close()
+  return found, problem, code
+end
+
+--- What the server says of itself.
+-- @treturn table `{ facts =, warnings = }`; or nil, message, code
+function Store:health()
+  return visit(self, "", function(client) return server.health(client, self.sql.table, self.schema) end)
+end
+
+--- What a candidate lacks.
+-- @treturn table an array of texts; or nil, message, code
+function Store:rights()
+  local function lacks_on(client) return server.lacks(client, self.sql, self.schema) end
+  local lacks, problem, code = visit(self, "", lacks_on)
+  if lacks or not tostring(problem):find("session is read-only", 1, true) then return lacks, problem, code end
+  return visit(self, (self.url:find("?", 1, true) and "&" or "?") .. "target_session_attrs=any", lacks_on)
 end
 
 --- Closes the connections.

@@ -245,6 +245,21 @@ describe("the register in Postgres", function()
     assert.is_string(look().text)
   end)
 
+  it("tells tools how the server is, and what a candidate lacks", function()
+    look()
+    local found = assert(store:health())
+    assert.matches("^PostgreSQL %d.*, primary, 0 replicas$", found.facts[1][2])
+    assert.same({}, found.warnings)
+    assert.same({}, assert(store:rights()))
+    server:sql "CREATE ROLE reader LOGIN"
+    server:sql "ALTER ROLE reader SET default_transaction_read_only = on"
+    local reader = open({}, ("postgres://reader@127.0.0.1:%d/crown"):format(server.port))
+    finally(function() reader:close() end)
+    local lacks = table.concat(assert(reader:rights()), "; ")
+    assert.matches("read%-only", lacks)
+    assert.matches("reader may not SELECT, INSERT and UPDATE crown_lease_v1", lacks)
+  end)
+
   describe("beside Elixir's Crown", function()
     local function crowns(holder, seconds)
       return server:sql(CROWNS, name, holder, seconds)[1] ~= nil

@@ -1,0 +1,79 @@
+--- What a Postgres server and its catalogs say to tools about a table: how it is, and what a candidate lacks there.
+-- @internal crown.postgres.server
+
+local schema = require "crown.postgres.schema"
+
+local server = {}
+
+local HEALTH = [[
+SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
+  current_setting('fsync') = 'on' AS fsync, current_setting('synchronous_standby_names') AS synchronous,
+  pg_backend_pid() AS pid, (SELECT count(*)::int FROM pg_stat_replication) AS replicas,
+  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence,
+  EXISTS (SELECT FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock') AS blocked, ]]
+
+local function warnings_of(row, named)
+  local warnings = {}
+  local function warn(text) warnings[#warnings + 1] = text end
+  if not row.fsync then warn "fsync is off: after a crash the server may have forgotten a lease" end
+  if row.persistence == "u" then warn(named .. " is UNLOGGED: a crash empties it") end
+  if row.blocked then warn(named .. " is locked by somebody: nobody can refresh") end
+  if row.replicas > 0 and row.synchronous == "" then
+    warn "replication is asynchronous: after a failover what was written last may be lost, and is waited for"
+  end
+  return warnings
+end
+
+--- What the server says of itself, for `info`.
+-- @param client of crown.postgres
+-- @string named the table
+-- @string[opt] wanted the option schema
+-- @treturn table `{ facts =, warnings = }`; or nil, message, code
+function server.health(client, named, wanted)
+  local rows, problem, code = client:query(HEALTH .. schema.placement { named }, named)
+  if not rows then return nil, problem, code end
+  local row = rows[1]
+  local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
+    row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
+  if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
+  local warnings = warnings_of(row, named)
+  warnings[#warnings + 1] = schema.misplaced(named, row, wanted)
+  return { facts = facts, warnings = warnings }
+end
+
+local NEEDED = { "SELECT", "INSERT", "UPDATE" }
+
+local LACKING = [[
+SELECT (SELECT string_agg(p, ', ' ORDER BY n) FROM unnest($2::text[]) WITH ORDINALITY AS u(p, n)
+  WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1), p)) AS lacking]]
+
+--- What a candidate lacks, for `check --store`. Only catalogs are read.
+-- @param client of crown.postgres
+-- @tparam table sql of crown.postgres.register
+-- @string[opt] wanted the option schema
+-- @treturn table an array of texts; or nil, message, code
+function server.lacks(client, sql, wanted)
+  local rows, problem, code = client:query(sql.rights)
+  if not rows then return nil, problem, code end
+  local row, lacks, named = rows[1], {}, sql.table
+  local function lack(...) lacks[#lacks + 1] = (...):format(select(2, ...)) end
+  lacks[1] = schema.misplaced(named, row, wanted)
+  if row.standby then
+    lack "the server is a standby: it takes no writes"
+  elseif row.read_only then
+    lack("%s's transactions are read-only: see default_transaction_read_only", row.who)
+  end
+  if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", named, named) end
+  if row.there and not row.complete and not row.owns then
+    lack("%s is not complete, and %s does not own it: see the oracle's page", named, row.who)
+  elseif not row.there and not row.may_create then
+    lack("there is no table %s, and %s may not create it: see the oracle's page", named, row.who)
+  end
+  if not row.may_identify then lack("%s may not call pg_control_system()", row.who) end
+  rows, problem, code = client:query(LACKING, named, "{" .. table.concat(NEEDED, ",") .. "}")
+  if not rows then return nil, problem, code end
+  if rows[1].lacking then lack("%s may not %s %s", row.who, (rows[1].lacking:gsub(", ([^,]*)$", " and %1")), named) end
+  return lacks
+end
+
+return server
