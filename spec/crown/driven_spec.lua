@@ -133,6 +133,17 @@ describe("an oracle of a driver", function()
     assert.equal("changed", other:message())
   end)
 
+  it("asks again each second while its store hears of nothing, or as often as the user says", function()
+    local driver = hearing()
+    local module = driven.oracle(driver)
+    player(module, "a", { ttl = 30 }):win()
+    driver.Store.deaf = true
+    assert.equal(1, player(module, "a", { ttl = 30 }):claim()[6])
+    assert.equal(0.25, player(module, "a", { ttl = 30, retry = 0.25 }):claim()[6])
+    driver.Store.deaf = nil
+    assert.is_true(player(module, "a", { ttl = 30 }):claim()[6] > 60)
+  end)
+
   describe("with a hundred followers", function()
     local driver, module, leaders, followers
 
