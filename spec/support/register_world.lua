@@ -423,7 +423,7 @@ end
 local function new_session(world, node, part)
   local ttl = node.host.ttl
   return world.modules.session.new(node.env, { token = node.token, node = node.token, ttl = ttl, delay = ttl / 3, patience = ttl / 2,
-    floor = world.floor, part = part })
+    floor = world.floor, part = part, many = world.many })
 end
 
 local function member_of(world, node, election)
@@ -637,6 +637,14 @@ local FAULTS = {
     restore(world, some_kind(world, world.sharded and chance(world, 0.5) and "sessions" or "elections"), { rows = {} })
   end,
   back = go_back,
+  ends = function(world, host)
+    local node = world.nodes[host.number]
+    log(world, node, "ends all that it leads")
+    for _, name in ipairs(world.names) do
+      local election = node.elections[name]
+      if election.leads then end_term(world, node, election, true) end
+    end
+  end,
   direct = function(world) direct(world, world.names[world.random(#world.names)]) end,
   peer = function(world) claim_as_peer(world, world.names[world.random(#world.names)]) end,
 }
@@ -672,6 +680,8 @@ World.KINDS = {
   -- One that keeps a mark of what is deleted; some names are new.
   marks = { faults = faults_with { delete = 2, delete_session = 1, delete_place = 1, restore = 8, restart = 4, empty = 1 },
     marks = true, sharded = false, names = { "a", "b", "c", "d", "e" } },
+  -- Runtimes that give back all that they lead, by one write.
+  ends = { faults = faults_with { ends = 60, delete = 1, restore = 3 }, ends = true, many = 2, names = { "a", "b", "c" } },
   -- One whose clock is wrong.
   aged = { faults = faults_with {}, aged = true },
   -- Two nodes that fail apart, between which names move.

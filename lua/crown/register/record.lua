@@ -1,7 +1,8 @@
 --- What a register holds: JSON objects, one for each election under the election's name, one for each session under `@TOKEN`, and
 -- in some stores one for all, `@store`.
 --
--- A session's record: `v`, `serial`, `memory`, `ttl` in seconds, `node`, `at` (the number of this life), `nonce`.
+-- A session's record: `v`, `serial`, `memory`, `ttl` in seconds, `node`, `at` (the number of this life), `over` (lives
+-- up to this number have ended in order), `nonce`.
 -- The store's: `v`, `serial`, `memory`, `longest` (a TTL that was in use), `node` that wrote it; `doubt`, the seconds for which
 -- what is missing may have been lost, and `lost`, whether there was such a record before.
 -- An election's record: `v`, `serial`, `memory`, `epoch` of the last grant, `nonce`; while a session holds it `by`, `at` (the
@@ -33,7 +34,7 @@ local function is_seconds(value, most)
 end
 
 local function is_session(found)
-  return is_seconds(found.ttl, TTL_MOST) and is_count(found.at)
+  return is_seconds(found.ttl, TTL_MOST) and is_count(found.at) and (found.over == nil or is_count(found.over))
 end
 
 local function is_store(found)

@@ -83,7 +83,7 @@ end
 -- @return the seconds that are left, at most 0 when it is over
 local function left_of(seen)
   local at, holder = seen.record.at, seen.holder
-  if at < holder.at then return 0 end
+  if at < holder.at or holder.over and at <= holder.over then return 0 end
   local stood = at == holder.at and seen.quiet or math.min(seen.quiet, seen.stood)
   return rule.standing_time(holder.ttl) - stood
 end
@@ -217,6 +217,15 @@ function rule.direct(base, directive)
   return one
 end
 
+--- S5: a session's record, when every tree of this life and of those before has gone.
+-- @tparam table base
+-- @treturn table record
+function rule.over(base)
+  local one = record.after(base)
+  one.over = one.at
+  return one
+end
+
 --- S3: a session's record, in this life.
 -- @tparam table me `at`, `ttl`, `node`
 -- @tparam table|boolean base
@@ -224,7 +233,7 @@ end
 -- @treturn table record
 function rule.renewal(me, base, memory)
   local one = record.after(base)
-  one.memory, one.at, one.ttl, one.node = memory, me.at, me.ttl, me.node
+  one.memory, one.at, one.ttl, one.node, one.over = memory, me.at, me.ttl, me.node, nil
   return one
 end
 

@@ -27,6 +27,7 @@ local terms = require "crown.register.terms"
 local Session = {}
 Session.__index = Session
 
+local MANY = 256
 local STEPS_MOST = 4 -- in one renewal: looks and writes that find the record changed
 local EARLY = 0.1 -- of the delay: the first refresh of many comes so much sooner, and the renewal with it
 local SHARED_MOST = 0.25 -- of the delay: a renewal that is older answers no refresh
@@ -36,7 +37,8 @@ local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host 
 --- Makes one.
 -- @tparam table env see above
 -- @tparam table options `token`, `node`, `ttl`, `delay` (from one renewal to the next), `patience` (for all questions of one
--- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever; `part` of the store, if any
+-- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever; `part` of the store, if any;
+-- `many`: elections that end together are given back by one write (256)
 -- @treturn Session
 function Session.new(env, options)
   local part = options.part and "@" .. options.part or ""
@@ -45,7 +47,8 @@ function Session.new(env, options)
   return setmetatable({ env = env, name = name, node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
-    deadline = -math.huge, tries = {}, terms = {}, unsettled = {}, undead = {} }, Session)
+    deadline = -math.huge, tries = {}, terms = {}, led = 0, most = 0, unsettled = {}, undead = {}, ends = {},
+    many = options.many or MANY }, Session)
 end
 
 --- Whether the session stands and may be acted on.
@@ -68,6 +71,17 @@ end
 local function end_life(self, why, is_gone)
   for _, slot in pairs(self.terms) do terms.lose(self, slot, { error = why, amnesia = is_gone }) end
   self.stands, self.begun, self.sent, self.deadline, self.tries = nil, false, -math.huge, -math.huge, {}
+  self.most = self.led
+end
+
+--- Ends the life of a session of which every tree has gone. A renewal that is under way revives nothing.
+-- @treturn table what stands of it; or nil: it leads, or its trees may live
+function Session:leave()
+  local stands = self.stands
+  if not stands or next(self.terms) or terms.undead(self) then return nil end
+  end_life(self)
+  self.run = nil
+  return stands
 end
 
 -- S3: all terms count from before the renewal was sent. An answer after the old deadline comes too late.

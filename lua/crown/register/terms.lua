@@ -8,6 +8,7 @@
 -- @internal crown.register.terms
 
 local duties = require "crown.register.duties"
+local ending = require "crown.register.ending"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
@@ -33,7 +34,7 @@ end
 
 local function take_out(session, slot)
   local term = slot.term
-  slot.term, session.terms[slot.name] = nil, nil
+  slot.term, session.terms[slot.name], session.led = nil, nil, session.led - 1
   return term
 end
 
@@ -237,7 +238,8 @@ local function win(session, member, one, sent, answer)
   local slot, now = member.slot, session.env.now()
   slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = sent, granted = now, text = answer.text, number = 0,
     ends = math.huge }
-  session.terms[slot.name] = slot
+  session.terms[slot.name], session.led = slot, session.led + 1
+  session.most = math.max(session.most, session.led)
   session.seen:learn(slot, one)
   session.seen:stands(slot, answer)
 end
@@ -451,6 +453,7 @@ end
 function terms.release(session, member)
   session:use(member.store)
   session.env.atomic(end_own, session, member)
+  ending.gather(session)
   duties.settle(session, member.slot, true)
 end
 
