@@ -29,7 +29,8 @@ local DROPPED = { ["42P01"] = true, ["42703"] = true } -- SQLSTATE: undefined ta
 local NO_RIGHT = "42501"
 local FOREVER = 86400 -- seconds: what others hold "for ever" is looked at again
 
-local Store = {}
+-- A row that is deleted stays, and so does what tells that there was a table.
+local Store = { marks = true }
 Store.__index = Store
 
 -- --- the table
@@ -113,21 +114,18 @@ end
 
 --- Reads records.
 -- @tparam table names
--- @treturn table for each name `{ text = or false, version = or false, memory =, lost =, age = }`: whether records of this memory
--- are missing, and the age of a session. `peer = { node =, wait = seconds, epoch = }` where another one than crown-lua of this
--- version has written there since. Or nil, message, code
+-- @treturn table for each name `{ text = or false, version = or false, memory =, age = of a session }`, and `peer = { node =,
+-- wait = seconds, epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
 function Store:look(names)
   local rows, problem, code = ask(self, self.sql.look, json.encode(names))
   if not rows then return nil, problem, code end
-  local memory, lost, answers = nil, nil, {}
-  for _, row in ipairs(rows) do
-    if row.memory then memory, lost = row.memory, row.lost end
-  end
-  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory, lost = lost } end
+  local memory, answers = nil, {}
+  for _, row in ipairs(rows) do memory = memory or row.memory end
+  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory } end
   for _, row in ipairs(rows) do
     if row.name then
       answers[row.name] = { text = row.record or false, version = row.version, memory = memory,
-        lost = lost, age = age(row), peer = not row.ours and peer_of(row) or nil }
+        age = age(row), peer = not row.ours and peer_of(row) or nil }
     end
   end
   return answers
@@ -152,7 +150,7 @@ local function row_of(write)
   local holder, lasts = face(write.name, one)
   return { name = write.name, was = write.version or nil, version = one.nonce, record = write.text, holder = holder,
     lasts = lasts, epoch = one.epoch or 0, memory = write.memory, told = told(write.name, one),
-    renews = record.is_reserved(write.name) and ("%s %s"):format(one.node, write.name) or nil }
+    renews = one.ttl and ("%s %s"):format(one.node, write.name) or nil }
 end
 
 --- Writes records, each over the version that it names.

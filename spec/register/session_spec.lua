@@ -76,16 +76,6 @@ describe("a session", function()
     assert.equal(9, grant.epoch)
   end)
 
-  it("leads at once under a new name, but not where the store says that records are missing", function()
-    local here = world()
-    here.lost = true
-    local verdict, holder = here.member("a").claim()
-    assert.is_false(verdict)
-    assert.is_true(holder.amnesia)
-    here.lost = false
-    assert.is_true(here.member("b").claim())
-  end)
-
   it("has lost a term that a peer has written over", function()
     local here = world()
     local one, other = here.member "a", here.member "b"

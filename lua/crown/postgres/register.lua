@@ -27,24 +27,19 @@ local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || '
 
 local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
 
--- What says that nothing of this table was lost in this memory: a row that is no session's, whose version is the memory.
-local KNOWN = "@known"
-
--- Beside what is asked for, one row has the memory, and whether a record that is missing may have been lost.
+-- Beside what is asked for, one row has the memory.
 local LOOK = [[
-WITH here AS MATERIALIZED (SELECT {memory} AS memory)
-SELECT memory, NOT EXISTS (SELECT FROM {table} WHERE lock_name = '{known}' AND version = memory) AS lost, NULL AS name,
+SELECT {memory} AS memory, NULL AS name,
   NULL AS record, NULL AS version, NULL AS holder, NULL::int8 AS epoch,
   NULL::float8 AS left, NULL::boolean AS ours
-FROM here UNION ALL
-SELECT NULL, NULL, r.lock_name, r.record, {version}, r.holder, r.epoch,
+UNION ALL
+SELECT NULL, r.lock_name, r.record, {version}, r.holder, r.epoch,
   (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8, r.holder LIKE '% @%'
 FROM {table} r WHERE r.lock_name IN (SELECT json_array_elements_text($1::json))]]
 
 -- $1 what is to be written. Durable before it counts, whatever the server's settings are. Rows are locked in the order of their
 -- names, so that two of these do not wait for each other. What others hold is theirs until it is over by this server's clock,
--- by which they live. A session that is renewed keeps others away from all that it holds. Where a doubt has stood, all else that
--- was lost is over too.
+-- by which they live. A session that is renewed keeps others away from all that it holds.
 local SWAP = [[
 WITH here AS MATERIALIZED (SELECT {memory} AS memory, set_config('synchronous_commit', '{commit}', true) AS durable),
 w AS MATERIALIZED (
@@ -52,7 +47,7 @@ w AS MATERIALIZED (
     lasts float8, epoch int8, renews text, told text, memory text)
   WHERE w.memory = here.memory AND here.durable IS NOT NULL),
 found AS MATERIALIZED (
-  SELECT w.*, r.holder = ' @doubt' AND w.told = 'changed' AS stood FROM w JOIN {table} r ON r.lock_name = w.name
+  SELECT w.* FROM w JOIN {table} r ON r.lock_name = w.name
   WHERE w.was = {version} AND (r.holder LIKE '% @%' OR r.expires_at <= clock_timestamp())
   ORDER BY r.lock_name FOR NO KEY UPDATE OF r),
 changed AS (
@@ -66,11 +61,7 @@ made AS (
 kept AS (
   UPDATE {table} r SET expires_at = clock_timestamp() + make_interval(secs => s.lasts)
   FROM (SELECT renews, lasts FROM found WHERE renews IS NOT NULL) s
-  WHERE r.holder = s.renews AND r.lock_name NOT IN (SELECT name FROM w)),
-known AS (
-  INSERT INTO {table} AS r (lock_name, holder, expires_at, version)
-  SELECT '{known}', ' @', 'epoch', memory FROM here WHERE EXISTS (SELECT FROM found WHERE stood)
-  ON CONFLICT (lock_name) DO UPDATE SET version = excluded.version WHERE r.version IS DISTINCT FROM excluded.version)
+  WHERE r.holder = s.renews AND r.lock_name NOT IN (SELECT name FROM w))
 SELECT memory, (SELECT json_agg(version)::text FROM (SELECT version FROM changed UNION ALL TABLE made) AS done) AS done,
   (SELECT count(pg_notify('{channel}', notice)) FROM changed WHERE notice IS NOT NULL) AS notified
 FROM here]]
@@ -92,7 +83,7 @@ DECLARE
   id TEXT := md5(random()::text || clock_timestamp()::text);
 BEGIN
   IF OLD.lock_name LIKE '@%' THEN
-    IF OLD.expires_at < clock_timestamp() - interval '1 day' THEN
+    IF OLD.lock_name NOT LIKE '@store%' AND OLD.expires_at < clock_timestamp() - interval '1 day' THEN
       RETURN OLD;
     END IF;
   ELSIF OLD.holder LIKE '%_ @%' THEN
@@ -119,7 +110,8 @@ CREATE TRIGGER {table}_stay BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUT
 ]]
 
 -- One at a time, however many start at once. Where another one has made them in another schema meanwhile, they are not made in
--- this one. Where there was a table of ours before, what it said is lost, or a part of it: its trigger's function tells.
+-- this one. Where there was a table of ours before, what it said is lost, or a part of it: its trigger's function tells. Then the
+-- store's record is marked as one that was deleted.
 local MAKING = [[
 DO $make$
 DECLARE
@@ -131,9 +123,8 @@ BEGIN
   END IF;
   lost := to_regproc('{table}_keep') IS NOT NULL AND (to_regclass('{table}') IS NULL OR {ours});
 ]] .. register.MAKE .. [[
-DELETE FROM {table} WHERE lock_name = '{known}';
-INSERT INTO {table} (lock_name, holder, expires_at, version)
-  SELECT '{known}', ' @', 'epoch', {memory} WHERE NOT lost;
+INSERT INTO {table} (lock_name, holder, expires_at, version) SELECT '@store', ' @', 'epoch', 'lost' WHERE lost
+  ON CONFLICT DO NOTHING;
 END $make$]]
 
 -- Version 0.1.0 has triggers of these names.
@@ -163,7 +154,7 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
   local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
-    ours = OURS, known = KNOWN,
+    ours = OURS,
     columns = schema.has_columns(named, COLUMNS), placement = schema.placement { named },
     elsewhere = wanted and "NULL" or schema.elsewhere({ named }, "current_schema()") }
   local function fill(sql)

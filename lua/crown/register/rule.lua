@@ -12,8 +12,7 @@
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
--- TTL ago by the store's clock; `peer`: `{ node =, epoch =, wait = }` where one that writes no records has written over it;
--- `lost`: the store says that records of this memory are missing.
+-- TTL ago by the store's clock; `peer`: `{ node =, epoch =, wait = }` where one that writes no records has written over it.
 --
 -- Such a peer lives by the store's clock, as Elixir's Crown does in Postgres. So nobody claims for the `wait` seconds until its
 -- lease is over by that. No other time of a store permits anything.
@@ -101,7 +100,7 @@ local function claim_missing(me, seen)
     if me.settled ~= seen.memory then return "place" end
     return "write", held(me, seen, math.max(seen.epoch + 1, me.time))
   end
-  if me.trusts and seen.serial < 0 and not seen.lost then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
+  if me.trusts and seen.serial < 0 then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
   return "doubt", rule.doubt(me, seen)
 end
 
@@ -150,7 +149,7 @@ local function placed(me, seen, doubt)
   one.serial = math.max(one.serial, seen.serial + 1)
   one.memory, one.node, one.doubt = seen.memory, me.node, doubt
   one.longest = math.max(me.longest, one.longest or 0)
-  one.lost = doubt and (seen.serial >= 0 or seen.record or seen.version or seen.lost) and true or nil
+  one.lost = doubt and (seen.serial >= 0 or seen.record or seen.version) and true or nil
   return one
 end
 
@@ -162,7 +161,7 @@ end
 -- @return that record, or seconds
 function rule.place(me, seen)
   local found = seen.record
-  local is_first = not found and seen.serial < 0 and not seen.version and not seen.lost
+  local is_first = not found and seen.serial < 0 and not seen.version
   if is_first and me.trusts then return "write", placed(me, seen) end
   if not found or seen.back or found.memory ~= seen.memory then return "write", placed(me, seen, doubt_time(me)) end
   if not found.doubt then
