@@ -63,7 +63,7 @@ end
 -- Behind a pooler that lends its connections out nobody hears.
 local function listen(self)
   local function heard(payload) self.heard(payload and payload:match "^%l+ (.*)$") end
-  notices.listen(self, self.pooled, "a released lease is claimed when its followers look again", register.CHANNEL, heard,
+  notices.listen(self, self.deaf, "a released lease is claimed when its followers look again", register.CHANNEL, heard,
     function() heard() end)
 end
 
@@ -83,7 +83,7 @@ local function set_up(self, bare, generation)
       :format(self.sql.table, self.sql.table), "usage"
   end
   warn_of_fsync(self, state)
-  self.pooled = state.pid ~= bare:server_pid()
+  self.deaf = state.pid ~= bare:server_pid()
   if self.heard then listen(self) end
   return true
 end
@@ -172,7 +172,7 @@ end
 -- @tparam function fn `fn(name)`; `fn(nil)` where some may have been missed
 function Store:hear(fn)
   self.heard = fn
-  if self.pooled ~= nil then listen(self) end
+  if self.deaf ~= nil then listen(self) end
 end
 
 --- The names of all records.

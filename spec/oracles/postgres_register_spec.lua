@@ -194,6 +194,7 @@ describe("the register in Postgres", function()
     assert.equal(look().memory, memory)
     assert.is_string(assert(there:swap { { name = name, version = false, text = held(), memory = memory } })[1])
     assert.matches("pooler", events["monitor.failed"].error)
+    assert.same({ true, false }, { there.deaf, store.deaf }) -- so that followers ask
   end)
 
   it("keeps a table of its own where the table is not shared", function()
