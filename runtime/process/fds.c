@@ -18,7 +18,7 @@ int fds_open_standard(void)
     do
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
-    return fd < 0 ? -1 : close(fd);
+    return close(fd); /* the one too many; -1 where none could be opened */
 }
 
 static void close_one(int fd, bool at_exec)
@@ -32,7 +32,7 @@ static void close_one(int fd, bool at_exec)
 /* Where no descriptor is left to look into a folder, the limit says how many there are. */
 static void close_below_limit(unsigned first, unsigned last, bool at_exec)
 {
-    struct rlimit limit = {.rlim_cur = 0};
+    struct rlimit limit = {.rlim_cur = 0};  /* same (number): it is set below */
     (void)getrlimit(RLIMIT_NOFILE, &limit); /* arguments are right */
     for (unsigned fd = first; fd <= last && fd < limit.rlim_cur; fd++)
         close_one((int)fd, at_exec);
@@ -83,7 +83,7 @@ void fds_close_except(const int *keep, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         if (sorted[i] < (int)first)
             continue;
-        if ((unsigned)sorted[i] > first)
+        if ((unsigned)sorted[i] > first) /* same (swap): what is empty is left alone */
             close_all(first, (unsigned)sorted[i] - 1, false);
         first = (unsigned)sorted[i] + 1;
     }
