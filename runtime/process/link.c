@@ -106,8 +106,7 @@ void link_log(struct link *link, enum log_format format, enum log_level level)
 {
     const struct wire_message message = {
         .type = WIRE_LOG, .log_format = format, .log_level = level};
-    if (link->fd >= 0)
-        (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost: then it says it as it did */
+    (void)wire_send(link->fd, &message, NULL, 0, NULL); /* lost: then it says it as it did */
 }
 
 uint64_t link_next_will(struct link *link)

@@ -67,8 +67,8 @@ unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
     ssize_t size = read_children(list);
     unsigned count = 0, dead = 0;
     char *end = NULL;
-    if (size <= 0)
-        return size < 0 && errno != ENOENT; /* it cannot be read now */
+    if (size < 0)
+        return errno != ENOENT; /* it cannot be read now */
     for (char *at = list;; at = end) {
         pid_t pid = (pid_t)strtol(at, &end, 10);
         if (end == at)

@@ -9,10 +9,16 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/clock.h"
+#include "denied.h"
+
+#define NOT_HERE 77 /* the kernel takes no such filter */
 
 #define MANY 1500u /* their pids fill more than the page that one read of /proc gives */
 
@@ -195,6 +201,57 @@ static void who_may_not_be_killed_counts_and_is_named(void **state)
     assert_int_equal(munmap((void *)met, sizeof(*met)), 0);
 }
 
+/* @return how many there may be; in a process of its own, which the kernel refuses to open files.
+ */
+static int found_where_opening_fails(int error)
+{
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(deny_call(SYS_openat, error) ? (int)orphans_kill(0, &keepers, false, &refused)
+                                           : NOT_HERE);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Who cannot see them now has to look again; who never can must not look for ever. */
+static void they_may_be_there_while_the_list_cannot_be_read(void **state)
+{
+    (void)state;
+    static const struct {
+        int error, found;
+    } table[] = {{EMFILE, 1}, {ENFILE, 1}, {ENOMEM, 1}, {ENOENT, 0}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        int found = found_where_opening_fails(table[i].error);
+        if (found != NOT_HERE)
+            assert_int_equal(found, table[i].found);
+    }
+}
+
+/* Whoever wipes its environment is a stranger's to process 1, also right after one of ours. */
+static void process_1_looks_at_each_by_itself(void **state)
+{
+    (void)state;
+    pid_t ours = fork();
+    if (ours == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        char *const argv[] = {"sleep", "1000", NULL}, *const envp[] = {"CROWN_ELECTION=x", NULL};
+        (void)execve("/bin/sleep", argv, envp);
+        _exit(1);
+    }
+    pids[0] = ours;
+    pids[1] = fork_sleeper();
+    int64_t until_ns = clock_boottime_ns() + 20 * NS_PER_S;
+    while (orphans_kill(0, &keepers, true, &refused) == 0) /* until it has begun */
+        assert_true(clock_boottime_ns() < until_ns);
+    assert_killed(ours);
+    pids[0] = 0;
+    assert_int_equal(orphans_kill(0, &keepers, true, &refused), 0);
+    assert_int_equal(waitpid(pids[1], NULL, WNOHANG), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +262,8 @@ int main(void)
         cmocka_unit_test_teardown(a_warden_is_left_to_kill_its_tree_and_awakened_for_it, reap_all),
         cmocka_unit_test_teardown(whoever_calls_itself_a_warden_is_killed, reap_all),
         cmocka_unit_test_teardown(process_1_kills_wardens_but_no_strangers, reap_all),
+        cmocka_unit_test_teardown(process_1_looks_at_each_by_itself, reap_all),
+        cmocka_unit_test_teardown(they_may_be_there_while_the_list_cannot_be_read, reap_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

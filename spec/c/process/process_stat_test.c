@@ -2,6 +2,7 @@
 #include "process/process_stat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -44,6 +45,38 @@ static void a_name_may_hold_anything(void **state)
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
     }
+}
+
+static unsigned open_descriptors(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* Supervisors look for days. */
+static void looking_leaves_no_descriptor_open(void **state)
+{
+    (void)state;
+    char text[64];
+    pid_t dead = stopped_child("dead");
+    assert_int_equal(kill(dead, SIGKILL), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)dead, &info, WEXITED | WNOWAIT), 0);
+    unsigned before = open_descriptors();
+    assert_true(process_is_dead(dead));
+    assert_false(process_is_dead(getpid()));
+    assert_int_equal(process_status(getpid()), -1);
+    assert_int_equal(process_status(dead), SIGKILL);
+    assert_int_equal(process_tracer(getpid()), 0);
+    assert_true(process_has_children(getpid()));
+    assert_false(process_has_children(dead));
+    assert_null(process_stat_refused());
+    assert_true(process_read("/proc/self/stat", text, sizeof(text)) == sizeof(text));
+    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    assert_int_equal(process_status(dead), -1);
 }
 
 static void of_one_that_is_gone_nothing_is_known(void **state)
@@ -124,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_may_hold_anything),
+        cmocka_unit_test(looking_leaves_no_descriptor_open),
         cmocka_unit_test(of_one_that_is_gone_nothing_is_known),
         cmocka_unit_test(one_whose_first_thread_is_over_lives),
         cmocka_unit_test(a_traced_one_is_dead_when_all_its_threads_are),

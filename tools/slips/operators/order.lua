@@ -2,6 +2,7 @@
 -- (what two neighbouring fields of a table, or two arguments of a format, show).
 local OPENS = { ["("] = true, ["["] = true, ["{"] = true }
 local COMMUTE = { max = true, min = true, earlier = true, later = true, smaller = true, higher = true, clock_add_ns = true }
+local EITHER_WAY = { close = true, free = true, sigaddset = true } -- calls one after the other
 local LINKS = { ["."] = true, [":"] = true, ["->"] = true, ["&"] = true, ["*"] = true }
 
 local function exchange(source, add, operator, a, b)
@@ -77,10 +78,20 @@ local function assigned(source, statement)
   return nil
 end
 
+-- The function that a statement calls and no more.
+local function called(source, statement)
+  local list, at = source.list, statement.first
+  if list[at].word == "(" and list[at + 1].word == "void" then at = at + 3 end
+  return list[at].kind == "name" and list[at + 1].word == "(" and list[at].word or nil
+end
+
 -- Calls one after the other, or something that is read or written again in the next statement.
 local function depend(source, a, b)
   local left, right = assigned(source, a), assigned(source, b)
-  if left == false and right == false then return true end
+  if left == false and right == false then
+    local name = called(source, a)
+    return not (EITHER_WAY[name] and called(source, b) == name)
+  end
   local first, second = source.text_of(a.first, a.last), source.text_of(b.first, b.last)
   return left and second:find(left, 1, true) or right and first:find(right, 1, true)
 end

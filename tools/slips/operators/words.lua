@@ -22,13 +22,19 @@ local function is_no_count(binary, i, before, after)
   return before == "[" and after == "]" or before == "-" and not binary[i - 1]
 end
 
+-- A descriptor of C is never 0, which is the standard input: that is open in every process, whoever starts it.
+local function is_descriptor(source, at)
+  local before, after = source.list[at - 1], source.list[at + 1]
+  return source.language == "c" and before.kind == "name" and before.word:find "fd$" and after.word == "0"
+end
+
 return function(source, add)
   local list, binary = source.list, {}
   for _, operation in ipairs(source.tree.operations) do
     local at = operation.operator
     binary[at] = true
     local word = list[at].word
-    if SWAP[word] then add("swap", at, at, SWAP[word]) end
+    if SWAP[word] and not is_descriptor(source, at) then add("swap", at, at, SWAP[word]) end
     if TURN[word] then add("turn", at, at, turned(word, source.language)) end
   end
   for i, token in ipairs(list) do
@@ -38,7 +44,8 @@ return function(source, add)
       word = nil
     elseif token.kind == "number" then
       local more = number_after(word)
-      if more and not (source.language == "c" and is_no_count(binary, i, before, after)) then add("number", i, i, more) end
+      local none = source.language == "c" and is_no_count(binary, i, before, after) or binary[i - 1] and is_descriptor(source, i - 1)
+      if more and not none then add("number", i, i, more) end
     elseif MARKS[word] and source.language == "c" then
       add("swap", i, i, MARKS[word])
     elseif NAMES[word] and (word == "true" or word == "false" or after == "(") then
