@@ -21,7 +21,6 @@ local Subscriber = require "crown.redis.subscriber"
 local Store = {}
 Store.__index = Store
 
-local TIMEOUT = 5
 local MOST = 128 -- records in one call, so that the server is never busy for long
 local NEWER = "a newer version of crown-lua" -- who leads, as an older one shows it
 
@@ -73,10 +72,16 @@ local function in_cluster(self, list, fn)
   end)
 end
 
+-- Whether it is a cluster, any connection to it tells: then nothing more is asked of the one that the URL names.
+local function find_out(self)
+  if self.in_cluster then return true end
+  return self.home:ready(self.place.timeout)
+end
+
 -- Runs `fn(part, ask)` with parts of a list, `ask(word, keys, arguments)` being the way to the server that keeps them.
 local function in_parts(self, list, fn)
-  local ready, problem, code = self.home:ready()
-  if not ready then return nil, problem, code end
+  local found, problem, code = find_out(self)
+  if not found then return nil, problem, code end
   for first = 1, #list, MOST do
     local part = {}
     for i = first, math.min(#list, first + MOST - 1) do part[#part + 1] = list[i] end
@@ -166,14 +171,14 @@ end
 --- Tells of changes of elections' records.
 -- @tparam function fn called with a name, and with nil whenever something may have been missed
 function Store:hear(fn)
-  self.subscriber = Subscriber.new(self.place.url, self.timeout, function() return self.cluster and self.cluster:any() end)
+  self.subscriber = Subscriber.new(self.place.url, self.place.timeout, function() return self.cluster and self.cluster:any() end)
   self.subscriber:subscribe(self.channel, fn)
 end
 
 -- Runs `fn(client, name)` with each server that keeps records.
 local function each(self, fn)
-  local ready, problem, code = self.home:ready()
-  if not ready then return nil, problem, code end
+  local found, problem, code = find_out(self)
+  if not found then return nil, problem, code end
   if not self.in_cluster then return fn(self.home, redis_url.label(self.parsed)) end
   return cluster_of(self):each(fn)
 end
@@ -220,14 +225,14 @@ end
 -- What keeps most Sentinels from confirming what the server says.
 local function unconfirmed(self)
   if not self.sentinels then return nil end
-  local primary, problem = self.sentinels:primary(self.timeout)
+  local primary, problem = self.sentinels:primary(self.place.timeout)
   return not primary and problem or nil
 end
 
 --- What a candidate lacks: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes.
 -- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
 function Store:rights()
-  local client, problem, code = redis.connect(self.place.url, { timeout = self.timeout })
+  local client, problem, code = redis.connect(self.place.url, { timeout = self.place.timeout })
   if not client then return nil, problem, code end
   local lacks
   local function look_at(one)
@@ -266,11 +271,11 @@ local driver = { word = "redis", ttl = 15, least = 0.2, schemes = options.SCHEME
 function driver.open(place)
   local parsed, problem = redis_url.parse(place.url)
   if not parsed then return nil, problem end
-  local self = setmetatable({ place = place, parsed = parsed, timeout = place.timeout or TIMEOUT, shas = {},
+  local self = setmetatable({ place = place, parsed = parsed, shas = {},
     prefix = place.options.prefix, channel = place.options.prefix .. ":crown:changes",
     min_replicas = place.options.min_replicas }, Store)
   self.sentinels = parsed.master and Sentinels.new(parsed)
-  self.client_options = { url = place.url, timeout = self.timeout, label = "redis",
+  self.client_options = { url = place.url, timeout = self.place.timeout, label = "redis",
     choose = self.sentinels and function(timeout) return self.sentinels:primary(timeout) end,
     setup = function(...) return question.set_up(self, ...) end }
   self.home, problem = Client.new(place.url, self.client_options)

@@ -6,11 +6,9 @@ local driver = require "crown.stores.redis"
 local eventually = require("crown.testing").eventually
 local own_servers = require "support.own_servers"
 local Player = require "support.oracle_candidate"
-local redis = require "crown.oracles.redis"
 local Redis = require "support.redis"
 local RedisCluster = require "support.redis_cluster"
 
-local TTL = 2
 local PATIENCE = 60
 
 local serial = 0
@@ -129,11 +127,12 @@ describe("the register in Redis", function()
     assert.same({ "@token-2", name }, (function(names) table.sort(names) return names end)(assert(store:names())))
   end)
 
-  it("takes a record of the wrong kind for nothing that is known, in the server's words", function()
-    server:call("SET", key_of(name), "something of somebody's")
-    local answers, problem = store:look { name }
-    assert.is_nil(answers)
-    assert.matches("WRONGTYPE", problem)
+  it("takes a key of the wrong kind for no record, and answers for the others", function()
+    local version = swap(false)
+    server:call("SET", key_of "spoilt", "something of somebody's")
+    local answers = assert(store:look { name, "spoilt" })
+    assert.equal(version, answers[name].version)
+    assert.matches("WRONGTYPE", answers.spoilt.text)
   end)
 
   it("takes no replica for a store", function()
@@ -194,30 +193,36 @@ describe("the register in Redis", function()
   end)
 
   describe("beside leases of an older version of crown-lua", function()
-    local function older(node, more)
-      local given = { name = name, node = node, url = server.url, ttl = TTL, amnesia_wait = 0, trust_empty = true }
-      for key, value in pairs(more or {}) do given[key] = value end
-      return Player.new(redis, given)
+    local EPOCH = 1700000000000
+
+    -- As such a version keeps a lease.
+    local function older(milliseconds)
+      server:call("HSET", key_of(name, "lease"), "token", "t", "node", "old-node", "epoch", tostring(EPOCH), "claim", "1")
+      server:call("PEXPIRE", key_of(name, "lease"), tostring(milliseconds))
+      server:call("SET", key_of(name, "epoch"), tostring(EPOCH))
     end
 
     it("says of an election that it is led, and writes no record, for as long as the lease stands", function()
-      local one = older "old-node"
-      local epoch = one:win()[4]
+      older(60000)
       local peer = look().peer
-      assert.same({ "old-node", epoch }, { peer.node, peer.epoch })
-      assert.is_true(peer.wait > 0 and peer.wait <= TTL)
+      assert.same({ "old-node", EPOCH }, { peer.node, peer.epoch })
+      assert.is_true(peer.wait > 0 and peer.wait <= 60)
       assert.is_false(swap(false))
       assert.is_false(look().version)
-      one:abdicate()
-      assert.same({ epoch = epoch, wait = 0 }, look().peer) -- no epoch comes again
+      server:call("PERSIST", key_of(name, "lease"))
+      assert.is_true(look().peer.wait > 0)
+      server:call("DEL", key_of(name, "lease"))
+      assert.same({ epoch = EPOCH, wait = 0 }, look().peer) -- no epoch comes again
       assert.is_string(swap(false))
+      assert.is_nil(look().peer)
     end)
 
-    it("leaves the election to no older version any more", function()
-      local one = older "old-node"
+    it("leaves the election to no older version any more: one finds a lease there that is another one's, and has no end", function()
       swap(false)
-      local verdict = one:claim()
-      assert.same({ "denied", "a newer version of crown-lua" }, { verdict[1], verdict[3] })
+      assert.equal("#", server:call("HGET", key_of(name, "lease"), "token"))
+      assert.equal("a newer version of crown-lua", server:call("HGET", key_of(name, "lease"), "node"))
+      assert.equal(-1, server:call("PTTL", key_of(name, "lease")))
+      assert.is_true(tonumber(server:call("HGET", key_of(name, "lease"), "ttl")) > 1e12)
       assert.is_nil(look().peer)
     end)
   end)

@@ -1,7 +1,7 @@
 --- One question to one Redis server: the scripts by which records are read and written, and what it takes for an answer to count.
 --
--- A store has `shas`, `timeout` in seconds, `min_replicas`, and `sentinels` where it was found by some. What is told of a server:
--- `in_cluster`; `forgets`, why nobody claims there.
+-- A store has `shas`, `place` with `timeout` in seconds, which may change, `min_replicas`, and `sentinels` where it was found by
+-- some. What is told of a server: `in_cluster`; `forgets`, why nobody claims there.
 -- @internal crown.redis.question
 
 local server = require "crown.redis.server"
@@ -23,8 +23,10 @@ local SCRIPTS = {
   look = MEMORY .. [[
 local found = { memory }
 for i, key in ipairs(KEYS) do
-  local one = redis.call('HMGET', key, 'version', 'record', 'written')
-  if one[1] then
+  local one = redis.pcall('HMGET', key, 'version', 'record', 'written')
+  if one.err then
+    found[i + 1] = { 'none', one.err, 0 } -- no record, which spoils no other one's answer
+  elseif one[1] then
     found[i + 1] = { one[1], one[2], now - (tonumber(one[3]) or now) }
   else
     local older, epoch = redis.call('HMGET', old(key, 'lease'), 'token', 'node', 'epoch'), redis.call('GET', old(key, 'epoch'))
@@ -96,7 +98,7 @@ local function evaluate(self, client, word, keys, arguments)
 end
 
 local function replicated(self, client)
-  local milliseconds = ("%d"):format(math.max(1, self.timeout * SHARE * 1000))
+  local milliseconds = ("%d"):format(math.max(1, self.place.timeout * SHARE * 1000))
   local count, problem, code = client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
   if not count then return nil, problem, code end
   if type(count) == "number" and count >= self.min_replicas then return true end
@@ -107,7 +109,7 @@ end
 -- where most Sentinels, asked after that, name it still: two majorities have a Sentinel in common, so nobody had a majority for
 -- another primary before this one was asked.
 local function confirmed(self, connection)
-  local fine, problem, is_another = self.sentinels:confirm(connection.place, self.timeout * SHARE)
+  local fine, problem, is_another = self.sentinels:confirm(connection.place, self.place.timeout * SHARE)
   if fine then return true end
   if is_another then connection:close(problem) end
   return nil, problem, "store"
@@ -132,7 +134,8 @@ end
 -- @tparam table arguments of the script
 -- @treturn table the memory, and one answer for each key; or nil, message, code
 function question.ask(self, client, word, keys, arguments)
-  local connection, problem, code = client:ready()
+  client.timeout = self.place.timeout
+  local connection, problem, code = client:ready(client.timeout)
   if not connection then return nil, problem, code end
   local answer
   answer, problem, code = evaluate(self, client, word, keys, arguments)
