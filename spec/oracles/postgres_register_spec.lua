@@ -287,6 +287,14 @@ describe("the register in Postgres", function()
       assert.is_false(swap(session, text { ttl = TTL, at = 1 }, SESSION)) -- which keeps nobody away
     end)
 
+    it("lets them in where its session is over", function()
+      local session = swap(look(SESSION).version, text { ttl = TTL, at = 1 }, SESSION)
+      swap(false, held())
+      assert.is_false(crowns("a@b", 1))
+      assert.is_string(swap(session, text { ttl = TTL, at = 1, over = 1 }, SESSION))
+      assert.is_true(crowns("a@b", 1))
+    end)
+
     it("keeps them away for the whole of a doubt", function()
       swap(false, text { doubt = 60 })
       assert.is_true(row().left > 55)
