@@ -31,6 +31,7 @@ build = {
       ["crown.oracle.named_files"] = "lua/crown/oracle/named_files.lua",
       ["crown.oracle.options"] = "lua/crown/oracle/options.lua",
       ["crown.oracle.trust"] = "lua/crown/oracle/trust.lua",
+      ["crown.register.claims"] = "lua/crown/register/claims.lua",
       ["crown.register.duties"] = "lua/crown/register/duties.lua",
       ["crown.register.ending"] = "lua/crown/register/ending.lua",
       ["crown.register.joined"] = "lua/crown/register/joined.lua",

@@ -1,0 +1,183 @@
+--- Claims: what a candidate writes to lead an election, and what it answers.
+-- @internal crown.register.claims
+
+local duties = require "crown.register.duties"
+local place = require "crown.register.place"
+local record = require "crown.register.record"
+local rule = require "crown.register.rule"
+
+local claims = {}
+
+local LOOKS_MOST = 3 -- in one claim: who holds the election may change meanwhile
+local CHANGED = "the record changed while it was looked at"
+local GIVEN_UP = "the claim was given up"
+
+--- What a refresh or a claim that was granted answers.
+-- @tparam Session session
+-- @tparam table slot with a term
+-- @number began when it was asked for
+-- @return true, delay, grant
+function claims.grant(session, slot, began)
+  local term = slot.term
+  local past = math.max(0, began - session.sent)
+  local anchor = began - past
+  local lasts = math.min(session.ttl, term.patrol + rule.patrol_time(session.ttl) - anchor)
+  term.number, term.ends = session.number, anchor + lasts
+  local left = lasts - past
+  past = lasts - left -- so that both make the whole again, whatever was rounded
+  return true, session:next_refresh(), { ttl = left, past = past > 0 and past or nil, epoch = term.epoch }
+end
+
+local function denial(session, slot, seen, sent)
+  return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
+    unsure = seen.unsure, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
+end
+
+local function win(session, member, one, sent, answer)
+  local slot, now = member.slot, session.env.now()
+  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = sent, granted = now, text = answer.text, number = 0,
+    ends = math.huge }
+  session.terms[slot.name], session.led = slot, session.led + 1
+  session.most = math.max(session.most, session.led)
+  session.seen:learn(slot, one)
+  session.seen:stands(slot, answer)
+end
+
+-- Whether what was claimed may be led: the life in which it was claimed goes on.
+local function may_win(session, one)
+  return one.at == session.at and session:is_live()
+end
+
+-- @return "won", "lost", or nil, message, code
+local function took(session, member, seen, one, sent, duty, text, version)
+  if duty.settling then return nil, GIVEN_UP, "store" end
+  if version == nil then return nil, "nobody knows whether the claim was written" end
+  if version == false then
+    duty.failed = true
+    return "look"
+  end
+  if not may_win(session, one) then
+    duty.over, duty.base = version, one
+    return nil, "the session ended during the claim", "store"
+  end
+  duties.drop(session, member.slot, duty)
+  win(session, member, one, sent, { version = version, text = text, memory = seen.memory })
+  return "won"
+end
+
+-- S1: false proves nothing, since a request may have been carried out twice. What has our session, life and epoch is ours.
+local function took_twice(session, member, one, sent, duty, answer)
+  local slot = member.slot
+  if duty.settling then return nil, GIVEN_UP, "store" end
+  local now_seen, problem = session.seen:note(slot, answer, session.env.now())
+  if not now_seen then return nil, problem, "store" end
+  local found = now_seen.record
+  if rule.is_ours(session:me(), found, one.at, one.epoch) then
+    if not may_win(session, one) or found.memory ~= answer.memory then
+      return nil, "the session ended during the claim", "store"
+    end
+    duties.drop(session, slot, duty)
+    win(session, member, one, sent, answer)
+    return "won"
+  end
+  duties.drop(session, slot, duty)
+  return nil, "the record changed while it was claimed", "store"
+end
+
+local function write_claim(session, member, seen, one, sent, duty)
+  local env, name = session.env, member.slot.name
+  local text = record.text(one, env.nonce())
+  local results, problem, code = member.store:swap { { name = name, version = seen.version, text = text, memory = seen.memory } }
+  if not results then return nil, problem, code end
+  local what, why, kind = env.atomic(took, session, member, seen, one, sent, duty, text, results[1])
+  if what ~= "look" then return what, why, kind end
+  local answers
+  answers, problem, code = member.store:look { name }
+  if not answers then return nil, problem, code end
+  return env.atomic(took_twice, session, member, one, sent, duty, answers[name])
+end
+
+-- S4: what the claim may leave behind is noted before it is sent, since the task that claims may be cancelled at any time.
+local function take(session, member, seen, one, began)
+  local env, slot = session.env, member.slot
+  if not may_win(session, one) then return nil, "the session ended before the claim", "store" end
+  local sent = env.now()
+  local duty = { over = seen.version, base = seen.record, memory = seen.memory, at = one.at, epoch = one.epoch,
+    asked = sent }
+  duties.add(session, slot, duty)
+  local won, problem, code = write_claim(session, member, seen, one, sent, duty)
+  duty.asked = nil
+  if not won then return nil, problem, code end
+  return env.atomic(claims.grant, session, slot, began)
+end
+
+-- What is known already of the session that holds an election is enough to deny: thousands that one holds need no look each. All
+-- else needs a look.
+local function known_to_stand(session, member, seen, holder, sent)
+  if not holder.session then return "look" end
+  seen.holder, seen.quiet, seen.lives = holder.session, sent - holder.since, holder.renewed
+  local what, one = rule.claim(session:me(member.trusts, member.least), seen)
+  if what == "denied" then return what, one, seen end
+  return "look"
+end
+
+-- What the rule says to what was seen.
+local function decide(session, member, answers, sent)
+  local slot = member.slot
+  local seen, problem = session.seen:note(slot, answers[slot.name], sent)
+  if not seen then return nil, problem end
+  local by = seen.record and seen.record.by
+  if not by or by == session.name then
+    if slot.holder then slot.holder = nil end -- else it would make room for a field that it has not
+  elseif slot.holder and slot.holder.name == by then
+    local holder
+    holder, problem = session.seen:note(slot.holder, answers[by], sent)
+    if not holder then return nil, problem end
+    local age, found = answers[by].age, holder.record
+    seen.holder, seen.quiet = found, holder.stood
+    seen.lives = holder.renewed or found and age and age < found.ttl
+  else
+    slot.holder = session.seen:of(by)
+    return known_to_stand(session, member, seen, slot.holder, sent)
+  end
+  local what, one = rule.claim(session:me(member.trusts, member.least), seen)
+  return what, one, seen
+end
+
+local function doubt(session, member, seen, one)
+  local slot = member.slot
+  local results, problem, code = member.store:swap { { name = slot.name, version = seen.version, memory = seen.memory,
+    text = record.text(one, session.env.nonce()) } }
+  if not results then return nil, problem, code end
+  if not results[1] then return nil, CHANGED, "store" end
+  session.env.atomic(session.seen.learn, session.seen, slot, one)
+  slot.back = slot.back or seen.record and not seen.record.doubt
+  return false, { amnesia = true, wait = rule.standing_time(one.doubt), back = slot.back }
+end
+
+--- Looks, and claims where the rule allows it.
+-- @tparam Session session
+-- @tparam table member
+-- @number began when it was asked for
+-- @return as of `claim` in crown.register.terms
+function claims.contend(session, member, began)
+  local env, slot = session.env, member.slot
+  for _ = 1, LOOKS_MOST do
+    local names, sent = { slot.name, slot.holder and slot.holder.name }, env.now()
+    local answers, problem, code = member.store:look(names)
+    if not answers then return nil, problem, code end
+    local what, one, seen = env.atomic(decide, session, member, answers, sent)
+    if not what then return nil, one, "store" end
+    if what == "denied" then return false, denial(session, slot, one, sent) end
+    if what == "doubt" then return doubt(session, member, seen, one) end
+    if what == "write" then return take(session, member, seen, one, began) end
+    if what == "place" then
+      local settled, wait, kind = place.settle(session, member.trusts)
+      if settled == nil then return nil, wait, kind end
+      if not settled then return false, { amnesia = true, wait = wait, back = kind } end
+    end
+  end
+  return nil, CHANGED, "store"
+end
+
+return claims
