@@ -111,7 +111,7 @@ describe("the oracle on a NATS bucket", function()
     server:freeze()
     for i = 1, 300 do
       local one = Player.new(kv, { name = ("crowd-%d-%d"):format(serial, i), node = "one", url = server.url .. "/ELECTIONS",
-        amnesia_wait = 0 })
+        amnesia_wait = 0, timeout = 4 })
       crown.spawn(function()
         local verdict = one:claim()
         found[verdict[1]], ended = found[verdict[1]] + 1, ended + 1
