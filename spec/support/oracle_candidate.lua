@@ -69,12 +69,7 @@ end
 -- @func fn
 -- @treturn number seconds that it took
 function Player:in_time(fn)
-  local still, at = Stillness.start(), core.now()
-  fn()
-  local took = core.now() - at
-  eventually(function() return took - still:seconds(at) < self.timeout + OVER_MOST end)
-  still:destroy()
-  return took
+  return Stillness.within(self.timeout + OVER_MOST, fn)
 end
 
 --- Leads while its server does not answer for a moment: not known is no loss, and has its time-out, which it was given.

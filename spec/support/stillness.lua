@@ -1,5 +1,6 @@
 --- Tells when this machine stood still: what a program did not do then is not its fault.
 local Candidate = require "support.candidate"
+local core = require "crown.core"
 local eventually = require("crown.testing").eventually
 local tempdir = require "support.tempdir"
 
@@ -30,5 +31,18 @@ function Stillness:seconds(from, to)
 end
 
 function Stillness:destroy() self.process:destroy() end
+
+--- Does something, and sees to it that it takes less than so long, but for what the machine stood still meanwhile.
+-- @number most seconds
+-- @func fn
+-- @treturn number seconds that it took
+function Stillness.within(most, fn)
+  local still, at = Stillness.start(), core.now()
+  fn()
+  local took = core.now() - at
+  eventually(function() return took - still:seconds(at) < most or error(("it took %.1f s, %g are the most"):format(took, most)) end)
+  still:destroy()
+  return took
+end
 
 return Stillness
