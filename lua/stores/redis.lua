@@ -94,6 +94,8 @@ local function in_parts(self, list, fn)
   return true
 end
 
+local function memory_key(self) return self.in_cluster and "" or self.prefix .. ":memory" end
+
 local function keys_of(self, part)
   local keys = {}
   for i, one in ipairs(part) do keys[i] = key_of(self, one.name) end
@@ -107,7 +109,7 @@ local function read(one, memory)
     return { text = false, version = false, memory = memory, peer = { node = one[1] ~= "" and one[1] or nil,
       epoch = tonumber(one[2]) or 0, wait = one[3] / 1000 } }
   end
-  return { text = one[2], version = one[1], memory = memory, age = tonumber(one[3]) / 1000 }
+  return { text = one[2] or false, version = one[1], memory = memory, age = tonumber(one[3]) / 1000 }
 end
 
 --- Looks at records.
@@ -118,7 +120,7 @@ function Store:look(names)
   local list, answers, failure = {}, {}, nil
   for i, name in ipairs(names) do list[i] = { name = name } end
   local ready, problem, code = in_parts(self, list, function(part, ask_it)
-    local answer, why, kind = ask_it("look", keys_of(self, part), {})
+    local answer, why, kind = ask_it("look", keys_of(self, part), { memory_key(self), nonce() })
     if not answer then failure = { why or "no answer", kind } end
     for i, one in ipairs(answer and part or {}) do answers[one.name] = read(answer[i + 1], answer[1]) end
   end)
@@ -139,7 +141,7 @@ local function look_at_policy(self, writes)
 end
 
 local function arguments_of(self, part)
-  local arguments = { self.channel, NEWER }
+  local arguments = { memory_key(self), nonce(), self.channel, NEWER }
   for _, one in ipairs(part) do
     one.new = nonce()
     for _, word in ipairs { one.write.version or "", one.write.memory, one.new, one.write.text,
@@ -218,7 +220,7 @@ local function commands(self)
   local lease = (key:gsub(":record$", ":lease"))
   return { { "EVAL", "return 1", "1", key }, { "EVALSHA", "0", "1", key }, { "SCRIPT", "LOAD", "return 1" },
     { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "HSET", lease, "token", "x" },
-    { "HMGET", lease, "token" }, { "HGET", lease, "token" }, { "TIME" }, { "PUBLISH", self.channel, "x" },
+    { "HMGET", lease, "token" }, { "GET", key }, { "SET", key, "x" }, { "TIME" }, { "PUBLISH", self.channel, "x" },
     { "SUBSCRIBE", self.channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" }, { "SCAN", "0" } }
 end
 
@@ -280,6 +282,7 @@ function driver.open(place)
     setup = function(...) return question.set_up(self, ...) end }
   self.home, problem = Client.new(place.url, self.client_options)
   if not self.home then return nil, problem end
+  self.marks = not parsed.cluster
   if parsed.cluster then
     function self.part_of(_, name) return ("%d"):format(math.floor(slots.of(key_of(self, name)) / PART)) end
   end

@@ -92,6 +92,29 @@ describe("the register in Redis", function()
     assert.equal(150, #store:names())
   end)
 
+  it("leaves a mark of a record that is deleted, another one each time, and none of one that was never there", function()
+    swap(false)
+    server:call("DEL", key_of(name))
+    local mark = look()
+    assert.is_false(mark.text)
+    assert.matches("^deleted", mark.version)
+    assert.is_false(swap(false))
+    assert.is_string(swap(mark.version))
+    server:call("DEL", key_of(name))
+    assert.matches("^deleted", look().version)
+    assert.not_equal(mark.version, look().version)
+    assert.is_false(look("never-there").version)
+  end)
+
+  it("is another memory when all is lost", function()
+    local memory = look().memory
+    swap(false)
+    assert.equal(memory, look().memory)
+    server:call "FLUSHALL"
+    assert.not_equal(memory, look().memory)
+    assert.is_false(look().version)
+  end)
+
   it("tells how old a record is, by the server's clock", function()
     swap(false)
     assert.is_true(look().age >= 0 and look().age < 20)
@@ -357,6 +380,17 @@ describe("an election in the register in Redis", function()
       eventually(function() verdict = one:refresh() return verdict[1] ~= "unknown" end, PATIENCE)
       assert.same({ "granted", epochs[i] }, { verdict[1], verdict[4] })
     end
+  end)
+
+  it("that is new begins at once where others have been led for a while", function()
+    local server = start()
+    local function player(name, node)
+      return Player.new(module, { name = name, node = node, url = server.url, ttl = 1, amnesia_wait = 0 })
+    end
+    player("first", "one"):win()
+    assert.equal("granted", player("second", "two"):claim()[1])
+    server:call("DEL", key_of "second")
+    assert.equal("denied", player("second", "three"):claim()[1])
   end)
 
   -- What made two leaders where a lease was a key with an end.

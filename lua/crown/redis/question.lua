@@ -1,7 +1,7 @@
 --- One question to one Redis server: the scripts by which records are read and written, and what it takes for an answer to count.
 --
 -- A store has `shas`, `place` with `timeout` in seconds, which may change, `min_replicas`, and `sentinels` where it was found by
--- some. What is told of a server: `in_cluster`; `forgets`, why nobody claims there.
+-- some. What is told of a server: `in_cluster`, where nothing is marked; `forgets`, why nobody claims there.
 -- @internal crown.redis.question
 
 local server = require "crown.redis.server"
@@ -13,14 +13,25 @@ local SHARE = 0.5 -- of the time-out, for the replicas' and for the Sentinels' a
 --- What is said of an answer that cannot be read.
 question.STRANGE = "what came is no answer of Redis to what was asked"
 
+-- The memory is the server's, and where there is a key for it also that key's, which is gone when all is lost: but not in a
+-- cluster, where a script may use the keys of one slot alone.
 -- The lease of an older version of crown-lua, in its own format, is beside the record, and no record is written while it stands.
--- The write of the first record puts another one there, which an older version takes for somebody's for ever.
-local MEMORY = "local memory = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') "
-  .. "local now = redis.call('TIME') now = now[1] * 1000 + math.floor(now[2] / 1000) "
-  .. "local function old(key, what) return (string.gsub(key, 'record$', what)) end "
+-- The write of the first record puts another one there, which an older version takes for somebody's for ever. It is also what is
+-- left of a record that was deleted: its `mark` is a version then.
+local HEAD = [[
+local memory, own, nonce = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'), ARGV[1], ARGV[2]
+if own ~= '' then
+  local kept = redis.call('GET', own)
+  if not kept then redis.call('SET', own, nonce) end
+  memory = memory .. '-' .. (kept or nonce)
+end
+local now = redis.call('TIME')
+now = now[1] * 1000 + math.floor(now[2] / 1000)
+local function old(key, what) return (string.gsub(key, 'record$', what)) end
+]]
 
 local SCRIPTS = {
-  look = MEMORY .. [[
+  look = HEAD .. [[
 local found = { memory }
 for i, key in ipairs(KEYS) do
   local one = redis.pcall('HMGET', key, 'version', 'record', 'written')
@@ -29,28 +40,35 @@ for i, key in ipairs(KEYS) do
   elseif one[1] then
     found[i + 1] = { one[1], one[2], now - (tonumber(one[3]) or now) }
   else
-    local older, epoch = redis.call('HMGET', old(key, 'lease'), 'token', 'node', 'epoch'), redis.call('GET', old(key, 'epoch'))
-    local stands = older[1] and older[1] ~= '#'
+    local lease = redis.call('HMGET', old(key, 'lease'), 'token', 'node', 'epoch', 'mark')
+    local epoch, stands = redis.call('GET', old(key, 'epoch')), lease[1] and lease[1] ~= '#'
     local left = stands and redis.call('PTTL', old(key, 'lease')) or 0
-    found[i + 1] = (stands or epoch) and { older[2] or '', stands and older[3] or epoch, left < 0 and 1000 or left, 'older' }
+    if lease[4] and not stands then
+      found[i + 1] = { lease[4], false, 0 }
+    else
+      found[i + 1] = (stands or epoch) and { lease[2] or '', stands and lease[3] or epoch, left < 0 and 1000 or left, 'older' }
+    end
   end
 end
 return found]],
-  swap = MEMORY .. [[
+  swap = HEAD .. [[
 local done = { memory }
 for i, key in ipairs(KEYS) do
-  local was, wanted, version, record, news = unpack(ARGV, 5 * i - 2, 5 * i + 2)
-  local stands = memory == wanted and (redis.call('HGET', key, 'version') or '') == was
-  if stands and was == '' and news ~= '' then
-    local older = redis.call('HGET', old(key, 'lease'), 'token')
-    stands = not older or older == '#'
+  local was, wanted, version, record, news = unpack(ARGV, 5 * i, 5 * i + 4)
+  local has, lease = redis.call('HGET', key, 'version'), old(key, 'lease')
+  local is_new = not has and news ~= ''
+  local older = is_new and redis.call('HMGET', lease, 'token', 'mark') or {}
+  local stands = memory == wanted and (has or older[2] or '') == was
+  if stands and is_new then
+    stands = not older[1] or older[1] == '#'
     if stands then
-      redis.call('HSET', old(key, 'lease'), 'token', '#', 'node', ARGV[2], 'epoch', '0', 'claim', '0', 'ttl', '9e14')
+      redis.call('HSET', lease, 'token', '#', 'node', ARGV[4], 'epoch', '0', 'claim', '0', 'ttl', '9e14',
+        'mark', 'deleted-' .. version)
     end
   end
   if stands then
     redis.call('HSET', key, 'version', version, 'record', record, 'written', string.format('%.0f', now))
-    if news ~= '' then redis.call('PUBLISH', ARGV[1], news) end
+    if news ~= '' then redis.call('PUBLISH', ARGV[3], news) end
   end
   done[i + 1] = stands and 1 or 0
 end
@@ -69,7 +87,9 @@ function question.set_up(self, connection, timeout)
   if type(info) ~= "string" then return nil, question.STRANGE end
   if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
   self.in_cluster = self.in_cluster or info:find "redis_mode:cluster" ~= nil
-  if not self.in_cluster then
+  if self.in_cluster then
+    self.marks = false
+  else
     local role
     role, problem = connection:call(timeout, "ROLE")
     if not role then return nil, problem end
