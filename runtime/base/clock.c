@@ -17,6 +17,11 @@ int64_t clock_boottime_ns(void)
     return read_clock(CLOCK_BOOTTIME);
 }
 
+int64_t clock_wall_offset_ns(void)
+{
+    return read_clock(CLOCK_REALTIME) - clock_boottime_ns();
+}
+
 int64_t clock_monotonic_ns(void)
 {
     return read_clock(CLOCK_MONOTONIC);

@@ -18,6 +18,10 @@
 /** @return now, in ns since boot; aborts if the kernel has no CLOCK_BOOTTIME (Linux >= 2.6.39). */
 int64_t clock_boottime_ns(void);
 
+/** @return by how much the time of day is ahead of that. It jumps when the wall clock is set, and
+ * stays the same otherwise. */
+int64_t clock_wall_offset_ns(void);
+
 /** @return now, in ns, on a clock that stands still while the host is suspended: for what another
  * process of this host has to do in time. */
 int64_t clock_monotonic_ns(void);

@@ -22,6 +22,7 @@ const struct lua_module bind_modules[] = {
     {"crown.core.notices", bind_open_notices},
     {"crown.core.postgres", bind_open_postgres},
     {"crown.core.promise", bind_open_promise},
+    {"crown.core.renewals", bind_open_renewals},
     {"crown.core.resp", bind_open_resp},
     {"crown.core.retry", bind_open_retry},
     {"crown.core.rows", bind_open_rows},

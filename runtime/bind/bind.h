@@ -48,6 +48,7 @@ int bind_open_notices(lua_State *L);
 int bind_open_postgres(lua_State *L);
 int bind_open_retry(lua_State *L);
 int bind_open_promise(lua_State *L);
+int bind_open_renewals(lua_State *L);
 int bind_open_resp(lua_State *L);
 int bind_open_rows(lua_State *L);
 int bind_open_subscription(lua_State *L);

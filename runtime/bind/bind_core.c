@@ -32,6 +32,13 @@ static int core_now(lua_State *L)
     return 1;
 }
 
+/* core.wall_offset() -> by how many seconds the time of day is ahead of our own clock. */
+static int core_wall_offset(lua_State *L)
+{
+    lua_pushnumber(L, clock_seconds_from_ns(clock_wall_offset_ns()));
+    return 1;
+}
+
 struct pause {
     struct op op;
     struct loop_job job;
@@ -322,6 +329,7 @@ static int core_home(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"now", core_now},
+    {"wall_offset", core_wall_offset},
     {"sleep", core_sleep},
     {"spawn", core_spawn},
     {"detach", core_detach},

@@ -235,6 +235,24 @@ static int election_term_remaining(lua_State *L)
     return 1;
 }
 
+/* election:stand(on): candidate_stand. */
+static int election_stand(lua_State *L)
+{
+    candidate_stand(check_candidate(L), lua_toboolean(L, 2));
+    return 0;
+}
+
+/* election:deadline() -> when a term that is not over may not act any more, as core.now; nil
+ * without one. */
+static int election_deadline(lua_State *L)
+{
+    int64_t deadline_ns = candidate_deadline(check_candidate(L));
+    if (deadline_ns == TIME_NEVER)
+        return 0;
+    lua_pushnumber(L, clock_seconds_from_ns(deadline_ns));
+    return 1;
+}
+
 static int election_finished(lua_State *L)
 {
     lua_pushboolean(L, candidate_finished(check_candidate(L)));
@@ -306,6 +324,8 @@ static const luaL_Reg methods[] = {
     {"status", election_status},
     {"is_leader", election_is_leader},
     {"finished", election_finished},
+    {"stand", election_stand},
+    {"deadline", election_deadline},
     {"term_remaining", election_term_remaining},
     {NULL, NULL},
 };

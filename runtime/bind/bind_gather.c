@@ -120,8 +120,9 @@ static struct op *join(struct gathering *gathering, struct asking *asking, lua_S
     return &call->op;
 }
 
-static struct op *ask(struct refresher *base, lua_State *L)
+static struct op *ask(struct refresher *base, const struct refresher_term *term, lua_State *L)
 {
+    (void)term;
     struct gathering *gathering = container_of(base, struct gathering, refresher);
     return join(gathering, &gathering->refreshes, L);
 }
@@ -132,15 +133,15 @@ static struct op *release(struct refresher *base, lua_State *L)
     return join(gathering, &gathering->releases, L);
 }
 
-static enum refresher_answer look(struct refresher *base, struct op *op, uint64_t epoch,
-                                  struct crown_error *err)
+static enum refresher_answer look(struct refresher *base, struct op *op,
+                                  const struct refresher_term *term, struct refresher_found *found)
 {
     (void)base;
     struct call *call = container_of(op, struct call, op);
     enum refresher_answer answer =
-        call->epoch == (lua_Number)epoch ? REFRESHER_SAME : REFRESHER_OTHER;
+        call->epoch == (lua_Number)term->epoch ? REFRESHER_SAME : REFRESHER_OTHER;
     if (call->error != NULL) {
-        *err = *call->error;
+        found->err = *call->error;
         answer = REFRESHER_UNKNOWN;
     }
     call_free(call);

@@ -68,8 +68,9 @@ static struct op *call(const struct lease_refresher *refresher, struct postgres_
     return made != NULL ? &made->op : NULL;
 }
 
-static struct op *ask(struct refresher *base, lua_State *L)
+static struct op *ask(struct refresher *base, const struct refresher_term *term, lua_State *L)
 {
+    (void)term;
     const struct lease_refresher *refresher = container_of(base, struct lease_refresher, refresher);
     return call(refresher, refresher->batch, refresher->window_ns, L);
 }
@@ -125,16 +126,16 @@ static bool is_same(const struct postgres_call *call, uint64_t epoch)
            strtoull(found, NULL, 10) == epoch;
 }
 
-static enum refresher_answer look(struct refresher *base, struct op *op, uint64_t epoch,
-                                  struct crown_error *err)
+static enum refresher_answer look(struct refresher *base, struct op *op,
+                                  const struct refresher_term *term, struct refresher_found *found)
 {
     struct lease_refresher *refresher = container_of(base, struct lease_refresher, refresher);
     struct postgres_call *call = container_of(op, struct postgres_call, op);
     enum refresher_answer answer = REFRESHER_OTHER;
     if (call->error != NULL) {
-        *err = *call->error;
+        found->err = *call->error;
         answer = REFRESHER_UNKNOWN;
-    } else if (is_same(call, epoch) && counts(refresher, call)) {
+    } else if (is_same(call, term->epoch) && counts(refresher, call)) {
         answer = REFRESHER_SAME;
     }
     postgres_call_free(call);

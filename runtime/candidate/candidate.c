@@ -377,6 +377,11 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
     return true;
 }
 
+void candidate_stand(struct candidate *candidate, bool stands)
+{
+    candidate->stands = stands;
+}
+
 bool candidate_signal_child(struct candidate *candidate, int signal)
 {
     return workload_signal(candidate, signal);

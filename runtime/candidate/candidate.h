@@ -61,6 +61,10 @@ void candidate_stop(struct candidate *candidate);
  * is full. */
 bool candidate_send(struct candidate *candidate, lua_State *L);
 
+/** Says whether nothing speaks against its term, so that a renewal of a session may refresh it
+ * (renewals.h); else its oracle is asked. */
+void candidate_stand(struct candidate *candidate, bool stands);
+
 /** Sends a signal to the child alone. @return false when none runs. */
 bool candidate_signal_child(struct candidate *candidate, int signal);
 

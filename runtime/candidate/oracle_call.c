@@ -206,32 +206,55 @@ static void call_in_task(struct candidate *candidate)
     candidate_feed(candidate, &event);
 }
 
+static struct refresher_term term_of(const struct candidate *candidate)
+{
+    return (struct refresher_term){.epoch = election_look(&candidate->election).epoch,
+                                   .asked_ns = candidate->call_began_ns,
+                                   .stands = candidate->stands};
+}
+
+static struct refresher_found found_by(const struct refresher *refresher)
+{
+    return (struct refresher_found){.ttl_ns = refresher->ttl_ns, .delay_ns = refresher->delay_ns};
+}
+
+static void grant(struct candidate *candidate, const struct refresher_term *term,
+                  const struct refresher_found *found)
+{
+    const struct election_event event = {.type = ELECTION_EVENT_GRANTED,
+                                         .attempt = candidate->call_attempt,
+                                         .grant = {.refresh_ns = found->delay_ns,
+                                                   .ttl_ns = found->ttl_ns,
+                                                   .past_ns = found->past_ns,
+                                                   .epoch = term->epoch}};
+    end_call(candidate);
+    note_latency(candidate);
+    outage_over(candidate);
+    candidate_feed(candidate, &event);
+}
+
 /* The refresher that was asked has an answer. */
 static void asked_done(struct op *op)
 {
     struct candidate *candidate = op->waiter;
     struct refresher *refresher = candidate->refresher;
-    struct crown_error err;
-    uint64_t epoch = election_look(&candidate->election).epoch;
-    struct election_event event = {.type = ELECTION_EVENT_UNKNOWN,
-                                   .attempt = candidate->call_attempt};
+    const struct refresher_term term = term_of(candidate);
+    struct refresher_found found = found_by(refresher);
     candidate->asked = NULL;
-    enum refresher_answer answer = refresher->look(refresher, op, epoch, &err);
+    enum refresher_answer answer = refresher->look(refresher, op, &term, &found);
     if (answer == REFRESHER_OTHER) {
         call_in_task(candidate);
         return;
     }
+    if (answer == REFRESHER_SAME) {
+        grant(candidate, &term, &found);
+        return;
+    }
+    const struct election_event event = {.type = ELECTION_EVENT_UNKNOWN,
+                                         .attempt = candidate->call_attempt};
     end_call(candidate);
     note_latency(candidate);
-    if (answer == REFRESHER_SAME) {
-        event.type = ELECTION_EVENT_GRANTED;
-        event.grant.refresh_ns = refresher->delay_ns;
-        event.grant.ttl_ns = refresher->ttl_ns;
-        event.grant.epoch = epoch;
-        outage_over(candidate);
-    } else {
-        outage_report(candidate, function_names[CALL_REFRESH], err.message, NULL);
-    }
+    outage_report(candidate, function_names[CALL_REFRESH], found.err.message, found.code);
     candidate_feed(candidate, &event);
 }
 
@@ -247,15 +270,31 @@ static void released(struct op *op)
     candidate_feed(candidate, &event);
 }
 
+/* @return whether the refresher has granted it at once. */
+static bool granted_at_once(struct candidate *candidate, const struct refresher_term *term)
+{
+    struct refresher *refresher = candidate->refresher;
+    struct refresher_found found = found_by(refresher);
+    if (refresher->grants == NULL || !refresher->grants(refresher, term, &found))
+        return false;
+    grant(candidate, term, &found);
+    return true;
+}
+
 /* @return whether the refresher does it. */
 static bool ask_refresher(struct candidate *candidate)
 {
     struct refresher *refresher = candidate->refresher;
+    const struct refresher_term term = term_of(candidate);
     bool refreshes = candidate->call_kind == CALL_REFRESH;
-    if (refresher == NULL || (!refreshes && candidate->call_kind != CALL_ABDICATE))
+    bool releases = candidate->call_kind == CALL_ABDICATE;
+    if (refresher == NULL || (!refreshes && (!releases || refresher->release == NULL)))
         return false;
+    if (refreshes && granted_at_once(candidate, &term))
+        return true;
     lua_State *L = perform_push_state(candidate);
-    candidate->asked = refreshes ? refresher->ask(refresher, L) : refresher->release(refresher, L);
+    candidate->asked =
+        refreshes ? refresher->ask(refresher, &term, L) : refresher->release(refresher, L);
     if (candidate->asked != NULL && !refreshes) {
         lua_pushboolean(L, false);
         lua_setfield(L, -2, "leading");

@@ -85,6 +85,7 @@ struct candidate {
     bool ended;          /* and all that it has started is gone */
     bool doubted;        /* the store may have forgotten who leads: sat out */
     bool child_ended;    /* the leader's command, at least once: as child_status says */
+    bool stands;         /* candidate_stand */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
                             opened, a command that belongs to no term; NULL: nothing does now */
     struct term *term;   /* NULL: nothing can run in one */

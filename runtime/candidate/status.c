@@ -87,6 +87,11 @@ double candidate_term_remaining(const struct candidate *candidate, uint64_t epoc
     return left_ns > 0 ? clock_seconds_from_ns(left_ns) : 0;
 }
 
+int64_t candidate_deadline(const struct candidate *candidate)
+{
+    return election_look(&candidate->election).deadline_ns;
+}
+
 const char *candidate_phase_name(enum election_phase phase)
 {
     switch (phase) {

@@ -50,4 +50,7 @@ const char *candidate_phase_name(enum election_phase phase);
  * deadline. */
 double candidate_term_remaining(const struct candidate *candidate, uint64_t epoch);
 
+/** @return when the term that is not over may not act any more; TIME_NEVER without one. */
+int64_t candidate_deadline(const struct candidate *candidate);
+
 #endif

@@ -87,10 +87,13 @@ describe("the rocks", function()
       end
       local env = { now = core.now, time = function() return os.time() * 1000 end, random = math.random, promise = promise,
         nonce = function() count = count + 1 return tostring(count) end, sleep = coroutine.yield,
-        detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end }
+        detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end,
+        wall_offset = function() return 0 end,
+        renewals = { new = function() return {} end, count = function() end, forget = function() end } }
       local function member(token)
         local session = Session.new(env, { token = token, node = token, ttl = 1, delay = 0.3, patience = 1, floor = 0 })
-        return session, { slot = terms.slot(session, "job"), store = store, trusts = true, tell = print }
+        return session, { slot = terms.slot(session, "job"), store = store, trusts = true, tell = print, stand = function() end,
+          deadline = function() end }
       end
       local one, first = member "one"
       local two, second = member "two"

@@ -44,6 +44,19 @@ describe("a session", function()
     assert.is_true(here.rows["@t-12"].version > version)
   end)
 
+  it("is renewed again when the wall clock was set since the last renewal (R15)", function()
+    local here = world()
+    local one, two = here.member "a", here.member "b"
+    assert.is_true(one.claim())
+    assert.is_true(two.claim())
+    here.pass(4)
+    assert.is_true(one.refresh())
+    local version = here.rows["@t-12"].version
+    here.offset = 0.2
+    assert.is_true(two.refresh())
+    assert.is_true(here.rows["@t-12"].version > version)
+  end)
+
   it("gives back a term that its candidate does not refresh (S7)", function()
     local here = world()
     local one, two = here.member "a", here.member "b"

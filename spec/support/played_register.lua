@@ -1,13 +1,14 @@
 --- A session and its elections over a store that a spec plays by hand. Every question takes `lasts` seconds of a clock that nothing
 -- else moves.
 local load = require "support.register_modules"
+local Renewals = require "support.register_renewals"
 
 local TTL = 12
 
 --- @tparam[opt] boolean marks whether the store keeps a mark of what is deleted
 return function(marks)
   local modules, now, rows, count = load(), 100, {}, 0
-  local here = { lasts = 0, rows = rows, memory = "m", trusts = true }
+  local here = { lasts = 0, rows = rows, memory = "m", trusts = true, offset = 0 }
   local store = { marks = marks }
   function store.look(_, names)
     local answers = {}
@@ -36,7 +37,9 @@ return function(marks)
   end
   local env = { now = function() return now end, time = function() return now * 1000 end, random = function() return 0.5 end,
     promise = promise, nonce = function() count = count + 1 return tostring(count) end, sleep = coroutine.yield,
-    detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end }
+    detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end,
+    wall_offset = function() return here.offset end,
+    renewals = Renewals.of(function() return now end, function() return 0.5 end) }
   local session
   -- Another runtime takes the place of the one before.
   function here.begin(token)
@@ -45,7 +48,8 @@ return function(marks)
   here.begin "t"
   function here.pass(seconds) now = now + seconds end
   function here.member(name)
-    local member = { slot = modules.terms.slot(session, name), store = store, trusts = here.trusts, tell = function() end }
+    local member = { slot = modules.terms.slot(session, name), store = store, trusts = here.trusts, tell = function() end,
+      stand = function() end, deadline = function() end }
     for _, fn in ipairs { "claim", "refresh", "release" } do
       member[fn] = function() return modules.terms[fn](session, member) end
     end

@@ -3,6 +3,7 @@
 -- after they were given up; looks that are not atomic; runtimes that are killed, stopped or cut off; trees that do not end;
 -- records that vanish; a store that restarts, goes back or is emptied; operators' directives.
 local Clock = require "support.virtual_clock"
+local Renewals = require "support.register_renewals"
 
 local World = {}
 World.__index = World
@@ -235,6 +236,8 @@ local function env_of(world, node)
     end,
     sleep = function(seconds) coroutine.yield(function(go_on) after(world, node, seconds, go_on) end) end,
     atomic = function(fn, ...) return fn(...) end,
+    wall_offset = function() return 0 end,
+    renewals = Renewals.of(function() return world.clock.now * node.rate + node.offset end, world.random),
   }
 end
 
@@ -322,6 +325,7 @@ local function granted(world, node, election, sent, grant)
   local lasts = grant.ttl + past
   local deadline = sent - past + lasts - lasts / 100 - math.min(0.25, lasts / 8)
   if node.env.now() >= deadline then return false end
+  election.refresher = grant.refresher or election.refresher
   election.acts_until = deadline
   check(world, election.name)
   local turn = election.turn
@@ -353,12 +357,44 @@ local function refreshed(world, node, election, sent, verdict, second, grant)
   if not election.leads then return end
   if verdict then
     assert(grant.epoch == election.epoch, "a refresh in another epoch")
-    if not granted(world, node, election, sent, grant) then second = 0.1 end
-    return refresh(world, node, election, second)
+    if not granted(world, node, election, sent, grant) then return refresh(world, node, election, 0.1) end
+    return refresh(world, node, election, math.max(0, sent + second - node.env.now()))
   end
   if verdict == nil then return refresh(world, node, election, 0.1 + world.random() * 0.5) end
   if second.evicted then return end_term(world, node, election, true) end
   stop(world, node, election, second)
+end
+
+-- As the core's candidate does it: by a renewal that counts for all terms, or by the oracle.
+local function refresh_by(world, node, election, done)
+  local sent, renewals, turn = node.env.now(), election.refresher, election.turn
+  local function ask_oracle()
+    call(world, node, election, "refresh", function(...) done(sent, ...) end)
+  end
+  local function granted_at_once()
+    local second, grant = Renewals.grant(renewals, election.stands, sent)
+    if not second then return false end
+    grant.epoch = election.epoch
+    done(sent, true, second, grant)
+    return true
+  end
+  if not renewals then return ask_oracle() end
+  if granted_at_once() then return end
+  if not election.stands or not renewals.sent then return ask_oracle() end
+  local over = false
+  election.task = true
+  local function answered(problem)
+    if over or election.turn ~= turn then return end
+    over, election.task = true, nil
+    if granted_at_once() then return end
+    if problem and election.stands then return done(sent, nil, problem) end
+    ask_oracle()
+  end
+  after(world, node, node.timeout * 2, function() answered "given up" end)
+  Renewals.wait(renewals, function(...)
+    local problem = ...
+    after(world, node, 0, function() answered(problem) end)
+  end)
 end
 
 function refresh(world, node, election, delay)
@@ -378,9 +414,8 @@ function refresh(world, node, election, delay)
         refresh(world, node, election, 0)
       end)
     end
-    local sent = node.env.now()
-    call(world, node, election, "refresh", function(...)
-      if election.turn == turn then refreshed(world, node, election, sent, ...) end
+    refresh_by(world, node, election, function(...)
+      if election.turn == turn then refreshed(world, node, election, ...) end
     end)
   end)
 end
@@ -390,7 +425,7 @@ local function claimed(world, node, election, sent, verdict, second, grant)
     election.acts_until = -math.huge
     begin_term(world, node, election, grant)
     if not granted(world, node, election, sent, grant) then return end_term(world, node, election, true) end
-    return refresh(world, node, election, second)
+    return refresh(world, node, election, math.max(0, sent + second - node.env.now()))
   end
   if verdict == false then
     local wait = second.wait and chance(world, 0.5) and second.wait
@@ -430,7 +465,8 @@ local function member_of(world, node, election)
   local parts = {}
   for server, session in ipairs(world.at and { new_session(world, node, election.name) } or node.sessions) do
     parts[server] = { slot = world.modules.terms.slot(session, election.name), session = session, store = node.stores[server],
-      tell = function() election.told = true end }
+      tell = function() election.told = true end, stand = function(_, on) election.stands = on end,
+      deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
   end
   return world.servers > 1 and { parts = parts } or parts[1]
 end

@@ -25,7 +25,8 @@ function claims.grant(session, slot, began)
   term.number, term.ends = session.number, anchor + lasts
   local left = lasts - past
   past = lasts - left -- so that both make the whole again, whatever was rounded
-  return true, session:next_refresh(), { ttl = left, past = past > 0 and past or nil, epoch = term.epoch }
+  return true, session:next_refresh(began), { ttl = left, past = past > 0 and past or nil, epoch = term.epoch,
+    refresher = session.renewals }
 end
 
 local function denial(session, slot, seen, sent)
@@ -39,6 +40,7 @@ local function win(session, member, one, sent, answer)
     ends = math.huge }
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
+  member:stand(true)
   session.seen:learn(slot, one)
   session.seen:stands(slot, answer)
 end

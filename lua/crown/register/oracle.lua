@@ -6,12 +6,13 @@ local crypto = require "crown.core.crypto"
 local hex = require "crown.text.hex"
 local promise = require "crown.core.promise"
 local record = require "crown.register.record"
+local renewals = require "crown.core.renewals"
 local Session = require "crown.register.session"
 local several = require "crown.register.several"
 local terms = require "crown.register.terms"
 local Watch = require "crown.register.watch"
 
-local Oracle = {}
+local Oracle = { is_core = true }
 Oracle.__index = Oracle
 
 local PATIENCE = 4 -- questions of a renewal, each of which has its time-out
@@ -27,8 +28,8 @@ local function nonce()
   return ("%s-%d"):format(life, count)
 end
 
-local env = { now = core.now, time = function() return os.time() * 1000 end, nonce = nonce, random = math.random,
-  promise = promise, detach = core.detach, sleep = core.sleep, atomic = core.atomic }
+local env = { now = core.now, time = function() return os.time() * 1000 end, wall_offset = core.wall_offset, nonce = nonce,
+  random = math.random, promise = promise, detach = core.detach, sleep = core.sleep, atomic = core.atomic, renewals = renewals }
 
 -- What all candidates of a session have in common, or most of them: there Lua looks for what their own state lacks.
 local function kind_of(kinds, store, options)
@@ -82,6 +83,20 @@ end
 -- Has itself told when the session that holds the election may be over.
 function Oracle:follow(is_unsure)
   self.watch:add(self, is_unsure)
+end
+
+--- Lets a renewal of the session refresh its term, or has that asked for here: see crown.register.terms.
+-- @bool on
+function Oracle:stand(on)
+  local handle = self.is_core and self.election.handle
+  if handle then handle:stand(on) end
+end
+
+--- When its term may not act any more, as its core has it.
+-- @treturn number or nil: its core has another one
+function Oracle:deadline()
+  local handle = self.is_core and self.election.handle
+  return handle and handle:deadline()
 end
 
 local function contended(self, verdict, second, third)
@@ -162,6 +177,7 @@ end
 -- @tparam table options `ttl`, `retry`, `election` and `doubts` as of `join`
 -- @treturn table
 function Oracle.join_several(parts, options)
+  for _, part in ipairs(parts) do part.is_core = false end -- the core's deadline is that of most of them
   return setmetatable({ parts = parts, retry = options.retry, election = options.election, doubts = options.doubts,
     ttl = options.ttl, leading = false }, Several)
 end

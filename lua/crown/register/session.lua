@@ -2,8 +2,9 @@
 -- What the session does with the elections is in crown.register.terms.
 --
 -- `env` is all that it knows of the world: `now()` in seconds, on a clock of our own that never jumps; `time()`, the time of day
--- in ms; `nonce()`, a text that never comes twice; `random()`; `promise()`, `detach(fn)`, `sleep(seconds)` and `atomic(fn, …)`
--- as crown.core has them.
+-- in ms; `wall_offset()`, by how many seconds that is ahead of our clock; `nonce()`, a text that never comes twice; `random()`;
+-- `promise()`, `detach(fn)`, `sleep(seconds)` and `atomic(fn, …)` as crown.core has them; `renewals`, as crown.core.renewals:
+-- what refreshes the terms by a renewal, without a question of their own.
 -- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, perhaps with `age` in seconds;
 -- and `swap(writes)`, each
 -- `{ name =, version = or false, text =, memory = }` → for each the new version, false where another version stands or another
@@ -29,10 +30,10 @@ Session.__index = Session
 
 local MANY = 256
 local STEPS_MOST = 4 -- in one renewal: looks and writes that find the record changed
-local EARLY = 0.1 -- of the delay: the first refresh of many comes so much sooner, and the renewal with it
+local EARLY = 0.1 -- of the delay: the first refresh of many comes so much sooner, the renewal with it, and the others meanwhile
 local SHARED_MOST = 0.25 -- of the delay: a renewal that is older answers no refresh
 local SHORT = 0.5 -- of the TTL: a session that was renewed so long ago is renewed before a claim
-local CLOCK_SET = 2000 -- ms: where the time of day has jumped so far, the host may have stood still, unseen by our own clock
+local CLOCK_SET = 0.05 -- seconds: where the time of day has jumped so far, the host may have stood still, unseen by our clock
 
 --- Makes one.
 -- @tparam table env see above
@@ -44,11 +45,15 @@ function Session.new(env, options)
   local part = options.part and "@" .. options.part or ""
   local name = "@" .. options.token .. "-" .. options.ttl .. part
   local seen = Seen.new(env.now)
-  return setmetatable({ env = env, name = name, node = options.node, ttl = options.ttl,
+  local self = setmetatable({ env = env, name = name, node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
     deadline = -math.huge, tries = {}, terms = {}, led = 0, most = 0, unsettled = {}, undead = {}, ends = {},
     many = options.many or MANY }, Session)
+  self.renewals = env.renewals.new { ttl = self.ttl, delay = self.delay, fresh = self.delay * SHARED_MOST,
+    apart = self.delay * EARLY, patience = self.patience, clock_set = CLOCK_SET,
+    renew = function() env.detach(self.renew_for_terms, self) end }
+  return self
 end
 
 --- Whether the session stands and may be acted on.
@@ -71,6 +76,7 @@ end
 local function end_life(self, why, is_gone)
   for _, slot in pairs(self.terms) do terms.lose(self, slot, { error = why, amnesia = is_gone }) end
   self.stands, self.begun, self.sent, self.deadline, self.tries = nil, false, -math.huge, -math.huge, {}
+  self.env.renewals.forget(self.renewals)
   self.most = self.led
 end
 
@@ -91,6 +97,7 @@ local function adopt(self, try, version, memory)
     return false
   end
   self.moved = self.stands ~= nil and self.stands.memory ~= memory
+  if not self.stands then self.first = try.sent end
   self.stands = { version = version, memory = memory, record = try.record }
   self.sent, self.number, self.tries = math.max(self.sent, try.sent), self.number + 1, {}
   self.offset = try.offset
@@ -108,7 +115,7 @@ end
 local function write(self, run, base, version, memory)
   local one, env, life = rule.renewal(self, base, memory), self.env, self.at
   local text = record.text(one, env.nonce())
-  local try = { sent = env.now(), record = one, offset = env.time() - env.now() * 1000 }
+  local try = { sent = env.now(), record = one, offset = env.wall_offset() }
   self.tries[one.nonce] = try
   local results, problem, code = self.store:swap { { name = self.name, version = version, text = text, memory = memory } }
   if not results then return nil, problem, code end
@@ -180,10 +187,20 @@ local function renew(self, run)
   return nil, "the record of the session changes faster than it can be written", "store"
 end
 
+-- Whether the renewal counts for all terms alike; else each is told for itself what it may have (S6).
+local function share(self)
+  if self:is_live() and terms.last_seen(self) + rule.patrol_time(self.ttl) >= self.sent + self.ttl then
+    self.env.renewals.count(self.renewals, self.sent, self.offset, self.first)
+  else
+    self.env.renewals.forget(self.renewals)
+  end
+end
+
 local function round(self, run)
   terms.end_overdue(self)
   local fine, problem, code = renew(self, run)
   if not fine then return nil, problem, code end
+  self.env.atomic(share, self) -- what the patrol finds later takes the term out of it
   terms.patrol(self, run)
   if self.moved and self.store.marks then self.tends = true end
   if self.tends and place.settle(self) then self.tends = false end -- so that newcomers need not wait
@@ -196,9 +213,15 @@ function Session:renew()
   return joined(self.env, self, self.patience, function(run) return round(self, run) end)
 end
 
+--- Renews it for terms whose refreshes wait for that. A renewal under way may be looking at terms for long by then.
+function Session:renew_for_terms()
+  local fine, problem, code = self:renew()
+  if fine and self:is_due() then fine, problem, code = self:renew() end
+  if fine then self.env.atomic(share, self) else self.env.renewals.fail(self.renewals, problem, code) end
+end
+
 local function is_set(self)
-  local env = self.env
-  return math.abs(env.time() - env.now() * 1000 - self.offset) > CLOCK_SET
+  return math.abs(self.env.wall_offset() - self.offset) > CLOCK_SET
 end
 
 --- Whether a renewal counts for a term that was granted by an earlier one, and nothing is to be asked.
@@ -220,11 +243,14 @@ function Session:is_short()
   return self:is_due() and (not self:is_live() or self.env.now() - self.sent >= self.ttl * SHORT)
 end
 
---- Seconds until the next refresh of a term: all of a runtime come together, a little apart, and the first one renews.
--- @treturn number
-function Session:next_refresh()
-  local delay = self.delay * (1 - EARLY * self.env.random())
-  return math.max(self.delay * EARLY, self.sent + delay - self.env.now())
+--- Seconds until the next refresh of a term. They come in rounds that begin with the session's life: all terms of one a little
+-- apart, whenever each was granted, and the first one renews.
+-- @number began when this grant was asked for
+-- @treturn number from then on: no later than a delay after the last renewal, or soon
+function Session:next_refresh(began)
+  local apart, rounds = self.delay * EARLY, self.delay * (1 - EARLY)
+  local next_round = math.ceil((began + apart - self.first) / rounds) * rounds + self.first
+  return math.min(next_round + apart * self.env.random() - began, math.max(apart, self.sent + self.delay - began))
 end
 
 --- Sees to what the session still owes the store, by whichever store answers: an election's own may have ended with it.

@@ -72,7 +72,7 @@ local function grant(env, member, epoch, began)
   if not last then return nil, "most servers do not hold the lease", "store" end
   local past = math.max(0, began - last.session.sent)
   local left = math.min(last.session.ttl - past, term_of(last).ends - began)
-  return true, last.session:next_refresh(), { ttl = left, past = past > 0 and past or nil, epoch = epoch }
+  return true, last.session:next_refresh(began), { ttl = left, past = past > 0 and past or nil, epoch = epoch }
 end
 
 -- --- claims

@@ -4,7 +4,8 @@
 -- session that holds it; `term`, while one of ours leads; `undead`, until when a term of ours may last whose tree has not been
 -- seen to go; `back`, whether it was doubted for another reason than that there was none.
 -- A member is a candidate in a slot: `slot`, `store`, `trusts`, `least` (its epochs are no lower), and `tell()`, by which it
--- hears that something has changed.
+-- hears that something has changed. Its core has a deadline, `deadline()`, that a renewal of the session moves as long as its
+-- term stands, `stand(on)`: then nothing is asked here. Whatever speaks against a term ends that at once, before anybody hears.
 -- @internal crown.register.terms
 
 local claims = require "crown.register.claims"
@@ -33,7 +34,15 @@ end
 local function take_out(session, slot)
   local term = slot.term
   slot.term, session.terms[slot.name], session.led = nil, nil, session.led - 1
+  term.member:stand(false)
   return term
+end
+
+-- Until when its tree may last: later than we have said ourselves where renewals have moved the deadline.
+local function ends_of(session, term)
+  local deadline = term.member:deadline()
+  if deadline then term.ends = math.max(term.ends, deadline + rule.margin(session.ttl)) end
+  return term.ends
 end
 
 --- Ends a term that is over in the store. Its tree may last until the deadline that it was given.
@@ -42,7 +51,7 @@ end
 -- @tparam table why what its candidate is told: `error`, `node`, `epoch`, `amnesia`
 function terms.lose(session, slot, why)
   local term = take_out(session, slot)
-  slot.undead = { member = term.member, ends = term.ends }
+  slot.undead = { member = term.member, ends = ends_of(session, term) }
   session.undead[slot] = true
   term.member.lost = why
   term.member:tell()
@@ -79,7 +88,7 @@ end
 local function end_overdue(session)
   local now = session.env.now()
   for _, slot in pairs(session.terms) do
-    if slot.term.ends <= now then overdue(session, slot) end
+    if slot.term.ends <= now and ends_of(session, slot.term) <= now then overdue(session, slot) end
   end
 end
 
@@ -121,6 +130,7 @@ local function keep(session, slot, found, answer, sent)
   term.patrol = math.max(term.patrol, sent)
   if found.directive == "evict" and not term.evicted then
     term.evicted = true
+    term.member:stand(false)
     term.member:tell()
   end
 end
@@ -150,7 +160,7 @@ local function judge(session, name, answer, sent)
   local found, me = seen.record, session:me()
   if rule.is_ours(me, found, term.at, term.epoch) then
     if found.memory == answer.memory then return keep(session, slot, found, answer, sent) end
-    if session:is_live() and session.env.now() < term.ends then
+    if session:is_live() and session.env.now() < ends_of(session, term) then
       return write_of(slot, rule.vouch(found, answer.memory), answer, "vouch")
     end
     return nil
@@ -214,12 +224,21 @@ function terms.patrol(session, run)
   if #names > 0 and session.run == run then look_at(session, names) end
 end
 
+--- When the term was looked at that was looked at least recently.
+-- @tparam Session session
+-- @treturn number the instant before that look was sent; infinity without terms
+function terms.last_seen(session)
+  local last = math.huge
+  for _, slot in pairs(session.terms) do last = math.min(last, slot.term.patrol) end
+  return last
+end
+
 -- --- claims and refreshes
 
 -- Another election of this runtime on the same name: a session cannot tell its own terms apart in the store.
 local function held_here(session, slot)
   local now, term, undead = session.env.now(), slot.term, slot.undead
-  if term then return { node = session.node, epoch = term.epoch, wait = math.max(0, term.ends - now) } end
+  if term then return { node = session.node, epoch = term.epoch, wait = math.max(0, ends_of(session, term) - now) } end
   if undead and undead.ends > now then return { node = session.node, wait = undead.ends - now } end
 end
 
@@ -252,7 +271,7 @@ local function told(session, member)
     if why then member.lost = nil end
     return false, why or { error = "the lease in the store is not this term's" }
   end
-  if term.ends <= session.env.now() then
+  if term.ends <= session.env.now() and ends_of(session, term) <= session.env.now() then
     overdue(session, member.slot)
     return told(session, member)
   end
