@@ -82,8 +82,7 @@ function commands.check() return marks.check() end
 function commands.executed(_, options)
   local units = {}
   for unit in options.units:gmatch "[^, ]+" do units[#units + 1] = unit end
-  executed.make(units)
-  return true
+  return executed.make(units)
 end
 
 local WITHOUT_SLIPS = { check = true, executed = true }
