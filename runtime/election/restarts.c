@@ -11,15 +11,15 @@ bool child_due(const struct step *step)
 void child_begin(struct step *step, enum election_role role)
 {
     struct election *election = step->election;
-    bool leader = role == ELECTION_ROLE_LEADER;
     election->child.running = true;
     election->child.role = role;
     election->child.start_at_ns = TIME_NEVER;
     struct election_action *action = step_act(step, ELECTION_ACTION_START_CHILD);
     action->role = role;
-    action->stop_at_ns = leader ? election->stop_at_ns : TIME_NEVER;
-    action->kill_at_ns = leader ? election->kill_at_ns : TIME_NEVER;
-    action->deadline_ns = leader ? election->deadline_ns : TIME_NEVER;
+    /* Of the lease; a follower has none, and these are never. */
+    action->stop_at_ns = election->stop_at_ns;
+    action->kill_at_ns = election->kill_at_ns;
+    action->deadline_ns = election->deadline_ns;
 }
 
 void child_end(struct step *step)
