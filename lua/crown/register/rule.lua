@@ -1,5 +1,5 @@
 --- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
--- what it is told of them. docs/safety.md lists its paragraphs, S1 to S13, with their tests.
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S14, with their tests.
 --
 -- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
 -- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
