@@ -1,0 +1,70 @@
+--- Runtimes of support.register_world: how they begin, and are killed.
+local servers = require "support.register_servers"
+local look, swap, unique = servers.look, servers.swap, servers.unique
+local tasks = require "support.register_tasks"
+local env_of = tasks.env_of
+local core = require "support.register_core"
+local follow, log = core.follow, core.log
+
+local function store_of(world, node, server)
+  local store = { marks = world.marks }
+  function store.look(_, names)
+    return coroutine.yield(function(go_on) look(world, node, server, names, go_on) end)
+  end
+  function store.swap(_, writes)
+    return coroutine.yield(function(go_on) swap(world, node, server, writes, go_on) end)
+  end
+  return store
+end
+
+local function new_session(world, node, part)
+  local ttl = node.host.ttl
+  return world.modules.session.new(node.env, { token = node.token, node = node.token, ttl = ttl, delay = ttl / 3, patience = ttl / 2,
+    floor = world.floor, part = part, many = world.many })
+end
+
+local function member_of(world, node, election)
+  local parts = {}
+  for server, session in ipairs(world.at and { new_session(world, node, election.name) } or node.sessions) do
+    parts[server] = { slot = world.modules.terms.slot(session, election.name), session = session, store = node.stores[server],
+      tell = function() election.told = true end, stand = function(_, on) election.stands = on end,
+      deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
+  end
+  return world.servers > 1 and { parts = parts } or parts[1]
+end
+
+local function start(world, host, token)
+  local node = { host = host, token = token, label = ("%s/%d"):format(token, unique(world)), rate = host.rate, offset = host.offset,
+    ahead = host.ahead, elections = {}, stores = {}, sessions = {}, timeout = host.ttl / 4 }
+  node.env = env_of(world, node)
+  for server = 1, world.servers do
+    node.stores[server] = store_of(world, node, server)
+    node.sessions[server] = new_session(world, node)
+  end
+  for _, name in ipairs(world.names) do
+    local election = { name = name, acts_until = -math.huge, wanted = host.wants[name], turn = 0 }
+    election.member = member_of(world, node, election)
+    node.elections[name] = election
+    follow(world, node, election, world.random() * 3)
+  end
+  world.nodes[host.number] = node
+  return node
+end
+
+local function new_token(world, host)
+  return ("%d.%d"):format(host.number, unique(world))
+end
+
+local function kill(world, host, token, most)
+  local node = world.nodes[host.number]
+  if node.dead then return end
+  log(world, node, "is killed")
+  node.dead = true
+  world.clock:after(world.random() * most, function()
+    if world.nodes[host.number] ~= node then return end
+    host.offset = world.random() * 1000
+    start(world, host, token or new_token(world, host))
+  end)
+end
+
+return { start = start, new_token = new_token, kill = kill }

@@ -1,0 +1,43 @@
+--- What goes wrong in support.register_world, by the kind of a world.
+local RUNTIMES = { kill = 16, host = 8, cut = 9, stop = 6, want = 12, direct = 17 }
+
+local function faults_with(more)
+  local all = {}
+  for name, weight in pairs(RUNTIMES) do all[#all + 1] = { name, weight } end
+  for name, weight in pairs(more) do all[#all + 1] = { name, weight } end
+  table.sort(all, function(a, b) return a[1] < b[1] end)
+  return all
+end
+
+return {
+  -- A store that forgets nothing.
+  remembers = { faults = faults_with {} },
+  -- One that names its memory, and forgets in every way.
+  forgets = { faults = faults_with { delete = 2, delete_session = 1, restore = 12, empty = 2 } },
+  -- One that does not name its memory: all that was written last is gone, and all who live know better.
+  nameless = { faults = faults_with { back = 40, delete = 4 }, nameless = true, sharded = false },
+  -- Clocks and TTLs are as far apart as they may be, and leaders are cut off.
+  drift = { faults = { { "cut", 1 } }, drift = true, noisy = false, fine = true, eager = true, sharded = false, mixed = true },
+  -- Answers come late, and looks are not atomic.
+  late = { faults = { { "cut", 3 }, { "want", 1 } }, noisy = true, split = true, fine = true, eager = true, brief = true, pause = 8 },
+  -- Requests are done twice, by candidates that come and go.
+  twice = { faults = { { "want", 3 }, { "cut", 1 } }, noisy = true, twice = 0.5, brief = true },
+  -- Elections' records are lost, or written by others, while their leader sees nothing but its own session.
+  blind = { faults = { { "cut", 6 }, { "delete", 3 }, { "want", 1 } }, noisy = false, sharded = true, blind = true, fine = true },
+  -- Three servers, of which each forgets, is cut off and late by itself.
+  several = { faults = faults_with { delete = 1, delete_session = 1, restore = 4, empty = 1 }, servers = 3 },
+  -- One that keeps a mark of what is deleted; some names are new.
+  marks = { faults = faults_with { delete = 2, delete_session = 1, delete_place = 1, restore = 8, restart = 4, empty = 1 },
+    marks = true, sharded = false, names = { "a", "b", "c", "d", "e" } },
+  -- Runtimes that give back all that they lead, by one write.
+  ends = { faults = faults_with { ends = 60, delete = 1, restore = 3 }, ends = true, many = 2, names = { "a", "b", "c" } },
+  -- One whose clock is wrong.
+  aged = { faults = faults_with {}, aged = true },
+  -- Two nodes that fail apart, between which names move.
+  cluster = { faults = faults_with { delete = 1, delete_session = 1, restore = 9, empty = 1, restart = 3, move = 12 }, sharded = true,
+    cluster = true },
+  -- Beside peers that write no records, and live by the store's clock.
+  peers = { faults = faults_with { peer = 60 }, peers = true, sharded = false, pause = 8 },
+  -- A store that restarts with all that it had, under one that leads: no term ends.
+  restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, restarts = true, pause = 200 },
+}

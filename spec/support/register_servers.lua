@@ -1,0 +1,155 @@
+--- The stores of support.register_world: what they hold, and how requests fare on their way.
+
+local function chance(world, part) return world.random() < part end
+
+local function unique(world)
+  world.count = world.count + 1
+  return world.count
+end
+
+-- --- the store
+
+-- In a cluster each name has a node of its own: an election's, and that of the sessions which it needs.
+local function shard_of(world, name, server)
+  if world.at then return world.at[name:match "^@.*(@.*)" or name] or "elections1" end
+  return (world.sharded and name:sub(1, 1) == "@" and "sessions" or "elections") .. (server or 1)
+end
+
+local function frozen(shard)
+  local rows = {}
+  for name, row in pairs(shard.rows) do rows[name] = row end
+  return { rows = rows, memory = shard.memory }
+end
+
+local function row_of(world, name, server)
+  local shard = world.shards[shard_of(world, name, server)]
+  local row = shard.rows[name]
+  local peer = row and row.peer and { node = row.peer, epoch = 0, wait = math.max(0, row.ends - world.clock.now) }
+  return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory, peer = peer or nil,
+    age = row and world.aged and world.random() * 50 }
+end
+
+-- What a store promises to peers that write no records and live by its clock: nobody but the holder comes before `ends`.
+local function promise_to_peers(world, shard, name, text, before)
+  local now, one = world.clock.now, world.modules.record.parse(text, name)
+  if one.doubt then return now + world.modules.rule.standing_time(one.doubt) end
+  if one.by then return one.directive and before or now + tonumber(one.by:match "[^-]*$") end
+  if not one.ttl then return now end
+  for _, row in pairs(shard.rows) do
+    if row.by == name then row.ends = now + one.ttl end
+  end
+end
+
+local function perform_write(world, write, server)
+  local shard = world.shards[shard_of(world, write.name, server)]
+  local row = shard.rows[write.name]
+  local stands = (row and row.version or false) == write.version or world.careless
+  if not stands or write.memory ~= shard.memory then return false end
+  if row and row.peer and row.ends > world.clock.now then return false end
+  local version = world.texts and write.text or unique(world)
+  shard.rows[write.name] = { text = write.text, version = version }
+  if world.peers then
+    local new = shard.rows[write.name]
+    new.ends = promise_to_peers(world, shard, write.name, write.text, row and row.ends)
+    new.by = world.modules.record.parse(write.text, write.name).by
+  end
+  if world.trace then world.trace(("%9.3f   store %s = %s"):format(world.clock.now, write.name, write.text)) end
+  return version
+end
+
+-- --- requests
+
+local function latency(world)
+  if not world.trouble then return 0.01 + world.random() * 0.1 end
+  if world.restarts then return 0.01 end
+  local dice = world.random() * (world.noisy and 1 or 6)
+  if world.drift or world.blind then return world.random() * 0.02 end
+  if dice < 0.06 then return nil end -- lost
+  if dice < 0.11 then return world.random() * 60 end
+  if dice < 0.3 then return world.random() * 4 end
+  return world.random() * (world.fine and 0.02 or 0.5)
+end
+
+local function is_cut(world, node, shard)
+  return world.trouble and node.cut and world.clock.now < node.cut.ends and (not node.cut.shard or node.cut.shard == shard)
+end
+
+-- A place where a course without chance may get a fault: see World.small. @return the fault, or nil
+local function fault_at(world, name, place)
+  place.name, place.order, place.at = name, #world.places + 1, world.clock.now
+  world.places[place.order] = place
+  return world.script[name]
+end
+
+-- A request in a course without chance.
+local function ask_by_script(world, node, perform, done)
+  world.requests = world.requests + 1
+  local fault = world.trouble and fault_at(world, ("request %d"):format(world.requests), { is_request = true })
+  local over = false
+  local function finish(...)
+    if over then return end
+    over = true
+    done(...)
+  end
+  local function arrive(seconds)
+    world.clock:after(seconds, function()
+      perform(function(...)
+        local answer = { ... }
+        if fault ~= "unanswered" then world.clock:after(0.01, function() finish(unpack(answer, 1, 3)) end) end
+      end)
+    end)
+  end
+  if fault ~= "lost" then arrive(fault == "late" and node.timeout + 1 or 0.01) end
+  if fault == "again" then arrive(node.timeout + 1) end
+  world.clock:after(node.timeout / node.rate, function() finish(nil, "timeout", "timeout") end)
+end
+
+-- `perform(answer)` may be done twice; the first answer counts.
+local function ask(world, node, shard, perform, done)
+  if world.script then return ask_by_script(world, node, perform, done) end
+  local over = false
+  local function finish(...)
+    if over then return end
+    over = true
+    done(...)
+  end
+  local copies = world.trouble and chance(world, world.twice or 0.07) and 2 or 1
+  for _ = 1, copies do
+    local there = latency(world)
+    if there and not is_cut(world, node, shard) then
+      world.clock:after(there, function()
+        perform(function(...)
+          local back, answer = latency(world), { ... }
+          if back then world.clock:after(back, function() finish(unpack(answer, 1, 3)) end) end
+        end)
+      end)
+    end
+  end
+  world.clock:after(node.timeout / node.rate, function() finish(nil, "timeout", "timeout") end)
+end
+
+local function look(world, node, server, names, done)
+  local order = { unpack(names) }
+  if #order == 2 and chance(world, 0.5) then order[1], order[2] = order[2], order[1] end
+  ask(world, node, shard_of(world, names[1], server), function(answer)
+    local found = {}
+    local function one(i)
+      if i > #order then return answer(found) end
+      found[order[i]] = row_of(world, order[i], server)
+      if not world.split or i == #order then return one(i + 1) end
+      world.clock:after(chance(world, 0.8) and world.random() * 0.05 or world.random() * 8, function() one(i + 1) end)
+    end
+    one(1)
+  end, done)
+end
+
+local function swap(world, node, server, writes, done)
+  ask(world, node, shard_of(world, writes[1].name, server), function(answer)
+    local results = {}
+    for i, write in ipairs(writes) do results[i] = perform_write(world, write, server) end
+    answer(results)
+  end, done)
+end
+
+return { chance = chance, unique = unique, fault_at = fault_at, frozen = frozen, row_of = row_of, shard_of = shard_of,
+  perform_write = perform_write, look = look, swap = swap }
