@@ -4,20 +4,25 @@ local results = require "slips.results"
 
 local report = {}
 
-local Z = 1.959964 -- 95 %
+local Z = 1.959964      -- 95 %, for who reads it
+local SURE_Z = 3.290527 -- 99.9 %, for who is stopped by it: a few slips may not fail a run in which nothing has got worse
 
 --- Wilson's interval. @return its ends, from 0 to 1
-function report.interval(killed, all)
+-- @number killed
+-- @number all
+-- @number[opt] z how many deviations it reaches to each side; 95 % without it
+function report.interval(killed, all, z)
   if all == 0 then return 0, 1 end
-  local share, z2 = killed / all, Z * Z
+  z = z or Z
+  local share, z2 = killed / all, z * z
   local middle = (share + z2 / (2 * all)) / (1 + z2 / all)
-  local half = Z / (1 + z2 / all) * math.sqrt(share * (1 - share) / all + z2 / (4 * all * all))
+  local half = z / (1 + z2 / all) * math.sqrt(share * (1 - share) / all + z2 / (4 * all * all))
   return math.max(0, middle - half), math.min(1, middle + half)
 end
 
---- Is a share that may be as high as this one too low?
+--- Is a share too low, even if chance was against it? Of a thousand runs of code that reaches `least` at most one is told so.
 function report.too_low(killed, all, least)
-  local _, most = report.interval(killed, all)
+  local _, most = report.interval(killed, all, SURE_Z)
   return all > 0 and most < least
 end
 
