@@ -350,6 +350,24 @@ describe("the register in a Redis Cluster", function()
     assert.equal(0, #store:rights())
   end)
 
+  it("follows a record whose slot is on its way to another node", function()
+    local name = "moves"
+    local memory = assert(store:look { name })[name].memory
+    local version = assert(store:swap { { name = name, version = false, text = "x", memory = memory } })[1]
+    local from, to, finish = cluster:move(key_of(name))
+    assert.equal("OK", from:call("MIGRATE", "127.0.0.1", tostring(to.port), "", "0", "2000", "KEYS", key_of(name), key_of(name, "lease")))
+    local answer
+    eventually(function()
+      answer = (store:look { name } or {})[name]
+      return answer and answer.version == version
+    end, PATIENCE)
+    finish()
+    eventually(function()
+      answer = (store:look { name } or {})[name]
+      return answer and answer.version == version and answer.memory == to:call("INFO", "replication"):match "master_replid:(%x+)"
+    end, PATIENCE)
+  end)
+
   it("keeps a session with the elections whose part it names", function()
     for _, name in ipairs(names()) do
       local session = "@token-2@" .. store:part_of(name)

@@ -88,9 +88,10 @@ function Client:call(...)
 end
 
 --- The same client for a slot of a cluster that is on its way to this node.
--- @treturn table with `call`
+-- @treturn table with `call` and `ready`
 function Client:asking()
-  return { call = function(_, ...) return run(self, "call_asking", ...) end }
+  return { call = function(_, ...) return run(self, "call_asking", ...) end,
+    ready = function(_, timeout) return self:ready(timeout) end }
 end
 
 --- Ends it.
