@@ -84,10 +84,28 @@ static int exit_code(const struct workload *workload)
     return workload->candidate->election.stop ? orderly(code) : code;
 }
 
+/* Its warden tells how it ended, if it did so by itself. Where nobody told, or where the keeper
+ * stopped it before, its keeper or its warden has ended it. */
+static bool was_ended(const struct workload *workload)
+{
+    return !workload->unstartable && (workload->stopped || workload->killed || !workload->exited);
+}
+
 /* Not by us, unless the user asked for its end. */
 static bool workload_ended_by_itself(const struct workload *workload)
 {
-    return (!workload->stop_requested && !workload->killed) || workload->candidate->election.stop;
+    return (!workload->stop_requested && !was_ended(workload)) ||
+           workload->candidate->election.stop;
+}
+
+/* Nobody has asked for its end, and no time was up. */
+static void emit_lost_with_keeper(const struct workload *workload,
+                                  const struct wire_message *message)
+{
+    struct log_field fields[3] = {log_string("error", message->text)};
+    if (!workload->unstartable && !workload->exited && !workload->killed &&
+        !workload->stop_requested && message->text[0] != '\0')
+        emit(workload, TELEMETRY_CHILD_KILLED, fields, 1);
 }
 
 static void workload_gone(struct workload *workload, const struct wire_message *message)
@@ -100,6 +118,7 @@ static void workload_gone(struct workload *workload, const struct wire_message *
         candidate->child_ended = true;
         candidate->child_status = workload->status;
     }
+    emit_lost_with_keeper(workload, message);
     if (!workload->unstartable)
         emit_exit(workload, TELEMETRY_CHILD_STOPPED);
     if (workload_options(workload)->decides && workload_ended_by_itself(workload))
@@ -107,8 +126,9 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     loop_at_cancel(candidate->env->loop, &workload->signal_timer);
     const struct election_event event = {
         .type = ELECTION_EVENT_CHILD_GONE,
-        .child = {.failed = workload->status != 0 || workload->unstartable,
-                  .unstartable = workload->unstartable},
+        .child = {.failed = workload->status != 0 || workload->unstartable || was_ended(workload),
+                  .unstartable = workload->unstartable,
+                  .killed = was_ended(workload)},
     };
     if (workload->role == ELECTION_ROLE_LEADER)
         epoch_file_remove(workload_options(workload)->epoch_file);

@@ -146,6 +146,9 @@ static void keeper_failed(struct children_member *member, const struct wire_mess
         child->event(child, &failed);
     } else {
         gone.status = SIGKILL;
+        (void)snprintf(
+            gone.text, sizeof(gone.text),
+            "its keeper (crown-keeper) was killed, or stood still until its time was up");
     }
     child_gone(child, &gone);
 }

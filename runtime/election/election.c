@@ -141,6 +141,8 @@ static void lead_child_gone(struct step *step)
     enum child_outcome outcome = child_ended(step);
     if (outcome == CHILD_FAILED)
         stepping_begin(step, ELECTION_REASON_CHILD_FAILED);
+    else if (outcome == CHILD_KILLED)
+        stepping_begin(step, ELECTION_REASON_CHILD_KILLED);
     else if (outcome == CHILD_ENDS)
         lead_stop(step);
 }

@@ -97,6 +97,7 @@
     X(EVICTED, "evicted")                                                                          \
     X(ABDICATED, "abdicated")                                                                      \
     X(CHILD_FAILED, "child_failed")                                                                \
+    X(CHILD_KILLED, "child_killed") /* none of its doing */                                        \
     X(HANDLER_FAILED, "handler_failed")                                                            \
     X(SHUTDOWN, "shutdown")                                                                        \
     X(RUNTIME_DIED, "runtime_died")
@@ -185,7 +186,9 @@ struct election_event {
                              term ends with child_failed at once */
         bool untold;      /* could not be given its epoch: the term ends with child_failed at once,
                              whatever the policy */
-        bool kept;        /* it lives on, told that the term is over: signal mode */
+        bool killed; /* not by itself: its keeper, its warden or the time they knew of ended it,
+                        though the term goes on here */
+        bool kept;   /* it lives on, told that the term is over: signal mode */
     } child;
 };
 

@@ -58,6 +58,7 @@ void lease_sit_out(struct step *step, int64_t until_ns);
 enum child_outcome {
     CHILD_GOES_ON, /* the term, or the following, goes on */
     CHILD_FAILED,  /* the term is to end */
+    CHILD_KILLED,  /* so is it, for nothing that the child did */
     CHILD_ENDS,    /* the election is to end */
 };
 enum child_outcome child_ended(struct step *step);

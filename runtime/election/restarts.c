@@ -74,7 +74,7 @@ static enum child_outcome leader_ended(struct step *step)
     if (step->event->child.untold)
         return CHILD_FAILED;
     if (policy == ELECTION_RESTART_FINISH)
-        return CHILD_ENDS;
+        return step->event->child.killed ? CHILD_KILLED : CHILD_ENDS;
     if (step->event->child.unstartable)
         return CHILD_FAILED;
     if (!step->event->child.failed && policy != ELECTION_RESTART_PERMANENT)

@@ -19,7 +19,8 @@ static int64_t stand_back(const struct election *election, enum election_reason 
 static bool lets_go(enum election_reason reason)
 {
     return reason == ELECTION_REASON_EVICTED || reason == ELECTION_REASON_ABDICATED ||
-           reason == ELECTION_REASON_CHILD_FAILED || reason == ELECTION_REASON_HANDLER_FAILED;
+           reason == ELECTION_REASON_CHILD_FAILED || reason == ELECTION_REASON_CHILD_KILLED ||
+           reason == ELECTION_REASON_HANDLER_FAILED;
 }
 
 void stepping_begin(struct step *step, enum election_reason reason)

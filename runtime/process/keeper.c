@@ -26,6 +26,7 @@
 #include "process/warden.h"
 #include "process/wire.h"
 
+#define WARDEN_DIED "its warden (crown-warden) was killed, or stood still until its time was up"
 #define ESCALATE_AFTER_NS NS_PER_S /* --terminate: from INT to TERM */
 
 struct keeper {
@@ -108,16 +109,18 @@ static pid_t last_to_die(const struct keeper *keeper)
 }
 
 /* Kills whatever is left, says so, and ends. GONE is exact: no process of the tree exists any more.
- * While one that may not be killed lives, it is not said. */
-static void finish(struct keeper *keeper) __attribute__((noreturn));
-static void finish(struct keeper *keeper)
+ * While one that may not be killed lives, it is not said.
+ * @param why the child ended, where it did not do so by itself; NULL: it is told already. */
+static void finish(struct keeper *keeper, const char *why) __attribute__((noreturn));
+static void finish(struct keeper *keeper, const char *why)
 {
     if (keeper->spec.terminal)
         give_back_terminal(keeper);
     if (!keeper->exited)
         keeper->status = SIGKILL; /* also where it was not started yet */
     rounds_kill_all(last_to_die(keeper), report_unkillable, keeper);
-    const struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
+    struct wire_message gone = {.type = WIRE_GONE, .status = keeper->status};
+    (void)snprintf(gone.text, sizeof(gone.text), "%s", why != NULL ? why : "");
     _exit(wire_send(keeper->runtime, &gone, NULL, 0, NULL) < 0 ? KEEPER_UNTOLD : KEEPER_TOLD);
 }
 
@@ -129,7 +132,7 @@ static void kill_now(struct keeper *keeper)
     (void)rounds_kill_once(last_to_die(keeper)); /* first the deed, then the word */
     (void)shutdown(keeper->line, SHUT_WR); /* the warden ends the tree as well: it may see more */
     report(keeper, &killed);
-    finish(keeper);
+    finish(keeper, NULL);
 }
 
 static void signal_child(struct keeper *keeper, int signal, bool group)
@@ -427,7 +430,7 @@ static void keep(struct keeper *keeper)
         bool over = read_signals(keeper);
         read_warden(keeper);
         if (over)
-            finish(keeper);
+            finish(keeper, keeper->exited ? NULL : WARDEN_DIED);
         /* A dead warden's line stays readable for ever; its death comes as SIGCHLD. */
         if (polls[3].revents & POLLHUP)
             polls[3].fd = -1;

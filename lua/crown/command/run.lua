@@ -159,11 +159,13 @@ end
 -- with --signal, does not end with its term.
 local STOPPED = "the command was stopped, since the lease was lost: it was not run to its end; %s%s"
 local STOPS = { expired = UNREACHABLE, denied = NOT_LEADER, evicted = NOT_LEADER, abdicated = NOT_LEADER }
+local KILLED = "the command was killed before its end, since its keeper or its warden was"
 
 local function end_with_the_term(election)
   local led
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event) led = event.phase == "leading" end)
   events.on("leadership.lost", function(event)
+    if led and event.reason == "child_killed" then return give_up(election, NOT_LEADER, KILLED) end
     local code = led and STOPS[event.reason]
     if not code then return end
     give_up(election, code, STOPPED:format(event.reason, event.error and (" (%s)"):format(event.error) or ""))

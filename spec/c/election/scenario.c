@@ -92,6 +92,7 @@ void scenario_print_event(FILE *out, const struct election_event *event, int64_t
         (void)fputs(event->child.failed ? " failed" : "", out);
         (void)fputs(event->child.unstartable ? " unstartable" : "", out);
         (void)fputs(event->child.untold ? " untold" : "", out);
+        (void)fputs(event->child.killed ? " killed" : "", out);
         (void)fputs(event->child.kept ? " kept" : "", out);
         break;
     default:
@@ -322,9 +323,10 @@ static bool read_detail(struct election_event *event, const char *word)
         event->child.failed |= strcmp(word, "failed") == 0 || strcmp(word, "unstartable") == 0;
         event->child.unstartable |= strcmp(word, "unstartable") == 0;
         event->child.untold |= strcmp(word, "untold") == 0;
+        event->child.killed |= strcmp(word, "killed") == 0;
         event->child.kept |= strcmp(word, "kept") == 0;
         return event->denial.amnesia || event->denial.nobody || event->child.failed ||
-               event->child.untold || event->child.kept;
+               event->child.untold || event->child.killed || event->child.kept;
     }
     value++;
     if (strncmp(word, "ttl=", 4) == 0)
