@@ -24,11 +24,11 @@ Store.__index = Store
 local MOST = 128 -- records in one call, so that the server is never busy for long
 local NEWER = "a newer version of crown-lua" -- who leads, as an older one shows it
 
-local serial = 0
+local life, serial = nil, 0
 
 local function nonce()
-  serial = serial + 1
-  return ("%s-%d"):format(hex(crypto.random(8)), serial)
+  life, serial = life or hex(crypto.random(8)), serial + 1
+  return ("%s-%d"):format(life, serial)
 end
 
 -- --- many records

@@ -182,8 +182,8 @@ end
 -- @treturn table a store like it: what else the store has, this one has too
 function Crowd.new(store, is_urgent)
   local self = { store = store, is_urgent = is_urgent, lines = { look = {}, swap = {} } }
+  for name, method in pairs(methods) do self[name] = method end
   return setmetatable(self, { __index = function(_, name)
-    if methods[name] then return methods[name] end
     local value = store[name]
     if type(value) ~= "function" then return value end
     local function passed_on(_, ...) return value(store, ...) end

@@ -49,7 +49,8 @@ function Session.new(env, options)
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
     deadline = -math.huge, tries = {}, terms = {}, led = 0, most = 0, unsettled = {}, undead = {}, ends = {},
-    many = options.many or MANY }, Session)
+    many = options.many or MANY, own = { session = name, node = options.node, ttl = options.ttl, floor = options.floor,
+      remembers = options.remembers } }, Session)
   self.renewals = env.renewals.new { ttl = self.ttl, delay = self.delay, fresh = self.delay * SHARED_MOST,
     apart = self.delay * EARLY, patience = self.patience, clock_set = CLOCK_SET,
     renew = function() env.detach(self.renew_for_terms, self) end }
@@ -62,11 +63,13 @@ function Session:is_live()
   return self.stands ~= nil and self.env.now() < self.deadline
 end
 
--- What of the session the rule has to know.
+-- What of the session the rule has to know, until the next call: thousands of claims come together, and a table for each would
+-- be thrown away at once.
 function Session:me(trusts, least)
-  return { session = self.name, at = self.at, node = self.node, ttl = self.ttl, time = self.env.time(), floor = self.floor,
-    longest = math.max(self.ttl, self.seen.longest), trusts = trusts, least = least,
-    remembers = self.remembers, marks = self.store.marks, settled = self.settled }
+  local me = self.own
+  me.at, me.time, me.longest, me.trusts, me.least = self.at, self.env.time(), math.max(self.ttl, self.seen.longest), trusts, least
+  me.marks, me.settled = self.store.marks, self.settled
+  return me
 end
 
 -- --- renewals
