@@ -1,11 +1,13 @@
 --- Runs a command on the one candidate that leads.
 -- @internal crown.command.run
 
+local console = require "crown.core.console"
 local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
 local notices = require "crown.core.notices"
 local output = require "crown.command.output"
+local printable = require "crown.text.printable"
 local progress = require "crown.command.progress"
 local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
@@ -178,6 +180,15 @@ local GIVES_UP = "oracle.disconnected=off,oracle.error=off"
 local SAYS = "oracle.disconnected=off,leadership.lost=off,oracle.amnesia=off"
 local GIVES_UP_AND_SAYS = GIVES_UP .. ",oracle.amnesia=off"
 
+-- Else nothing tells why nothing happens: with --once it does not say who leads.
+local function tell_of_a_wait()
+  local told = false
+  events.listen({ "oracle.amnesia" }, function(event)
+    if not told then console.say("crown-lua: " .. printable(event.error)) end
+    told = true
+  end)
+end
+
 --- What the log leaves out where nobody says what it is to tell.
 -- @tparam table options of the command line
 -- @treturn string as --log-filter takes it, or nil
@@ -229,7 +240,7 @@ function run.run(options, words)
     give_up_when_not_leader(election, options.wait, options.quiet, function() tell_all(options) end)
   end
   if options.once and not options.signal then end_with_the_term(election) end
-  if not options.quiet and not options.once then progress(election) end
+  if not options.quiet then (options.once and tell_of_a_wait or progress)(election) end
 end
 
 return run

@@ -94,7 +94,10 @@ end
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function admin.evict(opts, name)
   return with_bucket(opts, function(bucket)
-    local last, problem = bucket:get(name)
+    local last, problem, missing = bucket:get(name)
+    if missing == Bucket.MISSING then
+      return nil, ("nobody leads '%s', and there is no bucket %s,"):format(name, bucket.name), "no_leader"
+    end
     if last == nil then return nil, problem end
     if not last or last.gone then return eviction.nobody(name) end
     local token, epoch = last.headers["crown-token"], admin.epoch_of(last)
