@@ -58,6 +58,7 @@ local MOST = 65536 -- bytes of an answer
 local CONNECTIONS = 8 -- to a server, however many elections
 local LOT = 100 -- questions in one request, where the server takes many
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05 -- seconds that a question waits for company then
+local BUSY, FORBIDDEN = 429, 403
 local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
 local LESS = "it answered less than was asked: each question that batch_path takes needs an answer of its own, in their order"
 local BROKEN = 500 -- from this status on the server is not well
@@ -206,8 +207,19 @@ local function grant(self, found)
   return true, self.delay, { ttl = ttl, epoch = tonumber(found[options.epoch_field]) }
 end
 
+-- Of a status that grants and denies nothing.
+-- @string[opt] location where a redirect leads
+-- @return what is to be said, without a next step; or nil
+local function failure(status, location)
+  if status == BUSY or status >= BROKEN then return "it is overloaded, or fails; it is asked again" end
+  if status == FORBIDDEN then return REFUSALS[FORBIDDEN] .. "; see the service's own rules" end
+  if status < 300 or status >= 400 then return nil end
+  return "redirects are not followed" .. (location and "; it names " .. core.redact((location:gsub("[?#].*", ""))) or "")
+end
+
 -- @tparam table found what the answer says, nil where it says nothing that is known
-local function verdict(self, status, found, retry)
+-- @string[opt] location where a redirect leads
+local function verdict(self, status, found, retry, location)
   local options = self.options
   self.waiting = false
   if status == 200 and found then
@@ -221,6 +233,8 @@ local function verdict(self, status, found, retry)
     return false, { node = node_of(found[options.holder_field]), epoch = tonumber(found[options.epoch_field]),
       expires_in = left and left <= again and left or nil, retry_in = again }
   end
+  local words = type(status) == "number" and failure(status, location)
+  if words then return refused(self, ("the lease server answered %d: %s"):format(status, words)) end
   return nil, explained(self, ("the lease server answered %s%s"):format(tostring(status),
     status == 200 and ", and what came is no JSON object" or "")), "store"
 end
@@ -299,7 +313,7 @@ local function ask(self, op, method)
   if self.options.batch_path then return ask_with_others(self, op) end
   local answer, problem, code = request(self, method, self.options[op .. "_path"], body_of(self))
   if not answer then return nil, problem, code end
-  return verdict(self, answer.status, read(answer), pause(answer.headers["retry-after"]))
+  return verdict(self, answer.status, read(answer), pause(answer.headers["retry-after"]), answer.headers.location)
 end
 
 function Lease:claim()

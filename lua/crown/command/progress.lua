@@ -8,6 +8,7 @@ local printable = require "crown.text.printable"
 local settings = require "crown.election.settings"
 local words = require "crown.command.words"
 
+local LONGEST = 255 -- bytes of a leader's name that are shown
 local PATIENCE = 1 -- seconds in which an oracle may still come to know who leads
 
 local function say(format, ...)
@@ -18,6 +19,12 @@ local function epoch_of(number)
   return number and number > 0 and (" (epoch %d)"):format(number) or ""
 end
 
+-- What a store holds may be anybody's.
+local function who(leader)
+  if leader == "" then return "somebody without a name" end
+  return #leader > LONGEST and leader:sub(1, LONGEST) .. "…" or leader
+end
+
 --- Begins to say it.
 -- @tparam Election election
 local function progress(election)
@@ -26,7 +33,7 @@ local function progress(election)
   events.listen({ "leadership.changed" }, function(event)
     if election:is_leader() or event.phase == "leading" then return end -- what follows says so
     local ends = election:status().expires_in
-    say("following '%s'; %s leads%s%s", name, event.leader, epoch_of(event.epoch),
+    say("following '%s'; %s leads%s%s", name, who(event.leader), epoch_of(event.epoch),
       ends and (", its lease ends in %s"):format(words.span(ends)) or "")
     shown = true
   end)
