@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "bind/bind.h"
+#include "process/fds.h"
 
 #define COLUMNS_DEFAULT 80
 #define ROWS_DEFAULT 24
@@ -58,6 +59,10 @@ static int console_filter(lua_State *L)
 /* @return how much of it standard output took; -1 with errno. */
 static ssize_t print_some(const char *text, size_t size)
 {
+    if (fds_output_was_missing()) {
+        errno = EBADF;
+        return -1;
+    }
     struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
     ssize_t taken = write(STDOUT_FILENO, text, size);
     if (taken >= 0 || (errno != EAGAIN && errno != EINTR))

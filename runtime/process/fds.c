@@ -12,12 +12,20 @@
 
 #define KEEP_MAX 32
 
+static bool output_was_missing;
+
+bool fds_output_was_missing(void)
+{
+    return output_was_missing;
+}
+
 int fds_open_standard(void)
 {
     int fd;
-    do
+    do {
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
+        output_was_missing = output_was_missing || fd == STDOUT_FILENO;
+    } while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
     return close(fd); /* the one too many; -1 where none could be opened */
 }
 
