@@ -178,6 +178,21 @@ describe("info and evict", function()
     assert.matches("slow.lua:%d: a task has run for 200 ms", info("debug").stderr)
   end)
 
+  it("tells of a store that compares and swaps, also where a record cannot be read", function()
+    local dir = tempdir()
+    local file = assert(io.open(dir .. "/shelf.lua", "w"))
+    file:write [[return require("crown.oracle.cas").oracle { word = "shelf",
+      read = function(self) return self.name == "odd" and "no record" or '{"v":1,"serial":1,"epoch":7,"memory":"","nonce":"n"}', 1 end,
+      write = function() return false end,
+      names = function() return { "even", "odd", "@token-15" } end }]]
+    file:close()
+    local result = run({ "info", "--oracle", "shelf" }, { env = { LUA_PATH = dir .. "/?.lua;;" } })
+    assert.same({ 0, "" }, { result.code, result.stderr })
+    assert.matches("even%s+-%s+7", result.stdout)
+    assert.matches("odd%s+-%s+-%s+-%s+what the store holds is no record of an election", result.stdout)
+    assert.is_nil(result.stdout:find("@token", 1, true))
+  end)
+
   describe("on a terminal", function()
     it("draw lines, by the locale, and fit the width", function()
       local url = "file:" .. tempdir()

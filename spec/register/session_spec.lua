@@ -72,6 +72,16 @@ describe("a session", function()
     assert.is_false((two.refresh()))
   end)
 
+  it("waits out a doubt of its own once: from when that was written (S8)", function()
+    local here = world()
+    here.trusts = false
+    local one = here.member "a"
+    local verdict, denial = one.claim()
+    assert.same({ false, true }, { verdict, denial.amnesia })
+    here.pass(denial.wait + 0.01)
+    assert.is_true(one.claim())
+  end)
+
   it("waits for a peer that writes no records until its lease is over by the store's clock, and no longer", function()
     local here = world()
     local one, other = here.member "a", here.member "b"

@@ -47,15 +47,15 @@ local function health_of(word, module, opts)
     found, problem, code = store.caller(word, module, "health")(opts)
     if not found then return nil, problem, code end
   end
-  found = found or { facts = {}, warnings = {} }
+  found = found or {}
   local asked = not found.fixed and (tonumber(opts.ttl) or tonumber(opts.duration))
-  local ttl, warnings = asked or found.ttl, found.warnings
+  local ttl, warnings = asked or found.ttl, found.warnings or {}
   if ttl and ttl < SHORT then
     warnings[#warnings + 1] = ("a TTL of %s s: a busy host loses leadership for nothing"):format(figure.exact(ttl))
   elseif ttl and ttl > LONG then
     warnings[#warnings + 1] = ("a TTL of %s s: for so long nobody leads when a leader's host dies"):format(figure.exact(ttl))
   end
-  return { ttl = found.ttl, facts = found.facts, warnings = warnings }
+  return { ttl = found.ttl, facts = found.facts or {}, warnings = warnings }
 end
 
 -- Columns that only some stores can fill.
@@ -65,6 +65,7 @@ local MORE = {
   { "Renewed", "renewed_ago", function(value) return value and seconds(value) .. " ago" or "-" end },
   { "Revision", "revision", function(value) return value and ("%d"):format(value) or "-" end },
   { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },
+  { "Trouble", "trouble", function(value) return value or "-" end },
   { "Candidates", "candidates", function(value) return table.concat(value or {}, ", ") end },
 }
 

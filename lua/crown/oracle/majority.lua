@@ -49,7 +49,7 @@ end
 local function judge(name, records, wanted)
   local one, holders = { name = name, epoch = 0 }, {}
   for _, found in ipairs(records) do
-    one.epoch = math.max(one.epoch, found.epoch)
+    one.epoch = math.max(one.epoch, found.epoch or 0)
     if found.by then
       holders[found.by] = (holders[found.by] or 0) + 1
       if holders[found.by] >= wanted then one.node, one.by = found.node, found.by end

@@ -146,13 +146,19 @@ local function decide(session, member, answers, sent)
   return what, one, seen
 end
 
+-- It stands from now on, and not from the next look.
+local function note_written(session, slot, one, answer)
+  session.seen:learn(slot, one)
+  session.seen:stands(slot, answer)
+end
+
 local function doubt(session, member, seen, one)
-  local slot = member.slot
+  local slot, text = member.slot, record.text(one, session.env.nonce())
   local results, problem, code = member.store:swap { { name = slot.name, version = seen.version, memory = seen.memory,
-    text = record.text(one, session.env.nonce()) } }
+    text = text } }
   if not results then return nil, problem, code end
   if not results[1] then return nil, CHANGED, "store" end
-  session.env.atomic(session.seen.learn, session.seen, slot, one)
+  session.env.atomic(note_written, session, slot, one, { version = results[1], text = text, memory = seen.memory })
   slot.back = slot.back or seen.record and not seen.record.doubt
   return false, { amnesia = true, wait = rule.standing_time(one.doubt), back = slot.back }
 end

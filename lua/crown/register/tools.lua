@@ -57,8 +57,8 @@ end
 -- its lease is over.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table by the election's name, each with `renewed_ago` in seconds, by the store's clock, where the store tells; or nil,
--- message, code
+-- @treturn table by the election's name, each with `renewed_ago` in seconds, by the store's clock, where the store tells, or with
+-- `trouble` alone, why it cannot be read; or nil, message, code
 function tools.records(store, names)
   local wanted, found = {}, {}
   for _, name in ipairs(names) do
@@ -67,8 +67,8 @@ function tools.records(store, names)
   local answers, problem, code = store:look(wanted)
   if not answers then return nil, problem, code end
   for _, name in ipairs(wanted) do
-    local one, why = election_of(answers[name], name)
-    if one == nil then return nil, why end
+    local one, trouble = election_of(answers[name], name)
+    if one == nil then one = { trouble = trouble } end
     found[name] = one or nil
   end
   return add_ages(store, found)
@@ -77,13 +77,15 @@ end
 --- Elections and who leads them.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago = }`, times in seconds; or nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, trouble = }`, times in seconds; or
+-- nil, message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
   local found = {}
   for name, one in pairs(records) do
-    found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait, renewed_ago = one.renewed_ago }
+    found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait,
+      renewed_ago = one.renewed_ago, trouble = one.trouble }
   end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
@@ -91,6 +93,7 @@ end
 
 local function leader_words(one)
   if not one then return "none yet" end
+  if one.trouble then return one.trouble end
   if not one.node then return "nobody leads" end
   local renewed = one.renewed_ago and (", renewed %s s ago by the store's clock"):format(figure.about(one.renewed_ago)) or ""
   return ("%s, epoch %s%s"):format(one.node, epochs.text(one.epoch), renewed)
