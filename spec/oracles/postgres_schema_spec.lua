@@ -9,6 +9,7 @@ local run = require "support.run"
 local tempdir = require "support.tempdir"
 
 -- What crown-lua's statements that make tables take, one after the other: lua/crown/postgres/tables.lua.
+local LONG_A, LONG_B = ("a"):rep(63), ("b"):rep(63) -- as long as a name may be
 local MAKING = "x'63726f776e6c7561'::bigint"
 
 describe("two schemas of one Postgres database", function()
@@ -21,7 +22,7 @@ describe("two schemas of one Postgres database", function()
   teardown(function() server:destroy() end)
   before_each(function()
     started = {}
-    server:sql "DROP SCHEMA IF EXISTS a, b CASCADE"
+    server:sql(("DROP SCHEMA IF EXISTS a, b, %s, %s CASCADE"):format(LONG_A, LONG_B))
     server:sql "CREATE SCHEMA a AUTHORIZATION crown"
     server:sql "CREATE SCHEMA b AUTHORIZATION crown"
     server:sql "ALTER ROLE crown SET search_path = a"
@@ -149,8 +150,7 @@ describe("two schemas of one Postgres database", function()
       end
       assert.is_true(ends >= 3, text)
     end
-    local first, second = ("a"):rep(63), ("b"):rep(63)
-    finally(function() server:sql(("DROP SCHEMA IF EXISTS %s, %s CASCADE"):format(first, second)) end)
+    local first, second = LONG_A, LONG_B
     server:sql("ALTER SCHEMA a RENAME TO " .. first)
     server:sql("ALTER SCHEMA b RENAME TO " .. second)
     server:sql("ALTER ROLE crown SET search_path = " .. first)

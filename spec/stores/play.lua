@@ -50,10 +50,10 @@ function Play:way_of(actor, act)
   end
 end
 
---- Notes that the store has lost what it had. Where its page says that epochs begin anew then, they may.
--- @string how "forget" or "older"
+--- Notes that the store has lost what it had. Where its page says that epochs begin anew then, they may, and it need not know who leads.
+-- @string how "forget", "older" or "restart"
 function Play:forgot(how)
-  if self.driver.epochs_anew and self.driver.epochs_anew[how] then self.epoch = 0 end
+  if self.driver.epochs_anew and self.driver.epochs_anew[how] then self.epoch, self.nameless = 0, true end
 end
 
 --- Evicts the leader, as `crown-lua evict` does.

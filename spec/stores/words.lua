@@ -57,10 +57,10 @@ local function is_refreshed(play, actor, verdict, sent)
   lease.ends = sent + (verdict[3] or math.huge) * DRIFT
 end
 
--- A denial while somebody leads: it says who, and under which epoch.
+-- A denial while somebody leads: it says who, and under which epoch; but not where the store has forgotten who does.
 local function is_denied(play, actor, verdict, sent)
   local other, lease = holder_beside(play, actor, sent)
-  if not other or crown.now() >= lease.ends then return end
+  if not other or crown.now() >= lease.ends or play.nameless then return end
   if verdict[3] ~= other then error(("%s was told that %s leads, not %s"):format(actor, tostring(verdict[3]), other), 0) end
   if verdict[4] ~= lease.epoch then
     error(("%s was told of epoch %s, and %s leads in %.0f"):format(actor, tostring(verdict[4]), other, lease.epoch), 0)
@@ -158,7 +158,7 @@ words.of_actors = {
 -- What happens to the store: `(play, rest)`.
 words.of_the_store = {
   clock = function(play, seconds) play.driver:clock(tonumber(seconds)) end,
-  restart = function(play) play.driver.hurt.restart() end,
+  restart = function(play) play.driver.hurt.restart() play:forgot "restart" end,
   forget = function(play) play.driver.hurt.forget(play.name) play:forgot "forget" end,
   remember = function(play) play.older = play.driver.hurt.older() end,
   older = function(play) play.older() play.older = nil play:forgot "older" end,
@@ -167,7 +167,7 @@ words.of_the_store = {
   sessions = function(play) play.driver.hurt.sessions() end,
   deny = function(play) play.allow = play.driver.hurt.deny() end,
   allow = function(play) play.allow() play.allow = nil end,
-  delete = function(play) play.driver.hurt.delete(play.name) end,
+  delete = function(play) play.driver.hurt.delete(play.name) play.nameless = true end,
   promote = function(play) play.driver.hurt.promote() end,
   evict = function(play)
     play.evicted = nil
