@@ -26,7 +26,7 @@ int fds_open_standard(void)
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         output_was_missing = output_was_missing || fd == STDOUT_FILENO;
     } while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
-    return close(fd); /* the one too many; -1 where none could be opened */
+    return fd < 0 ? -1 : close(fd); /* the one too many */
 }
 
 static void close_one(int fd, bool at_exec)

@@ -425,10 +425,12 @@ static void keep(struct keeper *keeper)
             kill_now(keeper);
         if (polls[0].revents != 0)
             act_on_time(keeper);
-        read_runtime(keeper); /* none of these waits */
+        if (polls[2].revents != 0)
+            read_runtime(keeper);
         /* In this order: all that a dead warden has said is on its line by then. */
-        bool over = read_signals(keeper);
-        read_warden(keeper);
+        bool over = polls[1].revents != 0 && read_signals(keeper);
+        if (over || polls[3].revents != 0)
+            read_warden(keeper);
         if (over)
             finish(keeper, keeper->exited ? NULL : WARDEN_DIED);
         /* A dead warden's line stays readable for ever; its death comes as SIGCHLD. */

@@ -12,11 +12,15 @@ static sigset_t set_of(const int *signals, size_t count)
     return set;
 }
 
-static const int of_keepers[] = {SIGCHLD, SIGNAL_END, SIGINT};
+static sigset_t of_keepers(void)
+{
+    static const int read[] = {SIGCHLD, SIGNAL_END};
+    return set_of(read, sizeof(read) / sizeof(read[0]));
+}
 
 int signals_open(void)
 {
-    sigset_t all, set = set_of(of_keepers, 2);
+    sigset_t all, set = of_keepers();
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -24,7 +28,8 @@ int signals_open(void)
 
 int signals_add_interrupt(int fd)
 {
-    sigset_t set = set_of(of_keepers, 3);
+    sigset_t set = of_keepers();
+    (void)sigaddset(&set, SIGINT);
     return signalfd(fd, &set, 0) < 0 ? -1 : 0;
 }
 

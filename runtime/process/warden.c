@@ -261,8 +261,10 @@ static void watch(struct warden *warden)
         polls[2] = (struct pollfd){.fd = warden->pidfd, .events = POLLIN};
         if (poll(polls, 3, -1) < 0 && errno != EINTR)
             end_tree(warden);
-        read_keeper(warden); /* neither waits */
-        read_signals(warden);
+        if (polls[1].revents != 0)
+            read_keeper(warden);
+        if (polls[0].revents != 0)
+            read_signals(warden);
         if (polls[2].revents != 0)
             look_at_child(warden);
     }

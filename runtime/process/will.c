@@ -18,7 +18,7 @@
 static int make_paper(struct will *will)
 {
     will->fd = memfd_create("crown-will", MFD_CLOEXEC);
-    if (ftruncate(will->fd, sizeof(*will->paper)) < 0) /* also where there is none */
+    if (will->fd < 0 || ftruncate(will->fd, sizeof(*will->paper)) < 0)
         return -1;
     void *paper = mmap(NULL, sizeof(*will->paper), PROT_READ | PROT_WRITE, MAP_SHARED, will->fd, 0);
     if (paper == MAP_FAILED)
@@ -122,6 +122,8 @@ void wills_execute(struct wills *wills)
 {
     struct will_paper paper;
     for (unsigned i = 0; i < WILLS_MOST; i++) {
+        if (wills->papers[i] < 0)
+            continue;
         size_t length = read_paper(wills->papers[i], &paper);
         put_away(&wills->papers[i]);
         if (length > 0 && send(wills->sockets[i], paper.message, length,
