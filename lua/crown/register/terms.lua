@@ -109,15 +109,14 @@ end
 
 -- --- patrol
 
-local function is_due(session, slot, count)
-  return count <= PATROL_ALL or session.moved or session.env.now() - slot.term.patrol >= PATROL_EACH * session.delay
+local function is_due(session, slot)
+  return session.led <= PATROL_ALL or session.moved or session.env.now() - slot.term.patrol >= PATROL_EACH * session.delay
 end
 
 local function due(session)
-  local count, names = 0, {}
-  for _ in pairs(session.terms) do count = count + 1 end
+  local names = {}
   for name, slot in pairs(session.terms) do
-    if is_due(session, slot, count) then names[#names + 1] = name end
+    if is_due(session, slot) then names[#names + 1] = name end
   end
   return names
 end
