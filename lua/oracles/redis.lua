@@ -8,75 +8,26 @@ local Lease = require "crown.oracle.lease"
 local Leases = require "crown.redis.leases"
 local majority = require "crown.redis.majority"
 local Quorum = require "crown.redis.quorum"
-local same = require "crown.redis.same"
+local redis_options = require "crown.redis.options"
 local store_options = require "crown.oracle.options"
-local url = require "crown.text.url"
-local usage = require "crown.check.usage"
 
 local Redis = Lease.oracle {}
 Redis.__index = Redis
 
 local DEFAULT_TTL = 15
-local LEAST = 3 -- servers of a majority
 
 local RULES = {
-  url = { type = "string", default = "redis://127.0.0.1" },
-  urls = { type = "table" },
   ttl = store_options.short_ttl(),
   duration = store_options.short_ttl "ttl",
   refresh = { type = "number", above = 0, most = 86400 },
   timeout = { type = "number", above = 0, most = 3600 },
   lock = store_options.lock(),
-  prefix = { type = "string", default = "crown", match = "^[%w_.-]+$", match_words = "letters, digits, '_', '.' and '-'" },
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(false),
-  min_replicas = { type = "number", integer = true, least = 0, most = 100, default = 0 },
 }
--- What the client reads from the URL.
-local CLIENTS = { db = true, ca = true, cert = true, key = true, server_name = true, insecure = true,
-  sentinel_user = true, sentinel_password = true }
+for name, rule in pairs(redis_options.RULES) do RULES[name] = rule end
 
--- redis+majority://login@one,two,three/db?query is each of the three by itself. The last @ before the query ends the login, as
--- in every URL.
-local function take_apart(checked)
-  local scheme, front, query = checked.url:match "^(rediss?)%+majority://([^?]*)(.*)$"
-  if not scheme then return checked.urls end
-  if checked.urls then usage.error "oracle 'redis': urls has no effect here: redis+majority:// names the servers" end
-  local login, place = front:match "^(.*@)(.*)$"
-  local hosts, path = (place or front):match "^([^/]*)(.*)$"
-  local urls = {}
-  for host in hosts:gmatch "[^,]+" do urls[#urls + 1] = ("%s://%s%s%s%s"):format(scheme, login or "", host, path, query) end
-  return urls
-end
-
--- A server that is named twice would have two voices. Where two names lead to one server only the server tells: see
--- crown.redis.same.
-local function refuse_twice(urls)
-  local named = {}
-  for _, one in ipairs(urls) do
-    local place = same.place(one)
-    if place and named[place] then
-      url.refuse_login(one)
-      usage.error("oracle 'redis': two of these servers are one: %s", place)
-    end
-    if place then named[place] = true end
-  end
-end
-
-local function check(opts)
-  local checked = store_options.check("redis", opts, RULES, CLIENTS)
-  checked.urls = take_apart(checked)
-  if checked.urls and #checked.urls < LEAST then
-    usage.error("oracle 'redis': a majority that survives the loss of a server needs %d servers at least", LEAST)
-  end
-  if checked.urls then refuse_twice(checked.urls) end
-  for _, name in ipairs { "sentinel_user", "sentinel_password" } do
-    if checked.url:find(name .. "=", 1, true) and not checked.url:find "^redis%+sentinel:" then
-      usage.error("oracle 'redis': %s has no effect here: it is for redis+sentinel://", name)
-    end
-  end
-  return checked
-end
+local function check(opts) return redis_options.check(opts, RULES) end
 
 --- TTL and refresh delay that these options make.
 function Redis.timing(opts)

@@ -14,7 +14,7 @@ local options = require "crown.redis.options"
 local question = require "crown.redis.question"
 local Sentinels = require "crown.redis.sentinels"
 local server = require "crown.redis.server"
-local several = require "crown.redis.several"
+local several = require "crown.link.several"
 local slots = require "crown.redis.slots"
 local Subscriber = require "crown.redis.subscriber"
 
@@ -239,7 +239,7 @@ function Store:rights()
   local lacks
   local function look_at(one)
     lacks = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas, more = unconfirmed(self),
-      key = key_of(self, "@check") .. ":write" })
+      keeps_all = true, key = key_of(self, "@check") .. ":write" })
     return true
   end
   local info = client:call "INFO" -- who may not ask for that hears it among the rest

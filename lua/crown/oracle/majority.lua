@@ -1,10 +1,9 @@
---- What the tools ask of several registers of which most decide: the lease that is on most of them is the leader's.
+--- `info`, `evict` and `check --store` for several registers: the leader is the candidate that holds the lease on most of them.
 -- @internal crown.oracle.majority
 
-local core = require "crown.core"
 local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
-local promise = require "crown.core.promise"
+local several = require "crown.link.several"
 local tools = require "crown.register.tools"
 
 local majority = {}
@@ -16,19 +15,12 @@ local function needed(servers) return math.floor(#servers / 2) + 1 end
 -- Asks all servers at once, each by a task of its own. @return answers by the server's number, false where there was none; how
 -- many there are; the failures, in words; and the code of one of them
 local function ask_all(servers, fn)
-  local answers, problems, code, left, reached = {}, {}, nil, #servers, 0
-  local enough, rest = promise(), promise()
-  for i, server in ipairs(servers) do
-    core.detach(function()
-      local answer, problem, why = fn(server.store, server)
-      answers[i], problems[i], code, left = answer or false, problem, why or code, left - 1
-      if answer then reached = reached + 1 end
-      if left == 0 then rest:resolve(true) end
-      if left == 0 or reached >= needed(servers) then enough:resolve(true) end
-    end)
-  end
-  enough:wait(math.huge)
-  if left > 0 then rest:wait(GRACE) end
+  local answers, problems, code = {}, {}, nil
+  several.ask(#servers, { enough = needed(servers), grace = GRACE }, function(i)
+    local answer, problem, why = fn(servers[i].store)
+    answers[i], problems[i], code = answer or false, problem, why or code
+    return answer
+  end)
   local taken, failures, count = {}, {}, 0 -- what comes later belongs to nobody
   for i, server in ipairs(servers) do
     taken[i] = answers[i] or false

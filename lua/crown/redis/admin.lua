@@ -7,12 +7,10 @@ local eviction = require "crown.oracle.eviction"
 local Leases = require "crown.redis.leases"
 local redis = require "crown.redis"
 local redis_url = require "crown.redis.url"
-local same = require "crown.redis.same"
 local Sentinels = require "crown.redis.sentinels"
+local server = require "crown.redis.server"
 
 local admin = {}
-
-local SCAN_COUNT = "500"
 
 local MARK = [[
 local token = redis.call('HGET', KEYS[1], 'token')
@@ -51,17 +49,6 @@ local function with_store(opts, fn, blind)
   return result, problem, code
 end
 
-local function each_key(client, pattern, fn)
-  local cursor = "0"
-  repeat
-    local page, problem = client:call("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)
-    if not page then return nil, problem end
-    cursor = page[1]
-    for _, key in ipairs(page[2]) do fn(key) end
-  until cursor == "0"
-  return true
-end
-
 -- The longest TTL in use, as the store knows it, in seconds; nil before anybody has been there.
 local function longest_ttl(client, key)
   local longest = client:call("HGET", key, "longest")
@@ -98,7 +85,7 @@ function admin.leases(opts)
   return with_store(opts, function(store)
     local names, found = {}, {}
     local scanned, problem = store.each(function(client)
-      return each_key(client, opts.prefix .. ":{*}:epoch", function(key) names[key:match "{(.*)}"] = true end)
+      return server.each_key(client, opts.prefix .. ":{*}:epoch", function(key) names[key:match "{(.*)}"] = true end)
     end)
     if not scanned then return nil, problem end
     for name in pairs(names) do
@@ -153,42 +140,27 @@ function admin.evict(opts, name)
   end)
 end
 
-local function field(info, name)
-  return info:match("\n" .. name .. ":([^\r\n]*)")
-end
-
-local function replicas_of(info)
-  return tonumber(field(info, "connected_slaves")) or 0
-end
-
 local function warnings_of(info, opts)
   local warnings = {}
-  local policy = field(info, "maxmemory_policy")
-  if field(info, "maxmemory") ~= "0" and policy and policy ~= "noeviction" then
+  local policy = server.field(info, "maxmemory_policy")
+  if server.field(info, "maxmemory") ~= "0" and policy and policy ~= "noeviction" then
     local what = policy:find "^volatile" and "leases" or "leases and epochs"
     warnings[#warnings + 1] = ("maxmemory-policy is %s: a full server throws %s away, and two may lead; set noeviction")
       :format(policy, what)
   end
-  if replicas_of(info) > 0 and opts.min_replicas == 0 then
+  if server.count_replicas(info) > 0 and opts.min_replicas == 0 then
     warnings[#warnings + 1] = "replication is asynchronous: after a failover one TTL is sat out; min_replicas waits for replicas"
   end
   return warnings
 end
 
-local function replica_words(info)
-  local count = replicas_of(info)
-  return ("%d replica%s"):format(count, count == 1 and "" or "s")
-end
-
 local function health_of_server(store, opts)
   local info = store.info
-  local words = ("Redis %s, %s, %s, append-only file %s"):format(field(info, "redis_version"), field(info, "role"),
-    replica_words(info), field(info, "aof_enabled") == "1" and "on" or "off")
   local key = Leases.store(opts.prefix)
   local ttl = store.run(key, function(client) return longest_ttl(client, key) end)
-  local facts = { { "Store", words } }
+  local facts = { { "Store", server.words(info) } }
   Doubt.tell(facts, store.run(key, function(client) return doubted_for(client, key, opts.amnesia_wait or 0) end) or 0)
-  return { ttl = ttl, facts = facts, warnings = warnings_of(info, opts), id = same.id(info) }
+  return { ttl = ttl, facts = facts, warnings = warnings_of(info, opts), id = server.id(info) }
 end
 
 -- What is to be said of one node is to be said of all of them.
@@ -197,12 +169,12 @@ local function health_of_cluster(store, opts)
   local asked, problem = store.each(function(client, name)
     local info, why, code = client:call "INFO"
     if not info then return nil, why, code end
-    primaries[#primaries + 1] = ("%s (%s)"):format(name, replica_words(info))
+    primaries[#primaries + 1] = ("%s (%s)"):format(name, server.replicas(info))
     warnings = #warnings > 0 and warnings or warnings_of(info, opts)
     return true
   end)
   if not asked then return nil, problem end
-  return { facts = { { "Store", ("Redis %s, a cluster"):format(field(store.info, "redis_version")) },
+  return { facts = { { "Store", server.version(store.info) .. ", a cluster" },
     { "Primaries", table.concat(primaries, ", ") } }, warnings = warnings }
 end
 
@@ -227,16 +199,6 @@ local function commands(prefix)
     { "SCAN", "0" } }
 end
 
--- What the server's own state does not allow.
-local function hindrances(info, opts)
-  local found = {}
-  if field(info, "role") == "slave" then found[1] = "the server is a replica: it takes no writes" end
-  if #found == 0 and info ~= "" and replicas_of(info) < opts.min_replicas then
-    found[1] = ("min_replicas is %d, and the server has %s: no claim counts"):format(opts.min_replicas, replica_words(info))
-  end
-  return found
-end
-
 -- What keeps most Sentinels from confirming a lease.
 local function unconfirmed(opts)
   local parsed = redis_url.parse(opts.url)
@@ -247,46 +209,9 @@ local function unconfirmed(opts)
   return not primary and problem or nil
 end
 
--- A server that is full, or has too few replicas, tells so at a write alone. This one is gone as soon as it is there.
-local WRITE = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('DEL', KEYS[1])"
-
-local function refused(client, prefix)
-  local written, problem, code = client:call("EVAL", WRITE, "1", prefix .. ":{check}:write")
-  if written then return nil end
-  if code == "timeout" or problem == "timeout" then problem = "no answer in time, though it answers what only reads" end
-  return "the server refuses a write: " .. problem
-end
-
--- Who may not ask for INFO hears that among the rest.
-local function lacks_by_words(client, opts)
-  local info = client:call "INFO" or ""
-  local lacks = hindrances(info, opts)
-  lacks.id = same.id(info)
-  lacks[#lacks + 1] = unconfirmed(opts)
-  local user, problem = client:call("ACL", "WHOAMI")
-  if not user then
-    lacks.unchecked = "what this user may do: " .. problem
-    return lacks
-  end
-  local told = {}
-  for _, words in ipairs(commands(opts.prefix)) do
-    local answer
-    answer, problem = client:call("ACL", "DRYRUN", user, unpack(words))
-    if not answer then
-      lacks.unchecked = ("what %s may do: %s"):format(user, problem)
-      return lacks
-    end
-    if answer ~= "OK" and not told[answer] then
-      told[answer], lacks[#lacks + 1] = true, ("%s: %s"):format(user, answer)
-    end
-  end
-  return lacks
-end
-
 local function lacks_of(client, opts)
-  local lacks = lacks_by_words(client, opts)
-  if #lacks == 0 then lacks[1] = refused(client, opts.prefix) end
-  return lacks
+  return server.lacks(client, { commands = commands(opts.prefix), min_replicas = opts.min_replicas, more = unconfirmed(opts),
+    key = opts.prefix .. ":{check}:write" })
 end
 
 --- What a candidate lacks, for `check --store`: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes. In

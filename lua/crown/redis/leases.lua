@@ -13,9 +13,9 @@ local gathered = require "crown.oracle.gathered"
 local promise = require "crown.core.promise"
 local reading = require "crown.redis.reading"
 local redis_url = require "crown.redis.url"
-local same = require "crown.redis.same"
 local script = require "crown.redis.script"
 local Sentinels = require "crown.redis.sentinels"
+local server = require "crown.redis.server"
 local ServerClock = require "crown.oracle.server_clock"
 local Subscriber = require "crown.redis.subscriber"
 
@@ -56,7 +56,7 @@ local function set_up(self, connection, timeout)
   local info, problem = connection:call(timeout, "INFO")
   if not info then return nil, problem end
   if type(info) ~= "string" then return nil, STRANGE end
-  self.id = same.id(info)
+  self.id = server.id(info)
   if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
   if info:find "redis_mode:cluster" then
     self.in_cluster = true

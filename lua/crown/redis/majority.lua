@@ -6,7 +6,7 @@ local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
 local redis_url = require "crown.redis.url"
 local same = require "crown.redis.same"
-local several = require "crown.redis.several"
+local several = require "crown.link.several"
 
 local majority = {}
 

@@ -2,6 +2,7 @@
 -- @internal crown.redis.options
 
 local redis_url = require "crown.redis.url"
+local same = require "crown.redis.same"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -46,12 +47,11 @@ function options.label(text)
   return parsed and redis_url.label(parsed) or "?"
 end
 
--- A server that is named twice would have two voices.
+-- A server that is named twice would have two voices. Where two names lead to one server only the server tells.
 local function refuse_twice(urls)
   local named = {}
   for _, one in ipairs(urls) do
-    local parsed = redis_url.parse(one)
-    local place = parsed and not parsed.master and redis_url.label(parsed):lower()
+    local place = same.place(one)
     if place and named[place] then
       url.refuse_login(one)
       usage.error("oracle 'redis': two of these servers are one: %s", place)

@@ -6,7 +6,7 @@ local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
 local Leases = require "crown.redis.leases"
 local same = require "crown.redis.same"
-local several = require "crown.redis.several"
+local several = require "crown.link.several"
 
 local Quorum = {}
 Quorum.__index = Quorum

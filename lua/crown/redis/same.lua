@@ -28,11 +28,4 @@ function same.server(urls, ids)
   end
 end
 
---- The id that a server gives itself when it starts.
--- @string info its answer to INFO
--- @treturn string or nil
-function same.id(info)
-  return info:match "run_id:(%x+)"
-end
-
 return same

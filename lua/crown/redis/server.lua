@@ -5,11 +5,20 @@ local server = {}
 
 local SCAN_COUNT = "500"
 
-local function field(info, name)
+--- What it says under a name.
+-- @string info the answer to INFO
+-- @string name
+-- @treturn string or nil
+function server.field(info, name)
   return info:match("\n" .. name .. ":([^\r\n]*)")
 end
 
-local function replicas_of(info)
+local field = server.field
+
+--- How many replicas it has.
+-- @string info the answer to INFO
+-- @treturn number
+function server.count_replicas(info)
   return tonumber(field(info, "connected_slaves")) or 0
 end
 
@@ -24,7 +33,7 @@ end
 -- @string info the answer to INFO
 -- @treturn string
 function server.replicas(info)
-  local count = replicas_of(info)
+  local count = server.count_replicas(info)
   return ("%d replica%s"):format(count, count == 1 and "" or "s")
 end
 
@@ -76,12 +85,12 @@ function server.each_key(client, pattern, fn)
 end
 
 -- What the server's own state does not allow.
-local function hindrance(info, min_replicas)
+local function hindrance(info, wanted)
   if field(info, "role") == "slave" then return "the server is a replica: it takes no writes" end
-  if info ~= "" and replicas_of(info) < min_replicas then
-    return ("min_replicas is %d, and the server has %s: no claim counts"):format(min_replicas, server.replicas(info))
+  if info ~= "" and server.count_replicas(info) < wanted.min_replicas then
+    return ("min_replicas is %d, and the server has %s: no claim counts"):format(wanted.min_replicas, server.replicas(info))
   end
-  return server.forgets(info)
+  return wanted.keeps_all and server.forgets(info) or nil
 end
 
 -- A server that is full, or has too few replicas, tells so at a write alone. This one is gone as soon as it is there.
@@ -97,7 +106,7 @@ end
 -- Who may not ask for INFO hears that among the rest.
 local function lacks_by_words(client, wanted)
   local info = client:call "INFO" or ""
-  local lacks = { hindrance(info, wanted.min_replicas) }
+  local lacks = { hindrance(info, wanted) }
   lacks.id = server.id(info)
   lacks[#lacks + 1] = wanted.more
   local user, problem = client:call("ACL", "WHOAMI")
@@ -123,7 +132,7 @@ end
 --- What a candidate lacks there.
 -- @tparam Client client
 -- @tparam table wanted `commands`, each an array of words; `min_replicas`; `key`, which a write is tried with; `more`: a text
--- that is added
+-- that is added; `keeps_all`: whether nothing may be thrown away when it is full
 -- @treturn table an array of texts, with `unchecked` where the server does not tell, and its `id`
 function server.lacks(client, wanted)
   local lacks = lacks_by_words(client, wanted)

@@ -1,5 +1,5 @@
 --- Asks several servers at once. One that is silent is not waited for when the others have answered.
--- @internal crown.redis.several
+-- @internal crown.link.several
 
 local core = require "crown.core"
 local promise = require "crown.core.promise"
