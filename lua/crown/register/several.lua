@@ -25,13 +25,13 @@ local function in_turn(env, part, fn)
   end)
 end
 
--- Asks all parts at once. @return for each what came, as far as it was there when `enough` said so
+-- Asks parts at once. @return by part what came, as far as it was there when `enough` said so
 local function ask(env, parts, what, enough)
   local answers, count, done = {}, 0, env.promise()
-  for i, part in ipairs(parts) do
+  for _, part in ipairs(parts) do
     in_turn(env, part, function()
       local fine, verdict, second, third = pcall(what, part)
-      if fine then answers[i] = { verdict, second, third } else answers[i] = { nil, tostring(verdict) } end
+      if fine then answers[part] = { verdict, second, third } else answers[part] = { nil, tostring(verdict) } end
       count = count + 1
       if count == #parts or enough(answers) then done:resolve(true) end
     end)
@@ -115,8 +115,8 @@ end
 -- Who has most of the registers, or how long until most of them may be claimed.
 local function denial(env, member, answers)
   local waits, doubts, nodes, holder, back, stands = {}, 0, {}, nil, false, 0
-  for i = 1, #member.parts do
-    local answer = answers[i] or {}
+  for _, part in ipairs(member.parts) do
+    local answer = answers[part] or {}
     local second = answer[1] == false and answer[2] or nil
     if second and second.wait then
       waits[#waits + 1] = second.wait
@@ -136,18 +136,18 @@ local function denial(env, member, answers)
     amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
 end
 
-local function first_problem(answers, count)
-  for i = 1, count do
-    local answer = answers[i]
+local function first_problem(member, answers)
+  for _, part in ipairs(member.parts) do
+    local answer = answers[part]
     if answer and answer[1] == nil then return answer[2], answer[3] end
   end
   return "most servers did not answer", "timeout"
 end
 
-local function count_of(answers, count, verdict)
+local function count_of(answers, verdict)
   local found = 0
-  for i = 1, count do
-    if answers[i] and answers[i][1] == verdict then found = found + 1 end
+  for _, answer in pairs(answers) do
+    if answer[1] == verdict then found = found + 1 end
   end
   return found
 end
@@ -156,9 +156,9 @@ local function lost_claim(env, member, answers)
   member.number = member.number + 1
   release_parts(env, member.parts)
   local count = #member.parts
-  local unknown = count - count_of(answers, count, true) - count_of(answers, count, false)
+  local unknown = count - count_of(answers, true) - count_of(answers, false)
   if unknown > count - majority(member) then
-    local problem, code = first_problem(answers, count)
+    local problem, code = first_problem(member, answers)
     return nil, problem, code
   end
   return denial(env, member, answers)
@@ -173,10 +173,10 @@ function several.claim(env, member)
   member.number, member.epoch = (member.number or 0) + 1, nil
   local number, most, count = member.number, majority(member), #member.parts
   local answers = ask(env, member.parts, claim_of(member, number, highest(member) + 1), function(answers)
-    return count_of(answers, count, true) >= most or count_of(answers, count, false) > count - most
+    return count_of(answers, true) >= most or count_of(answers, false) > count - most
   end)
   if member.number ~= number then return nil, "the claim was given up" end
-  if count_of(answers, count, true) < most then return lost_claim(env, member, answers) end
+  if count_of(answers, true) < most then return lost_claim(env, member, answers) end
   local epoch = granted_epoch(member)
   if not is_won(env, member, epoch) then
     ask(env, lower_parts(member, epoch), claim_of(member, number, epoch), function() return is_won(env, member, epoch) end)
@@ -192,8 +192,8 @@ end
 -- @return false and why, where too few parts are left; or where the leader is asked to go
 local function verdict_of(member, answers)
   local lost, why = 0, nil
-  for i, part in ipairs(member.parts) do
-    local answer = answers[i]
+  for _, part in ipairs(member.parts) do
+    local answer = answers[part]
     if answer and answer[1] == false and answer[2] and answer[2].evicted then return false, answer[2] end
     if not term_of(part) then
       lost = lost + 1
@@ -215,7 +215,8 @@ local function restore(env, member)
   end
 end
 
-local function asked_parts(member)
+-- The parts that hold the term and are not asked already.
+local function holders(member)
   local asked = {}
   for _, part in ipairs(member.parts) do
     if term_of(part) and (part.busy or 0) == 0 then asked[#asked + 1] = part end
@@ -223,34 +224,22 @@ local function asked_parts(member)
   return asked
 end
 
--- Asks the parts that hold the term; answers stand at the place of their part.
-local function ask_holders(env, member, what, enough)
-  local places, answers = {}, {}
-  for i, part in ipairs(member.parts) do places[part] = i end
-  ask(env, asked_parts(member), function(part)
-    local verdict, second, third = what(part)
-    answers[places[part]] = { verdict, second, third }
-    return verdict, second, third
-  end, function() return enough(answers) end)
-  return answers
-end
-
 --- Keeps a term, while most registers do.
 -- @tparam table env
 -- @tparam table member
 -- @return as of crown.register.terms
 function several.refresh(env, member)
-  local began, epoch, count, most = env.now(), member.epoch, #member.parts, majority(member)
+  local began, epoch, most = env.now(), member.epoch, majority(member)
   if not epoch then return false, { error = "the lease in the store is not this term's" } end
-  local answers = ask_holders(env, member, function(part) return terms.refresh(part.session, part) end, function(answers)
-    return count_of(answers, count, true) >= most or verdict_of(member, answers) == false
+  local answers = ask(env, holders(member), function(part) return terms.refresh(part.session, part) end, function(answers)
+    return count_of(answers, true) >= most or verdict_of(member, answers) == false
   end)
   if member.epoch ~= epoch then return nil, "the refresh was given up" end
   local verdict, why = verdict_of(member, answers)
   if verdict == false then return false, why end
   restore(env, member)
-  if count_of(answers, count, true) < most then
-    local problem, code = first_problem(answers, count)
+  if count_of(answers, true) < most then
+    local problem, code = first_problem(member, answers)
     return nil, problem, code
   end
   return grant(env, member, epoch, began)
@@ -269,7 +258,7 @@ end
 -- @tparam table member
 -- @return false and why, where it is over or is to end; else nothing
 function several.look(env, member)
-  local answers = ask_holders(env, member, function(part) return terms.look(part.session, part) end, function(answers)
+  local answers = ask(env, holders(member), function(part) return terms.look(part.session, part) end, function(answers)
     return verdict_of(member, answers) == false
   end)
   local verdict, why = verdict_of(member, answers)
