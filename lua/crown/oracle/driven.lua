@@ -79,7 +79,7 @@ end
 
 -- --- one store for each place
 
--- What tells one store from another: its URL, and the driver's own options.
+-- Two elections share a store where their URL and the driver's own options are the same.
 local function place_of(driver, checked)
   local words = { checked.url }
   for _, name in ipairs(usage.names(driver.options)) do
@@ -136,8 +136,8 @@ end
 
 -- --- candidates
 
--- What the user's options come to, but for the name. Thousands of elections are mostly alike, and declared one after the other:
--- those that are like the last one are not checked again.
+-- Checks the user's options and opens their store. Thousands of elections are mostly alike, and declared one after the other: an
+-- election whose options are those of the last one is not checked again.
 local function settle(self, opts)
   local last = self.latest -- which another task may replace at any time
   if last and store_options.same(opts, last.users) and opts.path == last.path then return last end
@@ -206,22 +206,13 @@ function Driven:visit(opts)
   return there, checked
 end
 
-function Driven:list(opts)
-  local there, problem, code = self:visit(opts)
-  if not there then return nil, problem, code end
-  if there.servers then return majority.list(there.servers) end
-  local store = there.store
-  local names
-  names, problem, code = store:names()
+-- What a tool asks of one store; crown.oracle.majority has the same for several.
+local of_one = { evict = eviction.from }
+
+function of_one.list(store)
+  local names, problem, code = store:names()
   if not names then return nil, problem, code end
   return tools.list(store, names)
-end
-
-function Driven:evict(opts, name)
-  local there, problem, code = self:visit(opts)
-  if not there then return nil, problem, code end
-  if there.servers then return majority.evict(there.servers, name, opts.wait) end
-  return eviction.from(there.store, name, opts.wait)
 end
 
 local function store_facts(store)
@@ -229,26 +220,27 @@ local function store_facts(store)
   return store:health()
 end
 
-function Driven:health(opts)
-  local there, checked, code = self:visit(opts)
-  if not there then return nil, checked, code end
-  if there.servers then return majority.health(there.servers) end
-  local store = there.store
+function of_one.health(store, name)
   local found, problem, kind = store_facts(store)
-  if not found or not opts.crown_name then return found, problem, kind end
-  local one, why, reason = tools.health(store, tostring(checked.lock or opts.crown_name))
+  if not found or not name then return found, problem, kind end
+  local one, why, reason = tools.health(store, name)
   if not one then return nil, why, reason end
   for _, fact in ipairs(one.facts) do found.facts[#found.facts + 1] = fact end
   return found
 end
 
-function Driven:rights(opts)
-  local there, problem, code = self:visit(opts)
-  if not there then return nil, problem, code end
-  if there.servers then return majority.rights(there.servers) end
-  local store = there.store
+function of_one.rights(store)
   if not store.rights then return { unchecked = "what this candidate may do there" } end
   return store:rights()
+end
+
+-- @string[opt] name of the election; else the one that the options name, where they do
+local function ask(self, what, opts, name)
+  local there, checked, code = self:visit(opts)
+  if not there then return nil, checked, code end
+  name = name or opts.crown_name and tostring(checked.lock or opts.crown_name)
+  if there.servers then return majority[what](there.servers, name, opts.wait) end
+  return of_one[what](there.store, name, opts.wait)
 end
 
 --- Makes an oracle's module.
@@ -262,10 +254,9 @@ function driven.oracle(driver)
   function oracle.init(opts) return self:init(opts) end
   function oracle.timing(opts) return store_options.timing(opts, driver.ttl) end
   if driver.unasked then return oracle end
-  function oracle.list(opts) return self:list(opts) end
-  function oracle.evict(opts, name) return self:evict(opts, name) end
-  function oracle.health(opts) return self:health(opts) end
-  function oracle.rights(opts) return self:rights(opts) end
+  for _, what in ipairs { "list", "evict", "health", "rights" } do
+    oracle[what] = function(opts, name) return ask(self, what, opts, name) end
+  end
   return oracle
 end
 
