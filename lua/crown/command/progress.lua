@@ -19,7 +19,7 @@ local function epoch_of(number)
   return number and number > 0 and (" (epoch %d)"):format(number) or ""
 end
 
--- What a store holds may be anybody's.
+-- Other programs may write a leader's name into the store, of any length.
 local function who(leader)
   if leader == "" then return "somebody without a name" end
   return #leader > LONGEST and leader:sub(1, LONGEST) .. "…" or leader
