@@ -1,4 +1,4 @@
---- `info`, `evict` and `check --store` for several registers: the leader is the candidate that holds the lease on most of them.
+--- What info, evict and check ask of several registers. The leader is the candidate that holds the lease on most of them.
 -- @internal crown.oracle.majority
 
 local eviction = require "crown.oracle.eviction"
