@@ -57,6 +57,25 @@ describe("a session", function()
     assert.is_true(here.rows["@t-12"].version > version)
   end)
 
+  it("refreshes a term again before it ends, where looks at it fail (S6)", function()
+    local here = world()
+    local one = here.member "a"
+    assert.is_true(one.claim())
+    here.deaf = true
+    local left = TTL
+    for _ = 1, 10 do
+      local granted, delay, grant = one.refresh()
+      assert.is_true(granted and delay < grant.ttl, ("a delay of %s s within %s s"):format(delay, grant and grant.ttl))
+      left = grant.ttl
+      here.pass(delay)
+    end
+    assert.is_true(left < TTL)
+    here.deaf = false
+    assert.is_true(one.refresh())
+    local _, _, grant = one.refresh()
+    assert.is_true(grant.ttl > TTL / 2)
+  end)
+
   it("gives back a term that its candidate does not refresh (S7)", function()
     local here = world()
     local one, two = here.member "a", here.member "b"

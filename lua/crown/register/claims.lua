@@ -25,7 +25,8 @@ function claims.grant(session, slot, began)
   term.number, term.ends = session.number, anchor + lasts
   local left = lasts - past
   past = lasts - left -- so that both make the whole again, whatever was rounded
-  return true, session:next_refresh(began), { ttl = left, past = past > 0 and past or nil, epoch = term.epoch,
+  local delay = math.min(session:next_refresh(began), math.max(0, left / 2)) -- S6 may have made it short
+  return true, delay, { ttl = left, past = past > 0 and past or nil, epoch = term.epoch,
     refresher = session.renewals }
 end
 
