@@ -45,13 +45,14 @@ local function put_c(one, mutated)
   return same and "equal" or "planted"
 end
 
---- Builds what the copy needs once.
+--- Builds what the copy needs once. The program is built before the first slip: else it would be built with it, and keep it.
 function plant.prepare()
   assert(shell("gcc -std=c11 -D_GNU_SOURCE -O2 -fPIE -Iruntime -DSLIP_FILE='\"%s/%s\"' -c -o build/overlay.o tools/slips/overlay.c",
     assert(os.getenv "PWD") .. "/" .. tree.DIR, OVERLAY))
   os.remove(tree.DIR .. "/" .. OVERLAY)
   tree.FLAGS = "LDFLAGS=build/overlay.o"
   if not shell "nm crown-lua | grep -q ' overlay$'" then os.remove(tree.DIR .. "/crown-lua") end
+  assert(tree.build { "crown-lua" })
 end
 
 --- Puts a slip in. Take it out in any case.
