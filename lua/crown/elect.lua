@@ -81,6 +81,7 @@ end
 
 function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
   if self.pace and word == "granted" then self.pace:won() end
+  if word == "unknown" and epoch then epoch = self:within(kind, epoch) end -- by its position the pause that the store asks for
   if word ~= "denied" then return word, expires_in, node, epoch, amnesia, retry_in, ... end
   if node and not amnesia then self:look_for_namesake(node, expires_in) end
   local again = self.pace and not amnesia and self.pace:again(expires_in)

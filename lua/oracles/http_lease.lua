@@ -187,8 +187,8 @@ local function lasts(self, said)
   return said and said > 0 and math.min(said, self.ttl) or nil
 end
 
-local function refused(self, problem)
-  return nil, explain.named(problem, "http", self.server.name), "store"
+local function refused(self, problem, retry)
+  return nil, explain.named(problem, "http", self.server.name), "store", retry
 end
 
 local function grant(self, found)
@@ -234,9 +234,9 @@ local function verdict(self, status, found, retry, location)
       expires_in = left and left <= again and left or nil, retry_in = again }
   end
   local words = type(status) == "number" and failure(status, location)
-  if words then return refused(self, ("the lease server answered %d: %s"):format(status, words)) end
+  if words then return refused(self, ("the lease server answered %d: %s"):format(status, words), retry) end
   return nil, explained(self, ("the lease server answered %s%s"):format(tostring(status),
-    status == 200 and ", and what came is no JSON object" or "")), "store"
+    status == 200 and ", and what came is no JSON object" or "")), "store", retry
 end
 
 local function body_of(self)
@@ -255,9 +255,10 @@ local function ask_lot(self, lot)
       answer.status == 200 and " without a list of answers" or "")), "store"
   end
   problem, code = problem or explain.named(LESS, "http", self.server.name), code or "protocol"
+  local retry = answer and pause(answer.headers["retry-after"])
   for i, one in ipairs(lot) do
     local part = answers and answers[i]
-    if type(part) == "table" then one.answer:resolve(part) else one.answer:resolve(nil, problem, code) end
+    if type(part) == "table" then one.answer:resolve(part) else one.answer:resolve(nil, problem, code, retry) end
   end
 end
 
@@ -302,8 +303,8 @@ local function ask_with_others(self, op)
   local body, over = body_of(self), core.now() + self.timeout
   body.op, body.name = op, self.name
   local lots = op == "refresh" and self.refreshes or self.others
-  local part, problem, code = lots:ask { body = body, wanted = function() return core.now() <= over end }
-  if not part then return nil, explained(self, problem), code end
+  local part, problem, code, retry = lots:ask { body = body, wanted = function() return core.now() <= over end }
+  if not part then return nil, explained(self, problem), code, retry end
   local status = part.status
   part.status = nil
   return verdict(self, status, part, pause(part.retry_after))
@@ -318,16 +319,17 @@ end
 
 function Lease:claim()
   self.number, self.waiting = claim_number(self.number), true
-  local granted, second, third = ask(self, "claim", "POST")
+  local granted, second, third, fourth = ask(self, "claim", "POST")
   self.leading = granted
   if granted then second = lease.first_delay(second) end
-  return granted, second, third
+  if granted == nil and third == "store" then fourth = fourth or self.options.retry end
+  return granted, second, third, fourth
 end
 
 function Lease:refresh()
-  local granted, second, third = ask(self, "refresh", "POST")
+  local granted, second, third, fourth = ask(self, "refresh", "POST")
   if granted == false then self.leading = false end
-  return granted, second, third
+  return granted, second, third, fourth
 end
 
 function Lease:abdicate()

@@ -181,6 +181,10 @@ struct election_event {
         bool nobody;        /* it names no holder */
     } denial;
     struct {
+        bool answered;    /* the store has answered, with a failure */
+        int64_t retry_ns; /* and when to ask again; 0: not said */
+    } unknown;
+    struct {
         bool failed;      /* did not exit with 0, or could not be started */
         bool unstartable; /* could not be started (no such command …): restarting is no use, the
                              term ends with child_failed at once */

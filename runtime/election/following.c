@@ -47,15 +47,21 @@ static void claim_at_expiry(struct step *step, int64_t expires_ns)
     election->watching = true;
 }
 
-static void claim_after_backoff(struct step *step)
+/* What gives no answer is asked ever later; what answers, though with a failure, as often as
+ * after a denial. @return the pause before the next claim. */
+static int64_t pause_after_unknown(struct step *step)
 {
     struct election *election = step->election;
-    int64_t most = election->config->retry_ns * BACKOFF_MOST;
+    const struct election_event *event = step->event;
+    int64_t retry_ns = election->config->retry_ns;
+    if (event->unknown.answered) {
+        election->retry_after_ns = 0;
+        return event->unknown.retry_ns > 0 ? event->unknown.retry_ns : retry_ns;
+    }
     election->retry_after_ns = election->retry_after_ns == 0
-                                   ? election->config->retry_ns
-                                   : earlier(election->retry_after_ns * 2, most);
-    election->next_claim_ns = clock_add_ns(step->now, jittered(election, election->retry_after_ns));
-    election->watching = false;
+                                   ? retry_ns
+                                   : earlier(election->retry_after_ns * 2, retry_ns * BACKOFF_MOST);
+    return election->retry_after_ns;
 }
 
 void following_denied(struct step *step)
@@ -87,13 +93,18 @@ void following_denied(struct step *step)
 
 void following_unknown(struct step *step, enum election_call kind)
 {
+    struct election *election = step->election;
+    int64_t pause_ns = pause_after_unknown(step);
     /* It may have been granted all the same: released before the next try (rule 5). */
     hold_perhaps(step);
-    claim_after_backoff(step);
+    election->next_claim_ns = clock_add_ns(step->now, jittered(election, pause_ns));
+    election->watching = false;
     /* Others hear of that release and claim, and we hear of theirs: without a pause for messages,
      * too, a store that answers each claim with an error would be asked without end. */
     if (kind == ELECTION_CALL_INFO)
-        lease_sit_out(step, clock_add_ns(step->now, step->election->config->retry_ns));
+        lease_sit_out(step, clock_add_ns(step->now, election->config->retry_ns));
+    if (step->event->unknown.retry_ns > 0) /* the store itself has asked for that pause */
+        lease_sit_out(step, clock_add_ns(step->now, step->event->unknown.retry_ns));
     child_waits_no_more(step);
 }
 

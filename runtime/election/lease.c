@@ -52,7 +52,9 @@ void lease_unknown(struct step *step, enum election_call kind)
     election->uncertain_ns = election->uncertain_ns == 0
                                  ? earlier(UNCERTAIN_FIRST_NS, most)
                                  : earlier(election->uncertain_ns * 2, most);
-    election->refresh_at_ns = clock_add_ns(step->now, election->uncertain_ns);
+    int64_t left_ns = election->stop_at_ns - step->now;
+    int64_t asked_ns = earlier(step->event->unknown.retry_ns, left_ns / 2);
+    election->refresh_at_ns = clock_add_ns(step->now, later(election->uncertain_ns, asked_ns));
     step_emit(step, ELECTION_NOTICE_UNCERTAIN);
 }
 

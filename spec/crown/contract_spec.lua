@@ -91,6 +91,19 @@ describe("the oracle contract", function()
       .. "retry_in, evicted, amnesia, unsure, error: see the oracle contract" }, verdict(false, { holder = "ann" }))
   end)
 
+  it("tells an answer of the store from silence by its code: a store's own is a number, or in capitals", function()
+    for _, code in ipairs { "store", "53100", "42P01", "OOM", 10077 } do
+      assert.same({ "unknown", "full", "store", 3 }, verdict(nil, "full", code, 3), code)
+    end
+    for _, code in ipairs { "timeout", "closed", "refused", "dns", "tls", "protocol", "unavailable", "" } do
+      assert.same({ "unknown", "away" }, verdict(nil, "away", code, 3), code)
+    end
+    assert.same({ "unknown", "wrong", "usage" }, verdict(nil, "wrong", "usage", 3))
+    for _, pause in ipairs { 0, -1, 0 / 0, math.huge, "3" } do
+      assert.same({ "unknown", "full", "store" }, verdict(nil, "full", "store", pause))
+    end
+  end)
+
   it("knows nothing where nothing is said", function()
     assert.equal("unknown", contract.verdict("claim", STATE, nil))
     assert.same({ "unknown", "no route" }, verdict(nil, "no route"))

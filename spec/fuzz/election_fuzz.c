@@ -78,6 +78,9 @@ static struct election_event take_event(struct input *input, const struct electi
         event.denial.retry_ns = take_ns(input) - 1;
         event.denial.epoch = take(input, 1);
         event.denial.amnesia = take(input, 1) == 1;
+    } else if (event.type == ELECTION_EVENT_UNKNOWN) {
+        event.unknown.answered = take(input, 1) == 1;
+        event.unknown.retry_ns = event.unknown.answered ? take_ns(input) - 1 : 0;
     } else if (event.type == ELECTION_EVENT_CHILD_GONE) {
         uint64_t how = take(input, 1);
         event.child.failed = (how & 1) != 0;

@@ -223,6 +223,38 @@ describe("the lease oracle over HTTP", function()
     election:stop()
   end)
 
+  -- The core doubles its pauses up to eight times where there is no answer: three in a row of them are never short.
+  for _, status in ipairs { 403, 429, 500, 503 } do
+    it("goes on asking after `retry` where claims are answered with " .. status, function()
+      local at = {}
+      answer = function()
+        if not seen.line:find "^DELETE" then at[#at + 1] = crown.now() end
+        return reply(status, "")
+      end
+      local election = crown.elect { name = "refused-" .. status, node = "one",
+        oracle = { lease, url = ("http://127.0.0.1:%d/locks"):format(listener:port()), ttl = 6, retry = 0.2 } }
+      eventually(function() return #at >= 8 end, 30)
+      election:stop()
+      assert(math.min(at[8] - at[7], at[7] - at[6], at[6] - at[5]) < 0.8)
+    end)
+  end
+
+  it("asks no sooner than a failure's Retry-After says, and no later than four TTLs or a minute", function()
+    local at = {}
+    answer = function()
+      if not seen.line:find "^DELETE" then at[#at + 1] = crown.now() end
+      return reply(503, "", "Retry-After: 2\r\n")
+    end
+    assert.same({ "store", 2 }, (function(v) return { v[3], v[4] } end)(candidate():claim()))
+    at = {}
+    local election = crown.elect { name = "later", node = "one",
+      oracle = { lease, url = ("http://127.0.0.1:%d/locks"):format(listener:port()), ttl = 6, retry = 0.2 } }
+    eventually(function() return #at >= 2 end, 30)
+    assert(at[2] - at[1] >= 2)
+    assert.equal(60, (select(4, election:bound("claim", "unknown", "why", "store", 1e6))))
+    election:stop()
+  end)
+
   for what, body in pairs { ["has ended"] = '{"expires_in":0}', ["ended long ago"] = '{"expires_in":-1e9}',
     ["ends at once"] = '{"expires_in":0.0001}' } do
     it("does not ask without a pause where a lease that is held " .. what, function()
@@ -395,7 +427,7 @@ describe("the lease oracle over HTTP", function()
       answer = one
       local verdict = candidate({ batch_path = "/batch" }):claim()
       assert.same({ "unknown", at .. "the lease server " .. what .. " to many questions at batch_path; is the path in the URL "
-        .. "right, and what does the server's log say?", "store" }, verdict)
+        .. "right, and what does the server's log say?", "store", 1 }, verdict)
     end
     answer = reply(200, '{"answers":[{"status":500}]}')
     assert.equal("unknown", candidate({ batch_path = "/batch" }):claim()[1])

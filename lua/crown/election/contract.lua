@@ -309,17 +309,28 @@ local function denied(who, state, holder)
   return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason, nil, unsure
 end
 
-local function judge(who, fn, state, verdict, second, third)
-  if verdict == true then return granted(who, fn, state, second, third) end
-  if verdict == false then return denied(who, state, second) end
-  if verdict ~= nil then return breach(who, ("%s, not true, false or nil"):format(show(verdict))) end
-  if fn == "handle_info" and second == nil then return "nothing" end
+-- Whether a code says that the store has answered. The runtime's own codes are words in small letters; a store's are numbers, or
+-- words in capitals, such as an SQLSTATE.
+local function is_answer(code)
+  return code == "store" or type(code) == "number" or type(code) == "string" and code ~= "" and not code:find "%l"
+end
+
+local function unknown(who, second, third, fourth)
   local is_raised = type(second) == "table" and getmetatable(second) and getmetatable(second).__tostring
   if second ~= nil and not is_name(second) and not is_raised then
     return breach(who, ("nil and %s, not nil and a reason in words"):format(show(second)))
   end
-  local says_more = third == "usage" or third == "store"
-  return "unknown", tostring(second or "no reason given"), says_more and third or nil
+  local code = third == "usage" and third or is_answer(third) and "store" or nil
+  local pause = code == "store" and is_span(fourth, SHORTEST) and fourth or nil
+  return "unknown", tostring(second or "no reason given"), code, pause
+end
+
+local function judge(who, fn, state, verdict, second, third, fourth)
+  if verdict == true then return granted(who, fn, state, second, third) end
+  if verdict == false then return denied(who, state, second) end
+  if verdict ~= nil then return breach(who, ("%s, not true, false or nil"):format(show(verdict))) end
+  if fn == "handle_info" and second == nil then return "nothing" end
+  return unknown(who, second, third, fourth)
 end
 
 --- Makes a function's results into a verdict.
@@ -327,11 +338,12 @@ end
 -- @param state the oracle's, which the function was called with
 -- @param verdict what it returned first
 -- @param second and second
--- @param third and third: of what is not known "usage", where the user is to mend something, or "store", where the store has
--- answered that
+-- @param third and third: of what is not known "usage", where the user is to mend something, or "store" or the store's own code,
+-- where the store has answered that
+-- @param fourth and fourth: of what the store has answered, the seconds after which it wants to be asked again
 -- @return the verdict's word and its values
-function oracle.verdict(fn, state, verdict, second, third)
-  return judge(fn, fn, state, verdict, second, third)
+function oracle.verdict(fn, state, verdict, second, third, fourth)
+  return judge(fn, fn, state, verdict, second, third, fourth)
 end
 
 local function without_refresher(word, second, third, fourth, fifth, sixth, seventh, _, ninth, tenth)

@@ -88,6 +88,11 @@ void scenario_print_event(FILE *out, const struct election_event *event, int64_t
         (void)fputs(event->denial.amnesia ? " amnesia" : "", out);
         (void)fputs(event->denial.nobody ? " nobody" : "", out);
         break;
+    case ELECTION_EVENT_UNKNOWN:
+        (void)fputs(event->unknown.answered ? " answered" : "", out);
+        if (event->unknown.retry_ns > 0)
+            print_duration(out, "retry", event->unknown.retry_ns);
+        break;
     case ELECTION_EVENT_CHILD_GONE:
         (void)fputs(event->child.failed ? " failed" : "", out);
         (void)fputs(event->child.unstartable ? " unstartable" : "", out);
@@ -318,6 +323,7 @@ static bool read_detail(struct election_event *event, const char *word)
     const char *value = strchr(word, '=');
     bool grant = event->type == ELECTION_EVENT_GRANTED;
     if (value == NULL) {
+        event->unknown.answered |= strcmp(word, "answered") == 0;
         event->denial.amnesia |= strcmp(word, "amnesia") == 0;
         event->denial.nobody |= strcmp(word, "nobody") == 0;
         event->child.failed |= strcmp(word, "failed") == 0 || strcmp(word, "unstartable") == 0;
@@ -326,7 +332,8 @@ static bool read_detail(struct election_event *event, const char *word)
         event->child.killed |= strcmp(word, "killed") == 0;
         event->child.kept |= strcmp(word, "kept") == 0;
         return event->denial.amnesia || event->denial.nobody || event->child.failed ||
-               event->child.untold || event->child.killed || event->child.kept;
+               event->child.untold || event->child.killed || event->child.kept ||
+               event->unknown.answered;
     }
     value++;
     if (strncmp(word, "ttl=", 4) == 0)
@@ -338,7 +345,7 @@ static bool read_detail(struct election_event *event, const char *word)
     else if (strncmp(word, "expires=", 8) == 0)
         event->denial.expires_ns = read_ns(value);
     else if (strncmp(word, "retry=", 6) == 0)
-        event->denial.retry_ns = read_ns(value);
+        event->denial.retry_ns = event->unknown.retry_ns = read_ns(value);
     else if (strncmp(word, "epoch=", 6) == 0)
         *(grant ? &event->grant.epoch : &event->denial.epoch) = strtoull(value, NULL, 10);
     else if (strncmp(word, "attempt=", 8) == 0)
