@@ -3,6 +3,7 @@
 
 local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
+local record = require "crown.register.record"
 local several = require "crown.link.several"
 local tools = require "crown.register.tools"
 
@@ -37,14 +38,15 @@ local function too_few(servers, reached, failures, code)
     table.concat(failures, "; ")), code or "store"
 end
 
--- What the servers say of one election: a session whose records are on most of them leads.
+-- What the servers say of one election: a runtime whose sessions hold it on most of them leads.
 local function judge(name, records, wanted)
   local one, holders = { name = name, epoch = 0 }, {}
   for _, found in ipairs(records) do
     one.epoch = math.max(one.epoch, found.epoch or 0)
     if found.by then
-      holders[found.by] = (holders[found.by] or 0) + 1
-      if holders[found.by] >= wanted then one.node, one.by = found.node, found.by end
+      local by = record.runtime(found.by) -- which has another session on each server
+      holders[by] = (holders[by] or 0) + 1
+      if holders[by] >= wanted then one.node, one.by = found.node, by end
     end
   end
   return one

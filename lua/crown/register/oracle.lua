@@ -31,15 +31,28 @@ end
 local env = { now = core.now, time = function() return os.time() * 1000 end, wall_offset = core.wall_offset, nonce = nonce,
   random = math.random, promise = promise, detach = core.detach, sleep = core.sleep, atomic = core.atomic, renewals = renewals }
 
+-- A session's record has one writer. Where elections of one runtime have the same TTL, and not the same place and times, each of
+-- these ways has a session of its own: two places may be one server, by two of its names. Another runtime of this candidate
+-- declares them in the same order.
+local function number_of(kinds, options, way)
+  local name = ("%s %.17g"):format(options.token, options.ttl)
+  kinds.ways = kinds.ways or {}
+  local ways = kinds.ways[name] or { count = 0 }
+  kinds.ways[name] = ways
+  if not ways[way] then ways.count, ways[way] = ways.count + 1, ways.count + 1 end
+  return ways[way]
+end
+
 -- What all candidates of a session have in common, or most of them: there Lua looks for what their own state lacks.
 local function kind_of(kinds, store, options)
   local part = store.part_of and store:part_of(options.name)
-  local key = ("%s\n%s\n%s\n%.17g %.17g %.17g %.17g"):format(options.place, part or "", options.token, options.ttl, options.delay,
+  local way = ("%s\n%s\n%.17g %.17g %.17g %.17g"):format(options.place, options.token, options.ttl, options.delay,
     options.timeout, options.amnesia_wait)
+  local key = ("%s\n%s"):format(way, part or "")
   if not kinds[key] then
     local session = Session.new(env, { token = options.token, node = options.node, ttl = options.ttl, delay = options.delay,
       patience = PATIENCE * options.timeout, floor = options.amnesia_wait, remembers = options.remembers,
-      part = part })
+      part = part, number = number_of(kinds, options, way) })
     local common = { session = session, ttl = options.ttl, delay = options.delay, store = store, retry = options.retry,
       trusts = options.trust_empty, doubts = options.doubts }
     common.watch = store.hear and Watch.new(session, math.min(WATCH_SECONDS, options.delay))

@@ -54,6 +54,22 @@ function record.store_name(part)
   return "@store" .. (part and "@" .. part or "")
 end
 
+--- The name of a session's record.
+-- @string token of its runtime
+-- @number ttl in seconds
+-- @number[opt] number among the runtime's sessions with that TTL: the first one's name has none
+-- @treturn string
+function record.session_name(token, ttl, number)
+  return ("@%s-%s%s"):format(token, tostring(ttl), (number or 1) > 1 and "+" .. number or "")
+end
+
+--- Whose session it is: the name without its number.
+-- @string name of a session
+-- @treturn string
+function record.runtime(name)
+  return (name:gsub("%+%d+", "", 1))
+end
+
 local function kind_of(name)
   if not record.is_reserved(name) then return is_election end
   local is_of_all = name == record.store_name() or name:find(record.store_name "", 1, true) == 1

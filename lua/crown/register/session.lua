@@ -39,11 +39,12 @@ local CLOCK_SET = 0.05 -- seconds: where the time of day has jumped so far, the 
 -- @tparam table env see above
 -- @tparam table options `token`, `node`, `ttl`, `delay` (from one renewal to the next), `patience` (for all questions of one
 -- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever; `part` of the store, if any;
+-- `number` among this runtime's sessions with that TTL (1);
 -- `many`: elections that end together are given back by one write (256)
 -- @treturn Session
 function Session.new(env, options)
   local part = options.part and "@" .. options.part or ""
-  local name = "@" .. options.token .. "-" .. options.ttl .. part
+  local name = record.session_name(options.token, options.ttl, options.number) .. part
   local seen = Seen.new(env.now)
   local self = setmetatable({ env = env, name = name, node = options.node, ttl = options.ttl,
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
