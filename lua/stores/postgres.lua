@@ -12,6 +12,7 @@ local register = require "crown.postgres.register"
 local rule = require "crown.register.rule"
 local schema = require "crown.postgres.schema"
 local server = require "crown.postgres.server"
+local will = require "crown.postgres.will"
 
 local driver = { word = "postgres_lease", ttl = 30, trusts_empty = true }
 
@@ -141,7 +142,7 @@ local function face(name, one)
 end
 
 local function told(name, one)
-  if record.is_reserved(name) then return nil end
+  if record.is_reserved(name) then return one.over and "ended" or nil end
   return one.directive or one.by and "changed" or "freed"
 end
 
@@ -151,6 +152,17 @@ local function row_of(write)
   return { name = write.name, was = write.version or nil, version = one.nonce, record = write.text, holder = holder,
     lasts = lasts, epoch = one.epoch or 0, memory = write.memory, told = told(write.name, one),
     renews = one.ttl and ("%s %s"):format(one.node, write.name) or nil }
+end
+
+-- What is not taken, as on a connection with TLS, only takes longer: the next runtime leads again, or the session runs out.
+-- Behind a pooler the server's session may be another one's by then.
+local function leave_wills(self)
+  local rows = {}
+  for _, row in pairs(self.wills) do rows[#rows + 1] = row end
+  if self.deaf ~= false or #rows == 0 then return end
+  local words = json.encode(rows):gsub("[\\']", "%0%0")
+  local sql = self.sql.swap:gsub("%$1", function() return "E'" .. words .. "'" end)
+  self.client.bare:will(will.messages("/* last will */ " .. sql))
 end
 
 --- Writes records, each over the version that it names.
@@ -173,6 +185,13 @@ end
 function Store:hear(fn)
   self.heard = fn
   if self.deaf ~= nil then listen(self) end
+end
+
+--- Has the supervisor make a write when this runtime is dead and its trees are gone, on the connection that there is then.
+-- @tparam table write as of `swap`; in place of the last one of its name
+function Store:will(write)
+  self.wills[write.name] = row_of(write)
+  leave_wills(self)
 end
 
 --- The names of all records.
@@ -234,7 +253,8 @@ end
 function driver.open(place)
   local options = place.options
   local self = setmetatable({ place = place, url = place.url, timeout = place.timeout, emit = place.emit or function() end,
-    schema = options.schema, sql = register.statements(options.shared, options.synchronous_commit, options.schema) }, Store)
+    wills = {}, schema = options.schema,
+    sql = register.statements(options.shared, options.synchronous_commit, options.schema) }, Store)
   local client, problem, code = postgres.new(place.url, { timeout = place.timeout, label = driver.word, background = true,
     bounded = true, setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem, code end

@@ -4,7 +4,7 @@
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
  * "notified": client:heard() has what there was to hear (bind/postgres_heard.h); "closed",
  * generation, message; with the option setup, "connected", generation: then client:admit(generation
- * [, problem]) has to follow. client:will(message, at) -> true: see client_will.
+ * [, problem]) has to follow. client:will(message [, at]) -> true: see client_will.
  * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
  * has the rest of them if there are many (bind/postgres_rows.h) · client:batch(sql, columns[,
  * timed]) -> batch · batch:call(window, timeout, …) -> true, values… or false · batch:prepare(on) ·
@@ -254,8 +254,8 @@ static int share(struct client *client, const char *message, size_t length, size
     return will_leave(&client->will, socket, message, length, instant_at, err);
 }
 
-/* client:will(message, at): what the supervisor sends on this connection when this runtime is dead
- * and its trees are gone, with the instant of that in place of the bytes from `at` on
+/* client:will(message [, at]): what the supervisor sends on this connection when this runtime is
+ * dead and its trees are gone, with the instant of that in place of the bytes from `at` on
  * (process/will.h). */
 static int client_will(lua_State *L)
 {
@@ -263,7 +263,7 @@ static int client_will(lua_State *L)
     struct crown_error err;
     size_t length;
     const char *message = luaL_checklstring(L, 2, &length);
-    lua_Integer at = luaL_checkinteger(L, 3);
+    lua_Integer at = luaL_optinteger(L, 3, 1);
     if (client->client == NULL)
         return push_closed(L);
     if (at < 1 || share(client, message, length, (size_t)at - 1, &err) < 0)

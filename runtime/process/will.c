@@ -29,7 +29,7 @@ static int make_paper(struct will *will)
 
 int will_open(struct will *will, struct link *link, struct crown_error *err)
 {
-    *will = (struct will){.link = link, .id = link_next_will(link), .fd = -1};
+    *will = (struct will){.link = link, .id = link_next_will(link), .fd = -1, .socket = -1};
     if (will->id >= WILLS_MOST)
         return error_set(err, ERROR_USAGE, "a runtime has %d last wills at most", WILLS_MOST);
     if (make_paper(will) == 0)
@@ -42,9 +42,10 @@ int will_open(struct will *will, struct link *link, struct crown_error *err)
 
 void will_revoke(struct will *will)
 {
-    if (will->paper == NULL || will->paper->length == 0)
+    if (will->paper == NULL || will->socket < 0)
         return;
     will->paper->length = 0;
+    will->socket = -1;
     link_will(will->link, will->id, NULL, 0);
 }
 
@@ -58,16 +59,22 @@ void will_close(struct will *will)
     will->paper = NULL;
 }
 
+static bool fits(size_t length, size_t instant_at)
+{
+    return length <= WILL_MOST && (instant_at == 0 || instant_at + WILL_INSTANT_DIGITS <= length);
+}
+
 int will_leave(struct will *will, int socket, const char *message, size_t length, size_t instant_at,
                struct crown_error *err)
 {
     struct will_paper *paper = will->paper;
     const int fds[] = {socket, will->fd};
-    if (paper == NULL || length > WILL_MOST || instant_at + WILL_INSTANT_DIGITS > length)
+    if (paper == NULL || !fits(length, instant_at))
         return error_set(err, ERROR_USAGE, "a last will of %zu bytes is too long", length);
-    paper->length = 0; /* what is there is for the connection before */
-    if (link_will(will->link, will->id, fds, 2) < 0)
+    paper->length = 0; /* what is there may be for the connection before */
+    if (will->socket != socket && link_will(will->link, will->id, fds, 2) < 0)
         return error_set(err, ERROR_SYSTEM, "the supervisor takes no last will");
+    will->socket = socket;
     memcpy(paper->message, message, length);
     paper->instant_at = (uint32_t)instant_at;
     paper->length = (uint32_t)length;
@@ -108,8 +115,10 @@ static size_t read_paper(int fd, struct will_paper *paper)
 {
     char instant[WILL_INSTANT_DIGITS + 8];
     if (pread(fd, paper, sizeof(*paper), 0) != (ssize_t)sizeof(*paper) || paper->midway != 0 ||
-        paper->length > WILL_MOST || paper->instant_at + WILL_INSTANT_DIGITS > paper->length)
+        !fits(paper->length, paper->instant_at))
         return 0;
+    if (paper->instant_at == 0)
+        return paper->length;
     int digits = snprintf(instant, sizeof(instant), "%0*lld", WILL_INSTANT_DIGITS,
                           (long long)(clock_boottime_ns() / NS_PER_US));
     if (digits != WILL_INSTANT_DIGITS)

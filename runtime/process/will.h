@@ -15,7 +15,7 @@
 #include "process/link.h"
 
 #define WILLS_MOST 4 /* of one runtime */
-#define WILL_MOST 4000
+#define WILL_MOST 16000
 /** How long the instant of the death is that the supervisor writes into the message: decimal, in
  * microseconds of CLOCK_BOOTTIME, with zeros before it. */
 #define WILL_INSTANT_DIGITS 16
@@ -25,8 +25,8 @@ struct will_paper {
     /* The runtime may have sent a part of a message on the connection: what follows would be read
      * as the rest of it. */
     _Atomic uint32_t midway;
-    uint32_t length;     /* 0: there is no will */
-    uint32_t instant_at; /* where in the message */
+    _Atomic uint32_t length; /* 0: there is no will, or it is being written */
+    uint32_t instant_at;     /* where in the message; 0: nowhere */
     char message[WILL_MOST];
 };
 
@@ -36,6 +36,7 @@ struct will {
     struct link *link;
     uint64_t id;
     int fd;
+    int socket; /* that the supervisor has; -1: none */
     struct will_paper *paper;
 };
 
@@ -45,8 +46,10 @@ int will_open(struct will *will, struct link *link, struct crown_error *err);
 void will_revoke(struct will *will);
 void will_close(struct will *will);
 /**
- * @param socket of a connection without encryption, which the runtime keeps.
- * @param instant_at where WILL_INSTANT_DIGITS bytes of the message are to be replaced.
+ * In place of the last one. The supervisor is told once for each connection.
+ * @param socket of a connection without encryption, which the runtime keeps; when it is closed the
+ *   will has to be revoked.
+ * @param instant_at where WILL_INSTANT_DIGITS bytes of the message are to be replaced; 0: nowhere.
  * @return 0, or -1 with `err`: ERROR_USAGE where the message is too long.
  */
 int will_leave(struct will *will, int socket, const char *message, size_t length, size_t instant_at,

@@ -13,6 +13,12 @@ local ticks = require "support.ticks"
 local tls_stores = require "support.tls_stores"
 local write_file = require "support.write_file"
 
+local REGISTER_APP = [[
+local crown = require "crown"
+local oracle = require("crown.oracle.driven").oracle(require "crown.stores.postgres")
+crown.elect { name = "spec", oracle = { oracle, url = arg[1], ttl = tonumber(os.getenv "TTL") }, child = { unpack(arg, 2) } }
+]]
+
 describe("a runtime's last will on Postgres", function()
   local cluster, server
 
@@ -58,6 +64,25 @@ describe("a runtime's last will on Postgres", function()
     local leader, _, term = cluster:pair()
     interrupt_twice(leader)
     cluster:succeed(term.epoch, 20, "two")
+  end)
+
+  describe("in a register", function()
+    before_each(function()
+      cluster = Cluster.new { url = server.url, ttl = 3600, app = REGISTER_APP }
+    end)
+
+    it("ends the session when no runtime follows it", function()
+      local leader, _, term = cluster:pair()
+      interrupt_twice(leader)
+      cluster:succeed(term.epoch, 20, "two")
+    end)
+
+    it("waits for the last process of the tree", function()
+      local leader, _, term = cluster:pair()
+      leader:hurt("STOP", "keeper", "warden")
+      leader:hurt("KILL", "runtime")
+      cluster:succeed(term.epoch, 20)
+    end)
   end)
 
   it("is revoked by a runtime that ends in order", function()

@@ -1,5 +1,7 @@
 local memory = require "crown.oracles.memory"
 local Player = require "support.oracle_candidate"
+local record = require "crown.register.record"
+local rule = require "crown.register.rule"
 local testing = require "crown.testing"
 
 testing.conformance("the memory oracle", function()
@@ -54,6 +56,21 @@ describe("the memory oracle", function()
     assert.same({ false }, store:swap(late))
     assert.equal("granted", again:refresh()[1])
     assert.equal("denied", two:claim()[1])
+  end)
+
+  it("tells those who follow a session that it was ended", function()
+    local one = Player.new(memory, { name = "ended", path = "ended", node = "one", ttl = 60 })
+    local two = Player.new(memory, { name = "ended", path = "ended", node = "two", ttl = 60 })
+    one:win()
+    two:claim()
+    assert.equal("denied", two:claim()[1])
+    while two:message() do end
+    local store, name = one.state.store, one.state.session.name
+    local before = store:look({ name })[name]
+    local over = record.text(rule.over(record.parse(before.text, name)), "the end's")
+    assert.truthy(store:swap({ { name = name, version = before.version, memory = before.memory, text = over } })[1])
+    assert.equal("changed", two:message()) -- before anybody looks
+    assert.equal("granted", two:claim()[1])
   end)
 
   it("has lost a lease that has run out, though nobody else has it", function()

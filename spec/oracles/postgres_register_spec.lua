@@ -161,7 +161,7 @@ describe("the register in Postgres", function()
     assert.is_true(age >= 0 and age < 5)
   end)
 
-  it("tells of each change of an election's record, and of none of a session's", function()
+  it("tells of each change of an election's record, and of a session's end alone", function()
     local heard = {}
     store:hear(function(of) heard[#heard + 1] = of or "missed" end)
     look()
@@ -174,6 +174,8 @@ describe("the register in Postgres", function()
     eventually(function() return heard[#heard] == name end, 20)
     crown.sleep(0)
     for _, one in ipairs(heard) do assert.is_true(one == name or one == "missed") end
+    swap(look(SESSION .. "0").version, text { ttl = TTL, at = 1, over = 1 }, SESSION .. "0")
+    eventually(function() return heard[#heard] == SESSION .. "0" end, 20)
   end)
 
   it("names all records", function()

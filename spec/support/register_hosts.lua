@@ -1,6 +1,6 @@
 --- Runtimes of support.register_world: how they begin, and are killed.
 local servers = require "support.register_servers"
-local look, swap, unique = servers.look, servers.swap, servers.unique
+local chance, look, perform_write, swap, unique = servers.chance, servers.look, servers.perform_write, servers.swap, servers.unique
 local tasks = require "support.register_tasks"
 local env_of = tasks.env_of
 local core = require "support.register_core"
@@ -14,7 +14,19 @@ local function store_of(world, node, server)
   function store.swap(_, writes)
     return coroutine.yield(function(go_on) swap(world, node, server, writes, go_on) end)
   end
+  if world.wills then
+    function store.will(_, write) node.wills[write.name] = write end
+  end
   return store
+end
+
+-- Nobody asks again: what is lost on its way is not said.
+local function execute_wills(world, node)
+  for _, write in pairs(node.wills) do
+    if chance(world, 0.8) then
+      world.clock:after(world.random() * (chance(world, 0.7) and 0.1 or 60), function() perform_write(world, write, 1) end)
+    end
+  end
 end
 
 local function new_session(world, node, part)
@@ -35,7 +47,7 @@ end
 
 local function start(world, host, token)
   local node = { host = host, token = token, label = ("%s/%d"):format(token, unique(world)), rate = host.rate, offset = host.offset,
-    ahead = host.ahead, elections = {}, stores = {}, sessions = {}, timeout = host.ttl / 4 }
+    ahead = host.ahead, elections = {}, wills = {}, stores = {}, sessions = {}, timeout = host.ttl / 4 }
   node.env = env_of(world, node)
   for server = 1, world.servers do
     node.stores[server] = store_of(world, node, server)
@@ -60,6 +72,7 @@ local function kill(world, host, token, most)
   if node.dead then return end
   log(world, node, "is killed")
   node.dead = true
+  execute_wills(world, node)
   world.clock:after(world.random() * most, function()
     if world.nodes[host.number] ~= node then return end
     host.offset = world.random() * 1000

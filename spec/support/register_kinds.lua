@@ -31,6 +31,8 @@ return {
     marks = true, sharded = false, names = { "a", "b", "c", "d", "e" } },
   -- Runtimes that give back all that they lead, by one write.
   ends = { faults = faults_with { ends = 60, delete = 1, restore = 3 }, ends = true, many = 2, names = { "a", "b", "c" } },
+  -- Runtimes that are killed, and whose supervisors say then that their sessions are over.
+  wills = { faults = faults_with { kill = 60, restore = 3 }, wills = true },
   -- One whose clock is wrong.
   aged = { faults = faults_with {}, aged = true },
   -- Two nodes that fail apart, between which names move.

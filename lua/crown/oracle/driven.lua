@@ -9,8 +9,9 @@
 -- or nil, and `label(url)`, a server's name in messages.
 -- A place: `word`, `url`, `options` (checked), `timeout` in seconds for one question (the shortest of those who share the store,
 -- so it may change), `node`, `emit`.
--- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name) when a record has changed, fn(nil) when something
--- may have been missed; `names()` → an array; `health()` and `rights()` as an oracle has them; `close()`.
+-- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name) when an election's record has changed or a session
+-- was ended, fn(nil) when something may have been missed; `names()` → an array; `health()` and `rights()` as an oracle has them;
+-- `close()`.
 -- @internal crown.oracle.driven
 
 local candidate = require "crown.oracle.candidate"
@@ -90,16 +91,18 @@ local function place_of(driver, checked)
   return table.concat(words, " ")
 end
 
-local function hear(store)
-  local followers = Followers.new()
-  store:hear(function(name)
+-- Those who are told of changes: elections of their own records, and watches of the sessions that those name.
+local function hear(there)
+  there.followers, there.watches = Followers.new(), setmetatable({}, { __mode = "k" })
+  there.store:hear(function(name)
     if not name then
-      for _, member in ipairs(followers:all()) do member:tell() end
+      for _, member in ipairs(there.followers:all()) do member:tell() end
+    elseif record.is_reserved(name) then
+      for watch in pairs(there.watches) do watch:hear(name) end
     else
-      for member in followers:of(name) do member:tell() end
+      for member in there.followers:of(name) do member:tell() end
     end
   end)
-  return followers
 end
 
 -- @return `{ store =, place =, followers = }`; or nil and a message
@@ -114,8 +117,8 @@ function Driven:at(key, checked, opts, timeout)
   local store, problem = self.driver.open(place)
   if not store then return nil, problem end
   if self.driver.options.url then store = Crowd.new(store, record.is_reserved) end
-  there = { key = key, store = store, place = place, followers = store.hear and hear(store),
-    label = self.driver.label and self.driver.label(checked.url) }
+  there = { key = key, store = store, place = place, label = self.driver.label and self.driver.label(checked.url) }
+  if store.hear then hear(there) end
   self.stores[key] = there
   return there
 end
@@ -166,7 +169,10 @@ end
 
 local function join_one(self, there, kind, options)
   local state, problem = Oracle.join(self.kinds, there.store, setmetatable(options, kind))
-  if state and there.followers then there.followers:add(options.name, state) end
+  if state and there.followers then
+    there.followers:add(options.name, state)
+    there.watches[state.watch] = true
+  end
   return state, problem
 end
 

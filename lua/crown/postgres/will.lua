@@ -16,10 +16,10 @@ local function message(kind, body)
 end
 
 --- The messages for a statement.
--- @string sql has INSTANT once, for the instant
+-- @string sql has INSTANT once at most, for the instant
 -- @treturn string what to send: Sync, which ends whatever pipeline was under way, Query, and Terminate, so that the server
 -- closes when it is done
--- @treturn number from which byte on the digits of the instant stand
+-- @treturn number from which byte on the digits of the instant stand; nil where it has none
 function will.messages(sql)
   local bytes = message("S", "") .. message("Q", sql:gsub("INSTANT", INSTANT, 1) .. "\0") .. message("X", "")
   return bytes, bytes:find(INSTANT, 1, true)

@@ -16,6 +16,8 @@
 -- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
 -- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each
 -- name that is missing is doubted.
+-- Optional: `will(write)`: what is to be written when this runtime is dead and no process of its trees exists any more. It takes
+-- the place of what was said before of that name.
 -- @internal crown.register.session
 
 local joined = require "crown.register.joined"
@@ -94,6 +96,14 @@ function Session:leave()
   return stands
 end
 
+-- S5: over the version that stands, so that it takes nothing from a later life.
+local function leave_will(self)
+  local store, stands = self.store, self.stands
+  if not store.will then return end
+  store:will { name = self.name, version = stands.version, memory = stands.memory,
+    text = record.text(rule.over(stands.record), self.env.nonce()) }
+end
+
 -- S3: all terms count from before the renewal was sent. An answer after the old deadline comes too late.
 local function adopt(self, try, version, memory)
   if self.stands and self.env.now() >= self.deadline then
@@ -106,6 +116,7 @@ local function adopt(self, try, version, memory)
   self.sent, self.number, self.tries = math.max(self.sent, try.sent), self.number + 1, {}
   self.offset = try.offset
   self.deadline = math.max(self.deadline, try.sent + self.ttl - rule.margin(self.ttl))
+  leave_will(self)
   return true
 end
 

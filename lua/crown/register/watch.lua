@@ -1,7 +1,7 @@
 --- The sessions that hold what elections of this runtime follow: one look for all of them, however many elections wait. An
--- election that follows hears of changes to its own record from the store; what nobody tells is that its holder's session has
--- stood for too long. Then, and when that says something else than before, the elections that it holds are told, and claim: this
--- permits nothing by itself.
+-- election that follows hears from the store of changes to its own record, and that a session was ended; what nobody tells is
+-- that its holder's session has stood for too long. Then, and when that says something else than before, the elections that it
+-- holds are told, and claim: this permits nothing by itself.
 -- @internal crown.register.watch
 
 local record = require "crown.register.record"
@@ -26,6 +26,12 @@ local function tell_all(self, name)
   local there = self.holders[name]
   self.holders[name] = nil
   for member in pairs(there and there.members or {}) do member:tell() end
+end
+
+--- Tells all that a session holds, as its store says that it was ended.
+-- @string name of the session
+function Watch:hear(name)
+  self.session.env.atomic(tell_all, self, name)
 end
 
 -- The holder lives. `run --once` waits for that, and is alone in its runtime: where many follow nobody needs to hear.

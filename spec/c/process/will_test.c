@@ -140,6 +140,24 @@ static void goes_to_the_latest_connection(void **state)
     (void)close(next[1]);
 }
 
+static void is_what_was_left_last_and_told_of_once(void **state)
+{
+    static const char later[] = "free all, whenever that is";
+    char text[100];
+    struct wire_message message;
+    int fds[WIRE_MAX_FDS];
+    unsigned nfds = 0;
+    struct crown_error err;
+    (void)state;
+    leave();
+    hear();
+    assert_return_code(will_leave(&all.will, all.socket, later, strlen(later), 0, &err), 0);
+    assert_int_equal(wire_receive(all.supervisor, &message, fds, &nfds, NULL), 0);
+    die();
+    assert_int_equal(store_reads(text, sizeof(text)), strlen(later));
+    assert_string_equal(text, later);
+}
+
 static void leaves_the_store_a_moment_to_read_it(void **state)
 {
     char text[100];
@@ -185,6 +203,7 @@ static void is_read_though_the_next_runtime_leaves_its_own(void **state)
     (void)state;
     leave();
     die();
+    all.will.socket = -1; /* the next one has left none yet */
     assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, next), 0);
     assert_return_code(will_leave(&all.will, next[0], MESSAGE, strlen(MESSAGE), INSTANT_AT, &err),
                        0);
@@ -264,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(that_is_revoked_leaves_the_connection_to_the_runtime,
                                         open_all, close_all),
         cmocka_unit_test_setup_teardown(goes_to_the_latest_connection, open_all, close_all),
+        cmocka_unit_test_setup_teardown(is_what_was_left_last_and_told_of_once, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(leaves_the_store_a_moment_to_read_it, open_all, close_all),
         cmocka_unit_test_setup_teardown(reads_what_the_store_answers_until_it_closes, open_all,
                                         close_all),
