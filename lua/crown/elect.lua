@@ -235,8 +235,8 @@ end
 -- Timing that the oracle's options tell is checked before anything is claimed.
 local function check_timing(where, plan, oracle_options)
   local spec, module = plan.spec, plan.module
-  local ttl, refresh, cool_down
-  if module.timing then ttl, refresh, cool_down = module.timing(oracle_options) end
+  local ttl, refresh, cool_down, asks
+  if module.timing then ttl, refresh, cool_down, asks = module.timing(oracle_options) end
   local is_stores = ttl == false
   local none = not ttl and not is_stores and refresh == math.huge
   refuse_vain_ttl(where, plan, none, is_stores)
@@ -251,7 +251,16 @@ local function check_timing(where, plan, oracle_options)
   if not ttl and not none then
     text = text:gsub("none: the oracle sees a loss itself", is_stores and STORES_LEASE or UNKNOWN_LEASE)
   end
-  return { text = text, seconds = timing }, ttl
+  return { text = text, seconds = timing }, ttl, asks
+end
+
+local GIVES_WAY = 1.5 -- times what the others wait between two claims: they wait up to a tenth longer, and ask then
+
+-- How long a leader that gave its term up leaves the others the first claim. Where the store tells of releases they claim at
+-- once; elsewhere when they ask again by themselves.
+local function stand_back(plan, pace)
+  local theirs = plan.asks and math.max(plan.asks, pace and pace:longest() or 0) or 0
+  return GIVES_WAY * math.max(plan.spec.retry, theirs)
 end
 
 -- What several candidates of one election in this runtime are told apart by; the same from one runtime to the next.
@@ -300,8 +309,8 @@ local function plan_of(where, checked)
 end
 
 local function settle_timing(where, plan, opts)
-  local timing, ttl = check_timing(where, plan, opts)
-  plan.timing, plan.spec.ttl = timing, ttl
+  local timing, ttl, asks = check_timing(where, plan, opts)
+  plan.timing, plan.spec.ttl, plan.asks = timing, ttl, asks
   plan.common = common(plan.module, plan.word, plan.handlers, ttl)
 end
 
@@ -356,6 +365,7 @@ local function elect(given)
   end
   self.own_node = checked.node -- a fifth field, of those that ask for it; and so is the next
   self.pace = Pace.new(where, checked, plan.pace)
+  spec.stand_back = stand_back(plan, self.pace)
   if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end
   self.state = oracle.init(where, plan.word, plan.module, opts)

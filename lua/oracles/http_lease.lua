@@ -66,9 +66,9 @@ local BROKEN = 500 -- from this status on the server is not well
 --- What info and evict say.
 Lease.unasked = "a lease service is not asked that; ask it by its own means, or use 'crown-lua status' and 'abdicate' on a host"
 
---- TTL and refresh delay that these options make.
+--- TTL and refresh delay that these options make, and after how long a follower asks again.
 function Lease.timing(opts)
-  return store_options.timing(opts, DEFAULT_TTL)
+  return store_options.timing(opts, DEFAULT_TTL, RULES.retry.default)
 end
 
 local function check(opts)

@@ -55,6 +55,7 @@ static void read_config(lua_State *L, int index, struct election_config *config)
     election_timing_read(L, index, &config->timing);
     config->claim_delay_ns = time_field(L, index, "claim_delay", 0);
     config->retry_ns = time_field(L, index, "retry", 1);
+    config->stand_back_ns = time_field(L, index, "stand_back", 0);
     config->ttl_ns = time_field(L, index, "ttl", 0);
     config->cool_down_ns = time_field(L, index, "cool_down", 0);
     config->call_timeout_ns = time_field(L, index, "call_timeout", CALL_TIMEOUT_DEFAULT);

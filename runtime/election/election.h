@@ -144,6 +144,7 @@ struct election_config {
     struct election_timing timing; /* validated by timing_check, see timing.h */
     int64_t claim_delay_ns;        /* before a first claim */
     int64_t retry_ns;              /* between claims where the oracle names no instant */
+    int64_t stand_back_ns;         /* after a term that was given up; at least retry_ns */
     int64_t ttl_ns;                /* by the options, for what is shown; 0: not known */
     int64_t cool_down_ns;          /* between granted and acting; a grant's may be longer */
     int64_t call_timeout_ns;       /* the most that one oracle call may take */

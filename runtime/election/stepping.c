@@ -10,6 +10,10 @@ static int64_t stand_back(const struct election *election, enum election_reason 
         return election->config->restart_within_ns; /* let another node try */
     case ELECTION_REASON_DENIED:
         return 0;
+    case ELECTION_REASON_EVICTED:
+    case ELECTION_REASON_ABDICATED:
+    case ELECTION_REASON_CHILD_KILLED:
+        return later(election->config->stand_back_ns, election->config->retry_ns);
     default:
         return election->config->retry_ns;
     }

@@ -25,6 +25,12 @@ describe("the pace of a candidate", function()
     assert.is_nil(pace {})
   end)
 
+  it("says what its longest pause is: a leader that was evicted stands back longer than the others wait", function()
+    assert.equal(0.9, pace({ backoff = { 0.2, 0.9, 0.4 } }):longest())
+    assert.equal(20, pace({ backoff = "twenty_sec" }):longest())
+    assert.equal(0, pace({ splay = 1 }):longest())
+  end)
+
   it("may stand among the oracle's options, and the election's count first", function()
     assert.equal(2, pace({}, { backoff = { 2 } }):again())
     assert.equal(1, pace({ backoff = { 1 } }, { backoff = { 2 } }):again())

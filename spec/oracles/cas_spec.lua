@@ -418,6 +418,31 @@ describe("an oracle on a compare-and-swap store", function()
     assert.same({ nil, ("nobody leads 'cas-%d'"):format(serial), "no_leader" }, { store.oracle.evict({}, "cas-" .. serial) })
   end)
 
+  -- Nothing tells a follower of the release here: it looks again after the oracle's `retry`, and a tenth of that at most.
+  for _, how in ipairs { "evicted", "asked to abdicate" } do
+    it("lets another one lead each time that its leader is " .. how, function()
+      local store, name = table_store(), "cas-" .. serial
+      store.records[name] = { version = 0, text = '{"v":1,"serial":1,"memory":"","epoch":1}' }
+      local all = {}
+      for _, node in ipairs { "ann", "bob" } do
+        all[node] = crown.elect { name = name, node = node, retry = 0.1,
+          oracle = { store.oracle, ttl = 6, retry = 0.6, refresh = 0.1 } }
+      end
+      local function leader()
+        for node, one in pairs(all) do
+          if one:is_leader() then return node end
+        end
+      end
+      for _ = 1, 4 do
+        local before, epoch = eventually(leader, 20), record_of(store).epoch
+        if how == "evicted" then store.oracle.evict({ crown_name = name }, name) else all[before]:abdicate() end
+        eventually(function() return record_of(store).epoch > epoch and leader() end, 20)
+        assert.not_equal(before, leader())
+      end
+      for _, one in pairs(all) do one:stop() end
+    end)
+  end
+
   it("refuses what is no record of an election, and leaves it alone", function()
     for _, text in ipairs { "", "hello", "[]", "{}", '{"epoch":1,"serial":1}', '{"v":1,"epoch":"1","serial":1}',
       '{"v":1,"epoch":1.5,"serial":1}', '{"v":1,"epoch":1}', '{"v":1,"epoch":1,"serial":1,"by":"@t-1"}',

@@ -68,6 +68,12 @@ function Pace:again(expires_in)
   return math.min(expires_in or math.huge, self.delays[self.tries])
 end
 
+--- The longest pause between two claims that the user chose.
+-- @treturn number seconds; 0 where the user chose none
+function Pace:longest()
+  return math.max(0, unpack(self.delays or {}))
+end
+
 --- The candidate leads: the next time it begins anew.
 function Pace:won()
   self.tries = 0

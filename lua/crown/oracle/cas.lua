@@ -233,7 +233,7 @@ function cas.oracle(store)
   local oracle = { name = store.word, claim = Oracle.claim, refresh = Oracle.refresh, abdicate = Oracle.abdicate,
     handle_info = Oracle.handle_info }
   function oracle.init(opts) return new_candidate(store, kinds, opts) end
-  function oracle.timing(opts) return store_options.timing(opts, store.ttl) end
+  function oracle.timing(opts) return store_options.timing(opts, store.ttl, OPTIONS.retry.default) end
   function oracle.evict(opts, name) return evict(store, opts, name) end
   function oracle.health(opts) return health(store, opts) end
   if store.names then

@@ -158,13 +158,16 @@ function store_options.own(word, opts, rules)
 end
 
 --- TTL and refresh delay of a lease: a third of the TTL where none is given.
--- @tparam table opts `ttl` or `duration`, `refresh`
+-- @tparam table opts `ttl` or `duration`, `refresh`, `retry`
 -- @number default TTL in seconds
+-- @number[opt] retry seconds after which followers ask again where nothing tells them, and no option says otherwise
 -- @treturn number the TTL
 -- @treturn number the delay
-function store_options.timing(opts, default)
+-- @treturn nil there is no cool-down
+-- @treturn number those seconds; or nil
+function store_options.timing(opts, default, retry)
   local ttl = tonumber(opts.ttl) or tonumber(opts.duration) or default
-  return ttl, tonumber(opts.refresh) or ttl / 3
+  return ttl, tonumber(opts.refresh) or ttl / 3, nil, tonumber(opts.retry) or retry
 end
 
 -- The most that the core waits for the first refresh of a lease, where the user gives no timing: half of what is left

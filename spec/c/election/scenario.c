@@ -195,6 +195,7 @@ static const struct switch_option durations[] = {
     SWITCH("cool_down", cool_down_ns),           SWITCH("call_timeout", call_timeout_ns),
     SWITCH("lost_timeout", lost_timeout_ns),     SWITCH("stop_timeout", timing.stop_timeout_ns),
     SWITCH("restart_within", restart_within_ns), SWITCH("lease", timing.lease_ns),
+    SWITCH("stand_back", stand_back_ns),
 };
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
