@@ -1,7 +1,7 @@
 --- A register in this process's memory, for the elections of one runtime. A record's text, which has a nonce, is its version.
 -- @internal crown.stores.memory
 
-local Memory = {}
+local Memory = { deletes = true }
 Memory.__index = Memory
 
 local driver = { word = "memory", options = {}, ttl = 30, least = 0.001,
@@ -30,9 +30,9 @@ function Memory:swap(writes)
   local results = {}
   for i, write in ipairs(writes) do
     local stands = (self.texts[write.name] or false) == write.version
-    results[i] = stands and write.text
+    results[i] = stands and (write.text or "")
     if stands then
-      self.texts[write.name], self.writes = write.text, self.writes + 1
+      self.texts[write.name], self.writes = write.text or nil, self.writes + 1
       self.told(write.name)
     end
   end

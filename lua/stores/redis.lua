@@ -18,7 +18,7 @@ local several = require "crown.link.several"
 local slots = require "crown.redis.slots"
 local Subscriber = require "crown.redis.subscriber"
 
-local Store = {}
+local Store = { deletes = true }
 Store.__index = Store
 
 local MOST = 128 -- records in one call, so that the server is never busy for long
@@ -144,14 +144,14 @@ local function arguments_of(self, part)
   local arguments = { memory_key(self), nonce(), self.channel, NEWER }
   for _, one in ipairs(part) do
     one.new = nonce()
-    for _, word in ipairs { one.write.version or "", one.write.memory, one.new, one.write.text,
+    for _, word in ipairs { one.write.version or "", one.write.memory, one.new, one.write.text or "",
       is_session(one.name) and "" or one.name } do arguments[#arguments + 1] = word end
   end
   return arguments
 end
 
 --- Writes records, each over the version that it names and in the memory that it names.
--- @tparam table writes each `{ name =, version = or false, text =, memory = }`
+-- @tparam table writes each `{ name =, version = or false, text =, memory = }`, text false for one that is to be deleted
 -- @treturn table for each the new version, false where it was not written, or nil where nobody knows; or nil, message, code
 function Store:swap(writes)
   look_at_policy(self, writes)
@@ -219,8 +219,8 @@ local function commands(self)
   local key = key_of(self, "@check")
   local lease = (key:gsub(":record$", ":lease"))
   return { { "EVAL", "return 1", "1", key }, { "EVALSHA", "0", "1", key }, { "SCRIPT", "LOAD", "return 1" },
-    { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "HSET", lease, "token", "x" },
-    { "HMGET", lease, "token" }, { "GET", key }, { "SET", key, "x" }, { "TIME" }, { "PUBLISH", self.channel, "x" },
+    { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "DEL", key },
+    { "HSET", lease, "token", "x" }, { "HMGET", lease, "token" }, { "GET", key }, { "SET", key, "x" }, { "TIME" }, { "PUBLISH", self.channel, "x" },
     { "SUBSCRIBE", self.channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" }, { "SCAN", "0" } }
 end
 

@@ -57,6 +57,15 @@ describe("the register in Redis", function()
     assert.not_equal(first, second)
   end)
 
+  it("deletes the record of a session over the version that a write names", function()
+    local of = "@session-" .. serial
+    local first = swap(false, "one", of)
+    assert.is_false(assert(store:swap { { name = of, version = "another", text = false, memory = look(of).memory } })[1])
+    assert.equal("one", look(of).text)
+    assert.is_truthy(assert(store:swap { { name = of, version = first, text = false, memory = look(of).memory } })[1])
+    assert.same({ false, false, 0 }, { look(of).text, look(of).version, server:call("EXISTS", key_of(of)) })
+  end)
+
   it("gives no record an end, so that no policy for keys with one takes it away", function()
     swap(false)
     swap(false, "session", "@token-2")

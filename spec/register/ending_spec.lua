@@ -43,9 +43,10 @@ describe("the end of a runtime", function()
     for i = 1, MANY do assert.is_true((candidate(kinds, store, "ben", "job-" .. i):claim())) end
   end)
 
-  it("is one write for each election where there are few, of which their followers hear", function()
+  it("is one write for each election where there are few, of which their followers hear, and one that deletes the session", function()
     lead(3)
-    assert.equal(3, give_back(1))
+    assert.equal(3 + 1, give_back(1))
+    for name in pairs(store.texts) do assert.is_nil(name:match "^@") end
   end)
 
   it("leaves alone what goes on to be led", function()

@@ -76,6 +76,16 @@ describe("a session", function()
     assert.is_true(grant.ttl > TTL / 2)
   end)
 
+  it("is written for nobody who only follows", function()
+    local here = world()
+    assert.is_true(here.member("a").claim())
+    here.begin "u"
+    assert.is_false((here.member("a").claim()))
+    assert.is_nil(here.rows["@u-12"])
+    assert.is_true(here.member("b").claim())
+    assert.is_table(here.rows["@u-12"])
+  end)
+
   it("gives back a term that its candidate does not refresh (S7)", function()
     local here = world()
     local one, two = here.member "a", here.member "b"

@@ -41,5 +41,5 @@ return {
   -- Beside peers that write no records, and live by the store's clock.
   peers = { faults = faults_with { peer = 60 }, peers = true, sharded = false, pause = 8 },
   -- A store that restarts with all that it had, under one that leads: no term ends.
-  restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, restarts = true, pause = 200 },
+  restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, split = false, restarts = true, pause = 200 },
 }

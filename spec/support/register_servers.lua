@@ -46,6 +46,10 @@ local function perform_write(world, write, server)
   local stands = (row and row.version or false) == write.version or world.careless
   if not stands or write.memory ~= shard.memory then return false end
   if row and row.peer and row.ends > world.clock.now then return false end
+  if not write.text then
+    shard.rows[write.name] = nil
+    return unique(world)
+  end
   local version = world.texts and write.text or unique(world)
   shard.rows[write.name] = { text = write.text, version = version }
   if world.peers then

@@ -66,7 +66,9 @@ for i, key in ipairs(KEYS) do
         'mark', 'deleted-' .. version)
     end
   end
-  if stands then
+  if stands and record == '' then
+    stands = redis.pcall('DEL', key) == 1
+  elseif stands then
     redis.call('HSET', key, 'version', version, 'record', record, 'written', string.format('%.0f', now))
     if news ~= '' then redis.call('PUBLISH', ARGV[3], news) end
   end

@@ -164,6 +164,24 @@ local function doubt(session, member, seen, one)
   return false, { amnesia = true, wait = rule.standing_time(one.doubt), back = slot.back }
 end
 
+-- Who only follows needs no session: it is renewed for a claim that the rule allows.
+-- @return true; or what the claim answers
+local function ready(session)
+  session.wait = nil
+  local fine, problem, code = session:renew()
+  if fine then return true end
+  if session.wait then return false, { wait = session.wait } end
+  return nil, problem, code
+end
+
+-- Judges once more what was seen, by the life that there is now; unless something else has been seen since.
+local function decide_again(session, member, answers, sent)
+  local slot = member.slot
+  local answer = answers[slot.name]
+  if slot.version ~= answer.version or slot.text ~= answer.text or slot.memory ~= answer.memory then return "look" end
+  return decide(session, member, answers, sent)
+end
+
 --- Looks, and claims where the rule allows it.
 -- @tparam Session session
 -- @tparam table member
@@ -176,6 +194,11 @@ function claims.contend(session, member, began)
     local answers, problem, code = member.store:look(names)
     if not answers then return nil, problem, code end
     local what, one, seen = env.atomic(decide, session, member, answers, sent)
+    if what == "write" and session:is_short() then
+      local fine, why, kind = ready(session)
+      if not fine then return fine, why, kind end
+      what, one, seen = env.atomic(decide_again, session, member, answers, sent)
+    end
     if not what then return nil, one, "store" end
     if what == "denied" then return false, denial(session, slot, one, sent) end
     if what == "doubt" then return doubt(session, member, seen, one) end

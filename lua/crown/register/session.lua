@@ -13,6 +13,7 @@
 -- which says to what part an election's name belongs. It asks nobody. A runtime has a session for each part that its elections
 -- need, named `@TOKEN-TTL@PART`; the driver keeps that record where it keeps the part. Nothing else is asked of where records
 -- are: each answer names its own memory.
+-- Optional: `deletes`, true of one whose swap deletes a record for a write whose `text` is false.
 -- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
 -- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each
 -- name that is missing is doubted.

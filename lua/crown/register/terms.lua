@@ -52,7 +52,7 @@ end
 function terms.lose(session, slot, why)
   local term = take_out(session, slot)
   slot.undead = { member = term.member, ends = ends_of(session, term) }
-  session.undead[slot] = true
+  session.undead[slot], session.is_named = true, true
   term.member.lost = why
   term.member:tell()
 end
@@ -254,12 +254,6 @@ function terms.claim(session, member)
   if other then return false, other end
   local fine, problem, code = duties.settle(session, slot, true)
   if not fine then return nil, problem, code end
-  if session:is_short() then
-    session.wait = nil
-    fine, problem, code = session:renew()
-    if not fine and session.wait then return false, { wait = session.wait } end
-    if not fine then return nil, problem, code end
-  end
   return claims.contend(session, member, began)
 end
 
@@ -313,6 +307,7 @@ function terms.release(session, member)
   session.env.atomic(end_own, session, member)
   ending.gather(session)
   duties.settle(session, member.slot, true)
+  ending.forget(session)
 end
 
 --- Looks at a term at once: its record has changed.
