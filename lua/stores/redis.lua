@@ -220,7 +220,8 @@ local function commands(self)
   local lease = (key:gsub(":record$", ":lease"))
   return { { "EVAL", "return 1", "1", key }, { "EVALSHA", "0", "1", key }, { "SCRIPT", "LOAD", "return 1" },
     { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "DEL", key },
-    { "HSET", lease, "token", "x" }, { "HMGET", lease, "token" }, { "GET", key }, { "SET", key, "x" }, { "TIME" }, { "PUBLISH", self.channel, "x" },
+    { "HSET", lease, "token", "x" }, { "HMGET", lease, "token" }, { "GET", key }, { "SET", key, "x" },
+    { "TIME" }, { "PUBLISH", self.channel, "x" },
     { "SUBSCRIBE", self.channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" }, { "SCAN", "0" } }
 end
 

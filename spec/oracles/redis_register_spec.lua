@@ -66,6 +66,21 @@ describe("the register in Redis", function()
     assert.same({ false, false, 0 }, { look(of).text, look(of).version, server:call("EXISTS", key_of(of)) })
   end)
 
+  it("answers for the other names where a key has another type", function()
+    local first = swap(false, "one")
+    for _, what in ipairs { "record", "lease", "epoch" } do
+      local bad = ("bad-%s-%d"):format(what, serial)
+      server:call("LPUSH", key_of(bad, what), "x")
+      local answers = assert(store:look { bad, name })
+      assert.equal("one", answers[name].text)
+      assert.is_truthy(answers[bad].text:find "WRONGTYPE")
+      local two = write(first, "one")
+      local results = assert(store:swap { write(answers[bad].version, "x", bad), two })
+      assert.is_false(results[1])
+      first = assert(results[2])
+    end
+  end)
+
   it("gives no record an end, so that no policy for keys with one takes it away", function()
     swap(false)
     swap(false, "session", "@token-2")

@@ -28,20 +28,29 @@ end
 local now = redis.call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)
 local function old(key, what) return (string.gsub(key, 'record$', what)) end
+local function ask(...)
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and answer.err then return nil, answer.err end
+  return answer
+end
 ]]
 
 local SCRIPTS = {
   look = HEAD .. [[
 local found = { memory }
 for i, key in ipairs(KEYS) do
-  local one = redis.pcall('HMGET', key, 'version', 'record', 'written')
-  if one.err then
-    found[i + 1] = { 'none', one.err, 0 } -- no record, which spoils no other one's answer
+  local one, problem = ask('HMGET', key, 'version', 'record', 'written')
+  local lease, epoch
+  if one and not one[1] then
+    lease, problem = ask('HMGET', old(key, 'lease'), 'token', 'node', 'epoch', 'mark')
+    if lease then epoch, problem = ask('GET', old(key, 'epoch')) end
+  end
+  if problem then
+    found[i + 1] = { 'none', problem, 0 } -- no record, which spoils no other one's answer
   elseif one[1] then
     found[i + 1] = { one[1], one[2], now - (tonumber(one[3]) or now) }
   else
-    local lease = redis.call('HMGET', old(key, 'lease'), 'token', 'node', 'epoch', 'mark')
-    local epoch, stands = redis.call('GET', old(key, 'epoch')), lease[1] and lease[1] ~= '#'
+    local stands = lease[1] and lease[1] ~= '#'
     local left = stands and redis.call('PTTL', old(key, 'lease')) or 0
     if lease[4] and not stands then
       found[i + 1] = { lease[4], false, 0 }
@@ -55,10 +64,11 @@ return found]],
 local done = { memory }
 for i, key in ipairs(KEYS) do
   local was, wanted, version, record, news = unpack(ARGV, 5 * i, 5 * i + 4)
-  local has, lease = redis.call('HGET', key, 'version'), old(key, 'lease')
+  local has, problem = ask('HGET', key, 'version')
+  local lease, older = old(key, 'lease'), {}
   local is_new = not has and news ~= ''
-  local older = is_new and redis.call('HMGET', lease, 'token', 'mark') or {}
-  local stands = memory == wanted and (has or older[2] or '') == was
+  if is_new and not problem then older, problem = ask('HMGET', lease, 'token', 'mark') end
+  local stands = not problem and memory == wanted and (has or older[2] or '') == was
   if stands and is_new then
     stands = not older[1] or older[1] == '#'
     if stands then
