@@ -62,14 +62,15 @@ describe("a session", function()
     local one = here.member "a"
     assert.is_true(one.claim())
     here.deaf = true
-    local left = TTL
+    local left, halves = TTL, 0
     for _ = 1, 10 do
       local granted, delay, grant = one.refresh()
       assert.is_true(granted and delay < grant.ttl, ("a delay of %s s within %s s"):format(delay, grant and grant.ttl))
+      if math.abs(delay - grant.ttl / 2) < 1e-9 then halves = halves + 1 end
       left = grant.ttl
       here.pass(delay)
     end
-    assert.is_true(left < TTL)
+    assert.is_true(left < TTL and halves >= 3, halves .. " times when half of it was over")
     here.deaf = false
     assert.is_true(one.refresh())
     local _, _, grant = one.refresh()

@@ -1,0 +1,215 @@
+-- One election on three registers that a spec plays by hand.
+local world = require "support.played_register"
+
+local TTL = 12
+local OTHER = "@other-12"
+local EPOCH = 900000
+
+-- @return the worlds, and candidates by each of their runtimes
+local function three(count)
+  local worlds, members = { world(), world(), world() }, {}
+  for i = 1, count or 1 do
+    local parts = {}
+    for j, here in ipairs(worlds) do parts[j] = here.member "a" end
+    members[i] = { parts = parts }
+  end
+  local all = { worlds = worlds, env = worlds[1].env }
+  function all.pass(seconds)
+    for _, here in ipairs(worlds) do here.pass(seconds) end
+  end
+  for _, fn in ipairs { "claim", "refresh", "release", "look" } do
+    all[fn] = function(member) return worlds[1].modules.several[fn](all.env, member or members[1]) end
+  end
+  return all, members
+end
+
+local function strange(here, more)
+  here.rows[OTHER] = { text = '{"v":1,"serial":1,"memory":"m","ttl":12,"at":1,"node":"o","nonce":"o"}', version = "o1" }
+  here.rows.a = { version = "x1",
+    text = ('{"v":1,"serial":20,"memory":"m","epoch":%d,"by":"%s","at":1,"node":"o","nonce":"x"%s}'):format(EPOCH, OTHER, more or "") }
+end
+
+local function doubted(here)
+  here.rows.a = { version = "d1", text = '{"v":1,"serial":20,"memory":"m","epoch":7,"doubt":24,"nonce":"d"}' }
+end
+
+describe("a claim on three registers (S11)", function()
+  it("is granted by most of them, in the highest epoch that they granted", function()
+    local all = three()
+    all.worlds[2].rows.a = { version = "f", text = '{"v":1,"serial":1,"memory":"m","epoch":500000,"nonce":"f"}' }
+    all.worlds[3].closed = true
+    local granted, _, grant = all.claim()
+    assert.same({ true, 500001, TTL }, { granted, grant.epoch, grant.ttl })
+    assert.equal(500001, all.worlds[1].record("a").epoch) -- claimed again: it did not know of that
+    assert.is_nil(all.worlds[3].rows.a)
+  end)
+
+  it("is not granted by one of them, and given back there", function()
+    local all = three()
+    all.worlds[2].closed, all.worlds[3].deaf = true, true
+    local granted, problem, code = all.claim()
+    assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })
+    assert.is_nil(all.worlds[1].record("a").by)
+  end)
+
+  it("is denied where another one has most of them, who is told", function()
+    local all = three()
+    for i = 2, 3 do strange(all.worlds[i]) end
+    local granted, why = all.claim()
+    assert.same({ false, "o", EPOCH, true, true, nil, false },
+      { granted, why.node, why.epoch, why.stands, why.unsure, why.amnesia, why.back })
+    assert.near(TTL * 1.01 + 0.25, why.wait, 1e-9)
+    assert.is_nil(all.worlds[1].record("a").by)
+  end)
+
+  it("is denied until most of them may be claimed", function()
+    local all = three()
+    strange(all.worlds[2])
+    all.pass(0)
+    all.claim()
+    all.worlds[2].pass(5)
+    strange(all.worlds[3])
+    strange(all.worlds[1])
+    local granted, why = all.claim()
+    assert.is_false(granted)
+    assert.near(TTL * 1.01 + 0.25, why.wait, 1e-9) -- the second shortest, of which the first is 5 s less
+  end)
+
+  it("is tried again soon where one has a part of them", function()
+    local all = three()
+    strange(all.worlds[2])
+    all.worlds[3].closed = true
+    local granted, why = all.claim()
+    assert.same({ false, 0.175, nil, nil }, { granted, why.wait, why.node, why.stands })
+  end)
+
+  it("waits for a doubt on most of them", function()
+    local all = three()
+    doubted(all.worlds[1])
+    doubted(all.worlds[2])
+    all.worlds[3].closed = true
+    local granted, why = all.claim()
+    assert.same({ false, true, nil }, { granted, why.amnesia, why.node })
+    assert.near(24 * 1.01 + 0.25, why.wait, 1e-9)
+  end)
+
+  it("does not speak of a doubt where another one leads", function()
+    local all = three()
+    strange(all.worlds[1])
+    strange(all.worlds[2])
+    doubted(all.worlds[3])
+    assert.is_nil((select(2, all.claim())).amnesia)
+  end)
+
+  it("tells whether most of the stores have no record, or may have gone back", function()
+    local all = three()
+    for _, here in ipairs(all.worlds) do here.trusts = false end
+    local members = {}
+    for i, here in ipairs(all.worlds) do members[i] = here.member "b" end
+    local granted, why = all.claim { parts = members }
+    assert.same({ false, true, nil }, { granted, why.amnesia, why.back or nil })
+    all.worlds[2].rows.a = { text = '{"v":1,"serial":1,"memory":"l","epoch":3,"nonce":"f"}', version = "f" }
+    all.worlds[3].rows.a = all.worlds[2].rows.a
+    granted, why = all.claim()
+    assert.same({ false, true, true }, { granted, why.amnesia, why.back })
+  end)
+
+  it("goes on with a higher epoch than any of them knew", function()
+    local all = three()
+    local _, _, grant = all.claim()
+    all.release()
+    all.worlds[1].rows.a = { version = "f", text = ('{"v":1,"serial":9,"memory":"m","epoch":%d,"nonce":"f"}'):format(grant.epoch + 50) }
+    all.claim()
+    for _, here in ipairs(all.worlds) do assert.equal(grant.epoch + 51, here.record("a").epoch) end
+  end)
+end)
+
+describe("a term on three registers (S11)", function()
+  local function led()
+    local all, members = three()
+    assert.is_true((all.claim()))
+    return all, members[1]
+  end
+
+  it("goes on while most of them hold it", function()
+    local all = led()
+    strange(all.worlds[1])
+    all.pass(4)
+    assert.is_true((all.refresh()))
+    strange(all.worlds[2])
+    all.pass(4)
+    local granted, why = all.refresh()
+    assert.same({ false, "o", EPOCH }, { granted, why.node, why.epoch })
+  end)
+
+  it("goes on while most of them answer, and ends with what they said last", function()
+    local all = led()
+    all.worlds[1].closed = true
+    all.pass(4)
+    assert.is_true((all.refresh()))
+    all.worlds[2].closed = true
+    all.pass(4)
+    local granted, problem, code = all.refresh()
+    assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })
+    all.pass(4)
+    granted, problem = all.refresh()
+    assert.is_falsy(granted)
+    assert.is_truthy(problem)
+  end)
+
+  it("lasts as long as the second longest of them says", function()
+    local all = led()
+    all.pass(4)
+    all.worlds[1].closed = true
+    local granted, _, grant = all.refresh()
+    assert.same({ true, TTL }, { granted, grant.ttl })
+    all.pass(4)
+    all.worlds[1].closed, all.worlds[2].lasts = false, 1
+    granted, _, grant = all.refresh()
+    assert.is_true(granted)
+    assert.is_true(grant.ttl >= TTL - 3 and grant.ttl <= TTL, grant.ttl)
+  end)
+
+  it("is given to one that was away, in an epoch that is no lower", function()
+    local all = three()
+    all.worlds[3].closed = true
+    local _, _, grant = all.claim()
+    all.worlds[3].closed = false
+    all.pass(4)
+    assert.is_true((all.refresh()))
+    assert.is_true(all.worlds[3].record("a").epoch >= grant.epoch)
+    assert.equal("@t-12", all.worlds[3].record("a").by)
+  end)
+
+  it("ends when one of them has a wish that it ends", function()
+    local all = led()
+    local row = all.worlds[2].rows.a
+    all.worlds[2].rows.a = { text = row.text:gsub("^{", '{"directive":"evict",'), version = "evict" }
+    assert.same({ false, { evicted = true } }, { all.look() })
+    all.pass(4)
+    assert.is_true((all.refresh()))
+  end)
+
+  it("is looked at at once on all of them", function()
+    local all = led()
+    strange(all.worlds[1])
+    assert.is_nil((all.look()))
+    strange(all.worlds[3])
+    local verdict, why = all.look()
+    assert.same({ false, "o" }, { verdict, why.node })
+  end)
+
+  it("is nobody's after its release on all of them", function()
+    local all = led()
+    all.release()
+    for _, here in ipairs(all.worlds) do assert.is_nil(here.record("a").by) end
+    local granted, why = all.refresh()
+    assert.same({ false, "the lease in the store is not this term's" }, { granted, why.error })
+  end)
+
+  it("is none where its candidate has none", function()
+    local all = three()
+    local granted, why = all.refresh()
+    assert.same({ false, "the lease in the store is not this term's" }, { granted, why.error })
+  end)
+end)

@@ -1,0 +1,140 @@
+-- What tools make of records in a store that is a table.
+local tools = require "crown.register.tools"
+
+local HELD = '{"v":1,"serial":%d,"memory":"m","epoch":3,"by":"@t-12","at":5,"node":"there","nonce":"%d"}'
+
+describe("tools on a register", function()
+  local rows, store, looks
+
+  before_each(function()
+    rows, looks = {}, {}
+    store = {}
+    function store.look(_, names)
+      looks[#looks + 1] = table.concat(names, " ")
+      if store.deaf and #looks >= store.deaf then return nil, "no answer", "timeout" end
+      local answers = {}
+      for _, name in ipairs(names) do
+        local row = rows[name] or { text = false, version = false }
+        answers[name] = { text = row.text, version = row.version, memory = "m", peer = row.peer, age = row.age }
+      end
+      return answers
+    end
+    function store.swap(_, writes)
+      local write = writes[1]
+      if store.closed then return nil, "no answer", "timeout" end
+      if store.before then store.before() end
+      local row = rows[write.name] or { version = false }
+      if row.version ~= write.version or write.memory ~= "m" then return { false } end
+      rows[write.name] = { text = write.text, version = row.version + 1 }
+      return { row.version + 1 }
+    end
+  end)
+
+  local function hold(name, more)
+    rows[name] = { text = HELD:format(1, 1), version = 1 }
+    for key, value in pairs(more or {}) do rows[name][key] = value end
+  end
+
+  it("list elections by name, and no sessions", function()
+    hold "b"
+    hold "a"
+    rows.c = { text = '{"v":1,"serial":1,"memory":"m","epoch":9}', version = 1 }
+    rows["@t-12"] = { text = '{"v":1,"serial":1,"ttl":12,"at":5}', version = 1, age = 4 }
+    assert.same({ { name = "a", node = "there", epoch = 3, renewed_ago = 4 }, { name = "b", node = "there", epoch = 3, renewed_ago = 4 },
+      { name = "c", epoch = 9 } }, tools.list(store, { "@store", "c", "b", "a", "@t-12", "gone" }))
+    assert.same({ "c b a gone", "@t-12" }, looks)
+  end)
+
+  it("list no age of a session that is missing", function()
+    hold "a"
+    rows["@t-12"] = { text = false, version = false, age = 4 }
+    assert.is_nil(tools.list(store, { "a" })[1].renewed_ago)
+  end)
+
+  it("list why a record cannot be read", function()
+    rows.a = { text = "nonsense", version = 1 }
+    hold "b"
+    local found = tools.list(store, { "a", "b" })
+    assert.same({ { name = "a", trouble = "what the store holds is no record of an election" }, { name = "b", node = "there", epoch = 3 } },
+      found)
+    assert.equal(found[1].trouble, tools.health(store, "a").facts[1][2])
+  end)
+
+  it("list a peer, and for how long it holds the lease", function()
+    local peer = { node = "peer", epoch = 8, wait = 2.5 }
+    hold("a", { peer = peer })
+    rows.b = { text = false, version = 2, peer = peer }
+    rows.c = { text = "nonsense", version = 2, peer = peer }
+    assert.same({ { name = "a", node = "peer", epoch = 8, expires_in = 2.5 }, { name = "b", node = "peer", epoch = 8, expires_in = 2.5 },
+      { name = "c", trouble = "what the store holds is no record of an election" } }, tools.list(store, { "a", "b", "c" }))
+  end)
+
+  it("say why they know nothing", function()
+    hold "a"
+    for deaf = 1, 2 do
+      for _, ask in ipairs { function() return tools.list(store, { "a" }) end, function() return tools.health(store, "a") end } do
+        looks, store.deaf = {}, deaf
+        local found, problem, code = ask()
+        assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, found, problem, code })
+      end
+    end
+    looks, store.deaf = {}, 1
+    for _, ask in ipairs { tools.ask_to_go, tools.has_gone } do
+      local found, problem, code = ask(store, "a", { by = "@t-12", at = 5, epoch = 3 })
+      assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, found, problem, code })
+    end
+    store.deaf, store.closed = nil, true
+    local found, problem, code = tools.ask_to_go(store, "a")
+    assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, found, problem, code })
+    rows.a.text = "nonsense"
+    found, problem = tools.ask_to_go(store, "a")
+    assert.same({ n = 2, nil, "what the store holds is no record of an election" }, { n = 2, found, problem })
+  end)
+
+  it("ask a leader to go", function()
+    hold "a"
+    local leader = tools.ask_to_go(store, "a")
+    assert.same({ "@t-12", 5, 3, nil }, { leader.by, leader.at, leader.epoch, leader.directive })
+    assert.is_truthy(rows.a.text:find('"directive":"evict"', 1, true))
+    assert.is_truthy(rows.a.text:find('"serial":2', 1, true))
+    assert.is_false(tools.has_gone(store, "a", leader))
+  end)
+
+  it("find nobody to ask", function()
+    assert.is_false(tools.ask_to_go(store, "a"))
+    rows.a = { text = '{"v":1,"serial":1,"epoch":3}', version = 1 }
+    assert.is_false(tools.ask_to_go(store, "a"))
+    rows.a.peer = { node = "peer", epoch = 8, wait = 0 }
+    assert.is_false(tools.ask_to_go(store, "a"))
+  end)
+
+  it("cannot ask a peer", function()
+    hold("a", { peer = { node = "peer", epoch = 8, wait = 2.5 } })
+    assert.same({ nil, "'a' is led by peer, which takes no evictions; its lease ends in 2.5 s unless it is refreshed" },
+      { tools.ask_to_go(store, "a") })
+  end)
+
+  it("ask again while the record changes, five times", function()
+    local function change_for(times)
+      hold "a"
+      local done = 0
+      function store.before()
+        done = done + 1
+        if done <= times then rows.a = { text = HELD:format(1 + done, done + 1), version = rows.a.version + 1 } end
+      end
+    end
+    change_for(4)
+    assert.is_table(tools.ask_to_go(store, "a"))
+    change_for(5)
+    assert.same({ nil, "the record of 'a' changes faster than it can be written" }, { tools.ask_to_go(store, "a") })
+  end)
+
+  it("see that a term is over by session, life and epoch", function()
+    hold "a"
+    for _, case in ipairs { { "@t-12", 5, 3, false }, { "@u-12", 5, 3, true }, { "@t-12", 4, 3, true }, { "@t-12", 5, 2, true } } do
+      assert.equal(case[4], tools.has_gone(store, "a", { by = case[1], at = case[2], epoch = case[3] }))
+    end
+    rows.a = nil
+    assert.is_true(tools.has_gone(store, "a", { by = "@t-12", at = 5, epoch = 3 }))
+  end)
+end)
