@@ -323,6 +323,7 @@ describe("a record", function()
     assert.equal(8, record.read({ text = text, peer = { epoch = 8 } }, "a").epoch)
     assert.equal("@o", record.read({ text = text }, "a").by)
     assert.is_false(record.read({ text = false, peer = { epoch = 8 } }, "a"))
+    assert.is_nil((record.read({ text = "nonsense", peer = { epoch = 8 } }, "a")))
   end)
 
   it("has a serial above the one before, and the nonce that it is given", function()

@@ -403,6 +403,19 @@ describe("a term", function()
     assert.equal(SESSION, here.record("b").by)
   end)
 
+  it("is given back after its deadline where its candidate asks nothing more (S7)", function()
+    local here, _, two = used { "a", "b" }
+    for _ = 1, 3 do
+      here.pass(3.9)
+      assert.is_true((two.refresh()))
+    end
+    assert.equal(SESSION, here.record("a").by)
+    here.pass(3.9)
+    assert.is_true((two.refresh()))
+    here.pass(1)
+    assert.is_nil(here.record("a").by)
+  end)
+
   it("goes on past what its oracle has said where its core has a later deadline", function()
     local here, one, two = used { "a", "b" }
     for _ = 1, 2 do
