@@ -33,7 +33,7 @@ return function(marks, many)
       count = count + 1
       local stands = (rows[one.name] and rows[one.name].version or false) == one.version and one.memory == here.memory
       results[i] = stands and count
-      if results[i] then rows[one.name] = { text = one.text, version = count } end
+      if results[i] then rows[one.name] = one.text and { text = one.text, version = count } or nil end
     end
     now = now + here.lasts
     if here.mute then return nil, "no answer", "timeout" end
@@ -88,7 +88,7 @@ return function(marks, many)
     end
     return member
   end
-  here.env, here.modules = env, modules
+  here.env, here.modules, here.store = env, modules, store
   function here.now() return now end
   function here.record(name) return modules.record.parse(rows[name].text, name) end
   function here.life() return modules.record.parse(rows["@t-12"].text, "@t-12").at end

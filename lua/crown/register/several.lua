@@ -33,7 +33,7 @@ local function ask(env, parts, what, enough)
       local fine, verdict, second, third = pcall(what, part)
       if fine then answers[part] = { verdict, second, third } else answers[part] = { nil, tostring(verdict) } end
       count = count + 1
-      if count == #parts or enough(answers) then done:resolve(true) end
+      if count == #parts or enough(answers) then done:resolve() end
     end)
   end
   if #parts > 0 then done:wait(math.huge) end
