@@ -87,6 +87,31 @@ describe("a session", function()
     assert.is_table(here.rows["@u-12"])
   end)
 
+  it("that has died is deleted an hour after somebody has taken over from it, unless it lives again", function()
+    for _, lives_again in ipairs { false, true } do
+      local here = world()
+      here.store.deletes = true
+      assert.is_true(here.member("a").claim())
+      here.begin "u"
+      local successor = here.member "a"
+      assert.is_false((successor.claim()))
+      here.pass(TTL + 1)
+      assert.is_true(successor.claim())
+      if lives_again then here.rows["@t-12"].version = "another" end
+      for _ = 1, 898 do
+        here.pass(TTL / 3)
+        assert.is_true((successor.refresh()))
+      end
+      assert.is_table(here.rows["@t-12"])
+      for _ = 1, 3 do
+        here.pass(TTL / 3)
+        assert.is_true((successor.refresh()))
+      end
+      assert.equal(lives_again, here.rows["@t-12"] ~= nil)
+      assert.is_table(here.rows["@u-12"])
+    end
+  end)
+
   it("gives back a term that its candidate does not refresh (S7)", function()
     local here = world()
     local one, two = here.member "a", here.member "b"

@@ -32,7 +32,7 @@ end
 local function new_session(world, node, part)
   local ttl = node.host.ttl
   return world.modules.session.new(node.env, { token = node.token, node = node.token, ttl = ttl, delay = ttl / 3, patience = ttl / 2,
-    floor = world.floor, part = part, many = world.many })
+    floor = world.floor, part = part, many = world.many, lingers = 5 * ttl })
 end
 
 local function member_of(world, node, election)

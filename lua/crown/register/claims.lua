@@ -1,6 +1,7 @@
 --- Claims: what a candidate writes to lead an election, and what it answers.
 -- @internal crown.register.claims
 
+local cleaning = require "crown.register.cleaning"
 local duties = require "crown.register.duties"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
@@ -41,6 +42,7 @@ local function win(session, member, one, sent, answer)
     ends = math.huge }
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
+  cleaning.note(session, slot.holder)
   member:stand(true)
   session.seen:learn(slot, one)
   session.seen:stands(slot, answer)

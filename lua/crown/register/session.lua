@@ -21,6 +21,7 @@
 -- the place of what was said before of that name.
 -- @internal crown.register.session
 
+local cleaning = require "crown.register.cleaning"
 local joined = require "crown.register.joined"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
@@ -43,7 +44,8 @@ local CLOCK_SET = 0.05 -- seconds: where the time of day has jumped so far, the 
 -- @tparam table options `token`, `node`, `ttl`, `delay` (from one renewal to the next), `patience` (for all questions of one
 -- renewal), `floor` (amnesia_wait), all in seconds; `remembers`: the store loses nothing, ever; `part` of the store, if any;
 -- `number` among this runtime's sessions with that TTL (1);
--- `many`: elections that end together are given back by one write (256)
+-- `many`: elections that end together are given back by one write (256); `lingers`: seconds after which the record of a session
+-- that has died is deleted (3600)
 -- @treturn Session
 function Session.new(env, options)
   local part = options.part and "@" .. options.part or ""
@@ -53,7 +55,8 @@ function Session.new(env, options)
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
     deadline = -math.huge, tries = {}, terms = {}, led = 0, most = 0, unsettled = {}, undead = {}, ends = {},
-    many = options.many or MANY, own = { session = name, node = options.node, ttl = options.ttl, floor = options.floor,
+    dead = {}, lingers = options.lingers or cleaning.LINGERS, many = options.many or MANY,
+    own = { session = name, node = options.node, ttl = options.ttl, floor = options.floor,
       remembers = options.remembers } }, Session)
   self.renewals = env.renewals.new { ttl = self.ttl, delay = self.delay, fresh = self.delay * SHARED_MOST,
     apart = self.delay * EARLY, patience = self.patience, clock_set = CLOCK_SET,
@@ -220,6 +223,7 @@ local function round(self, run)
   terms.patrol(self, run)
   if self.moved and self.store.marks then self.tends = true end
   if self.tends and place.settle(self) then self.tends = false end -- so that newcomers need not wait
+  cleaning.sweep(self)
   return true
 end
 
