@@ -4,7 +4,7 @@
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
  * "notified": client:heard() has what there was to hear (bind/postgres_heard.h); "closed",
  * generation, message; with the option setup, "connected", generation: then client:admit(generation
- * [, problem]) has to follow. client:will(message [, at]) -> true: see client_will.
+ * [, problem]) has to follow. client:prepare(on) · client:will(message [, at]) -> true: see there.
  * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
  * has the rest of them if there are many (bind/postgres_rows.h) · client:batch(sql, columns[,
  * timed]) -> batch · batch:call(window, timeout, …) -> true, values… or false · batch:prepare(on) ·
@@ -38,6 +38,7 @@ struct client {
     int on_event; /* registry reference */
     struct pg_heard heard;
     struct will will; /* of this connection, or none */
+    bool repeats;     /* its statements, see postgres_request */
     char label[64];
 };
 
@@ -161,10 +162,18 @@ static int ask(lua_State *L, struct client *client, const char *sql, int64_t tim
         return luaL_error(L, "out of memory");
     (*handle)->timeout_ns = timeout_ns;
     (*handle)->generation = generation;
+    (*handle)->repeated = client->repeats;
     (*handle)->op.context = handle;
     postgres_client_send(client->client, *handle);
     task_keep(L, -1);
     return task_wait(L, &(*handle)->op, TIME_NEVER, push_answer);
+}
+
+/* client:prepare(on): whether what is asked from now on is asked again and again. */
+static int client_prepare(lua_State *L)
+{
+    check_client(L)->repeats = lua_toboolean(L, 2);
+    return 0;
 }
 
 static int client_query(lua_State *L)
@@ -433,6 +442,7 @@ int bind_open_postgres(lua_State *L)
         {"listen", client_listen},
         {"unlisten", client_unlisten},
         {"admit", client_admit},
+        {"prepare", client_prepare},
         {"will", client_will},
         {"disconnect", client_disconnect},
         {"generation", client_generation},

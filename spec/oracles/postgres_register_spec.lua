@@ -178,6 +178,19 @@ describe("the register in Postgres", function()
     eventually(function() return heard[#heard] == SESSION .. "0" end, 20)
   end)
 
+  -- What the session of a store keeps.
+  local function plans(of)
+    local rows = assert(of.client:query("SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE strpos(statement, $1) > 0 "
+      .. "AND strpos(statement, 'pg_prepared_statements') = 0", "json_to_recordset"))
+    return { rows[1].generic_plans, rows[1].custom_plans }
+  end
+
+  it("has the server plan a statement once", function()
+    swap(false, held())
+    swap(look().version, held())
+    assert.same({ 2, 0 }, plans(store))
+  end)
+
   it("names all records", function()
     swap(false, held())
     swap(false, text { ttl = TTL, at = 1 }, name .. "@")
