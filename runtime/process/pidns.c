@@ -10,6 +10,7 @@
 
 unsigned long pidns_flags(void)
 {
+    /* same (number): SIGCHLD, which each caller adds, has that bit already */
     return CLONE_NEWPID | CLONE_NEWNS | (geteuid() != 0 ? CLONE_NEWUSER : 0);
 }
 

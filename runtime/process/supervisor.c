@@ -447,6 +447,7 @@ int supervisor_run(const struct supervisor_config *config)
         read_runtime(&supervisor);
         if (supervisor.state == RUNNING)
             watchdog_look(&supervisor.watchdog);
+        /* same (order): neither looks at what the other one does */
         hurry_keepers(&supervisor);
         cleaning_go_on(&supervisor.cleaning, supervisor.runtime, &supervisor.keepers);
         pay_debts(&supervisor);

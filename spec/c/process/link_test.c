@@ -72,6 +72,17 @@ static void each_word_is_said_as_often_as_it_is_asked_for(void **state)
     }
 }
 
+static void the_log_is_written_as_the_runtime_says(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    link_log(ends.link, LOG_JSON, LOG_ERROR);
+    assert_true(wire_receive(ends.supervisor, &message, NULL, NULL, NULL) > 0);
+    assert_int_equal(message.type, WIRE_LOG);
+    assert_int_equal(message.log_format, LOG_JSON);
+    assert_int_equal(message.log_level, LOG_ERROR);
+}
+
 /* A runtime without a supervisor: most is lost, and what must not be lost fails. */
 static void where_there_is_no_supervisor_only_a_child_is_missed(void **state)
 {
@@ -165,6 +176,8 @@ int main(void)
         cmocka_unit_test(where_there_is_no_supervisor_only_a_child_is_missed),
         cmocka_unit_test_setup_teardown(a_long_text_is_cut_and_ends, open_ends, close_ends),
         cmocka_unit_test_setup_teardown(a_child_costs_a_line_to_its_keeper_and_no_more, open_ends,
+                                        close_ends),
+        cmocka_unit_test_setup_teardown(the_log_is_written_as_the_runtime_says, open_ends,
                                         close_ends),
         cmocka_unit_test_setup_teardown(each_word_is_said_as_often_as_it_is_asked_for, open_ends,
                                         close_ends),

@@ -165,6 +165,18 @@ static void nobody_is_believed_to_be_idle_for_ever(void **state)
     assert_true(watchdog_next_ns(&watchdog) < now_ns + PULSE_IDLE_MOST_NS * 3 / 2);
 }
 
+/* Long before its end as well: what it answers has to come in time. */
+static void a_silence_is_asked_about_an_eighth_before_its_end_at_most_a_moment(void **state)
+{
+    (void)state;
+    struct watchdog watchdog;
+    watchdog_start(&watchdog, getpid());
+    watchdog_limit(&watchdog, 80 * NS_PER_MS);
+    assert_int_equal(watchdog.pulse.mark_ns, 70 * NS_PER_MS);
+    watchdog_limit(&watchdog, 80 * NS_PER_S);
+    assert_int_equal(watchdog.pulse.mark_ns, 80 * NS_PER_S - 100 * NS_PER_MS);
+}
+
 static void an_idle_runtime_that_is_stopped_is_replaced(void **state)
 {
     (void)state;
@@ -249,6 +261,7 @@ int main(int argc, char **argv)
         STAGE_TEST(a_runtime_that_goes_on_at_the_last_moment_is_spared),
         STAGE_TEST(a_runtime_that_is_idle_is_not_silent),
         STAGE_TEST(nobody_is_believed_to_be_idle_for_ever),
+        STAGE_TEST(a_silence_is_asked_about_an_eighth_before_its_end_at_most_a_moment),
         STAGE_TEST(an_idle_runtime_that_is_stopped_is_replaced),
         STAGE_TEST(an_idle_runtime_that_goes_on_in_time_is_spared),
         STAGE_TEST(what_was_said_unasked_is_not_passed_on),
