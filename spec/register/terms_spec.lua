@@ -264,6 +264,37 @@ describe("a claim that another version stands against", function()
     assert.equal("first", here.rows.a.version)
   end)
 
+  it("is not won where the session ended meanwhile, and taken back", function()
+    for _, twice in ipairs { false, true } do
+      local here, one = used()
+      local epoch = here.record("a").epoch
+      one.release()
+      here.on_swap = function(writes)
+        if writes[1].name ~= "a" then return end
+        here.on_swap, here.lasts = nil, TTL
+        if twice then here.rows.a = { text = writes[1].text, version = "first" } end
+      end
+      local granted, problem, code = one.claim()
+      assert.same({ n = 3, nil, "the session ended during the claim", "store" }, { n = 3, granted, problem, code })
+      assert.equal(SESSION, here.record("a").by)
+      here.lasts = 0
+      here.pass(2)
+      assert.same({ nil, epoch + 1 }, { here.record("a").by, here.record("a").epoch })
+      assert.is_true((one.claim()))
+    end
+  end)
+
+  it("is not won where it was carried out twice in another memory", function()
+    local here, one = used()
+    one.release()
+    here.on_swap = function(writes)
+      if writes[1].name ~= "a" then return end
+      here.on_swap = nil
+      here.rows.a, here.memory = { text = writes[1].text, version = "first" }, "another"
+    end
+    assert.same({ n = 3, nil, "the session ended during the claim", "store" }, { n = 3, one.claim() })
+  end)
+
   it("is lost where another one was first", function()
     local here, one = used()
     one.release()

@@ -226,8 +226,11 @@ static void has_a_place_for_the_instant_and_an_end(void **state)
     (void)state;
     assert_int_equal(will_leave(&all.will, all.socket, zeros, sizeof(zeros), 0, &err), -1);
     assert_int_equal(err.code, ERROR_USAGE);
-    assert_int_equal(will_leave(&all.will, all.socket, zeros, 20, 5, &err), -1);
-    assert_int_equal(err.code, ERROR_USAGE);
+    const size_t at[] = {5, 20 - WILL_INSTANT_DIGITS + 1, 20};
+    for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        assert_int_equal(will_leave(&all.will, all.socket, zeros, 20, at[i], &err), -1);
+        assert_int_equal(err.code, ERROR_USAGE);
+    }
     (void)close(all.socket);
 }
 
