@@ -13,6 +13,7 @@ Watch.__index = Watch
 local Weak = { __mode = "k" } -- an election that has ended is not told
 local UNSURE_MOST = 16
 local LEAST_PAUSE = 0.001 -- seconds
+local FIRST_PAUSE = 0.1 -- seconds: who comes, sees a leader and goes writes no session
 
 --- Makes one.
 -- @tparam Session session ours, which is renewed as long as somebody follows: then a claim need not wait for that
@@ -87,8 +88,10 @@ end
 local function work(self)
   local session = self.session
   local env = session.env
+  local most = FIRST_PAUSE
   while true do
-    env.sleep(env.atomic(pause, self))
+    env.sleep(math.min(most, env.atomic(pause, self)))
+    most = math.huge
     local names = env.atomic(watched, self)
     if #names == 0 then return end
     look(self, names)
