@@ -58,7 +58,7 @@ local MOST = 65536 -- bytes of an answer
 local CONNECTIONS = 8 -- to a server, however many elections
 local LOT = 100 -- questions in one request, where the server takes many
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05 -- seconds that a question waits for company then
-local BUSY, FORBIDDEN = 429, 403
+local BUSY, FORBIDDEN, FULL = 429, 403, 507
 local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
 local LESS = "it answered less than was asked: each question that batch_path takes needs an answer of its own, in their order"
 local BROKEN = 500 -- from this status on the server is not well
@@ -211,6 +211,7 @@ end
 -- @string[opt] location where a redirect leads
 -- @return what is to be said, without a next step; or nil
 local function failure(status, location)
+  if status == FULL then return "it is full; make room there, or raise its limit" end
   if status == BUSY or status >= BROKEN then return "it is overloaded, or fails; it is asked again" end
   if status == FORBIDDEN then return REFUSALS[FORBIDDEN] .. "; see the service's own rules" end
   if status < 300 or status >= 400 then return nil end

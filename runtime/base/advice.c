@@ -5,10 +5,12 @@
 
 struct kind {
     const char *const *signs; /* any of them in the problem, * for anything; ends with NULL */
-    const char *plain;        /* %s: how a URL asks for TLS */
+    const char *plain;        /* %s: how a URL asks for TLS; ROOM: as each store makes room */
     const char *encrypted;    /* where TLS is spoken, or cannot be asked for by a scheme */
     const char *spoke;        /* where the server has answered before; NULL: as otherwise */
 };
+
+#define ROOM "room"
 
 /* How a URL asks for TLS. */
 static const char *tls_word(const char *store)
@@ -19,6 +21,23 @@ static const char *tls_word(const char *store)
         if (strcmp(words[i][0], store) == 0)
             return words[i][1];
     return NULL;
+}
+
+/* What to do where a store takes no more. */
+static const char *room_words(const char *store)
+{
+    static const char *const words[][2] = {
+        {"redis", "raise the server's maxmemory, or delete keys that nobody needs"},
+        {"nats",
+         "raise the limit (nats stream edit, or the account's), or delete what nobody needs"},
+        {"etcd",
+         "compact and defragment it, or raise --quota-backend-bytes; then etcdctl alarm disarm"},
+        {"postgres", "make room on the server's disk (df -h and df -i show what is full)"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i][0], store) == 0)
+            return words[i][1];
+    return "make room there, or raise its limit";
 }
 
 /* Whether a sign is in a problem. */
@@ -38,6 +57,20 @@ static const struct kind *kind_of(const char *problem)
 {
     static const char *const said[] = {"TLS turned on", "percent-encode", " has the URL begin ",
                                        "out of the URL", NULL};
+    static const char *const full[] = {"OOM command",
+                                       "maximum bytes exceeded",
+                                       "maximum messages exceeded",
+                                       "maximum subjects exceeded",
+                                       "insufficient resources",
+                                       "insufficient storage",
+                                       "insufficient memory",
+                                       "resource limit",
+                                       "database space exceeded",
+                                       "No space left",
+                                       "could not extend file",
+                                       "Disk quota exceeded",
+                                       "answered 507",
+                                       NULL};
     static const char *const tls_spoken[] = {
         "\\x15",    "\x15", "HTTP request to an HTTPS server", "Unsupported protocol",
         "HTTP/0.9", NULL};
@@ -84,6 +117,7 @@ static const struct kind *kind_of(const char *problem)
         "let this user in from this host by a line of the server's pg_hba.conf, and reload it";
     static const struct kind kinds[] = {
         {said, NULL, NULL, NULL},
+        {full, ROOM, NULL, NULL},
         {tls_spoken, "does the server expect TLS (%s)?", "is it the right port?", NULL},
         {hba, hba_words, NULL, NULL},
         {login, login_words, NULL, NULL},
@@ -119,6 +153,8 @@ bool advice(const struct advice_link *link, const char *problem, char *text, siz
     const char *scheme = tls_word(link->store);
     const char *before = link->spoke && kind->spoke != NULL ? kind->spoke : kind->plain;
     const char *gap = strstr(before, "%s");
+    if (strcmp(before, ROOM) == 0)
+        before = room_words(link->store);
     if (gap != NULL && (link->tls || scheme == NULL))
         before = kind->encrypted;
     else if (gap != NULL) {

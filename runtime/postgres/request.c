@@ -9,6 +9,7 @@
 #include "postgres/session.h"
 
 #define LOCK_NOT_AVAILABLE "55P03" /* SQLSTATE */
+#define DISK_FULL "53100"
 
 static void cancel(struct op *op)
 {
@@ -68,6 +69,12 @@ static char *field(const PGconn *conn, const PGresult *result, int code)
     return postgres_blotted(conn, libpq.PQresultErrorField(result, code));
 }
 
+/* Whether the server's words leave open what to do. */
+static bool needs_a_step(const char *state)
+{
+    return strcmp(state, LOCK_NOT_AVAILABLE) == 0 || strcmp(state, DISK_FULL) == 0;
+}
+
 void postgres_request_refused(struct postgres_request *request, const PGconn *conn,
                               const PGresult *result)
 {
@@ -77,7 +84,7 @@ void postgres_request_refused(struct postgres_request *request, const PGconn *co
     (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
                     detail != NULL ? " (" : "", detail != NULL ? detail : "",
                     detail != NULL ? ")" : "");
-    if (state != NULL && strcmp(state, LOCK_NOT_AVAILABLE) == 0)
+    if (state != NULL && needs_a_step(state))
         postgres_explain(libpq.PQhost(conn), libpq.PQport(conn), true, &request->error);
     free(primary);
     free(detail);

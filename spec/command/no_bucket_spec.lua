@@ -4,6 +4,7 @@ local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local Wire = require "support.nats_wire"
 
 describe("a NATS bucket that is not there", function()
   local server
@@ -15,6 +16,29 @@ describe("a NATS bucket that is not there", function()
     local result = run { "evict", "--oracle", server.url .. "/NONE", "--force", "e" }
     assert.same({ 1, ("crown-lua: evict: nobody leads 'e', and there is no bucket NONE, in %s/NONE\n"):format(server.url) },
       { result.code, result.stderr })
+  end)
+
+  it("is told to be gone where somebody deletes it, and is made again", function()
+    local at = ("nats at 127.0.0.1:%d: the bucket DELETED is gone: .*the next claim makes it again"):format(server.port)
+    local all = {}
+    local function start(node)
+      all[node] = Candidate.start { args = { "run", "--oracle", server.url .. "/DELETED?ttl=2&amnesia_wait=0", "x", "sleep", "1000" },
+        node = node, log = tempdir() .. "/log", env = { CROWN_DIRECTORY = tempdir() } }
+      finally(function()
+        for _, one in pairs(all) do one:destroy() end
+      end)
+    end
+    start "leader"
+    eventually(function() return all.leader:pids("child")[1] end, 30)
+    start "follower"
+    eventually(function() return all.follower:output():find("leader leads", 1, true) end, 30)
+    Wire.open(server.port):ask("$JS.API.STREAM.DELETE.KV_DELETED", nil, "")
+    eventually(function() return all.leader:output():find("oracle%.error[^\n]*" .. at) end, 30)
+    eventually(function()
+      local _, terms = (all.leader:output() .. all.follower:output()):gsub("crown%-lua: leading 'x'", "")
+      return terms >= 2
+    end, 30)
+    for _, one in pairs(all) do assert.is_nil(one:output():find("JetStream on", 1, true)) end
   end)
 
   it("is new to run --once, which says once that it waits", function()

@@ -1,8 +1,13 @@
 -- What a person reads when a store is not reached: each message names the store, the server and a next step, and shows no part of
 -- a password.
 local authority = require "support.authority"
+local Candidate = require "support.candidate"
 local crown = require "crown"
+local Etcd = require "support.etcd"
+local eventually = require("crown.testing").eventually
 local Hostile = require "support.hostile"
+local Nats = require "support.nats"
+local Wire = require "support.nats_wire"
 local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
 local run = require "support.run"
@@ -86,6 +91,48 @@ describe("a client without TLS at a port with TLS says so:", function()
       local said = run({ "info", "--oracle", PLAIN[name]:format(server.port) }).stderr
       assert.is_truthy(said:find(("%s at 127.0.0.1:%d: "):format(name, server.port), 1, true), said)
       assert.matches(name == "redis" and "expect TLS %(rediss://%)" or "expect TLS %(etcds://%)", said)
+    end)
+  end
+end)
+
+-- How a store comes to be full, and what a candidate's log then says of it behind the store's name.
+local FULL = {
+  redis = { step = "OOM command not allowed .*; raise the server's maxmemory", start = function(start)
+    return start(Redis.start, { config = "maxmemory 1\n" }).url
+  end },
+  etcd = { step = "database space exceeded; .*etcdctl alarm disarm", start = function(start)
+    return start(Etcd.start, nil, { "--quota-backend-bytes", "1" }).quick
+  end },
+  nats = { step = "maximum bytes exceeded; raise the limit", start = function(start)
+    local server = start(Nats.start)
+    Wire.open(server.port):make_bucket("B", 1, { max_bytes = 20, storage = "memory" })
+    return server.url .. "/B?amnesia_wait=0"
+  end },
+  ["nats, of which the account is full,"] = { step = "insufficient resources; raise the limit", start = function(start)
+    local server = start(Nats.start, { storage = "max_file: 1K" })
+    local wire = Wire.open(server.port)
+    wire:make_bucket("B", 1)
+    wire:ask("$KV.B.filler", nil, ("x"):rep(900))
+    return server.url .. "/B?amnesia_wait=0"
+  end },
+  http = { step = "answered 507: it is full; make room there", start = function(start)
+    local server = start(Hostile.start, "say HTTP/1.1 507 Insufficient Storage\\r\\nContent-Length: 0\\r\\n\\r\\n\nclose")
+    return ("http://127.0.0.1:%d/locks?ttl=3"):format(server.port)
+  end },
+}
+
+describe("a store that is full is told by its name and a next step:", function()
+  local start, destroy = own_servers(function(kind, ...) return kind(...) end)
+  after_each(destroy)
+
+  for name, about in pairs(FULL) do
+    it(name, function()
+      local url, dir = about.start(start), tempdir()
+      local one = Candidate.start { args = { "run", "--oracle", url, "words", "true" }, node = "one", log = dir .. "/log",
+        env = { CROWN_DIRECTORY = dir } }
+      finally(function() one:destroy() end)
+      local said = eventually(function() return one:output():match "oracle%.error[^\n]*" end, 30)
+      assert.matches(name:match "^%a+" .. " at 127%.0%.0%.1:%d+[^ ]*: .*" .. about.step, said)
     end)
   end
 end)

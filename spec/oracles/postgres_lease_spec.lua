@@ -406,7 +406,7 @@ describe("the lease oracle, when the server cannot write", function()
       if verdict[1] ~= "granted" then break end
     end
     assert.equal("unknown", verdict[1])
-    assert.matches("No space left on device", verdict[2])
+    assert.matches("^postgres at .*No space left on device; make room on the server's disk", verdict[2])
     os.remove(dir .. "/filler")
     eventually(function() return one:claim()[1] == "granted" end, 10)
     server:destroy()

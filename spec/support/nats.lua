@@ -8,7 +8,8 @@ local Nats = {}
 Nats.__index = Nats
 
 --- Starts a server.
--- @tparam[opt] table options `config`: lines of its configuration file; `clock` of support.wrong_clock that it goes by
+-- @tparam[opt] table options `config`: lines of its configuration file; `storage`: lines of its part for JetStream;
+-- `clock` of support.wrong_clock that it goes by
 function Nats.start(options)
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options or {} }, Nats)
   self.url = ("nats://127.0.0.1:%d"):format(self.port)
@@ -20,8 +21,8 @@ end
 
 function Nats:write(more)
   local file = assert(io.open(self.dir .. "/config", "w"))
-  file:write(("listen: 127.0.0.1:%d\njetstream { store_dir: %s/data }\n%s\n%s\n"):format(self.port, self.dir,
-    self.options.config or "", more))
+  file:write(("listen: 127.0.0.1:%d\njetstream { store_dir: %s/data\n%s }\n%s\n%s\n"):format(self.port, self.dir,
+    self.options.storage or "", self.options.config or "", more))
   file:close()
 end
 

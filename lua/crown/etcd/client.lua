@@ -21,6 +21,7 @@ local MOST = 8 * 1024 * 1024
 local QUESTIONS = 6 -- at a time, of an endpoint
 local CONNECTIONS = QUESTIONS + 3 -- besides: a watch, the one that it is opened anew by, and a login
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
+local FULL = "database space exceeded"
 local NO_USERS = "authentication is not enabled"
 local STRANGE = "what came is no answer of etcd: it has no header"
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
@@ -109,10 +110,10 @@ local function authenticate(self, endpoint)
   return true, pass
 end
 
--- What etcd answers says what is wrong; where there is no answer, the next step is said.
+-- What etcd answers says what is wrong; where there is no answer, or no room, the next step is said.
 local function explained(self, endpoint, problem, code)
   local text = self.parsed.endpoints[endpoint]
-  if code == "store" then return explain.named(problem, "etcd", place_of(text)) end
+  if code == "store" and not problem:find(FULL, 1, true) then return explain.named(problem, "etcd", place_of(text)) end
   return explain.problem(problem, "etcd", place_of(text), text:find "^https:" ~= nil, self.members[endpoint].heard ~= nil)
 end
 

@@ -25,6 +25,8 @@ local WRONG_REVISION, NO_STREAM, NO_MESSAGE = 10071, 10059, 10037
 Bucket.MISSING = NO_STREAM
 local NO_PEERS, NO_CLUSTER = 10005, 10074 -- more replicas were asked for than the cluster has servers; than a single one keeps
 local MOST_REPLICAS = 5
+local GONE = "the bucket %s is gone: a leader in it steps down at its deadline, the next claim makes it again, and everybody "
+  .. "waits then, since leases are gone with it"
 
 --- The headers of a write that deletes.
 Bucket.DELETED = "KV-Operation: DEL\r\n"
@@ -36,6 +38,16 @@ local function read(text)
   local answer = json.object(text)
   if answer then return answer end
   return nil, "what came is no answer of JetStream", "protocol"
+end
+
+-- What the server refuses, with its name and what to do next.
+-- @tparam Connection connection that brought the answer
+-- @tparam table refusal of JetStream's answer
+local function refused(self, connection, refusal)
+  local code = refusal.err_code or "store"
+  if code ~= NO_STREAM then return nil, connection:explained(refusal.description or "it says no, and gives no reason"), code end
+  self.fitted = nil -- the next claim makes it
+  return nil, connection:explained(GONE:format(self.name)), code
 end
 
 --- Asks JetStream.
@@ -54,7 +66,7 @@ function Bucket:api(verb, body, timeout, new)
   local answer
   answer, problem, code = read(text)
   if not answer then return nil, problem, code end
-  if answer.error then return nil, answer.error.description or "refused", answer.error.err_code or "store" end
+  if answer.error then return refused(self, connection, answer.error) end
   return answer
 end
 
@@ -172,7 +184,7 @@ function Bucket:info()
   local answer, problem, code = self:api("STREAM.INFO." .. self.stream)
   if code == NO_STREAM and self.options.ttl then
     answer, problem, code = make(self)
-    if not answer then return nil, ("make the bucket %s: %s"):format(self.name, problem), code end
+    if not answer then return nil, ("%s; until then the bucket %s cannot be made"):format(problem, self.name), code end
   end
   if not answer then return nil, problem, code end
   local now = time_now(self, sent, answer)
@@ -278,19 +290,27 @@ local function at_revision(headers, revision)
 end
 
 -- @return the new revision; false when there is another value; or nil, message, code
-local function written(self, answer)
+local function written(self, connection, answer)
   local revision = answer
   if type(answer) == "string" then
     local said, problem, code = read(answer)
     if not said then return nil, problem, code end
     if said.error then
       if said.error.err_code == WRONG_REVISION then return false end
-      return nil, said.error.description, "store"
+      return refused(self, connection, said.error)
     end
     revision = said.seq
   end
   self.highest = math.max(self.highest, revision)
   return revision
+end
+
+-- Nobody answers to a write: JetStream is off, or the bucket is gone.
+local function missing(self, problem, code)
+  self.fitted = nil
+  local there, why, reason = self:api("STREAM.INFO." .. self.stream)
+  if there then return nil, problem, code end
+  return nil, why, reason
 end
 
 --- Writes a key, only at a revision.
@@ -305,9 +325,9 @@ function Bucket:put(key, data, headers, revision, new)
   if not connection then return nil, problem, code end
   local answer
   answer, problem, code = connection:request(self.prefix .. key, at_revision(headers, revision), data, self.timeout, new)
-  if code == "store" then self.fitted = nil end -- nobody answers where the bucket is gone: the next claim makes it
+  if code == "store" then return missing(self, problem, code) end
   if not answer then return nil, problem, code end
-  return written(self, answer)
+  return written(self, connection, answer)
 end
 
 --- Writes many keys, each only at a revision, all at once.
@@ -330,7 +350,7 @@ function Bucket:put_all(words, count)
   if not answers then return nil, problem end
   local revisions = {}
   for i = 1, count do
-    if answers[i] then revisions[i] = written(self, answers[i]) end
+    if answers[i] then revisions[i] = written(self, connection, answers[i]) end
   end
   return revisions, problem
 end

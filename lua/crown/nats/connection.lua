@@ -152,7 +152,7 @@ end
 
 local function asked(self, answer, problem, code)
   if answer then return answer end
-  if answer == false then return nil, "nobody answers there: is JetStream on?", "store" end
+  if answer == false then return nil, self:explained "nobody answers there: is JetStream on?", "store" end
   if code == "timeout" then self:ping() end
   return nil, self:explained(self.refused or problem), code
 end

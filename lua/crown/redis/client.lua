@@ -69,12 +69,14 @@ end
 
 -- The server is not, or not yet, one that takes writes: the next connection may lead to another.
 local ELSEWHERE = { READONLY = true, LOADING = true, MASTERDOWN = true, NOAUTH = true }
+local FULL = "OOM"
 
 local function run(self, method, ...)
   local connection, problem, code = self:ready()
   if not connection then return nil, problem, code end
   local value
   value, problem, code = connection[method](connection, self.timeout, ...)
+  if code == FULL then return nil, connection:explained(problem), code end
   if not ELSEWHERE[code] then return value, problem, code end
   connection:close(problem)
   return nil, connection:explained(problem), code

@@ -57,6 +57,28 @@ static void what_says_the_next_step_itself_gets_no_other(void **state)
     assert_null(step(&link, "nothing of the kind"));
 }
 
+static void a_store_that_is_full_is_given_room_in_its_own_way(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"redis", "OOM command not allowed when used memory > 'maxmemory'", "maxmemory"},
+        {"nats", "maximum bytes exceeded", "nats stream edit"},
+        {"nats", "maximum messages exceeded", "nats stream edit"},
+        {"nats", "insufficient resources", "or the account's"},
+        {"nats", "insufficient storage resources available", "or the account's"},
+        {"nats", "resource limits exceeded for account", "or the account's"},
+        {"etcd", "etcdserver: mvcc: database space exceeded", "etcdctl alarm disarm"},
+        {"postgres", "could not extend file \"base/5/16384\": No space left on device", "df -h"},
+        {"http", "the lease server answered 507", "make room there"},
+        {"other", "No space left on device", "make room there"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct advice_link link = {.store = cases[i][0], .spoke = true};
+        assert_non_null(step(&link, cases[i][1]));
+        assert_non_null(strstr(step(&link, cases[i][1]), cases[i][2]));
+    }
+}
+
 static void each_kind_has_its_step(void **state)
 {
     (void)state;
@@ -100,6 +122,7 @@ int main(void)
         cmocka_unit_test(tls_is_not_proposed_where_it_is_spoken_or_has_no_scheme),
         cmocka_unit_test(a_server_that_has_answered_has_the_right_port),
         cmocka_unit_test(what_says_the_next_step_itself_gets_no_other),
+        cmocka_unit_test(a_store_that_is_full_is_given_room_in_its_own_way),
         cmocka_unit_test(each_kind_has_its_step),
         cmocka_unit_test(a_name_alone_is_no_sign_that_it_is_missing),
     };
