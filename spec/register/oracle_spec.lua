@@ -197,6 +197,14 @@ describe("a candidate on a register", function()
     assert.is_nil((join { token = "v" }:deadline()))
   end)
 
+  it("has what it is given where it asks several", function()
+    local given = { ttl = TTL, retry = 2, election = {}, doubts = doubts }
+    local both = Oracle.join_several({ join() }, given)
+    for key, value in pairs(given) do assert.equal(value, both[key], key) end
+    assert.is_false(both.leading)
+    assert.is_false((both:refresh()))
+  end)
+
   describe("on several of which one is deaf", function()
     it("looks again each second", function()
       hear()

@@ -2,6 +2,7 @@
 -- and what it leaves behind.
 local world = require "support.played_register"
 
+local TTL = 12
 local SESSION = "@t-12"
 
 local function led(here, ...)
@@ -107,6 +108,17 @@ describe("the next refresh", function()
     assert.near(0.4, delay, 1e-9)
   end)
 
+  it("has a whole TTL with what is past of it, whatever was rounded", function()
+    local here = world()
+    local _, one = led(here, "a")
+    for _ = 1, 50 do
+      here.pass(0.1)
+      one.release()
+      local _, _, grant = one.claim()
+      assert.equal(TTL, grant.ttl + (grant.past or 0))
+    end
+  end)
+
   it("needs no renewal of its own for as long as the last one is new", function()
     local here = world()
     local _, one, two = led(here, "a", "b")
@@ -138,6 +150,21 @@ describe("the next refresh", function()
   end)
 end)
 
+describe("a look at the place", function()
+  it("is made where the store was restarted and keeps marks, and not else", function()
+    for _, case in ipairs { { true, "m", 0 }, { true, "another", 1 }, { false, "another", 0 }, { false, "m", 0 } } do
+      local here = world(case[1])
+      local _, one = led(here, "a")
+      local asked = 0
+      here.on_look = function(names) asked = asked + (names[1] == "@store" and 1 or 0) end
+      here.memory = case[2]
+      here.pass(4)
+      assert.is_true((one.refresh()))
+      assert.equal(case[3] > 0, asked > 0)
+    end
+  end)
+end)
+
 describe("a look at the terms", function()
   it("is at all of them with each renewal, and at most at a part where they are many", function()
     for count, most in pairs { [64] = 64, [65] = 0 } do
@@ -149,7 +176,11 @@ describe("a look at the terms", function()
       here.pass(4)
       assert.is_true((members[1].refresh()))
       assert.equal(most, looked)
-      here.pass(2) -- one and a half delays after the last look
+      here.pass(1.9)
+      looked = 0
+      assert.is_true((members[1].refresh()))
+      assert.equal(most, looked)
+      here.pass(0.1) -- one and a half delays after the last look at the part
       looked = 0
       assert.is_true((members[1].refresh()))
       assert.equal(count, looked)
@@ -213,6 +244,19 @@ describe("a session that ends", function()
     assert.same({ nil, nil, nil, SESSION }, { here.record(SESSION).over, here.record("a").by, here.record("b").by,
       here.record("c").by })
     assert.is_true((three.refresh()))
+  end)
+
+  it("goes on where a tree of a term that is over may live", function()
+    local here = world(false, 2)
+    local _, one, two, three = led(here, "a", "b", "c")
+    here.rows.c = { version = "x1", text = '{"v":1,"serial":20,"memory":"m","epoch":900000,"nonce":"x"}' }
+    here.pass(4)
+    assert.is_false((three.refresh()))
+    here.closed = true
+    one.release()
+    here.closed = false
+    two.release()
+    assert.is_nil(here.record(SESSION).over)
   end)
 
   it("deletes its record when nothing names it, where the store can", function()

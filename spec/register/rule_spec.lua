@@ -3,9 +3,9 @@ local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
 local TTL, TIME = 12, 5000000
-local STANDS = TTL * 1.01 + 0.25      -- a session, until it is over
-local DOUBT = 2 * TTL                 -- seconds of a doubt
-local DOUBTED = DOUBT * 1.01 + 0.25   -- until one has stood
+local STANDS = TTL + (TTL / 100 + 0.25)      -- a session, until it is over
+local DOUBT = 2 * TTL                        -- seconds of a doubt
+local DOUBTED = DOUBT + (DOUBT / 100 + 0.25) -- until one has stood
 
 local function with(base, more)
   local all = {}

@@ -5,23 +5,22 @@ local TTL = 12
 local OTHER = "@other-12"
 local EPOCH = 900000
 
--- @return the worlds, and candidates by each of their runtimes
-local function three(count)
-  local worlds, members = { world(), world(), world() }, {}
-  for i = 1, count or 1 do
-    local parts = {}
-    for j, here in ipairs(worlds) do parts[j] = here.member "a" end
-    members[i] = { parts = parts }
+-- @return the worlds, and a candidate that asks all of them
+local function registers(count)
+  local worlds, members, clock = {}, { { parts = {} } }, { now = 100, sleepers = {} }
+  for i = 1, count do
+    worlds[i] = world(false, nil, clock)
+    members[1].parts[i] = worlds[i].member "a"
   end
   local all = { worlds = worlds, env = worlds[1].env }
-  function all.pass(seconds)
-    for _, here in ipairs(worlds) do here.pass(seconds) end
-  end
+  all.pass, all.now = worlds[1].pass, worlds[1].now
   for _, fn in ipairs { "claim", "refresh", "release", "look" } do
     all[fn] = function(member) return worlds[1].modules.several[fn](all.env, member or members[1]) end
   end
   return all, members
 end
+
+local function three() return registers(3) end
 
 local function strange(here, more)
   here.rows[OTHER] = { text = '{"v":1,"serial":1,"memory":"m","ttl":12,"at":1,"node":"o","nonce":"o"}', version = "o1" }
@@ -37,11 +36,43 @@ describe("a claim on three registers (S11)", function()
   it("is granted by most of them, in the highest epoch that they granted", function()
     local all = three()
     all.worlds[2].rows.a = { version = "f", text = '{"v":1,"serial":1,"memory":"m","epoch":500000,"nonce":"f"}' }
-    all.worlds[3].closed = true
+    all.worlds[3].closed, all.worlds[1].slow = true, 0.1
     local granted, _, grant = all.claim()
+    all.worlds[1].slow = nil
     assert.same({ true, 500001, TTL }, { granted, grant.epoch, grant.ttl })
     assert.equal(500001, all.worlds[1].record("a").epoch) -- claimed again: it did not know of that
     assert.is_nil(all.worlds[3].rows.a)
+  end)
+
+  it("is granted by three of five, and not by two", function()
+    local all = registers(5)
+    for i = 4, 5 do all.worlds[i].closed = true end
+    assert.is_true((all.claim()))
+    all = registers(5)
+    for i = 3, 5 do all.worlds[i].closed = true end
+    assert.is_nil((all.claim()))
+  end)
+
+  it("waits for no register when most of them have answered", function()
+    local all = three()
+    local began = all.now()
+    all.worlds[3].slow = 5
+    assert.is_true((all.claim()))
+    assert.equal(began, all.now())
+    all = three()
+    all.worlds[3].slow = 5
+    for i = 1, 2 do strange(all.worlds[i]) end
+    local granted, why = all.claim()
+    assert.same({ false, "o" }, { granted, why.node })
+  end)
+
+  it("gives back what a register grants too late", function()
+    local all = three()
+    all.worlds[3].slow = 1
+    for i = 1, 2 do strange(all.worlds[i]) end
+    assert.is_false((all.claim()))
+    all.worlds[3].pass(20)
+    assert.is_nil(all.worlds[3].rows.a and all.worlds[3].record("a").by)
   end)
 
   it("is not granted by one of them, and given back there", function()
@@ -65,14 +96,15 @@ describe("a claim on three registers (S11)", function()
   it("is denied until most of them may be claimed", function()
     local all = three()
     strange(all.worlds[2])
-    all.pass(0)
     all.claim()
-    all.worlds[2].pass(5)
+    all.pass(5)
     strange(all.worlds[3])
+    all.claim()
+    all.pass(2)
     strange(all.worlds[1])
     local granted, why = all.claim()
     assert.is_false(granted)
-    assert.near(TTL * 1.01 + 0.25, why.wait, 1e-9) -- the second shortest, of which the first is 5 s less
+    assert.near(TTL * 1.01 + 0.25 - 2, why.wait, 1e-9) -- the first one is free 5 s earlier, the last one 2 s later
   end)
 
   it("is tried again soon where one has a part of them", function()
@@ -199,12 +231,64 @@ describe("a term on three registers (S11)", function()
     assert.same({ false, "o" }, { verdict, why.node })
   end)
 
+  it("waits for no register when most of them have answered, or have lost it", function()
+    local all = led()
+    all.worlds[3].slow = 5
+    all.pass(4)
+    local began = all.now()
+    assert.is_true((all.refresh()))
+    assert.equal(began, all.now())
+    for _, ask in ipairs { "refresh", "look" } do
+      all = led()
+      all.pass(4)
+      all.worlds[3].slow = 5
+      for i = 1, 2 do strange(all.worlds[i]) end
+      began = all.now()
+      local granted, why = all[ask]()
+      assert.same({ false, "o", began }, { granted, why.node, all.now() })
+    end
+  end)
+
   it("is nobody's after its release on all of them", function()
     local all = led()
     all.release()
     for _, here in ipairs(all.worlds) do assert.is_nil(here.record("a").by) end
     local granted, why = all.refresh()
     assert.same({ false, "the lease in the store is not this term's" }, { granted, why.error })
+  end)
+
+  it("is given back on all of them when its release is over", function()
+    local all = led()
+    all.worlds[2].slow = 1
+    all.release()
+    assert.is_nil(all.worlds[2].record("a").by)
+  end)
+
+  it("is not that of another candidate of the same runtime", function()
+    local all, one = led()
+    local two = { parts = {} }
+    for i, here in ipairs(all.worlds) do
+      two.parts[i] = here.member "a"
+      here.rows.a = { version = "f", text = ('{"v":1,"serial":20,"memory":"m","epoch":%d,"nonce":"f"}'):format(EPOCH) }
+    end
+    assert.is_false((all.look(one)))
+    all.pass(TTL)
+    assert.is_true((all.claim(two)))
+    local granted, why = all.refresh(one)
+    assert.same({ false, "most servers do not hold this term any more" }, { granted, why.error })
+  end)
+
+  it("is refreshed by a renewal that another election has asked for, and counts from that", function()
+    local all = led()
+    local other = { parts = {} }
+    for i, here in ipairs(all.worlds) do other.parts[i] = here.member "b" end
+    assert.is_true((all.claim(other)))
+    all.pass(4)
+    local _, _, grant = all.refresh()
+    assert.same({ TTL, nil }, { grant.ttl, grant.past })
+    all.pass(0.5)
+    _, _, grant = all.refresh(other)
+    assert.same({ TTL - 0.5, 0.5 }, { grant.ttl, grant.past })
   end)
 
   it("is none where its candidate has none", function()

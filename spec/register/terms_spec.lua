@@ -168,6 +168,24 @@ describe("a session's record", function()
     assert.is_false((two.refresh()))
   end)
 
+  it("waits for the last of those trees", function()
+    local here, names = world(), { "a", "b", "c", "d", "e", "f" }
+    local members = {}
+    for i, name in ipairs(names) do members[i] = here.member(name) end
+    for _, one in ipairs(members) do
+      assert.is_true((one.claim()))
+      here.pass(0.1)
+    end
+    here.pass(3.4)
+    assert.is_true((members[3].refresh())) -- its tree lives longest
+    here.rows[SESSION] = nil
+    here.pass(4)
+    assert.is_false((members[3].refresh()))
+    local granted, why = members[1].claim()
+    assert.is_false(granted)
+    assert.near(TTL - 4, why.wait, 1e-9)
+  end)
+
   it("begins another life at once when the trees of the last one have gone", function()
     local here, one, two = used { "a", "b" }
     local life = here.life()
@@ -310,7 +328,54 @@ describe("a claim that another version stands against", function()
   end)
 end)
 
+describe("a claim", function()
+  it("looks once, and once at its own session", function()
+    local here, asked = world(), {}
+    here.on_look = function(names) asked[#asked + 1] = table.concat(names, " ") end
+    assert.is_true((here.member("a").claim()))
+    assert.same({ "a", SESSION }, asked)
+  end)
+
+  it("looks three times at most while its holder changes", function()
+    local here, asked = world(), 0
+    here.on_look = function()
+      asked = asked + 1
+      strange(here, "a")
+      here.rows.a.text = here.rows.a.text:gsub("@other", "@other" .. asked)
+    end
+    assert.same({ n = 3, nil, "the record changed while it was looked at", "store" }, { n = 3, here.member("a").claim() })
+    assert.equal(3, asked)
+  end)
+
+  it("is given back by one write", function()
+    local here, one = used()
+    here.on_look = function() error "nothing has to be looked at" end
+    one.release()
+    assert.is_nil(here.record("a").by)
+    here.modules.duties.drop(one.session, one.slot, {}) -- what was settled already
+  end)
+
+  it("that a renewal some time ago allows leads no longer than that", function()
+    local here, one = used()
+    here.pass(3)
+    one.release()
+    local granted, _, grant = one.claim()
+    assert.same({ true, TTL - 3, 3 }, { granted, grant.ttl, grant.past })
+    assert.equal(TTL - 3, (select(2, here.member("a").claim())).wait)
+  end)
+end)
+
 describe("a term", function()
+  it("is over when its record is another one of the same version", function()
+    local here, one = used()
+    local version = here.rows.a.version
+    strange(here, "a")
+    here.rows.a.version = version
+    here.pass(4)
+    local granted, why = one.refresh()
+    assert.same({ false, "o" }, { granted, why.node })
+  end)
+
   it("is over when another session holds its election", function()
     local here, one = used()
     strange(here, "a")
@@ -546,10 +611,12 @@ describe("a follower", function()
     assert.same({ "b", "b " .. OTHER }, asked)
   end)
 
-  it("doubts what a session holds that is missing", function()
+  it("doubts what a session holds that is missing, also where the store tells of ages", function()
     local here = world()
     local one = here.member "a"
     strange(here, "a")
+    assert.is_false((one.claim()))
+    here.age = 1
     here.rows[OTHER] = nil
     local granted, why = one.claim()
     assert.same({ false, true, true }, { granted, why.amnesia, why.back })

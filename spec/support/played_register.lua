@@ -1,7 +1,7 @@
 --- A session and its elections over a store that a spec plays by hand. Every question takes `lasts` seconds of a clock that
 -- nothing else moves but `pass`, in which what sleeps goes on in time. A store that is `deaf` answers no look; one that is `mute`
--- carries writes out, and does not say so; one that is `closed` gets none. `on_look` and `on_swap` are called before
--- a question is carried out.
+-- carries writes out, and does not say so; one that is `closed` gets none; one that is `slow` takes so many seconds for each, in
+-- which who can wait does. `on_look` and `on_swap` are called before a question is carried out.
 local load = require "support.register_modules"
 local Renewals = require "support.register_renewals"
 
@@ -9,23 +9,42 @@ local TTL = 12
 
 --- @tparam[opt] boolean marks whether the store keeps a mark of what is deleted
 -- @number[opt] many so many elections that end together are given back by one write
-return function(marks, many)
-  local modules, now, rows, count = load(), 100, {}, 0
+-- @tparam[opt] table clock of another one, with which this one's time passes
+return function(marks, many, clock)
+  clock = clock or { now = 100, sleepers = {} }
+  clock.spec = coroutine.running()
+  local modules, rows, count = load(), {}, 0
   local here = { lasts = 0, rows = rows, memory = "m", trusts = true, offset = 0, many = many }
   local store = { marks = marks }
+  local sleepers = clock.sleepers
+  local function sleep(seconds)
+    sleepers[#sleepers + 1] = { thread = coroutine.running(), ends = clock.now + seconds }
+    coroutine.yield()
+  end
+  local function wake_until(ends)
+    table.sort(sleepers, function(a, b) return a.ends < b.ends end)
+    local first = sleepers[1]
+    if not first or first.ends > ends then return false end
+    table.remove(sleepers, 1)
+    clock.now = math.max(clock.now, first.ends)
+    assert(coroutine.resume(first.thread))
+    return true
+  end
   function store.look(_, names)
+    if here.slow then sleep(here.slow) end
     if here.on_look then here.on_look(names) end
     if here.deaf then return nil, "no answer", "timeout" end
     local answers = {}
     for _, name in ipairs(names) do
       local row = rows[name]
       answers[name] = { text = row and row.text or false, version = row and row.version or false, memory = here.memory,
-        peer = row and row.peer }
+        peer = row and row.peer, age = here.age }
     end
-    now = now + here.lasts
+    clock.now = clock.now + here.lasts
     return answers
   end
   function store.swap(_, writes)
+    if here.slow then sleep(here.slow) end
     if here.closed then return nil, "no answer", "timeout" end
     if here.on_swap then here.on_swap(writes) end
     local results = {}
@@ -35,36 +54,30 @@ return function(marks, many)
       results[i] = stands and count
       if results[i] then rows[one.name] = one.text and { text = one.text, version = count } or nil end
     end
-    now = now + here.lasts
+    clock.now = clock.now + here.lasts
     if here.mute then return nil, "no answer", "timeout" end
     return results
   end
-  local sleepers = {}
-  local function sleep(seconds)
-    sleepers[#sleepers + 1] = { thread = coroutine.running(), ends = now + seconds }
-    coroutine.yield()
-  end
-  local function wake_until(ends)
-    table.sort(sleepers, function(a, b) return a.ends < b.ends end)
-    local first = sleepers[1]
-    if not first or first.ends > ends then return false end
-    table.remove(sleepers, 1)
-    now = math.max(now, first.ends)
-    assert(coroutine.resume(first.thread))
-    return true
-  end
+  -- A task waits while others go on; the spec itself lets time pass meanwhile.
   local function promise()
-    local values
-    return { resolve = function(_, ...) values = { ... } end, wait = function()
+    local values, waiting
+    return { resolve = function(_, ...)
+      values = { ... }
+      if waiting then assert(coroutine.resume(waiting)) end
+    end, wait = function()
+      if not values and coroutine.running() ~= clock.spec then
+        waiting = coroutine.running()
+        coroutine.yield()
+      end
       while not values do assert(wake_until(math.huge), "nobody answers") end
       return unpack(values, 1, 3)
     end }
   end
-  local env = { now = function() return now end, time = function() return now * 1000 end, random = function() return 0.5 end,
+  local env = { now = function() return clock.now end, time = function() return clock.now * 1000 end, random = function() return 0.5 end,
     promise = promise, nonce = function() count = count + 1 return tostring(count) end, sleep = sleep,
     detach = function(fn, ...) coroutine.wrap(fn)(...) end, atomic = function(fn, ...) return fn(...) end,
     wall_offset = function() return here.offset end,
-    renewals = Renewals.of(function() return now end, function() return 0.5 end) }
+    renewals = Renewals.of(function() return clock.now end, function() return 0.5 end) }
   local session
   -- Another runtime takes the place of the one before.
   function here.begin(token)
@@ -74,9 +87,9 @@ return function(marks, many)
   end
   here.begin "t"
   function here.pass(seconds)
-    local ends = now + seconds
+    local ends = clock.now + seconds
     while wake_until(ends) do end
-    now = math.max(now, ends)
+    clock.now = math.max(clock.now, ends)
   end
   function here.member(name)
     local member = { session = session, slot = modules.terms.slot(session, name), store = store, trusts = here.trusts, told = 0,
@@ -89,7 +102,7 @@ return function(marks, many)
     return member
   end
   here.env, here.modules, here.store = env, modules, store
-  function here.now() return now end
+  function here.now() return clock.now end
   function here.record(name) return modules.record.parse(rows[name].text, name) end
   function here.life() return modules.record.parse(rows["@t-12"].text, "@t-12").at end
   return here

@@ -133,7 +133,7 @@ local function decide(session, member, answers, sent)
   if not seen then return nil, problem end
   local by = seen.record and seen.record.by
   if not by or by == session.name then
-    if slot.holder then slot.holder = nil end -- else it would make room for a field that it has not
+    if slot.holder then slot.holder = nil end -- same (always): else it would make room for a field
   elseif slot.holder and slot.holder.name == by then
     local holder
     holder, problem = session.seen:note(slot.holder, answers[by], sent)

@@ -24,7 +24,7 @@ local life, count = nil, 0
 
 local function nonce()
   life = life or hex(crypto.random(8))
-  count = count + 1
+  count = count + 1 -- same (swap): another number each time
   return ("%s-%d"):format(life, count)
 end
 

@@ -71,7 +71,7 @@ local function grant(env, member, epoch, began)
   local last = holding(env, member, epoch)[majority(member)]
   if not last then return nil, "most servers do not hold the lease", "store" end
   local past = math.max(0, began - last.session.sent)
-  local left = math.min(last.session.ttl - past, term_of(last).ends - began)
+  local left = math.min(last.session.ttl, term_of(last).ends - began)
   return true, last.session:next_refresh(began), { ttl = left, past = past > 0 and past or nil, epoch = epoch }
 end
 
@@ -171,9 +171,9 @@ end
 function several.claim(env, member)
   local began = env.now()
   member.number, member.epoch = (member.number or 0) + 1, nil
-  local number, most, count = member.number, majority(member), #member.parts
+  local number, most = member.number, majority(member)
   local answers = ask(env, member.parts, claim_of(member, number, highest(member) + 1), function(answers)
-    return count_of(answers, true) >= most or count_of(answers, false) > count - most
+    return count_of(answers, true) >= most
   end)
   if member.number ~= number then return nil, "the claim was given up" end
   if count_of(answers, true) < most then return lost_claim(env, member, answers) end
@@ -209,7 +209,7 @@ end
 local function restore(env, member)
   local number, epoch = member.number, member.epoch
   for _, part in ipairs(member.parts) do
-    if not term_of(part) and (part.busy or 0) == 0 then
+    if not term_of(part) and part.busy == 0 then
       in_turn(env, part, function() claim_of(member, number, epoch)(part) end)
     end
   end
@@ -219,7 +219,7 @@ end
 local function holders(member)
   local asked = {}
   for _, part in ipairs(member.parts) do
-    if term_of(part) and (part.busy or 0) == 0 then asked[#asked + 1] = part end
+    if term_of(part) and part.busy == 0 then asked[#asked + 1] = part end
   end
   return asked
 end
