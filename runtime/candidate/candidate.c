@@ -211,6 +211,15 @@ static void stepped(struct candidate *candidate)
 static const struct candidate_hands hands = {
     .carry_out = carry_out, .stepped = stepped, .finish = finish, .scope = {.empty = all_gone}};
 
+/* A leader whose epoch is not known has none: the last one of ours is another's. */
+static uint64_t shown_epoch(const struct candidate *candidate,
+                            const struct candidate_status *status)
+{
+    bool follows = status->view.phase == ELECTION_FOLLOWING && status->leader != NULL;
+    bool is_leaders = follows || candidate->tells_leader || status->leader_epoch != 0;
+    return is_leaders ? status->leader_epoch : status->view.epoch;
+}
+
 static void describe(const struct telemetry_source *source, struct telemetry_subject *subject)
 {
     const struct candidate *candidate = container_of(source, struct candidate, source);
@@ -223,7 +232,7 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
         .oracle = candidate->oracle,
         .store = candidate->store,
         .leader = status.leader,
-        .epoch = status.leader_epoch != 0 ? status.leader_epoch : status.view.epoch,
+        .epoch = shown_epoch(candidate, &status),
     };
 }
 

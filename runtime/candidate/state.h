@@ -113,6 +113,7 @@ struct candidate {
     bool answers;                          /* and yet it answers: that is what it says */
     char *denied_because;                  /* as the last denial said, or NULL */
     bool denied_unsure;                    /* nobody knows yet whether that holder lives */
+    bool tells_leader;                     /* an event is about the leader, and not our terms */
     struct outage_reasons *reasons;        /* with which it was told already: outage.c */
     int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */
 

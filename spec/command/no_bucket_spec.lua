@@ -1,4 +1,5 @@
 -- A NATS bucket that is not there: what the verbs say of it.
+local json = require("crown").json
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
 local Nats = require "support.nats"
@@ -48,5 +49,26 @@ describe("a NATS bucket that is not there", function()
     local said = eventually(function() return one:output():match "crown%-lua: [^\n]*\n" end, 20)
     assert.matches("Waiting 30 s", said)
     assert.equal(1, select(2, one:output():gsub("crown%-lua: ", "")))
+  end)
+end)
+
+describe("a key of a NATS bucket that somebody has written by hand", function()
+  local server
+
+  setup(function() server = Nats.start() end)
+  teardown(function() server:destroy() end)
+
+  it("has no epoch, and not that of the leader before it", function()
+    local url = server.url .. "/HAND?ttl=4&amnesia_wait=0"
+    local one = Candidate.start { args = { "run", "--oracle", url, "x", "sleep", "1000" }, node = "one", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = tempdir() } }
+    finally(function() one:destroy() end)
+    eventually(function() return one:pids("child")[1] end, 30)
+    Wire.open(server.port):ask("$KV.HAND.x", nil, "hand")
+    local found = json.decode(run({ "info", "--oracle", url, "--json" }).stdout).elections[1]
+    assert.same({ "hand", nil }, { found.node, found.epoch })
+    local said = eventually(function() return one:output():match "following 'x'; hand leads[^\n]*" end, 30)
+    assert.is_nil(said:find("epoch", 1, true), said)
+    assert.equal("0", one:output():match "leadership%.rejected [^\n]*leader=hand epoch=(%d+)")
   end)
 end)

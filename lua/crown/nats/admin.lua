@@ -3,6 +3,7 @@
 
 local Bucket = require "crown.nats.bucket"
 local core = require "crown.core"
+local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local health = require "crown.nats.health"
 local rights = require "crown.nats.rights"
@@ -18,7 +19,14 @@ local AGAIN = 0.5 -- seconds until a leader is asked again to go: it does not he
 -- @treturn number
 function admin.epoch_of(value)
   local epoch = tonumber(value.headers["crown-epoch"])
-  return epoch and epoch > 0 and epoch or value.revision
+  return epochs.is(epoch) and epoch or value.revision
+end
+
+--- The epoch to be shown: what others than candidates of ours have written has none.
+-- @tparam table value of Bucket:get
+-- @treturn number or nil
+function admin.shown_epoch(value)
+  return value.headers["crown-token"] and admin.epoch_of(value) or nil
 end
 
 local function with_bucket(opts, fn)
@@ -54,7 +62,7 @@ function admin.list(opts)
     for name, last in pairs(values) do
       if not last.gone then
         local age = info.now and last.written_at and info.now - last.written_at
-        found[#found + 1] = { name = name, node = last.data, epoch = admin.epoch_of(last),
+        found[#found + 1] = { name = name, node = last.data, epoch = admin.shown_epoch(last),
           expires_in = age and math.max(0, info.ttl - math.max(0, age)), acts_in = acts_in(last, age),
           revision = last.revision, written = last.written }
       end
