@@ -15,8 +15,11 @@ struct kind {
 /* How a URL asks for TLS. */
 static const char *tls_word(const char *store)
 {
-    static const char *const words[][2] = {
-        {"redis", "rediss://"}, {"nats", "tls://"}, {"etcd", "etcds://"}, {"http", "https://"}};
+    static const char *const words[][2] = {{"redis", "rediss://"},
+                                           {"nats", "tls://"},
+                                           {"etcd", "etcds://"},
+                                           {"http", "https://"},
+                                           {"mysql", "mysqls://"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i][0], store) == 0)
             return words[i][1];
@@ -83,6 +86,7 @@ static const struct kind *kind_of(const char *problem)
                                         "invalid user name",
                                         "no password",
                                         "without any password",
+                                        "Access denied for user '*' (using",
                                         NULL};
     /* Postgres's own: libpq gives no SQLSTATE of a connection that failed */
     static const char *const database[] = {"database \"*\" does not exist", "no such database",
@@ -90,7 +94,9 @@ static const struct kind *kind_of(const char *problem)
     static const char *const role[] = {"role \"*\" does not exist", "no such user", NULL};
     static const char *const asleep[] = {"is not permitted to log in", NULL};
     static const char *const hba[] = {"pg_hba.conf", NULL};
-    static const char *const rights[] = {"NOPERM", "ermission", "answered 403", NULL};
+    static const char *const rights[] = {
+        "NOPERM", "ermission", "answered 403", "command denied to user", "Access denied for user",
+        NULL};
     static const char *const lock[] = {"lock timeout", NULL};
     static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
     static const char *const name[] = {"name not found", "look up", "no address", "name server",

@@ -20,8 +20,8 @@ static char *blot(char *from, size_t length)
 static bool names_users(const char *text, const char *scheme_end)
 {
     static const char *const schemes[] = {
-        "http",     "https",      "etcd",    "etcds",
-        "postgres", "postgresql", "advisory"}; /* postgres+advisory */
+        "http",   "https",    "etcd",       "etcds",   "mysql",
+        "mysqls", "postgres", "postgresql", "advisory"}; /* postgres+advisory */
     const char *scheme = scheme_end;
     while (scheme > text && isalnum((unsigned char)scheme[-1]))
         scheme--;

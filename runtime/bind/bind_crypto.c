@@ -1,14 +1,16 @@
 /* crown.core.crypto: ed25519_public(secret) -> 32 bytes; ed25519_sign(secret, bytes) -> 64 bytes;
- * hmac_sha256(key, bytes) -> 32 bytes; digest(bytes) -> 8 hexadecimal digits that tell names apart,
- * and hide nothing; random(size) -> bytes; equal(a, b) -> whether they are, in a
- * time that does not tell where they differ. What needs OpenSSL (hmac_sha256, ed25519_…) raises an
- * error where that is not to be had: nobody who asks can do without. */
+ * hmac_sha256(key, bytes) -> 32 bytes; sha1(bytes) -> 20 bytes; sha256(bytes) -> 32 bytes;
+ * digest(bytes) -> 8 hexadecimal digits that tell names apart, and hide nothing; random(size) ->
+ * bytes; equal(a, b) -> whether they are, in a time that does not tell where they differ. What
+ * needs OpenSSL (hmac_sha256, sha…, ed25519_…) raises an error where that is not to be had: nobody
+ * who asks can do without. */
 #include <lauxlib.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/hash.h"
 #include "bind/bind.h"
+#include "net/digest.h"
 #include "net/ed25519.h"
 #include "net/hmac.h"
 
@@ -76,6 +78,30 @@ static int crypto_hmac_sha256(lua_State *L)
     return 1;
 }
 
+static int crypto_sha1(lua_State *L)
+{
+    unsigned char digest[DIGEST_SHA1_SIZE];
+    struct crown_error err;
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    if (digest_sha1(bytes, size, digest, &err) < 0)
+        return raise_error(L, &err);
+    lua_pushlstring(L, (const char *)digest, sizeof(digest));
+    return 1;
+}
+
+static int crypto_sha256(lua_State *L)
+{
+    unsigned char digest[DIGEST_SHA256_SIZE];
+    struct crown_error err;
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    if (digest_sha256(bytes, size, digest, &err) < 0)
+        return raise_error(L, &err);
+    lua_pushlstring(L, (const char *)digest, sizeof(digest));
+    return 1;
+}
+
 static int crypto_random(lua_State *L)
 {
     unsigned char bytes[RANDOM_MOST];
@@ -102,6 +128,8 @@ static const luaL_Reg functions[] = {
     {"ed25519_public", crypto_public},
     {"ed25519_sign", crypto_sign},
     {"hmac_sha256", crypto_hmac_sha256},
+    {"sha1", crypto_sha1},
+    {"sha256", crypto_sha256},
     {"digest", crypto_digest},
     {"random", crypto_random},
     {"equal", crypto_equal},

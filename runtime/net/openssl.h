@@ -21,6 +21,7 @@
     X(ERR_clear_error)                                                                             \
     X(ERR_get_error)                                                                               \
     X(ERR_reason_error_string)                                                                     \
+    X(EVP_Digest)                                                                                  \
     X(EVP_DigestSign)                                                                              \
     X(EVP_DigestSignInit)                                                                          \
     X(EVP_MD_CTX_free)                                                                             \
@@ -28,6 +29,7 @@
     X(EVP_PKEY_free)                                                                               \
     X(EVP_PKEY_get_raw_public_key)                                                                 \
     X(EVP_PKEY_new_raw_private_key)                                                                \
+    X(EVP_sha1)                                                                                    \
     X(EVP_sha256)                                                                                  \
     X(HMAC)                                                                                        \
     X(OPENSSL_init_crypto)                                                                         \

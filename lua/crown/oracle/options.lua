@@ -98,7 +98,7 @@ end
 local TLS = { "ca", "cert", "key", "server_name", "insecure" }
 -- Schemes that never speak TLS, and those that do instead.
 local PLAIN = { redis = "rediss", ["redis+cluster"] = "rediss+cluster", ["redis+majority"] = "rediss+majority",
-  ["redis+unix"] = "rediss", ["redis+sentinel"] = "rediss", etcd = "etcds", http = "https" }
+  ["redis+unix"] = "rediss", ["redis+sentinel"] = "rediss", etcd = "etcds", http = "https", mysql = "mysqls" }
 
 -- A certificate that nobody looks at would make a connection seem safe.
 local function refuse_tls_in_vain(word, opts, text)
