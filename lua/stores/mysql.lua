@@ -116,10 +116,14 @@ function Store:look(names)
   return nil, connection.closed, "store"
 end
 
+local function mark_of(version)
+  return version and version:sub(1, #DELETED) == DELETED and version:sub(#DELETED + 1) or nil
+end
+
 local function prepare(writes)
   local list = {}
   for i, write in ipairs(writes) do
-    local mark = write.version and write.version:match("^" .. DELETED .. "(.*)$")
+    local mark = mark_of(write.version)
     if #write.name <= LONGEST_NAME then
       list[#list + 1] = { at = i, name = write.name, version = mark or write.version, text = write.text, memory = write.memory,
         new = nonce(), is_marked = not record.is_reserved(write.name), over_mark = mark ~= nil }

@@ -102,6 +102,15 @@ local function hurt_of_etcd(store)
     forget = faults.wipe and whole(faults.wipe), older = faults.older_data and begin(faults.older_data) }
 end
 
+local function hurt_of_mysql(store)
+  local faults, server = store.faults, store.server
+  return { restart = whole(faults.restart), freeze = begin(faults.freeze), sessions = begin(faults.sessions),
+    deny = begin(faults.users), forget = begin(faults.drop), older = begin(faults.older_data), clock = true, evict = true,
+    delete = function(name)
+      server:sql(("DELETE FROM crown.crown_register WHERE name = '%s'"):format(name))
+    end }
+end
+
 -- Each: `store`, the name in torture.stores, or a function that starts one; `address`, what makes its URL; `hurt(store)`; `lacks`;
 -- `epochs_anew`: after which of these epochs may begin anew, as its page says.
 local LIST = {
@@ -124,6 +133,7 @@ local LIST = {
   { name = "etcd3", store = "etcd3", hurt = function() return { clock = true, evict = true } end,
     lacks = { restart = AMONG_SEVERAL, freeze = AMONG_SEVERAL, delete = BY_KEYS, sessions = "a connection is no session",
       deny = "it has no users", forget = AMONG_SEVERAL, older = AMONG_SEVERAL } },
+  { name = "mysql", store = "mysql", epochs_anew = { forget = true, older = true }, hurt = hurt_of_mysql },
   { name = "nats", store = "nats", address = in_a_bucket, hurt = hurt_of_nats, epochs_anew = { forget = true, older = true },
     lacks = { sessions = "deny ends them", older = "the torture has it not" } },
   { name = "nats3", store = "nats3", address = in_a_bucket, hurt = function(store)

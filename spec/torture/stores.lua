@@ -6,6 +6,7 @@
 -- themselves, so nothing of a URL leads to the ways; `clocks` of its servers; `heeds`: nobody wins under an epoch below one that
 -- it has heard of, whatever the store has lost.
 local etcd = require "torture.stores.etcd"
+local mysql = require "torture.stores.mysql"
 local nats = require "torture.stores.nats"
 local ours = require "torture.stores.local"
 local postgres = require "torture.stores.postgres"
@@ -15,11 +16,11 @@ local stores = {}
 
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, etcd = etcd.single, etcd3 = etcd.three,
-  nats = nats.single, nats3 = nats.three, http = ours.http }
+  mysql = mysql.single, nats = nats.single, nats3 = nats.three, http = ours.http }
 
 --- The names, in order.
-stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "etcd", "etcd3", "nats", "nats3",
-  "http" }
+stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "etcd", "etcd3", "mysql", "nats",
+  "nats3", "http" }
 
 --- Starts a store.
 -- @string name

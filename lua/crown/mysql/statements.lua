@@ -44,10 +44,11 @@ function statements.remember(name, mark)
   return ("INSERT INTO %s_mark (name, mark) VALUES ('', %s) ON DUPLICATE KEY UPDATE name = '' "):format(name, quoted(mark))
 end
 
--- What names the memory. A table that was made anew, from a dump for example, has another time of creation.
+-- What names the memory. A table that was made anew, from a dump for example, has another time of creation. No record is without
+-- a name: both tables are asked, so that neither can be made anew before the transaction ends.
 local MADE = "(SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '%s' AND TABLE_NAME = '%s')"
-local MEMORY = "SELECT CONCAT_WS(':', %s, kept.mark, %s, %s) FROM %s_mark AS kept WHERE kept.name = '' AND CAST(@@global.read_only AS CHAR) IN ('0', 'OFF') "
-  .. "AND NOT EXISTS (SELECT 1 FROM %s WHERE name = '')" -- no record has no name: so that neither table is made anew meanwhile
+local MEMORY = "SELECT CONCAT_WS(':', %s, kept.mark, %s, %s) FROM %s_mark AS kept WHERE kept.name = '' "
+  .. "AND CAST(@@global.read_only AS CHAR) IN ('0', 'OFF') AND NOT EXISTS (SELECT 1 FROM %s WHERE name = '')"
 
 --- What names the memory: nothing where there is no row without a name, and on a server that is read-only.
 -- @string server what names it and its start
@@ -62,15 +63,16 @@ end
 -- @string memory as above
 -- @string name of the table
 -- @tparam table names
--- @treturn string its rows: a kind and four columns. "memory"; "record", with name, version, text and microseconds since it was
--- written; "mark", with name and mark
+-- @treturn string its rows: a kind and four columns. "memory", with that; "record", with name, version, text and microseconds
+-- since it was written; "mark", with name and mark
 function statements.look(memory, name, names)
   local list = {}
   for i, one in ipairs(names) do list[i] = quoted(one) end
   local wanted = table.concat(list, ",")
   return ("SELECT 'memory', (%s), NULL, NULL, NULL UNION ALL SELECT 'record', name, version, record, "
     .. "TIMESTAMPDIFF(MICROSECOND, written, UTC_TIMESTAMP(6)) FROM %s WHERE name IN (%s) "
-    .. "UNION ALL SELECT 'mark', name, mark, NULL, NULL FROM %s_mark WHERE name IN (%s)"):format(memory, name, wanted, name, wanted)
+    .. "UNION ALL SELECT 'mark', name, mark, NULL, NULL FROM %s_mark WHERE name IN (%s)")
+    :format(memory, name, wanted, name, wanted)
 end
 
 -- --- writes
@@ -97,7 +99,7 @@ end
 
 -- The record is only written where the mark is the one that was just made.
 local function create_marked(name, write)
-  local marks, mark = name .. "_mark", nil
+  local marks, mark = name .. "_mark"
   if write.version then
     mark = ("UPDATE %s SET mark = %s WHERE name = %s AND mark = %s AND %s"):format(marks, quoted(write.new), quoted(write.name),
       quoted(write.version), same_memory(write))
@@ -110,8 +112,8 @@ end
 
 --- The statements of one write. Whether it was done the last one says, by the rows that it changed.
 -- @string name of the table
--- @tparam table write `{ name =, version = or false, text =, memory =, new = its version, is_marked = whether the record is to have
--- a mark, over_mark = whether `version` is that of a mark }`
+-- @tparam table write `{ name =, version = or false, text =, memory =, new = its version, is_marked = whether the record is to
+-- have a mark, over_mark = whether `version` is that of a mark }`
 -- @treturn table an array
 function statements.write(name, write)
   if write.version and not write.over_mark then return replace(name, write) end
