@@ -25,13 +25,17 @@ function Client.open(parsed, place, timeout, setup, link)
   return nil, connection.closed, code
 end
 
--- Another host at each try.
+-- Each host once, the one that was good last first.
 local function open(self, link)
-  local hosts = self.parsed.hosts
-  self.tries = self.tries + 1
-  local place = hosts[(self.tries - 1) % #hosts + 1]
-  link.server = mysql_url.label(place)
-  return Client.open(self.parsed, place, link:patience(self.timeout), self.setup, link)
+  local hosts, problem, code = self.parsed.hosts, nil, nil
+  for _ = 1, #hosts do
+    local place, connection = hosts[self.at], nil
+    link.server = mysql_url.label(place)
+    connection, problem, code = Client.open(self.parsed, place, link:patience(self.timeout), self.setup, link)
+    if connection then return connection end
+    self.at = self.at % #hosts + 1
+  end
+  return nil, problem, code
 end
 
 --- Makes one; it connects by itself.
@@ -39,7 +43,7 @@ end
 -- @tparam table options `timeout` in seconds; `label` for its events, nil for none; `setup` as of `open`
 -- @treturn Client its `timeout` may be changed
 function Client.new(parsed, options)
-  local self = setmetatable({ parsed = parsed, timeout = options.timeout, setup = options.setup, tries = 0 }, Client)
+  local self = setmetatable({ parsed = parsed, timeout = options.timeout, setup = options.setup, at = 1 }, Client)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label, store = "mysql",
     timeout = self.timeout, server = mysql_url.label(parsed.hosts[1]), tls = parsed.tls }
   return self
