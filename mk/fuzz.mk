@@ -15,7 +15,7 @@ define fuzz
 endef
 
 # What servers say to our clients, members and strangers to a member, and guests to the HTTP endpoint: on the program itself, by a seed.
-WIRE_TARGETS := resp redis nats etcd postgres http frames handshake
+WIRE_TARGETS := resp redis nats etcd postgres mysql http frames handshake
 FUZZ_SEED ?= 1
 .PHONY: fuzz-wire
 fuzz-wire: packages-check ## feed the clients what servers may say, changed at random, under ASan (FUZZ_SECONDS= or FUZZ_INPUTS= each, FUZZ_SEED=)

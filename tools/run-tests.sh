@@ -27,9 +27,9 @@ specs() {
 tortured() {
     local drawn
     drawn=$(git rev-parse HEAD 2>/dev/null)
-    for store in registry file postgres advisory redis etcd nats http; do
+    for store in registry file postgres advisory redis etcd nats http mysql; do
         echo "$(md5sum <<<"$drawn$store" | cut -c1-8) torture:$store:25:1"
-    done | sort | head -n "${TORTURED:-8}" | cut -d' ' -f2
+    done | sort | head -n "${TORTURED:-9}" | cut -d' ' -f2
 }
 
 new=1 # where no new seeds are wanted
@@ -47,7 +47,7 @@ new=1 # where no new seeds are wanted
     done
     JOBS=$((4 * $(nproc))) tools/run-units.sh "specs" $(specs) $(tortured)
     # By themselves: they take all the time that there is, and specs wait for real servers.
-    JOBS=$((2 * $(nproc))) tools/run-units.sh "nonsense" fuzz:{resp,redis,nats,etcd,postgres,http,frames,handshake}:"${FUZZ_SECONDS}s:$new"
+    JOBS=$((2 * $(nproc))) tools/run-units.sh "nonsense" fuzz:{resp,redis,nats,etcd,postgres,mysql,http,frames,handshake}:"${FUZZ_SECONDS}s:$new"
 }
 
 held=$(grep -c 'was held' build/loop-held 2>/dev/null || true)

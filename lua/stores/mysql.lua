@@ -30,7 +30,7 @@ local ELSEWHERE = { [1290] = true, [1836] = true, [1792] = true } -- the server 
 local DELETED = "deleted-" -- a version that is a mark's
 
 -- A record that is deleted leaves its mark.
-local Store = { marks = true }
+local Store = { marks = true, deletes = true }
 Store.__index = Store
 
 local life, serial = nil, 0
@@ -134,7 +134,7 @@ local function prepare(writes)
 end
 
 --- Writes records, each over the version and in the memory that it names, in one transaction.
--- @tparam table writes each `{ name =, version = or false, text =, memory = }`
+-- @tparam table writes each `{ name =, version = or false, text =, memory = }`, text false for one that is to be deleted
 -- @treturn table for each the new version, or false where it was not written; or nil, message, code
 function Store:swap(writes)
   local list = prepare(writes)

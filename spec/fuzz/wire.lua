@@ -11,7 +11,7 @@ local seconds, inputs = tonumber(arg[2]:match "^(%d+)s$"), tonumber(arg[2])
 local count, until_at = 0, seconds and crown.now() + seconds
 
 -- Most of them wait for each other's words: so many come at once, each with a server and a seed of its own.
-local AT_ONCE = { redis = 32, nats = 32, etcd = 32, postgres = 128, http = 32 }
+local AT_ONCE = { redis = 32, nats = 32, etcd = 32, postgres = 128, mysql = 32, http = 32 }
 
 local targets = {}
 
@@ -211,6 +211,38 @@ function targets.postgres(random)
       check(problem, words)
     until problem == "failed" or client.bare:generation() == 0 -- failed: libpq has lost count of the answers
     client:close()
+  end
+end
+
+function targets.mysql(random)
+  local Connection, wire = require "crown.mysql.connection", require "crown.mysql.wire"
+  local hello = wire.packet(0, "\0105.5.5-10.11.1-MariaDB\0\1\0\0\0abcdefgh\0\255\247\45\2\0\255\129\21" .. ("\0"):rep(10)
+    .. "ijklmnopqrst\0mysql_native_password\0")
+  local done = wire.packet(2, "\0\0\0\2\0\0\0")
+  local function greet(connection)
+    connection:write(hello)
+    return connection:read "*s" and connection:write(done) and connection:read "*s"
+  end
+  local function rows(status)
+    return wire.packet(1, "\1") .. wire.packet(2, "column") .. wire.packet(3, "\254\0\0\2\0") .. wire.packet(4, "\1x")
+      .. wire.packet(5, "\251") .. wire.packet(6, "\254\0\0" .. status .. "\0")
+  end
+  local one = server(random, greet, { rows "\2", rows "\10" .. wire.packet(7, "\0\1\0\2\0\0\0"), wire.packet(1, "\0\0\0\2\0\0\0"),
+    wire.packet(1, "\255\21\4#28000no") })
+  local login = server(random, function() return true end, { hello .. done, hello .. wire.packet(2, "\254mysql_native_password\0abc"),
+    hello .. wire.packet(2, "\1\3") .. done, wire.packet(0, "\255\16\4#08004no") })
+  return function()
+    local parsed = { user = "x", password = "y", database = "z" }
+    local connection, problem = Connection.open(parsed, { host = "127.0.0.1", port = one.port }, 1)
+    check(problem, one.said)
+    if connection then
+      check(select(2, connection:query(0.05, "SELECT 1")), one.said)
+      connection:close()
+      check(connection.closed, one.said)
+    end
+    connection, problem = Connection.open(parsed, { host = "127.0.0.1", port = login.port }, 0.02)
+    check(problem, login.said)
+    if connection then connection:close() end
   end
 end
 

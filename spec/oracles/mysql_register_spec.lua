@@ -161,6 +161,16 @@ describe("the register in MySQL", function()
     assert.is_false(look("@token-" .. serial).version)
   end)
 
+  it("deletes the record of a session over the version that a write names", function()
+    local session = "@token-" .. serial
+    local first = swap(false, "one", session)
+    local second = swap(first, "two", session)
+    assert.is_false(swap(first, false, session))
+    assert.equal("two", look(session).text)
+    assert.is_string(swap(second, false, session))
+    assert.same({ false, false }, { look(session).text, look(session).version })
+  end)
+
   it("tells how long ago a record was written, by the server's clock", function()
     swap(false, "one")
     local age = look().age
@@ -244,8 +254,8 @@ describe("the register in MySQL", function()
     return server:url_for(named .. ":open%20sesame")
   end
 
-  it("needs SELECT, INSERT and UPDATE, and says what is lacking, in the server's words", function()
-    local enough = opened({}, user("enough", "SELECT, INSERT, UPDATE"))
+  it("needs SELECT, INSERT, UPDATE and DELETE, and says what is lacking, in the server's words", function()
+    local enough = opened({}, user("enough", "SELECT, INSERT, UPDATE, DELETE"))
     assert.is_string(assert(enough:swap { { name = name, version = false, text = "one", memory = look().memory } })[1])
     assert.same({}, assert(enough:rights()))
     local reader = opened({}, user("reader", "SELECT"))
@@ -259,7 +269,7 @@ describe("the register in MySQL", function()
   it("says to whoever may not make the tables where the statements for that are", function()
     look()
     server:sql("DROP TABLE IF EXISTS " .. TABLES)
-    local url = user("poor", "SELECT, INSERT, UPDATE")
+    local url = user("poor", "SELECT, INSERT, UPDATE, DELETE")
     local poor = opened({}, url)
     local answers, problem, code = poor:look { name }
     assert.is_nil(answers)

@@ -5,7 +5,7 @@ local groups = {
   { name = "process", least = 0.95, held = 0.7, of = { "runtime/process/" }, part = "core" },
   { name = "candidate", least = 0.95, held = 0.6, of = { "runtime/candidate/" }, part = "core" },
   { name = "stores", least = 0.95, held = 0.6, part = "stores", of = { "lua/oracles/", "lua/stores/", "lua/crown/register/",
-    "lua/crown/oracle/", "lua/crown/postgres/", "lua/crown/redis/", "lua/crown/etcd/", "lua/crown/nats/" } },
+    "lua/crown/oracle/", "lua/crown/postgres/", "lua/crown/redis/", "lua/crown/etcd/", "lua/crown/nats/", "lua/crown/mysql/" } },
   { name = "rest", least = 0.9, held = 0.6, of = { "" }, part = "rest" },
 }
 

@@ -29,7 +29,8 @@ end
 local function open(self, link)
   local hosts, problem, code = self.parsed.hosts, nil, nil
   for _ = 1, #hosts do
-    local place, connection = hosts[self.at], nil
+    local connection
+    local place = hosts[self.at]
     link.server = mysql_url.label(place)
     connection, problem, code = Client.open(self.parsed, place, link:patience(self.timeout), self.setup, link)
     if connection then return connection end

@@ -76,7 +76,8 @@ local function read_rows(self, count)
   local rows = {}
   for one in function() return next_packet(self) end do
     if one:byte(1) == 0xff then return false, one end
-    if is_end(one) then return { rows = rows }, status_of_end(one) end
+    local status = status_of_end(one)
+    if is_end(one) then return status and { rows = rows }, status end
     local row = wire.read_row(one, count)
     if not row then return nil end
     rows[#rows + 1] = row
@@ -194,14 +195,21 @@ end
 
 -- --- opening
 
+-- @return so many bytes; or nil, message, code
+local function read_exactly(self, size, timeout)
+  local bytes, problem, code = self.stream:read(size, timeout)
+  if bytes and #bytes < size then return nil, "closed", "closed" end
+  return bytes, problem, code
+end
+
 -- A packet of the login. @return its body; or nil, message, code
 local function read_packet(self, timeout)
-  local head, problem, code = self.stream:read(4, timeout)
+  local head, problem, code = read_exactly(self, 4, timeout)
   if not head then return nil, problem, code end
   self.serial = head:byte(4) + 1
   local length = wire.read_number(head, 1, 3)
   if length == 0 or length > 2 ^ 16 then return nil, STRANGE, "protocol" end
-  return self.stream:read(length, timeout)
+  return read_exactly(self, length, timeout)
 end
 
 local function start_tls(self, parsed, place)

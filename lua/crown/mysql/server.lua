@@ -132,6 +132,7 @@ local function needed(name)
   local mark = name .. "_mark"
   return { ("SELECT 1 FROM %s, %s WHERE FALSE"):format(name, mark),
     ("INSERT INTO %s SELECT * FROM %s WHERE FALSE"):format(name, name), ("UPDATE %s SET name = name WHERE FALSE"):format(name),
+    ("DELETE FROM %s WHERE FALSE"):format(name),
     ("INSERT INTO %s SELECT * FROM %s WHERE FALSE"):format(mark, mark), ("UPDATE %s SET name = name WHERE FALSE"):format(mark) }
 end
 

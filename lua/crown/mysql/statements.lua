@@ -92,6 +92,11 @@ local function replace(name, write)
     :format(name, quoted(write.new), quoted(write.text), quoted(write.name), quoted(write.version), same_memory(write)) }
 end
 
+local function delete(name, write)
+  return { ("DELETE FROM %s WHERE name = %s AND version = %s AND %s"):format(name, quoted(write.name), quoted(write.version),
+    same_memory(write)) }
+end
+
 local function create(name, write, condition)
   return ("INSERT INTO %s (name, version, record, written) SELECT %s, %s, %s, UTC_TIMESTAMP(6) FROM %s_mark AS kept WHERE %s%s")
     :format(name, quoted(write.name), quoted(write.new), quoted(write.text), name, condition, unless_there(name))
@@ -112,10 +117,11 @@ end
 
 --- The statements of one write. Whether it was done the last one says, by the rows that it changed.
 -- @string name of the table
--- @tparam table write `{ name =, version = or false, text =, memory =, new = its version, is_marked = whether the record is to
--- have a mark, over_mark = whether `version` is that of a mark }`
+-- @tparam table write `{ name =, version = or false, text = or false (it is deleted), memory =, new = its version, is_marked =
+-- whether the record is to have a mark, over_mark = whether `version` is that of a mark }`
 -- @treturn table an array
 function statements.write(name, write)
+  if not write.text then return delete(name, write) end
   if write.version and not write.over_mark then return replace(name, write) end
   if write.is_marked then return create_marked(name, write) end
   return { create(name, write, "kept.name = '' AND " .. same_memory(write)) }
