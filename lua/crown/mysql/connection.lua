@@ -213,7 +213,8 @@ local function read_packet(self, timeout)
 end
 
 local function start_tls(self, parsed, place)
-  self:write(wire.packet(self.serial, login.tls_request()))
+  local written, problem, code = self.stream:write(wire.packet(self.serial, login.tls_request()))
+  if not written then return nil, problem, code end
   self.serial = self.serial + 1
   return self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
     server_name = parsed.server_name or place.host, insecure = parsed.insecure == "true" }
