@@ -1,6 +1,8 @@
 --- A register in this process's memory, for the elections of one runtime. A record's text, which has a nonce, is its version.
 -- @internal crown.stores.memory
 
+local record = require "crown.register.record"
+
 local Memory = { deletes = true }
 Memory.__index = Memory
 
@@ -26,6 +28,12 @@ function Memory:look(names)
   return answers
 end
 
+-- Of a session nobody hears but that it is over.
+local function is_told(write)
+  if not record.is_reserved(write.name) then return true end
+  return not write.text or record.parse(write.text, write.name).over ~= nil
+end
+
 function Memory:swap(writes)
   local results = {}
   for i, write in ipairs(writes) do
@@ -33,7 +41,7 @@ function Memory:swap(writes)
     results[i] = stands and (write.text or "")
     if stands then
       self.texts[write.name], self.writes = write.text or nil, self.writes + 1
-      self.told(write.name)
+      if is_told(write) then self.told(write.name) end
     end
   end
   return results

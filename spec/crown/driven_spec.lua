@@ -3,6 +3,7 @@ local crown = require "crown"
 local driven = require "crown.oracle.driven"
 local elections = require "support.oracle_candidate"
 local eventually = require("crown.testing").eventually
+local record = require "crown.register.record"
 local testing = require "crown.testing"
 
 local TTL = 0.5
@@ -31,7 +32,8 @@ local function driver_of(changes)
       local row = driver.rows[one.name]
       results[i] = (row and row.version or false) == one.version and (row and row.version or 0) + 1
       if results[i] then driver.rows[one.name] = { text = one.text, version = results[i] } end
-      if results[i] and driver.told then crown.spawn(driver.told, one.name) end
+      local is_told = driver.told and not record.is_reserved(one.name) -- no session here says that it is over
+      if results[i] and is_told then crown.spawn(driver.told, one.name) end
     end
     return results
   end

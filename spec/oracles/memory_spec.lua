@@ -65,6 +65,8 @@ describe("the memory oracle", function()
     two:claim()
     assert.equal("denied", two:claim()[1])
     while two:message() do end
+    assert.truthy(one.state.session:renew())
+    assert.is_nil(two:message()) -- a renewal wakes nobody
     local store, name = one.state.store, one.state.session.name
     local before = store:look({ name })[name]
     local over = record.text(rule.over(record.parse(before.text, name)), "the end's")
