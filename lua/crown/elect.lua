@@ -7,6 +7,7 @@ local control = require "crown.control"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
+local failover = require "crown.election.failover"
 local figure = require "crown.check.figure"
 local handlers = require "crown.election.handlers"
 local hex = require "crown.text.hex"
@@ -251,6 +252,7 @@ local function check_timing(where, plan, oracle_options)
   if not ttl and not none then
     text = text:gsub("none: the oracle sees a loss itself", is_stores and STORES_LEASE or UNKNOWN_LEASE)
   end
+  text = failover(text, module, oracle_options, timing.cool_down)
   return { text = text, seconds = timing }, ttl, asks
 end
 

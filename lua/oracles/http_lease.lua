@@ -20,6 +20,7 @@ local Lease = {}
 Lease.__index = Lease
 
 local DEFAULT_TTL = 15
+local JITTER = 1.1 -- times a pause is what the core makes of it at most
 
 -- Each client and proxy takes "." and ".." out of a path, and what is before them, also where they are escaped.
 local function check_lock(lock)
@@ -69,6 +70,12 @@ Lease.unasked = "a lease service is not asked that; ask it by its own means, or 
 --- TTL and refresh delay that these options make, and after how long a follower asks again.
 function Lease.timing(opts)
   return store_options.timing(opts, DEFAULT_TTL, RULES.retry.default)
+end
+
+--- How many seconds it takes at most until somebody leads after a leader that has died: perhaps nobody tells of the end.
+function Lease.failover(opts)
+  local ttl, _, _, retry = Lease.timing(opts)
+  return ttl + retry * JITTER
 end
 
 local function check(opts)

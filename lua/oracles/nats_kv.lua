@@ -23,6 +23,11 @@ local TRIES = 2 -- of a claim, where what is there changes meanwhile
 
 Nats.timing = settings.timing
 
+--- How many seconds it takes at most until somebody leads after a leader that has died: followers have to see its value stand.
+function Nats.failover(opts)
+  return lease.standing_time((Nats.timing(opts)))
+end
+
 function Nats.init(opts)
   local checked = settings.check(opts)
   local ttl, delay = Nats.timing(checked)

@@ -418,6 +418,12 @@ describe("an oracle on a compare-and-swap store", function()
     assert.same({ nil, ("nobody leads 'cas-%d'"):format(serial), "no_leader" }, { store.oracle.evict({}, "cas-" .. serial) })
   end)
 
+  it("says how long a failover takes at most: followers see the last renewal late, and wait for the margin, too", function()
+    local store = table_store()
+    assert.near(10 + 0.35 + 1.1, store.oracle.failover { ttl = 10 }, 1e-6)
+    assert.near(10 + 0.35 + 2.2, store.oracle.failover { ttl = 10, retry = 2 }, 1e-6)
+  end)
+
   -- Nothing tells a follower of the release here: it looks again after the oracle's `retry`, and a tenth of that at most.
   for _, how in ipairs { "evicted", "asked to abdicate" } do
     it("lets another one lead each time that its leader is " .. how, function()

@@ -5,6 +5,7 @@ local app = require "crown.command.app"
 local campaigns = require "crown.core.election"
 local cli = require "crown.command.cli"
 local core = require "crown.core"
+local failover = require "crown.election.failover"
 local figure = require "crown.check.figure"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
@@ -129,7 +130,8 @@ local function go_by_stores_ttl(election, asked)
   local text, timing = campaigns.explain(spec, ttl, refresh, math.max(spec.cool_down, cool_down or 0))
   table.insert(asked.warnings, ("the store's TTL of %s s counts, not the %s s of the options"):format(figure.exact(asked.ttl),
     figure.exact(given)))
-  if text then election.timing = { text = text, seconds = timing } else table.insert(asked.problems, timing) end
+  if not text then return table.insert(asked.problems, timing) end
+  election.timing = { text = failover(text, module, opts, timing.cool_down), seconds = timing }
 end
 
 local function ask_store(election)

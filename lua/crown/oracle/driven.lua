@@ -259,6 +259,12 @@ function driven.oracle(driver)
     abdicate = Oracle.abdicate, handle_info = Oracle.handle_info }
   function oracle.init(opts) return self:init(opts) end
   function oracle.timing(opts) return store_options.timing(opts, driver.ttl) end
+  if driver.options.url then
+    function oracle.failover(opts)
+      local ttl, delay, _, retry = oracle.timing(opts)
+      return Oracle.failover(ttl, delay, retry)
+    end
+  end
   if driver.unasked then return oracle end
   for _, what in ipairs { "list", "evict", "health", "rights" } do
     oracle[what] = function(opts, name) return ask(self, what, opts, name) end

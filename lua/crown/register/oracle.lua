@@ -8,6 +8,7 @@ local promise = require "crown.core.promise"
 local record = require "crown.register.record"
 local renewals = require "crown.core.renewals"
 local Session = require "crown.register.session"
+local rule = require "crown.register.rule"
 local several = require "crown.register.several"
 local terms = require "crown.register.terms"
 local Watch = require "crown.register.watch"
@@ -16,6 +17,7 @@ local Oracle = { is_core = true }
 Oracle.__index = Oracle
 
 local PATIENCE = 4 -- questions of a renewal, each of which has its time-out
+local JITTER = 1.1 -- times a pause is what the core makes of it at most
 local WATCH_SECONDS = 1 -- from one look at the sessions that hold what others follow to the next
 local DEAF_SECONDS = 1 -- from one look of a follower to the next, while the store cannot tell of changes
 local PATIENT_SECONDS, PATIENT_TTLS = 60, 4 -- the core asks again after so long anyway
@@ -81,6 +83,16 @@ function Oracle.join(kinds, store, options)
     if common[own] ~= value then self[own] = value end -- thousands of elections mostly have the same
   end
   return self
+end
+
+--- How long it takes at most until somebody leads after a leader that has died: a follower sees the last renewal when it looks
+-- next, and from then on it has to see it stand.
+-- @number ttl in seconds, as all of these
+-- @number delay from one renewal to the next
+-- @number[opt] retry from one look of a follower to the next, where nothing tells it of changes
+-- @treturn number
+function Oracle.failover(ttl, delay, retry)
+  return rule.standing_time(ttl) + (retry and retry * JITTER or math.min(WATCH_SECONDS, delay))
 end
 
 --- Tells the election that something has changed.
