@@ -120,25 +120,27 @@ local function peer_of(row)
     epoch = row.epoch }
 end
 
--- Seconds since a session was renewed.
+-- Seconds since a session was renewed; negative where the server's clock was set back since.
 local function age(row)
   local ttl = row.ours and record.is_reserved(row.name) and tonumber(row.name:match "[^-]*$")
-  return ttl and math.max(0, ttl - row.left) or nil
+  return ttl and ttl - row.left or nil
 end
 
 --- Reads records.
 -- @tparam table names
--- @treturn table for each name `{ text = or false, version = or false, memory =, age = of a session }`, and `peer = { node =,
--- wait = seconds, epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
+-- @treturn table for each name `{ text = or false, version = or false, memory =, time =, age = of a session }`, and `peer =
+-- { node =, wait = seconds, epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
 function Store:look(names)
   local rows, problem, code = ask(self, self.sql.look, json.encode(names))
   if not rows then return nil, problem, code end
-  local memory, answers = nil, {}
-  for _, row in ipairs(rows) do memory = memory or row.memory end
-  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory } end
+  local memory, time, answers = nil, nil, {}
+  for _, row in ipairs(rows) do
+    if row.memory then memory, time = row.memory, math.floor(row.left * 1000) end
+  end
+  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory, time = time } end
   for _, row in ipairs(rows) do
     if row.name then
-      answers[row.name] = { text = row.record or false, version = row.version, memory = memory,
+      answers[row.name] = { text = row.record or false, version = row.version, memory = memory, time = time,
         age = age(row), peer = not row.ours and peer_of(row) or nil }
     end
   end

@@ -103,26 +103,27 @@ local function keys_of(self, part)
 end
 
 -- An older version lives by the server's clock.
-local function read(one, memory)
-  if type(one) ~= "table" then return { text = false, version = false, memory = memory } end
+local function read(one, memory, time)
+  if type(one) ~= "table" then return { text = false, version = false, memory = memory, time = time } end
   if one[4] == "older" then
-    return { text = false, version = false, memory = memory, peer = { node = one[1] ~= "" and one[1] or nil,
+    return { text = false, version = false, memory = memory, time = time, peer = { node = one[1] ~= "" and one[1] or nil,
       epoch = tonumber(one[2]) or 0, wait = one[3] / 1000 } }
   end
-  return { text = one[2] or false, version = one[1], memory = memory, age = tonumber(one[3]) / 1000 }
+  return { text = one[2] or false, version = one[1], memory = memory, time = time, age = tonumber(one[3]) / 1000 }
 end
 
 --- Looks at records.
 -- @tparam table names
--- @treturn table for each name `{ text =, version =, memory =, age = seconds by the server's clock }`, text and version false
--- where there is none; `peer`: an older version of crown-lua, see crown.register.rule; or nil, message, code
+-- @treturn table for each name `{ text =, version =, memory =, time = in ms, age = in seconds, by the server's clock }`, text and
+-- version false where there is none; `peer`: an older version of crown-lua, see crown.register.rule; or nil, message, code
 function Store:look(names)
   local list, answers, failure = {}, {}, nil
   for i, name in ipairs(names) do list[i] = { name = name } end
   local ready, problem, code = in_parts(self, list, function(part, ask_it)
     local answer, why, kind = ask_it("look", keys_of(self, part), { memory_key(self), nonce() })
     if not answer then failure = { why or "no answer", kind } end
-    for i, one in ipairs(answer and part or {}) do answers[one.name] = read(answer[i + 1], answer[1]) end
+    local time = answer and tonumber(answer[#part + 2])
+    for i, one in ipairs(answer and part or {}) do answers[one.name] = read(answer[i + 1], answer[1], time) end
   end)
   if not ready then return nil, problem, code end
   if failure then return nil, failure[1], failure[2] end

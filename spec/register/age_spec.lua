@@ -27,6 +27,14 @@ describe("a register that tells how old its records are", function()
 
   local function claim(token) return candidate(token):claim() end
 
+  it("proves nothing of a holder by a clock that was set back", function()
+    assert.is_true((claim "ann"))
+    age = -3600
+    local verdict, holder = claim "ben"
+    assert.same({ false, true }, { verdict, holder.unsure })
+    assert.is_nil(assert(tools.list(store, { "job" }))[1].renewed_ago)
+  end)
+
   it("has holders of which each is known to live where the store says that it was just renewed", function()
     assert.is_true((claim "ann"))
     age = TTL - 1

@@ -77,6 +77,7 @@ describe("a claim of an election that is missing", function()
   local marked = { marks = true, settled = "m" }
   claims {
     { "is doubted, in an epoch of the time of day", nil, missing(), doubts(TIME, DOUBT, 1) },
+    { "is doubted in an epoch of the store's time, where that tells it", nil, missing { time = 7 }, doubts(7, DOUBT, 1) },
     { "is doubted above all that was seen", nil, missing { serial = 7, epoch = TIME + 5 }, doubts(TIME + 5, DOUBT, 8) },
     { "is doubted for twice what its operator says a TTL may be", { floor = 100 }, missing(), doubts(TIME, 200, 1) },
     { "is doubted for a second at least, by which epochs are told apart", { longest = 0.2 }, missing(), doubts(TIME, 1, 1) },
@@ -136,6 +137,8 @@ describe("a claim of an election that is doubted (S8)", function()
     { "waits until the doubt has stood", nil, found(doubted, { stood = DOUBTED - 0.001 }),
       denies(0.001, { epoch = 3, doubted = true }) },
     { "is granted then, in an epoch of the time of day", nil, found(doubted, { stood = DOUBTED }), grants(TIME, { serial = 8 }) },
+    { "is granted then in an epoch of the store's time", nil, found(doubted, { stood = DOUBTED, time = TIME + 9 }),
+      grants(TIME + 9, { serial = 8 }) },
     { "is granted then above the last epoch", nil, found(free { doubt = DOUBT, epoch = TIME + 4 }, { stood = DOUBTED }),
       grants(TIME + 5, { serial = 8 }) },
     { "lengthens a shorter doubt", { longest = 13 }, found(doubted, { stood = 1000 }), doubts(TIME, 26) },

@@ -26,7 +26,7 @@ local function row_of(world, name, server)
   local row = shard.rows[name]
   local peer = row and row.peer and { node = row.peer, epoch = 0, wait = math.max(0, row.ends - world.clock.now) }
   return { text = row and row.text or false, version = row and row.version or false, memory = shard.memory, peer = peer or nil,
-    age = row and world.aged and world.random() * 50 }
+    age = row and world.aged and world.random() * 50, time = world.timed and math.floor(world.clock.now * 1000) or nil }
 end
 
 -- What a store promises to peers that write no records and live by its clock: nobody but the holder comes before `ends`.

@@ -38,6 +38,8 @@ local function add_servers(world)
   end
 end
 
+local HOUR = 3600000 -- ms
+
 local function new_host(world, host)
   world.hosts[#world.hosts + 1] = host
   host.number = #world.hosts
@@ -60,14 +62,15 @@ end
 -- compare; `trace(line)`
 function World.new(options)
   local world = new { random = dice(options.seed), pause = 16 }
-  world.split, world.sharded, world.fine = chance(world, 0.5), chance(world, 0.3), chance(world, 0.5)
+  world.split, world.sharded, world.fine, world.timed = chance(world, 0.5), chance(world, 0.3), chance(world, 0.5), chance(world, 0.3)
+  local ahead = world.timed and HOUR or 400 -- ms; clocks that are further apart give an epoch twice, where the store has none
   world.noisy, world.eager, world.texts, world.mixed = chance(world, 0.6), chance(world, 0.1), chance(world, 0.5), chance(world, 0.5)
   for key, value in pairs(World.KINDS[options.kind]) do world[key] = value end
   for key, value in pairs(options) do world[key] = value end
   add_servers(world)
   if world.cluster then world.at = { a = "elections1", ["@a"] = "elections1", b = "sessions1", ["@b"] = "sessions1" } end
   for _ = 1, HOSTS do
-    local host = { rate = 0.99 + 0.01 * (world.random(3) - 1), offset = world.random() * 1000, ahead = world.random(400),
+    local host = { rate = 0.99 + 0.01 * (world.random(3) - 1), offset = world.random() * 1000, ahead = world.random(ahead),
       ttl = world.mixed and (chance(world, 0.5) and 6 or 24) or 12, wants = { a = true, b = true } }
     if world.drift then host.rate, host.ttl = chance(world, 0.5) and 0.99 or 1.01, 24 end
     if world.blind then host.ttl = 6 end

@@ -27,11 +27,11 @@ local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || '
 
 local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
 
--- Beside what is asked for, one row has the memory.
+-- Beside what is asked for, one row has the memory, and the time as `left`.
 local LOOK = [[
 SELECT {memory} AS memory, NULL AS name,
   NULL AS record, NULL AS version, NULL AS holder, NULL::int8 AS epoch,
-  NULL::float8 AS left, NULL::boolean AS ours
+  extract(epoch FROM clock_timestamp())::float8 AS left, NULL::boolean AS ours
 UNION ALL
 SELECT NULL, r.lock_name, r.record, {version}, r.holder, r.epoch,
   (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8, r.holder LIKE '% @%'

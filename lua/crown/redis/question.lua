@@ -28,6 +28,10 @@ end
 local now = redis.call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)
 local function old(key, what) return (string.gsub(key, 'record$', what)) end
+local function told(list)
+  list[#KEYS + 2] = string.format('%.0f', now)
+  return list
+end
 local function ask(...)
   local answer = redis.pcall(...)
   if type(answer) == 'table' and answer.err then return nil, answer.err end
@@ -59,7 +63,7 @@ for i, key in ipairs(KEYS) do
     end
   end
 end
-return found]],
+return told(found)]],
   swap = HEAD .. [[
 local done = { memory }
 for i, key in ipairs(KEYS) do
@@ -84,7 +88,7 @@ for i, key in ipairs(KEYS) do
   end
   done[i + 1] = stands and 1 or 0
 end
-return done]],
+return told(done)]],
 }
 
 --- Looks at a server that was connected to, and gives it the scripts. In a cluster a replica leads on to its primary;
@@ -172,7 +176,7 @@ function question.ask(self, client, word, keys, arguments)
   local answer
   answer, problem, code = evaluate(self, client, word, keys, arguments)
   if not answer then return nil, problem, code end
-  if type(answer) ~= "table" or type(answer[1]) ~= "string" or answer.n ~= #keys + 1 then
+  if type(answer) ~= "table" or type(answer[1]) ~= "string" or answer.n ~= #keys + 2 then
     return nil, question.STRANGE, "protocol"
   end
   local fine

@@ -140,7 +140,7 @@ local function decide(session, member, answers, sent)
     if not holder then return nil, problem end
     local age, found = answers[by].age, holder.record
     seen.holder, seen.quiet = found, holder.stood
-    seen.lives = holder.renewed or found and age and age < found.ttl
+    seen.lives = holder.renewed or found and age and age >= 0 and age < found.ttl
   else
     slot.holder = session.seen:of(by)
     return known_to_stand(session, member, seen, slot.holder, sent)

@@ -12,7 +12,8 @@
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
--- TTL ago by the store's clock; `peer`: `{ node =, epoch =, wait = }` where one that writes no records has written over it.
+-- TTL ago by the store's clock; `time`: of day by that clock, in ms, or nil; `peer`: `{ node =, epoch =, wait = }` where one that
+-- writes no records has written over it.
 --
 -- Such a peer lives by the store's clock, as Elixir's Crown does in Postgres. So nobody claims for the `wait` seconds until its
 -- lease is over by that. No other time of a store permits anything.
@@ -58,6 +59,9 @@ local function doubt_time(me)
   return 2 * math.max(me.longest, me.floor, LEAST_DOUBT / 2)
 end
 
+-- The store's where that tells it, since hosts' clocks are apart, and an epoch must not come again.
+local function time_of(me, seen) return seen.time or me.time end
+
 --- The doubt that is written over what was seen.
 -- @tparam table me
 -- @tparam table seen
@@ -65,7 +69,7 @@ end
 function rule.doubt(me, seen)
   local one = emptied(seen.record)
   one.serial = math.max(one.serial, seen.serial + 1)
-  one.epoch = math.max(seen.epoch, seen.record and seen.record.epoch or 0, me.time)
+  one.epoch = math.max(seen.epoch, seen.record and seen.record.epoch or 0, time_of(me, seen))
   one.memory, one.doubt = seen.memory, doubt_time(me)
   return one
 end
@@ -98,9 +102,9 @@ local function claim_missing(me, seen)
     local is_known = seen.serial >= 0 or seen.version and not seen.peer
     if is_known then return "doubt", rule.doubt(me, seen) end
     if me.settled ~= seen.memory then return "place" end
-    return "write", held(me, seen, math.max(seen.epoch + 1, me.time))
+    return "write", held(me, seen, math.max(seen.epoch + 1, time_of(me, seen)))
   end
-  if me.trusts and seen.serial < 0 then return "write", held(me, seen, math.max(seen.epoch + 1, me.time)) end
+  if me.trusts and seen.serial < 0 then return "write", held(me, seen, math.max(seen.epoch + 1, time_of(me, seen))) end
   return "doubt", rule.doubt(me, seen)
 end
 
@@ -118,7 +122,7 @@ local function claim_doubted(me, seen)
   if found.doubt < doubt_time(me) then return "doubt", rule.doubt(me, seen) end
   local left = rule.standing_time(found.doubt) - seen.stood
   if left > 0 then return denied(found, left, true) end
-  return "write", held(me, seen, math.max(found.epoch + 1, me.time))
+  return "write", held(me, seen, math.max(found.epoch + 1, time_of(me, seen)))
 end
 
 --- What a candidate may do.

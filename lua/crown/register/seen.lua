@@ -57,7 +57,7 @@ end
 --- Notes an answer, when it comes. A version stands from the answer that first showed it, in one memory, to the sending of the
 -- last look that found it.
 -- @tparam table entry
--- @tparam table answer `text` or false, `version`, `memory`, `peer`
+-- @tparam table answer `text` or false, `version`, `memory`, `peer`, `time`
 -- @number sent when that was asked for
 -- @treturn table `record` or false, `stood` in seconds, `back`: whether it is older than what was seen, `renewed`: whether a
 -- session was since it was first seen; or nil and a message
@@ -68,7 +68,7 @@ function Seen:note(entry, answer, sent)
   self:stands(entry, answer)
   local is_back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch)
   local seen = { record = found, stood = sent - entry.since, epoch = entry.epoch, serial = entry.serial, memory = answer.memory,
-    version = answer.version, renewed = entry.renewed, back = is_back, peer = answer.peer }
+    version = answer.version, renewed = entry.renewed, back = is_back, peer = answer.peer, time = answer.time }
   if found then self:learn(entry, found) end
   if answer.peer then entry.epoch = math.max(entry.epoch, answer.peer.epoch) end
   return seen

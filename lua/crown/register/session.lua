@@ -5,8 +5,8 @@
 -- in ms; `wall_offset()`, by how many seconds that is ahead of our clock; `nonce()`, a text that never comes twice; `random()`;
 -- `promise()`, `detach(fn)`, `sleep(seconds)` and `atomic(fn, …)` as crown.core has them; `renewals`, as crown.core.renewals:
 -- what refreshes the terms by a renewal, without a question of their own.
--- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, perhaps with `age` in seconds;
--- and `swap(writes)`, each
+-- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, perhaps with `age` in seconds and `time`,
+-- of day in ms, both by the store's clock; and `swap(writes)`, each
 -- `{ name =, version = or false, text =, memory = }` → for each the new version, false where another version stands or another
 -- memory answered, or nil where nobody knows. Both return nil, message, code where nobody knows anything.
 -- Optional, where the names of a store do not all stand or fall together, as in a cluster: `part_of(name)`, a text without "@",

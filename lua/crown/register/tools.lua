@@ -48,7 +48,7 @@ local function add_ages(store, found)
   if not answers then return nil, problem, code end
   for _, one in pairs(found) do
     local answer = one.by and answers[one.by]
-    if answer and answer.text then one.renewed_ago = answer.age end
+    if answer and answer.text and (answer.age or -1) >= 0 then one.renewed_ago = answer.age end
   end
   return found
 end
