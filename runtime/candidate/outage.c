@@ -45,7 +45,7 @@ static void tell(struct candidate *candidate, const char *function, const char *
 {
     const struct log_field fields[] = {log_string("function", function),
                                        log_string("error", message), log_string("fault", "usage")};
-    bool users = code != NULL && strcmp(code, "usage") == 0;
+    bool users = code != NULL && strcmp(code, "usage") == 0; /* same (order): it is symmetric */
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_ORACLE_ERROR, fields,
                    users ? 3 : 2);
 }

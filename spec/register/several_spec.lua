@@ -133,6 +133,16 @@ describe("a claim on three registers (S11)", function()
     assert.is_nil((select(2, all.claim())).amnesia)
   end)
 
+  it("does not wait for a doubt on one of them where two others lead", function()
+    local all = three()
+    strange(all.worlds[1])
+    strange(all.worlds[2])
+    all.worlds[2].rows.a.text = all.worlds[2].rows.a.text:gsub('"node":"o"', '"node":"p"')
+    doubted(all.worlds[3])
+    local granted, why = all.claim()
+    assert.same({ false, nil, nil }, { granted, why.amnesia, why.node })
+  end)
+
   it("tells whether most of the stores have no record, or may have gone back", function()
     local all = three()
     for _, here in ipairs(all.worlds) do here.trusts = false end

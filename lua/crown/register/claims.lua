@@ -42,8 +42,8 @@ local function win(session, member, one, sent, answer)
     ends = math.huge }
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
-  cleaning.note(session, slot.holder)
-  member:stand(true)
+  cleaning.note(session, slot.holder) -- same (order): nobody else runs before all of this is noted
+  member:stand(true) -- same (order): as above
   session.seen:learn(slot, one)
   session.seen:stands(slot, answer)
 end

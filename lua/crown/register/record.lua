@@ -44,7 +44,7 @@ end
 local function is_election(found)
   if not is_count(found.epoch) then return false end
   if found.doubt ~= nil and (found.by or not is_seconds(found.doubt, DOUBT_MOST)) then return false end
-  return found.by == nil or is_count(found.at)
+  return found.by == nil or is_count(found.at) -- same (order): both only look
 end
 
 --- The name of the record of a whole store.

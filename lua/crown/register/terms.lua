@@ -110,6 +110,7 @@ end
 -- --- patrol
 
 local function is_due(session, slot)
+  -- same (order): none of these changes anything
   return session.led <= PATROL_ALL or session.moved or session.env.now() - slot.term.patrol >= PATROL_EACH * session.delay
 end
 
