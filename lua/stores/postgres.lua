@@ -129,7 +129,8 @@ end
 --- Reads records.
 -- @tparam table names
 -- @treturn table for each name `{ text = or false, version = or false, memory =, time =, age = of a session }`, and `peer =
--- { node =, wait = seconds, epoch = }` where another one than crown-lua of this version has written there since; or nil, message, code
+-- { node =, wait = seconds, epoch = }` where another one than crown-lua of this version has written there since; or nil,
+-- message, code
 function Store:look(names)
   local rows, problem, code = ask(self, self.sql.look, json.encode(names))
   if not rows then return nil, problem, code end
