@@ -344,6 +344,16 @@ describe("an oracle on a compare-and-swap store", function()
     assert.equal("the newer one's", store.records[name].version)
   end)
 
+  it("keeps each number of a field that it does not know as it was", function()
+    local numbers, store = { 0.12345678901234567, 1e300, 9007199254740991, { 3.1415926535897931 } }, known_store()
+    store.records["cas-" .. serial].text = crown.json.encode { v = 1, serial = 1, memory = "", epoch = 1, theirs = numbers }
+    local one = candidate(store)
+    one:win()
+    assert.same(numbers, record_of(store).theirs)
+    one:abdicate()
+    assert.same(numbers, record_of(store).theirs)
+  end)
+
   it("asks one question at a time with each self, which may have a connection", function()
     local store, most = table_store(), 0
     local function busy(fn)

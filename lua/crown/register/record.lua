@@ -25,6 +25,11 @@ local DOUBT_MOST = 3 * TTL_MOST
 
 local TYPES = { memory = "string", nonce = "string", by = "string", node = "string", directive = "string" }
 
+local KNOWN = {}
+for field in ("v serial memory ttl node at over nonce longest doubt lost epoch by directive"):gmatch "%a+" do
+  KNOWN[field] = true
+end
+
 local function is_count(value)
   return type(value) == "number" and value >= 0 and value <= 2 ^ 53 and value % 1 == 0
 end
@@ -127,13 +132,20 @@ function record.after(base)
   return one
 end
 
+-- Numbers of others are to be read again as what they were; to write ours so would take longer, and change nothing.
+local function has_unknown(one)
+  for field in pairs(one) do
+    if not KNOWN[field] then return true end
+  end
+end
+
 --- The text of a record.
 -- @tparam table one gets the nonce
 -- @string nonce that no other text has
 -- @treturn string
 function record.text(one, nonce)
   one.nonce = nonce
-  return json.encode(one)
+  return has_unknown(one) and json.exact(one) or json.encode(one)
 end
 
 return record
