@@ -141,6 +141,17 @@ describe("a candidate on a register", function()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, join():claim() })
   end)
 
+  it("writes what no other runtime writes, and nothing twice", function()
+    local state = join()
+    state:claim()
+    local life, first = rows.job.text:match '"nonce":"(%x+)%-(%d+)"'
+    assert.equal(16, #life)
+    state:abdicate()
+    local again, second = rows.job.text:match '"nonce":"(%x+)%-(%d+)"'
+    assert.equal(life, again)
+    assert.are_not.equal(first, second)
+  end)
+
   it("leads until it gives back, or has lost its term", function()
     local state = join()
     assert.is_false((state:refresh()))

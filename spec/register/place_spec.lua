@@ -51,6 +51,18 @@ describe("a register that marks what is deleted", function()
     assert.is_true(here.member("b").claim())
   end)
 
+  it("is looked at four times at most while it changes", function()
+    local here, looks = world(true), 0
+    here.on_look = function(names) looks = looks + (names[1] == "@store" and 1 or 0) end
+    here.on_swap = function(writes)
+      if writes[1].name ~= "@store" then return end
+      here.rows["@store"] = { text = writes[1].text:gsub('"longest":12', '"longest":1'), version = "another's " .. looks }
+    end
+    assert.same({ n = 3, nil, "the record of the store changes faster than it can be written", "store" },
+      { n = 3, here.member("a").claim() })
+    assert.equal(4, looks)
+  end)
+
   it("has the doubt of a store that was restarted end before a new election comes", function()
     local here, one = used()
     here.memory = "another"
