@@ -247,6 +247,17 @@ describe("the register in Postgres", function()
     assert.equal(free, look().version)
   end)
 
+  it("asks the leader of version 0.1.0 to go whose row somebody deletes, and frees nothing", function()
+    look()
+    server:sql "ALTER TABLE crown_lease_v1 ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE"
+    server:sql("INSERT INTO crown_lease_v1 (lock_name, holder, expires_at) "
+      .. "VALUES ($1, 'one#token', clock_timestamp() + interval '1 h')", name)
+    server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name)
+    assert.equal("one#token", row().holder)
+    assert.is_true(row().left > 3000)
+    assert.is_true(row().evicted)
+  end)
+
   it("takes no row away with TRUNCATE", function()
     swap(false, held())
     assert.has_error(function() server:sql "TRUNCATE crown_lease_v1" end)

@@ -67,7 +67,7 @@ SELECT memory, (SELECT json_agg(version)::text FROM (SELECT version FROM changed
 FROM here]]
 
 --- What makes a table, in words for its owner: docs/oracle-postgres.md shows it. A row that is deleted stays. Where somebody
--- leads by it, the leader is asked to go; where it is another one's than ours, it is free. A session's goes when nobody has
+-- leads by it, the leader is asked to go, also one of version 0.1.0; where it is another one's, it is free. A session's goes when nobody has
 -- renewed it for a day.
 register.MAKE = [[
 CREATE TABLE IF NOT EXISTS {table} (
@@ -90,6 +90,11 @@ BEGIN
     EXECUTE format('UPDATE %s SET version = $2, record = $3 WHERE lock_name = $1', TG_RELID::regclass)
       USING OLD.lock_name, id, (OLD.record::jsonb || jsonb_build_object('directive', 'evict', 'nonce', id,
         'serial', (OLD.record::jsonb ->> 'serial')::int8 + 1))::text;
+    PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
+  ELSIF OLD.holder LIKE '%#%' AND OLD.expires_at > clock_timestamp() THEN
+    IF to_jsonb(OLD) ? 'evicted' THEN
+      EXECUTE format('UPDATE %s SET evicted = TRUE WHERE lock_name = $1', TG_RELID::regclass) USING OLD.lock_name;
+    END IF;
     PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
   ELSIF OLD.holder NOT LIKE '% @%' THEN
     EXECUTE format('UPDATE %s SET holder = '''', expires_at = clock_timestamp() WHERE lock_name = $1',
