@@ -4,6 +4,7 @@ local authority = require "support.authority"
 local Candidate = require "support.candidate"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
+local Mysql = require "support.mysql"
 local Nats = require "support.nats"
 local port = require "support.port"
 local Postgres = require "support.postgres"
@@ -102,6 +103,14 @@ clients.nats = { huge = "MSG a 1 99999999999999\r\n", start = function()
     watch = { says = "CONSUMER.CREATE" }, claim = { says = "$KV.SPEC.NAME" }, refresh = { says = "$KV.SPEC.NAME", armed = true },
     release = { says = "KV-Operation", armed = true } }, "nats://joe:secret@127.0.0.1:%d/SPEC?",
     HIT, without_prefix(WELL), "nats://joe:secret@127.0.0.1:%d/WELL?")
+end }
+
+clients.mysql = { huge = "\255\255\255\1", start = function()
+  local server = Mysql.start()
+  server:sql "ALTER USER crown@'%' IDENTIFIED BY 'secret'"
+  return one(server, { greeting = CONNECT, login = { says = "mysql_native_password" }, setup = { says = "SET SESSION" },
+    claim = { says = "START TRANSACTION" }, refresh = { says = "START TRANSACTION", armed = true },
+    release = { says = "START TRANSACTION", armed = true } }, "mysql://crown:secret@127.0.0.1:%d/crown?", HIT, without_prefix(WELL))
 end }
 
 local LOGIN = "root:secret"

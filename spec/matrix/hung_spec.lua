@@ -12,7 +12,7 @@ local write_file = require "support.write_file"
 local ELECTIONS = 40
 local HANGS = 12 -- seconds: some time-outs, which are of a second, and the pauses between connections
 
-local MOST = { redis = 2, sentinel = 2, cluster = 4, majority = 2, nats = 1, etcd = 9, http = 9 }
+local MOST = { redis = 2, sentinel = 2, cluster = 4, majority = 2, mysql = 1, nats = 1, etcd = 9, http = 9 }
 
 local APP = [[
 local crown = require "crown"

@@ -28,7 +28,7 @@ local MEMORY_MOST = os.getenv "ASAN_OPTIONS" and math.huge or 96 -- MiB; ASan ke
 local TICKER = os.getenv "CROWN_TICKER" or "build/ticker"
 
 local ORDER = { "redis", "sentinel", "cluster", "majority", "nats", "etcd", "http", "postgres", "advisory", "redis_tls", "nats_tls",
-  "etcd_tls", "postgres_tls" }
+  "etcd_tls", "postgres_tls", "mysql" }
 
 local Play = {}
 Play.__index = Play

@@ -1,0 +1,1 @@
+require "matrix.play"("mysql", "greeting login setup claim refresh release")
