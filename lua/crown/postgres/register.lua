@@ -67,8 +67,8 @@ SELECT memory, (SELECT json_agg(version)::text FROM (SELECT version FROM changed
 FROM here]]
 
 --- What makes a table, in words for its owner: docs/oracle-postgres.md shows it. A row that is deleted stays. Where somebody
--- leads by it, the leader is asked to go, also one of version 0.1.0; where it is another one's, it is free. A session's goes when nobody has
--- renewed it for a day.
+-- leads by it, the leader is asked to go, also one of version 0.1.0; where it is another one's, it is free. A session's goes when
+-- nobody has renewed it for a day.
 register.MAKE = [[
 CREATE TABLE IF NOT EXISTS {table} (
   lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL);
