@@ -41,7 +41,7 @@ function Memory:swap(writes)
     results[i] = stands and (write.text or "")
     if stands then
       self.texts[write.name], self.writes = write.text or nil, self.writes + 1
-      if is_told(write) then self.told(write.name) end
+      if is_told(write) then self.told(write.name, write.frees and { text = write.text, version = write.text } or nil) end
     end
   end
   return results

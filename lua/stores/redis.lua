@@ -141,12 +141,18 @@ local function look_at_policy(self, writes)
   end)
 end
 
+-- What others are told of an election's record: its name, and where they may claim it now also its version and text.
+local function news_of(write, version)
+  if is_session(write.name) then return "" end
+  return ("%s\n%s"):format(write.name, write.frees and version .. " " .. write.text or "")
+end
+
 local function arguments_of(self, part)
   local arguments = { memory_key(self), nonce(), self.channel, NEWER }
   for _, one in ipairs(part) do
     one.new = nonce()
     for _, word in ipairs { one.write.version or "", one.write.memory, one.new, one.write.text or "",
-      is_session(one.name) and "" or one.name } do arguments[#arguments + 1] = word end
+      news_of(one.write, one.new) } do arguments[#arguments + 1] = word end
   end
   return arguments
 end
@@ -172,10 +178,15 @@ function Store:swap(writes)
 end
 
 --- Tells of changes of elections' records.
--- @tparam function fn called with a name, and with nil whenever something may have been missed
+-- @tparam function fn called with a name, and where others may claim it with `{ version =, text = }`; with nil whenever something
+-- may have been missed
 function Store:hear(fn)
   self.subscriber = Subscriber.new(self.place.url, self.place.timeout, function() return self.cluster and self.cluster:any() end)
-  self.subscriber:subscribe(self.channel, fn)
+  self.subscriber:subscribe(self.channel, function(message)
+    if not message then return fn() end
+    local name, version, text = message:match "^(.*)\n(%S*) ?(.-)$"
+    if name then fn(name, text ~= "" and { version = version, text = text } or nil) end
+  end)
 end
 
 -- Runs `fn(client, name)` with each server that keeps records.

@@ -168,6 +168,25 @@ describe("the register in Redis", function()
     eventually(function() return heard[3] == "missed" end, PATIENCE)
   end)
 
+  it("tells what stands now where a write frees an election, whatever its name", function()
+    local heard = {}
+    local other = open(server.url)
+    finally(function() other:close() end)
+    other:hear(function(...) heard[#heard + 1] = { ... } end)
+    eventually(function() return heard[1] end, PATIENCE)
+    for _, one in ipairs { name, name .. "\nwith two lines" } do
+      local freeing = write(false, '{"a":"b c"}', one)
+      freeing.frees = true
+      local version = assert(store:swap { freeing })[1]
+      eventually(function() return heard[2] end, PATIENCE)
+      assert.same({ one, { text = '{"a":"b c"}', version = version } }, heard[2])
+      swap(version, nil, one)
+      eventually(function() return heard[3] end, PATIENCE)
+      assert.same({ one }, heard[3])
+      heard = { true }
+    end
+  end)
+
   it("names the elections, and no sessions of a part", function()
     swap(false)
     swap(false, "s", "@token-2")

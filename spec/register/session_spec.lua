@@ -57,6 +57,55 @@ describe("a session", function()
     assert.is_true(here.rows["@t-12"].version > version)
   end)
 
+  -- Another runtime leads and gives back.
+  local function given_back(here)
+    local one = here.member "a"
+    assert.is_true(one.claim())
+    one.release()
+    local freed = here.rows.a
+    here.begin "u"
+    assert.is_true(here.member("b").claim()) -- its session is there
+    return freed, here.looks
+  end
+
+  it("claims without a look what the store has told that it is free (S1)", function()
+    local here = world()
+    local freed, looks = given_back(here)
+    here.hear("a", freed.text, freed.version)
+    assert.is_true(here.member("a").claim())
+    assert.equal(looks, here.looks)
+  end)
+
+  it("looks where what the store has told does not stand any more (S1)", function()
+    local here = world()
+    local freed = given_back(here)
+    here.begin "v"
+    local other = here.member "a"
+    assert.is_true(other.claim())
+    here.begin "u"
+    here.hear("a", freed.text, freed.version)
+    local granted, why = here.member("a").claim()
+    assert.same({ false, "n" }, { granted, why.node })
+    assert.is_true(here.looks > 0)
+  end)
+
+  it("claims nothing by news that says less than it has seen, or that somebody leads (S1, S2)", function()
+    local here = world()
+    local freed = given_back(here)
+    local one = here.member "a"
+    assert.is_true(one.claim())
+    local led = here.rows.a
+    one.release()
+    local looks = here.looks
+    for _, news in ipairs { freed, led } do
+      here.rows.a = { text = news.text, version = news.version } -- it went back
+      here.hear("a", news.text, news.version)
+      assert.is_false((one.claim()))
+      assert.is_true(here.looks > looks)
+      looks = here.looks
+    end
+  end)
+
   it("refreshes a term again before it ends, where looks at it fail (S6)", function()
     local here = world()
     local one = here.member "a"

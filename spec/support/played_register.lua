@@ -14,7 +14,7 @@ return function(marks, many, clock)
   clock = clock or { now = 100, sleepers = {} }
   clock.spec = coroutine.running()
   local modules, rows, count = load(), {}, 0
-  local here = { lasts = 0, rows = rows, memory = "m", trusts = true, offset = 0, many = many }
+  local here = { lasts = 0, rows = rows, memory = "m", trusts = true, offset = 0, looks = 0, many = many }
   local store = { marks = marks }
   local sleepers = clock.sleepers
   local function sleep(seconds)
@@ -34,6 +34,7 @@ return function(marks, many, clock)
     if here.slow then sleep(here.slow) end
     if here.on_look then here.on_look(names) end
     if here.deaf then return nil, "no answer", "timeout" end
+    here.looks = here.looks + 1
     local answers = {}
     for _, name in ipairs(names) do
       local row = rows[name]
@@ -104,6 +105,9 @@ return function(marks, many, clock)
   here.env, here.modules, here.store = env, modules, store
   function here.now() return clock.now end
   function here.record(name) return modules.record.parse(rows[name].text, name) end
+  function here.hear(name, text, version)
+    modules.terms.slot(session, name).news = { text = text, version = version }
+  end
   function here.life() return modules.record.parse(rows["@t-12"].text, "@t-12").at end
   return here
 end

@@ -34,14 +34,15 @@ end
 
 -- A call of the oracle; `done` gets what it returned, nil when it was given up.
 local function call(world, node, election, fn, done)
-  local over = false
+  local over, mine = false, {}
   local function finish(...)
     if over then return end
-    over, election.task = true, nil
+    over = true
+    if election.call == mine then election.task = nil end -- else its term has ended, and another call is under way
     done(...)
   end
   local task
-  election.task = true
+  election.task, election.call = true, mine
   local patience = node.timeout * 2
   after(world, node, patience, function()
     if over then return end

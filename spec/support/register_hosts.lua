@@ -2,9 +2,9 @@
 local servers = require "support.register_servers"
 local chance, look, perform_write, swap, unique = servers.chance, servers.look, servers.perform_write, servers.swap, servers.unique
 local tasks = require "support.register_tasks"
-local env_of = tasks.env_of
+local after, env_of = tasks.after, tasks.env_of
 local core = require "support.register_core"
-local follow, log = core.follow, core.log
+local acts, follow, log = core.acts, core.follow, core.log
 
 local function store_of(world, node, server)
   local store = { marks = world.marks, deletes = true }
@@ -58,6 +58,16 @@ local function start(world, host, token)
     election.member = member_of(world, node, election)
     node.elections[name] = election
     follow(world, node, election, world.random() * 3)
+  end
+  function node.hear(name, news)
+    local election = node.elections[name]
+    if not election then return end
+    after(world, node, 0, function()
+      election.member.slot.news = news
+      election.told = election.leads
+      local waits = not election.leads and not acts(node, name) and not election.task
+      if waits and chance(world, 0.7) then follow(world, node, election, 0) end
+    end)
   end
   world.nodes[host.number] = node
   return node

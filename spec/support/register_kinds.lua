@@ -33,6 +33,10 @@ return {
   ends = { faults = faults_with { ends = 60, delete = 1, restore = 3 }, ends = true, many = 2, names = { "a", "b", "c" } },
   -- Runtimes that are killed, and whose supervisors say then that their sessions are over.
   wills = { faults = faults_with { kill = 60, restore = 3 }, wills = true },
+  -- One that tells of each write what it was: late, twice, in any order, or not at all.
+  news = { faults = faults_with { delete = 1, restore = 6, empty = 1 }, news = true },
+  -- One that does so, does not name its memory, and forgets.
+  stale = { faults = faults_with { back = 40, delete = 4 }, news = true, nameless = true, sharded = false },
   -- One whose clock is wrong.
   aged = { faults = faults_with {}, aged = true },
   -- Two nodes that fail apart, between which names move.

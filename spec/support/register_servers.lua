@@ -40,6 +40,15 @@ local function promise_to_peers(world, shard, name, text, before)
   end
 end
 
+-- News of a write, to everybody. Who hears it claims, or does so later.
+local function ring(world, name, news)
+  for _, node in pairs(world.nodes) do
+    for _ = 1, world.random(3) - 1 do
+      world.clock:after(world.random() * (chance(world, 0.7) and 0.05 or 40), function() node.hear(name, news) end)
+    end
+  end
+end
+
 local function perform_write(world, write, server)
   local shard = world.shards[shard_of(world, write.name, server)]
   local row = shard.rows[write.name]
@@ -58,6 +67,7 @@ local function perform_write(world, write, server)
     new.by = world.modules.record.parse(write.text, write.name).by
   end
   if world.trace then world.trace(("%9.3f   store %s = %s"):format(world.clock.now, write.name, write.text)) end
+  if world.news then ring(world, write.name, { text = write.text, version = version }) end
   return version
 end
 

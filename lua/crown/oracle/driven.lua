@@ -9,9 +9,9 @@
 -- or nil, and `label(url)`, a server's name in messages.
 -- A place: `word`, `url`, `options` (checked), `timeout` in seconds for one question (the shortest of those who share the store,
 -- so it may change), `node`, `emit`.
--- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name) when an election's record has changed or a session
--- was ended, fn(nil) when something may have been missed; `names()` → an array; `health()` and `rights()` as an oracle has them;
--- `close()`.
+-- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name, news) when an election's record has changed or a
+-- session was ended, fn(nil) when something may have been missed; `names()` → an array; `health()` and `rights()` as an oracle
+-- has them; `close()`.
 -- @internal crown.oracle.driven
 
 local candidate = require "crown.oracle.candidate"
@@ -94,13 +94,13 @@ end
 -- Those who are told of changes: elections of their own records, and watches of the sessions that those name.
 local function hear(there)
   there.followers, there.watches = Followers.new(), setmetatable({}, { __mode = "k" })
-  there.store:hear(function(name)
+  there.store:hear(function(name, news)
     if not name then
       for _, member in ipairs(there.followers:all()) do member:tell() end
     elseif record.is_reserved(name) then
       for watch in pairs(there.watches) do watch:hear(name) end
     else
-      for member in there.followers:of(name) do member:tell() end
+      for member in there.followers:of(name) do member:tell(news) end
     end
   end)
 end

@@ -51,7 +51,8 @@ end
 -- @return whether it was written
 local function put(session, slot, one, version, memory)
   local text = record.text(one, session.env.nonce())
-  local results, problem, code = session.store:swap { { name = slot.name, version = version, text = text, memory = memory } }
+  local results, problem, code = session.store:swap { { name = slot.name, version = version, text = text, memory = memory,
+    frees = true } }
   if not results then return nil, problem, code end
   if results[1] == nil then return nil, "nobody knows whether it was written" end
   if results[1] then session.seen:learn(slot, one) end

@@ -96,7 +96,9 @@ function Oracle.failover(ttl, delay, retry)
 end
 
 --- Tells the election that something has changed.
-function Oracle:tell()
+-- @tparam[opt] table news what stands now, as far as the store has told: see `hear` in crown.register.session
+function Oracle:tell(news)
+  if news or self.slot.news then self.slot.news = news end
   self.election:send "changed"
 end
 

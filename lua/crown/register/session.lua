@@ -7,13 +7,17 @@
 -- what refreshes the terms by a renewal, without a question of their own.
 -- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, perhaps with `age` in seconds and `time`,
 -- of day in ms, both by the store's clock; and `swap(writes)`, each
--- `{ name =, version = or false, text =, memory = }` → for each the new version, false where another version stands or another
--- memory answered, or nil where nobody knows. Both return nil, message, code where nobody knows anything.
+-- `{ name =, version = or false, text =, memory =, frees = whether others may claim it now }` → for each the new version, false
+-- where another version stands or another memory answered, or nil where nobody knows. Both return nil, message, code where nobody
+-- knows anything.
 -- Optional, where the names of a store do not all stand or fall together, as in a cluster: `part_of(name)`, a text without "@",
 -- which says to what part an election's name belongs. It asks nobody. A runtime has a session for each part that its elections
 -- need, named `@TOKEN-TTL@PART`; the driver keeps that record where it keeps the part. Nothing else is asked of where records
 -- are: each answer names its own memory.
 -- Optional: `deletes`, true of one whose swap deletes a record for a write whose `text` is false.
+-- Optional: `hear(fn)`: from then on fn(name) is called when a record has changed, and fn(nil) when something may have been
+-- missed. Of a write that `frees` a record, fn(name, `{ text =, version = }`) says what stands there now, as a look would answer:
+-- then a follower claims without a look. It may come late, twice, or never: the claim is a swap.
 -- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
 -- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each
 -- name that is missing is doubted.
@@ -270,7 +274,8 @@ end
 function Session:next_refresh(began)
   local apart, rounds = self.delay * EARLY, self.delay * (1 - EARLY)
   local next_round = math.ceil((began + apart - self.first) / rounds) * rounds + self.first
-  return math.min(next_round + apart * self.env.random() - began, math.max(apart, self.sent + self.delay - began))
+  local most = self.delay - math.max(0, began - self.sent)
+  return math.min(next_round + apart * self.env.random() - began, math.max(apart, most))
 end
 
 --- Sees to what the session still owes the store, by whichever store answers: an election's own may have ended with it.

@@ -1,8 +1,9 @@
 --- The elections of a session: claims, terms, and what of them may still stand in the store.
 --
 -- A slot is an election's place in a session: what was seen of its record (crown.register.seen); `holder`, what was seen of the
--- session that holds it; `term`, while one of ours leads; `undead`, until when a term of ours may last whose tree has not been
--- seen to go; `back`, whether it was doubted for another reason than that there was none.
+-- session that holds it; `news`, what the store has told and nobody has acted on; `term`, while one of ours leads; `undead`,
+-- until when a term of ours may last whose tree has not been seen to go; `back`, whether it was doubted for another reason than
+-- that there was none.
 -- A member is a candidate in a slot: `slot`, `store`, `trusts`, `least` (its epochs are no lower), and `tell()`, by which it
 -- hears that something has changed. Its core has a deadline, `deadline()`, that a renewal of the session moves as long as its
 -- term stands, `stand(on)`: then nothing is asked here. Whatever speaks against a term ends that at once, before anybody hears.
