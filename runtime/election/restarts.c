@@ -92,7 +92,8 @@ static void follower_ended(struct step *step)
     enum election_restart policy = election->config->restart;
     if (!step->event->child.failed && policy != ELECTION_RESTART_PERMANENT)
         return;
-    if (policy == ELECTION_RESTART_TEMPORARY || policy == ELECTION_RESTART_FINISH)
+    bool is_over = policy == ELECTION_RESTART_FINISH && !step->event->child.killed;
+    if (policy == ELECTION_RESTART_TEMPORARY || is_over)
         return;
     if (!step->event->child.unstartable && restart_allowed(step)) {
         restart(step);

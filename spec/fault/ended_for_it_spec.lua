@@ -1,7 +1,9 @@
 --- `crown-lua run` whose keeper or warden is killed or stopped: the command dies with it, which is no end of its own.
+local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local eventually = require "crown.testing.eventually"
 local Redis = require "support.redis"
+local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
 describe("crown-lua run, whose command dies with what keeps it,", function()
@@ -50,4 +52,28 @@ describe("crown-lua run, whose command dies with what keeps it,", function()
     eventually(function() return select(2, one:output():gsub("child%.started", "")) == 2 end, 20)
     assert.not_matches("leadership%.lost", one:output())
   end)
+end)
+
+describe("crown-lua run --follower, whose command dies with what keeps it,", function()
+  for _, kind in ipairs { "keeper", "warden" } do
+    it("starts it again: SIGKILL of the " .. kind, function()
+      local locks, all = tempdir(), {}
+      local function start(node)
+        all[node] = Candidate.start { node = node, log = tempdir() .. "/log", env = { CROWN_DIRECTORY = tempdir() },
+          args = { "run", "--log-level", "info", "--oracle", "file:" .. locks, "--follower", "echo stands by; exec sleep 1000", "spec",
+            "--", "sleep", "1000" } }
+      end
+      finally(function()
+        for _, one in pairs(all) do one:destroy() end
+      end)
+      local function begins() return select(2, all.two:output():gsub("stands by\n", "")) end
+      start "one"
+      eventually(function() return all.one:output():find("leading 'spec'", 1, true) end, 20)
+      start "two"
+      eventually(function() return begins() == 1 end, 20)
+      all.two:hurt("KILL", kind)
+      eventually(function() return begins() == 2 end, 20)
+      assert.not_matches("leading 'spec'", all.two:output())
+    end)
+  end
 end)
