@@ -344,6 +344,20 @@ describe("an oracle on a compare-and-swap store", function()
     assert.equal("the newer one's", store.records[name].version)
   end)
 
+  it("evicts beside a record that cannot be read, and says of that what stands there and what to do", function()
+    local store, name = known_store(), "cas-" .. serial
+    store.records.odd = { version = 1, text = "hel\nlo" .. ("!"):rep(100) }
+    local one = candidate(store)
+    one:win()
+    crown.spawn(function()
+      eventually(function() return one:refresh()[1] == "evicted" end, 20)
+      one:abdicate()
+    end)
+    assert.equal("one", store.oracle.evict({ crown_name = name }, name).node)
+    local _, problem = store.oracle.evict({ crown_name = "odd" }, "odd")
+    assert.matches("^'odd': what the store holds is no record of an election: \"hel\\x0alo!+…\"; stop its candidates, delete", problem)
+  end)
+
   it("keeps each number of a field that it does not know as it was", function()
     local numbers, store = { 0.12345678901234567, 1e300, 9007199254740991, { 3.1415926535897931 } }, known_store()
     store.records["cas-" .. serial].text = crown.json.encode { v = 1, serial = 1, memory = "", epoch = 1, theirs = numbers }

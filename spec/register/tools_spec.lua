@@ -88,7 +88,11 @@ describe("tools on a register", function()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, found, problem, code })
     rows.a.text = "nonsense"
     found, problem = tools.ask_to_go(store, "a")
-    assert.same({ n = 2, nil, "what the store holds is no record of an election" }, { n = 2, found, problem })
+    assert.same({ n = 2, nil, "'a': what the store holds is no record of an election: \"nonsense\"; stop its candidates, delete that "
+      .. "in the store, and start them again" }, { n = 2, found, problem })
+    rows.a.text = '{"v":2}'
+    found, problem = tools.ask_to_go(store, "a")
+    assert.same({ nil, "a newer version of crown-lua wrote the record of 'a': ask with that one" }, { found, problem })
   end)
 
   it("ask a leader to go", function()

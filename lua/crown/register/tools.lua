@@ -6,12 +6,22 @@ local crypto = require "crown.core.crypto"
 local epochs = require "crown.check.epoch"
 local figure = require "crown.check.figure"
 local hex = require "crown.text.hex"
+local printable = require "crown.text.printable"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
 local tools = {}
 
 local EVICT_TRIES = 5
+local SHOWN = 60 -- bytes of what cannot be read
+
+-- What stands where a record cannot be read, and what to do.
+local function unreadable(answer, name, why)
+  if why:find("newer version", 1, true) then return why .. ": ask with that one" end
+  local text = printable(answer.text)
+  local shown = #text > SHOWN and text:sub(1, SHOWN) .. "…" or text
+  return ("'%s': %s: \"%s\"; stop its candidates, delete that in the store, and start them again"):format(name, why, shown)
+end
 
 -- @return the record or false, and the answer; or nil, message, code
 local function read(store, name)
@@ -19,7 +29,7 @@ local function read(store, name)
   if not answers then return nil, problem, code end
   local answer = answers[name]
   local found, why = record.read(answer, name)
-  if found == nil then return nil, why end
+  if found == nil then return nil, unreadable(answer, name, why) end
   return found, answer
 end
 
