@@ -5,6 +5,7 @@ local eventually = require("crown.testing").eventually
 local json = require "crown.text.json"
 local Pgbouncer = require "support.pgbouncer"
 local Postgres = require "support.postgres"
+local read_file = require "crown.text.read_file"
 
 local TTL = 15
 local SESSION = "@token-" .. TTL
@@ -369,8 +370,25 @@ describe("the register in Postgres", function()
     eventually(function() return other:look { name } end, 20)
   end)
 
-  it("says what its owner has to run where it may not change a table", function()
+  it("works with a table that another role has made by the page's SQL", function()
+    local page = read_file "docs/oracle-postgres.md"
+    local made = page:match "### What the register needs.-```sql\n(.-)```"
     server:sql "DROP TABLE crown_lease_v1"
+    local psql = assert(crown.exec { "psql", "-qv", "ON_ERROR_STOP=1", server:url_for "postgres", "-c", made })
+    assert.equal(0, psql.code, psql.stderr)
+    finally(function()
+      server:sql "DROP TABLE crown_lease_v1"
+      server:sql "DROP FUNCTION crown_lease_v1_keep"
+      server:sql "DROP FUNCTION crown_lease_v1_stay"
+    end)
+    server:sql "GRANT SELECT, INSERT, UPDATE ON crown_lease_v1 TO crown"
+    local first = swap(false, held())
+    assert.truthy(swap(first, held()))
+    assert.same({}, assert(store:rights()))
+  end)
+
+  it("says what its owner has to run where it may not change a table", function()
+    server:sql "DROP TABLE IF EXISTS crown_lease_v1"
     server:sql "CREATE TABLE crown_lease_v1 (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
     local other = open()
     finally(function()
