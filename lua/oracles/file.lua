@@ -225,6 +225,12 @@ function File:old_leader()
   return false
 end
 
+-- An epoch that is seen is never given out again, not even where all that records it is gone when the lock is free.
+local function led_by(self, state, retry_in)
+  self.highest = math.max(self.highest, epochs.counted(state.epoch))
+  return false, { node = state.node, epoch = state.epoch, retry_in = retry_in }
+end
+
 function File:claim()
   if self.changing > 0 then return nil, "the disk has not answered yet", "timeout" end
   local opened, problem = self:open()
@@ -235,16 +241,13 @@ function File:claim()
   local taken
   taken, problem = self.lock:try()
   if taken == nil then return nil, problem end
-  if not taken then
-    local state = self:state()
-    return false, { node = state.node, epoch = state.epoch, retry_in = SLOW_CHECK }
-  end
+  if not taken then return led_by(self, self:state(), SLOW_CHECK) end
   local old
   old, problem = self:old_leader()
   if old == false then return self:win() end
   self:let_go()
   if old == nil then return nil, problem end
-  return false, { node = old.node, epoch = old.epoch, retry_in = OLD_CHECK }
+  return led_by(self, old, OLD_CHECK)
 end
 
 function File:is_in_place()
