@@ -13,6 +13,13 @@ describe("a doubt", function()
     assert.matches("^mystore has no record of this election%. Waiting 0%.5 s, .* that was lost%.$", Doubt.of("mystore"):words(0.5, true))
   end)
 
+  it("says that trust_empty=true, which is given already, does not help", function()
+    local said = Doubt.of("etcd", "etcd://db:2379", { amnesia_wait = 30, trust_empty = true }):words(29.7, true)
+    assert.equal("etcd at db:2379 may have lost what it knew, or its record of this election. Waiting 30 s, in case another candidate "
+      .. "still leads by a record that was lost (trust_empty=true does not skip this: the store is not new, or another candidate "
+      .. "doubts it).", said)
+  end)
+
   it("of a store that was there before says what may have happened to it, and no option that would not help", function()
     local said = Doubt.of("postgres", "postgres://db/app", party):words(15, false)
     assert.equal("postgres at db/app may have lost records: it was restarted, restored or failed over, or its clock was set. "

@@ -31,6 +31,8 @@ local function seconds_of(value)
 end
 
 local WAITS = "%s has no record of this election. Waiting %s s, in case another candidate still leads by a record that was lost"
+local LOST = "%s may have lost what it knew, or its record of this election. Waiting %s s, in case another candidate still leads "
+  .. "by a record that was lost (trust_empty=true does not skip this: the store is not new, or another candidate doubts it)."
 local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or failed over, or its clock was set. "
   .. "Waiting %s s, until every lease that it may have granted is over"
 
@@ -45,6 +47,7 @@ end
 -- @treturn string
 function Doubt:words(seconds, is_empty)
   local party = self.party
+  if is_empty and party.trust_empty then return LOST:format(self.place, seconds_of(seconds)) end
   if is_empty then
     local wait = party.amnesia_wait and ("amnesia_wait=%s%s%s"):format(figure.exact(party.amnesia_wait),
       party.twice and ", twice" or "", seconds > longest(party) and ", but no less than the longest ttl" or "")
