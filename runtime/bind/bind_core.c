@@ -300,6 +300,16 @@ static int core_keep(lua_State *L)
     return 0;
 }
 
+/* once(code, text): the program's death ends it: its supervisor says this and exits so, instead of
+ * a restart. */
+static int core_once(lua_State *L)
+{
+    struct crown_error err = {0};
+    if (link_once(check_host(L)->link, luaL_checkint(L, 1), luaL_checkstring(L, 2), &err) < 0)
+        return luaL_error(L, "%s", err.message);
+    return 0;
+}
+
 /* user_ids(user [, group]) -> uid, gid, { groups… }, or nil, message. Names or numbers. */
 static int core_user_ids(lua_State *L)
 {
@@ -348,6 +358,7 @@ static const luaL_Reg functions[] = {
     {"alone", core_alone},
     {"heartbeat", core_heartbeat},
     {"keep", core_keep},
+    {"once", core_once},
     {"user_ids", core_user_ids},
     {"home", core_home},
     {NULL, NULL},

@@ -74,6 +74,13 @@ int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_err
     return send_patiently(link->fd, &message, NULL, 0, err);
 }
 
+int link_once(struct link *link, int code, const char *text, struct crown_error *err)
+{
+    struct wire_message message = {.type = WIRE_ONCE, .status = code};
+    (void)snprintf(message.text, sizeof(message.text), "%s", text); /* cut is fine */
+    return link->fd >= 0 ? send_patiently(link->fd, &message, NULL, 0, err) : 0;
+}
+
 int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err)
 {
     const struct wire_message message = {.type = WIRE_END_KEEPER, .id = id};

@@ -31,6 +31,9 @@ int link_heartbeat(struct link *link, int64_t idle_until_ns, struct crown_error 
 /** From now on (or no longer) a death of the runtime, or a silence of `silence_ns`, means: restart
  * it. */
 int link_arm(struct link *link, bool armed, int64_t silence_ns, struct crown_error *err);
+/** From now on nothing is begun a second time: where the runtime would be restarted, the supervisor
+ * says `text` and exits with `code`, as soon as nothing of its trees is left. */
+int link_once(struct link *link, int code, const char *text, struct crown_error *err);
 /** Asks the supervisor to kill a keeper that is late, as one that is stopped. Its warden then kills
  * the tree, and KEEPER_FAILED follows. */
 int link_end_keeper(struct link *link, uint64_t id, struct crown_error *err);

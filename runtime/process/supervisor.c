@@ -56,6 +56,9 @@ struct supervisor {
     bool real_time;
     bool armed;         /* a death or silence means: restart */
     int64_t silence_ns; /* how long the runtime may be silent; 0: for ever */
+    bool once;          /* instead of a restart `last_words` are said, and `once_code` is the end */
+    int once_code;
+    char last_words[WIRE_TEXT];
     struct watchdog watchdog;
     int64_t wake_ns;
     struct backoff backoff;
@@ -144,6 +147,11 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
     } else if (message->type == WIRE_DISARM) {
         supervisor->armed = false;
         limit_silence(supervisor);
+    } else if (message->type == WIRE_ONCE) {
+        supervisor->once = true;
+        supervisor->once_code = message->status;
+        (void)snprintf(supervisor->last_words, sizeof(supervisor->last_words), "%.*s",
+                       WIRE_TEXT - 1, message->text);
     } else if (message->type == WIRE_TITLE) {
         title_line(message->text);
     } else if (message->type == WIRE_LOG) {
@@ -305,6 +313,10 @@ static int exit_code(const struct supervisor *supervisor)
 {
     if (supervisor->requests.interrupted && !WIFEXITED(supervisor->status))
         return 128 + SIGINT;
+    if (supervisor->once && supervisor->armed) {
+        log_error("%s", supervisor->last_words);
+        return supervisor->once_code;
+    }
     if (WIFEXITED(supervisor->status))
         return WEXITSTATUS(supervisor->status);
     log_warn("the runtime was ended by signal %d (%s)", WTERMSIG(supervisor->status),
@@ -330,7 +342,7 @@ static bool go_on(struct supervisor *supervisor)
         !supervisor->cleaning.orphans) {
         wills_execute(&supervisor->wills);
         supervisor->wake_ns = clock_monotonic_ns() + pause_ns(supervisor);
-        supervisor->state = supervisor->armed ? PAUSING : LEAVING;
+        supervisor->state = supervisor->armed && !supervisor->once ? PAUSING : LEAVING;
     }
     if (supervisor->state == PAUSING && supervisor->stopping)
         supervisor->state = LEAVING;

@@ -19,6 +19,7 @@
     /* runtime -> supervisor */                                                                    \
     X(HEARTBEAT, "heartbeat") /* work was done; stop_at: until then there is none, 0 else */       \
     X(ARM, "arm")       /* from now on a death, or a silence of stop_at, means: restart me */      \
+    X(ONCE, "once")     /* status, text: instead of a restart, say this and exit so */             \
     X(DISARM, "disarm") /* no election is left: my exit is yours */                                \
     X(START_KEEPER, "start_keeper") /* fds: keeper's end, spec, then what the spec names */        \
     X(TITLE, "title")               /* text: what `ps` shows after the process name */             \

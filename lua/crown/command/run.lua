@@ -174,6 +174,16 @@ local function end_with_the_term(election)
   end)
 end
 
+-- From the win on, before COMMAND is begun: who comes after a runtime that has died cannot know how far COMMAND came.
+local DIED = "run: the command was not run to its end, as far as is known: its runtime died (killed, or stopped for too long), "
+  .. "and the command with it. It is not started again"
+
+local function begin_once()
+  events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
+    if event.phase == "leading" then core.once(NOT_LEADER, DIED) end
+  end)
+end
+
 -- What the verb itself says is not told a second time by the log, unless that is asked for: that it leads no more, and why; and
 -- for one that gives up, that the store gives no answer.
 local GIVES_UP = "oracle.disconnected=off,oracle.error=off"
@@ -239,6 +249,7 @@ function run.run(options, words)
   if options.once or options.wait then
     give_up_when_not_leader(election, options.wait, options.quiet, function() tell_all(options) end)
   end
+  if options.once then begin_once() end
   if options.once and not options.signal then end_with_the_term(election) end
   if not options.quiet then (options.once and tell_of_a_wait or progress)(election) end
 end

@@ -67,6 +67,8 @@ static void each_word_is_said_as_often_as_it_is_asked_for(void **state)
         assert_int_equal(count_of(WIRE_ARM), 1);
         assert_int_equal(link_arm(ends.link, false, 0, &err), 0);
         assert_int_equal(count_of(WIRE_DISARM), 1);
+        assert_int_equal(link_once(ends.link, 1, "once", &err), 0);
+        assert_int_equal(count_of(WIRE_ONCE), 1);
         assert_int_equal(link_end_keeper(ends.link, 3, &err), 0);
         assert_int_equal(count_of(WIRE_END_KEEPER), 1);
     }
