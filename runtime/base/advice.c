@@ -11,6 +11,10 @@ struct kind {
 };
 
 #define ROOM "room"
+#define CA "name the file of the server's authority by ca=FILE"
+#define CERT "the server wants a certificate that it trusts: name it by cert=FILE and key=FILE"
+#define OWN "the server does not trust the certificate of cert=FILE: is it out of date?"
+#define KEY "name the file of its key by key=FILE"
 
 /* How a URL asks for TLS. */
 static const char *tls_word(const char *store)
@@ -41,6 +45,22 @@ static const char *room_words(const char *store)
         if (strcmp(words[i][0], store) == 0)
             return words[i][1];
     return "make room there, or raise its limit";
+}
+
+/* libpq has other names for the files, and does not tell what it has against a certificate. */
+static const char *postgres_words(const char *step)
+{
+    static const char *const words[][2] = {
+        {CA, "is it out of date, or by an authority that sslrootcert=FILE does not name?"},
+        {CERT, "the server wants a certificate that it trusts: name it by sslcert=FILE and "
+               "sslkey=FILE"},
+        {OWN, "the server does not trust the certificate of sslcert=FILE: is it out of date?"},
+        {KEY, "name the file of its key by sslkey=FILE"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i][0], step) == 0)
+            return words[i][1];
+    return step;
 }
 
 /* Whether a sign is in a problem. */
@@ -101,6 +121,16 @@ static const struct kind *kind_of(const char *problem)
     static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
     static const char *const name[] = {"name not found", "look up", "no address", "name server",
                                        NULL};
+    /* an alert is the server's word on our own certificate */
+    static const char *const no_own[] = {"alert certificate required", "alert bad certificate",
+                                         "valid client certificate", NULL};
+    static const char *const own[] = {"alert unknown ca", "alert certificate ",
+                                      "alert unsupported certificate", NULL};
+    static const char *const no_key[] = {"not private key file", NULL};
+    static const char *const date[] = {"certificate has expired", "not yet valid", NULL};
+    static const char *const other_name[] = {"ostname mismatch", "address mismatch",
+                                             "certificate subject name", "not match host name",
+                                             NULL};
     static const char *const certificate[] = {"ertificate", "hostname", NULL};
     static const char *const silent[] = {
         "imeout",       "no answer",    "in time",          "closed",      "reset",
@@ -136,7 +166,13 @@ static const struct kind *kind_of(const char *problem)
         {lock, "another session holds a lock on the table or the row: see pg_locks", NULL, NULL},
         {refused, "is the server running, and are host and port right?", NULL, NULL},
         {name, "check the host in the URL", NULL, NULL},
-        {certificate, "name the file of the server's authority by ca=FILE", NULL, NULL},
+        {no_own, CERT, NULL, NULL},
+        {own, OWN, NULL, NULL},
+        {no_key, KEY, NULL, NULL},
+        {date, "renew the server's certificate, or set the clocks right", NULL, NULL},
+        {other_name, "the certificate is for another name: have the URL name the server so", NULL,
+         NULL},
+        {certificate, CA, NULL, NULL},
         {route, "check the host in the URL, and the network", NULL, NULL},
         {alert, "the server ended the handshake: does it ask for a certificate (cert=, key=)?",
          NULL, NULL},
@@ -158,6 +194,8 @@ bool advice(const struct advice_link *link, const char *problem, char *text, siz
         return false;
     const char *scheme = tls_word(link->store);
     const char *before = link->spoke && kind->spoke != NULL ? kind->spoke : kind->plain;
+    if (strcmp(link->store, "postgres") == 0)
+        before = postgres_words(before);
     const char *gap = strstr(before, "%s");
     if (strcmp(before, ROOM) == 0)
         before = room_words(link->store);

@@ -82,7 +82,8 @@ static bool is_no_tls(const char *trouble)
  * that has expired from one of a stranger. */
 static const char *words_of(const struct http_request *request, CURLcode result)
 {
-    bool is_tls = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR;
+    bool is_tls = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR ||
+                  strstr(request->tls_trouble, " alert ") != NULL; /* also after the handshake */
     if (result == CURLE_SSL_CONNECT_ERROR && is_no_tls(request->tls_trouble))
         return "the other side does not go on with TLS: " TLS_IS_IT_ON;
     return is_tls && request->tls_trouble[0] != '\0' ? request->tls_trouble

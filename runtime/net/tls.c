@@ -80,9 +80,12 @@ static int load_certificates(SSL_CTX *ctx, const struct tls_options *options,
     if (options->cert != NULL &&
         openssl.SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
         return tls_error(NULL, options->cert, err);
-    if (key != NULL && openssl.SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
+    if (key == NULL || openssl.SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) == 1)
+        return 0;
+    if (options->key != NULL)
         return tls_error(NULL, key, err);
-    return 0;
+    openssl.ERR_clear_error();
+    return error_set(err, ERROR_TLS, "%s holds no private key: name its file by key=FILE", key);
 }
 
 struct tls_context *tls_context_new(const struct tls_options *options, struct crown_error *err)

@@ -100,6 +100,36 @@ static void each_kind_has_its_step(void **state)
     }
 }
 
+static void each_trouble_with_certificates_has_a_step_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"redis", "certificate verify failed: certificate has expired", "renew the server's"},
+        {"etcd", "SSL certificate problem: certificate has expired", "renew the server's"},
+        {"nats", "certificate verify failed: certificate is not yet valid", "clocks"},
+        {"mysql", "certificate verify failed: hostname mismatch", "for another name"},
+        {"redis", "certificate verify failed: IP address mismatch", "for another name"},
+        {"etcd", "SSL: no alternative certificate subject name matches target host name 'a'",
+         "for another name"},
+        {"postgres", "server certificate for \"db\" does not match host name \"127.0.0.1\"",
+         "for another name"},
+        {"redis", "tlsv13 alert certificate required", "cert=FILE and key=FILE"},
+        {"nats", "sslv3 alert bad certificate", "cert=FILE and key=FILE"},
+        {"postgres", "connection requires a valid client certificate", "sslcert=FILE and sslkey="},
+        {"etcd", "tlsv1 alert unknown ca", "does not trust the certificate of cert=FILE"},
+        {"redis", "sslv3 alert certificate expired", "does not trust the certificate of cert="},
+        {"postgres", "tlsv1 alert unknown ca", "certificate of sslcert=FILE"},
+        {"postgres", "certificate present, but not private key file \"k\"", "sslkey=FILE"},
+        {"redis", "certificate verify failed: self signed certificate", "by ca=FILE"},
+        {"postgres", "SSL error: certificate verify failed", "that sslrootcert=FILE"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct advice_link link = {.store = cases[i][0], .tls = true};
+        assert_non_null(step(&link, cases[i][1]));
+        assert_non_null(strstr(step(&link, cases[i][1]), cases[i][2]));
+    }
+}
+
 static void a_name_alone_is_no_sign_that_it_is_missing(void **state)
 {
     (void)state;
@@ -124,6 +154,7 @@ int main(void)
         cmocka_unit_test(what_says_the_next_step_itself_gets_no_other),
         cmocka_unit_test(a_store_that_is_full_is_given_room_in_its_own_way),
         cmocka_unit_test(each_kind_has_its_step),
+        cmocka_unit_test(each_trouble_with_certificates_has_a_step_of_its_own),
         cmocka_unit_test(a_name_alone_is_no_sign_that_it_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
