@@ -330,7 +330,7 @@ function Etcd.rights(opts)
     first_key, problem, code = leader_of(client, base)
     if first_key == nil then return nil, problem, code end
     lacks[1] = first_key and obstacle(client, base, first_key) or nil
-    if #lacks == 0 then lacks.warning = admin.least(client, (Etcd.timing(checked))) end
+    if #lacks == 0 then lacks.warning = admin.least(client, checked.ttl or DEFAULT_TTL) end
     return lacks
   end)
 end

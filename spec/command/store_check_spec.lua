@@ -232,6 +232,14 @@ describe("crown-lua check --store", function()
       assert.is_nil(check("fit:x@").stdout:find "no lease")
     end)
 
+    it("warns of a ttl that etcd makes longer, a fraction of a second too", function()
+      local function warning(ttl) return check("fit:x@", "/app?ttl=" .. ttl).stdout:match "warning%s+([^\n]*a ttl of[^\n]*)" end
+      assert.equal("by its election time-out etcd makes a ttl of 1 s one of 2 s: a failover takes up to 2 s", warning "1")
+      assert.equal("by whole seconds etcd makes a ttl of 1.5 s one of 2 s: a failover takes up to 2 s", warning "1.5")
+      assert.equal("by whole seconds etcd makes a ttl of 2.5 s one of 3 s: a failover takes up to 3 s", warning "2.5")
+      assert.is_nil(warning "2")
+    end)
+
     it("writes nothing", function()
       assert.equal("", server:ctl("--user", "root:x", "get", "--prefix", "", "--keys-only"))
     end)

@@ -2,6 +2,7 @@
 -- @internal crown.etcd.admin
 
 local base64 = require "crown.text.base64"
+local figure = require "crown.check.figure"
 local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
 
@@ -44,16 +45,17 @@ end
 --- Whether etcd lets leases be as short as a candidate's: its election time-out makes a least. A lease is granted and given back
 -- for that, on which nothing depends.
 -- @tparam Client client
--- @number ttl in seconds
+-- @number ttl in seconds, as the user gave it; etcd knows whole ones only
 -- @treturn string words; nil where it does, or does not say
 function admin.least(client, ttl)
-  local lease = keys.new_lease()
-  local answer = client:ask("/v3/lease/grant", { TTL = ("%d"):format(ttl), ID = lease })
+  local lease, whole = keys.new_lease(), math.ceil(ttl)
+  local answer = client:ask("/v3/lease/grant", { TTL = ("%d"):format(whole), ID = lease })
   if not answer then return nil end
   client:ask("/v3/lease/revoke", { ID = lease })
   local lasts = tonumber(answer.TTL) or 0
   if lasts <= ttl then return nil end
-  return ("by its election time-out etcd makes a ttl of %d s one of %d s: a failover takes up to %d s"):format(ttl, lasts, lasts)
+  local why = lasts > whole and "its election time-out" or "whole seconds"
+  return ("by %s etcd makes a ttl of %s s one of %d s: a failover takes up to %d s"):format(why, figure.exact(ttl), lasts, lasts)
 end
 
 local function alarms_of(status)
