@@ -43,6 +43,9 @@ local function there_is(dir)
   return kind ~= nil or problem ~= nil
 end
 
+-- Without waiting for the other end of a pipe in the file's place, which anybody who may write there can make.
+local function read_plain(path) return files.readable(path) and read_file(path) or nil end
+
 local function decode(text)
   local state = json.object(text or "")
   return state and type(state.epoch) == "number" and state or { epoch = 0 }
@@ -160,8 +163,9 @@ function File:open()
   local made, problem = files.kind(self.base .. ".lock"), nil
   if not made then made, problem = self:change { { "create", self.base .. ".lock" } } end
   if not made then return nil, problem end
-  self.lock, problem = lockfile.open(self.base .. ".lock")
-  if not self.lock then return nil, problem end
+  local code
+  self.lock, problem, code = lockfile.open(self.base .. ".lock")
+  if not self.lock then return nil, problem, code end
   self.path, self.number = self.lock:name()
   self.place = (read_file "/proc/sys/kernel/random/boot_id" or ""):match "%S*" .. " " .. (self.lock:mount() or "")
   return true
@@ -169,7 +173,7 @@ end
 
 -- What the records say. Older ones may be put in their place: the last epoch that was heard of is not given out again.
 function File:state()
-  local copy, kept = decode(read_file(self.base .. ".json")), decode(self.lock:read())
+  local copy, kept = decode(read_plain(self.base .. ".json")), decode(self.lock:read())
   local state = copy.epoch >= kept.epoch and copy or kept
   self.highest = math.max(self.highest, epochs.counted(state.epoch))
   return state
@@ -182,7 +186,7 @@ function File:record(epoch, leading)
     node = leading and self.node or nil, token = leading and self.token or nil, since = os.time(),
     file = self.number, path = self.path, place = self.place, above = lockfile.changed_above(self.dir) }
   local copy = self.base .. ".json"
-  local before = read_file(copy)
+  local before = read_plain(copy)
   local written, problem = self:change { { "replace", copy, text }, { "write", self.base .. ".lock", text, self.number } }
   if written then return true end
   self:change { before and { "replace", copy, before } or { "remove", copy } } -- nobody leads under this epoch
@@ -192,7 +196,7 @@ end
 -- Whether nobody can lead under another file: this one was led under last, as both records say, since it was mounted, and
 -- since then neither it nor its directory was moved. It may have been away, and be back while somebody leads under a newer one.
 function File:led_under_last()
-  local kept, copy = decode(self.lock:read()), decode(read_file(self.base .. ".json"))
+  local kept, copy = decode(self.lock:read()), decode(read_plain(self.base .. ".json"))
   for _, one in ipairs { kept, copy } do
     if one.file ~= self.number or one.place ~= self.place then return false end
   end
@@ -201,7 +205,7 @@ end
 
 -- @return what a file holds that was led under before and is held still, false or nil; and what else old_lock.holder says
 function File:older_holder()
-  return old_lock.holder(self.lock, decode(read_file(self.base .. ".json")).file, path_in)
+  return old_lock.holder(self.lock, decode(read_plain(self.base .. ".json")).file, path_in)
 end
 
 -- Whoever leads under a file that was taken away leads until it is free. @return its state; false when there is nobody, and
@@ -231,10 +235,19 @@ local function led_by(self, state, retry_in)
   return false, { node = state.node, epoch = state.epoch, retry_in = retry_in }
 end
 
+-- A link there is followed, and replaced by the next record.
+local function no_record(self)
+  local copy = self.base .. ".json"
+  local kind = files.kind(copy)
+  return (kind == "directory" or kind == "other") and copy .. " is no plain file: move it away"
+end
+
 function File:claim()
   if self.changing > 0 then return nil, "the disk has not answered yet", "timeout" end
-  local opened, problem = self:open()
-  if not opened then return nil, problem end
+  local blocked = no_record(self)
+  if blocked then return nil, blocked, "usage" end
+  local opened, problem, code = self:open()
+  if not opened then return nil, problem, code end
   local watched
   watched, problem = self:watch()
   if not watched then self.emit("monitor.failed", { error = problem }) end
@@ -304,7 +317,7 @@ function File:handle_info(message)
       self.epoch = nil
       return false, { retry_in = OLD_CHECK }
     end
-    if read_file(self.base .. ".evict") then return false, { evicted = true } end
+    if read_plain(self.base .. ".evict") then return false, { evicted = true } end
     return
   end
   return self:claim_after_event()
@@ -348,7 +361,7 @@ function File.list(opts)
   for _, file in ipairs(all) do
     local name = file:match "^(.+)%.json$"
     if name then
-      local state = decode(read_file(dir .. "/" .. file))
+      local state = decode(read_plain(dir .. "/" .. file))
       local held = lockfile.held(dir .. "/" .. name .. ".lock")
       found[#found + 1] = { name = name, node = held and state.node or nil, epoch = state.epoch }
     end
@@ -363,7 +376,7 @@ end
 function File.evict(opts, name)
   if not name:match(NAME.match) then usage.error("the file oracle: '%s' is no name: %s", name, NAME.match_words) end
   local base = lock_directory(opts) .. "/" .. name
-  local before = decode(read_file(base .. ".json"))
+  local before = decode(read_plain(base .. ".json"))
   if not lockfile.held(base .. ".lock") then return eviction.nobody(name) end
   if files.kind(base .. ".evict") == "directory" then
     return nil, ("%s.evict is a directory, so that nobody can be asked to go: remove it"):format(base)
@@ -372,7 +385,7 @@ function File.evict(opts, name)
   if not written then return nil, full_disk(base:match "^(.*)/", problem) end
   local gone
   gone, problem = eviction.await(name, opts.wait, function()
-    local state = decode(read_file(base .. ".json"))
+    local state = decode(read_plain(base .. ".json"))
     return state.epoch ~= before.epoch or not state.leading
   end, "the request stays")
   if not gone then return nil, problem end

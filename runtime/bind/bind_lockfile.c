@@ -37,7 +37,7 @@ static int *check_lock(lua_State *L)
 }
 
 /* open(path) -> lock file; or nil, message. Makes none: a disk that hangs would keep us
- * (bind_disk.c). Never follows a symbolic link. */
+ * (bind_disk.c). Never follows a symbolic link, nor waits for a pipe's other end. */
 static int lockfile_open(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -45,8 +45,16 @@ static int lockfile_open(lua_State *L)
     *fd = -1;
     luaL_getmetatable(L, LOCKFILE_TYPE);
     lua_setmetatable(L, -2);
-    *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    return *fd >= 0 ? 1 : push_errno(L, "open the lock file", path);
+    *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (*fd < 0 && errno != EISDIR && errno != ENXIO) /* a directory, a socket */
+        return push_errno(L, "open the lock file", path);
+    struct stat found;
+    if (*fd >= 0 && fstat(*fd, &found) == 0 && S_ISREG(found.st_mode))
+        return 1;
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s is no plain file: move it away", path);
+    lua_pushliteral(L, "usage");
+    return 3;
 }
 
 static int set_lock(int fd, short type)
@@ -338,7 +346,8 @@ static int lockfile_look(lua_State *L)
 static int lockfile_held(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* closing it wakes nobody */
+    /* Closing it wakes nobody. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno != ENOENT)
         return push_errno(L, "open", path);
     bool held = fd >= 0 && held_elsewhere(fd);

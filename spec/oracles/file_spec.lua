@@ -477,6 +477,27 @@ describe("the file oracle", function()
     end)
   end)
 
+  for what, make in pairs { ["a FIFO"] = "mkfifo %s", ["a directory"] = "mkdir %s",
+    ["a socket"] = "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' %s" } do
+    for _, file in ipairs { "e.lock", "e.json" } do
+      it(("refuses %s in the place of %s at once, with a sentence"):format(what, file), function()
+        assert.equal(0, os.execute(make:format(dir .. "/" .. file)))
+        local answer, problem, code = candidate(dir, "one", messages):claim()
+        assert.is_nil(answer)
+        assert.matches(file .. " is no plain file: move it away", problem, 1, true)
+        assert.equal("usage", code)
+        oracle.list { dir = dir }
+      end)
+    end
+  end
+
+  it("takes a FIFO in the place of a wish that it go for none", function()
+    local one = candidate(dir, "one", messages)
+    one:claim()
+    assert.equal(0, os.execute("mkfifo " .. dir .. "/e.evict"))
+    assert.is_nil((one:handle_info "changed"))
+  end)
+
   it("never follows a link in the lock file's place", function()
     os.execute(("ln -s /etc/passwd %s/e.lock"):format(dir))
     assert.is_nil((candidate(dir, "one", messages):claim()))
