@@ -66,6 +66,18 @@ local function alarms_of(status)
   return found
 end
 
+-- The first patch of each minor version in which a member that leads etcd no more, and has not noticed, ends no leases; later
+-- minor versions have it from the start.
+local MENDED = { ["3.4"] = 31, ["3.5"] = 13 }
+
+-- One server alone has nobody whom its leases could be refreshed by meanwhile.
+local function frozen_leader(version, members)
+  local minor, patch = tostring(version):match "^(%d+%.%d+)%.(%d+)"
+  local mended = minor and MENDED[minor]
+  if not mended or tonumber(patch) >= mended or not members or members < 2 then return nil end
+  return ("two may lead after a freeze of the member that leads etcd: use etcd %s.%d or later"):format(minor, mended)
+end
+
 --- What etcd says of itself. Who may not ask is told nothing, which is no failure.
 -- @tparam Client client
 -- @treturn table `{ facts =, warnings = }`; or nil, message, code
@@ -81,6 +93,7 @@ function admin.health(client)
   if count and count % 2 == 0 then
     warnings[#warnings + 1] = ("%d members: one fewer would survive as many failures"):format(count)
   end
+  warnings[#warnings + 1] = frozen_leader(status.version, count)
   return { facts = { { "Store", words } }, warnings = warnings }
 end
 
