@@ -363,7 +363,7 @@ local function elect(given)
   self.common, spec.name = plan.common, name
   if settings.checking then
     self.options, self.timing, self.oracle_options = spec, plan.timing, opts
-    opts.send = function() end -- a message makes an oracle claim
+    opts.send, opts.checking = function() end, true -- a message makes an oracle claim
   end
   self.own_node = checked.node -- a fifth field, of those that ask for it; and so is the next
   self.pace = Pace.new(where, checked, plan.pace)

@@ -61,7 +61,8 @@ end
 function File.init(opts)
   local checked = store_options.own("file", opts, RULES)
   local dir = lock_directory(opts)
-  local fit, problem = lockfile.directory(dir)
+  local fit, problem = true, nil
+  if there_is(dir) or not opts.checking then fit, problem = lockfile.directory(dir) end -- makes it
   if not fit then return nil, full_disk(dir, problem) end
   local name = checked.lock or opts.crown_name
   return setmetatable({ dir = dir, lock_name = name, base = dir .. "/" .. name, node = opts.node, token = opts.token,

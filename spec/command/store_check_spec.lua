@@ -3,6 +3,7 @@ local crown = require "crown"
 local Etcd = require "support.etcd"
 local etcd = require "crown.oracles.etcd"
 local eventually = require("crown.testing").eventually
+local files = require "crown.core.files"
 local Nats = require "support.nats"
 local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
@@ -27,6 +28,15 @@ describe("crown-lua check --store", function()
     assert.matches("not checked%s+what this candidate may write", result.stdout)
     assert.matches("answer%s+the store answers\n", result.stdout)
     assert.same({}, crown.json.decode(run({ "info", "--oracle", "file:" .. place, "--json" }).stdout).elections)
+  end)
+
+  it("makes no directory for the locks of a file", function()
+    local place = tempdir() .. "/new"
+    for _, more in ipairs { "--json", "--store" } do
+      local result = run { "check", more, "--oracle", "file:" .. place, "run", "x", "true" }
+      assert.equal(0, result.code, result.stderr)
+      assert.is_nil(files.kind(place))
+    end
   end)
 
   it("says which commands a Redis user may not run, and what was not checked", function()
