@@ -98,7 +98,7 @@ end
 local function denied(self, last)
   if last then self.standing:saw(last.revision, last.headers["crown-token"], last.written_at) end
   if not last and left(self) == 0 then return later() end
-  return false, { node = last and last.data or nil, epoch = last and admin.shown_epoch(last),
+  return false, { node = last and last.data or nil, epoch = last and admin.shown_epoch(last) or nil,
     expires_in = self.standing:again(self.ttl) }
 end
 

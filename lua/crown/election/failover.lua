@@ -2,9 +2,11 @@
 -- is not all that they wait for.
 -- @internal crown.election.failover
 
+local figure = require "crown.check.figure"
+
 -- Rounded up: it is at most that long.
 local function rounded(seconds)
-  return ("%g"):format(math.ceil(seconds * 10 - 1e-6) / 10)
+  return figure.exact(math.ceil(seconds * 10 - 1e-6) / 10)
 end
 
 --- Puts it into the explanation of an election's timing.
