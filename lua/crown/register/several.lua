@@ -71,7 +71,7 @@ local function grant(env, member, epoch, began)
   local last = holding(env, member, epoch)[majority(member)]
   if not last then return nil, "most servers do not hold the lease", "store" end
   local past = math.max(0, began - last.session.sent)
-  local left = math.min(last.session.ttl, term_of(last).ends - began)
+  local left = math.min(last.session.ttl - past, term_of(last).ends - began) -- a part that was just won has no end yet
   return true, last.session:next_refresh(began), { ttl = left, past = past > 0 and past or nil, epoch = epoch }
 end
 
