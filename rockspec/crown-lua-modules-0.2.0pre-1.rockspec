@@ -53,6 +53,7 @@ build = {
       ["crown.testing.oracle"] = "lua/crown/testing/oracle.lua",
       ["crown.text.base64"] = "lua/crown/text/base64.lua",
       ["crown.text.hex"] = "lua/crown/text/hex.lua",
+      ["crown.text.nonce"] = "lua/crown/text/nonce.lua",
       ["crown.text.is_utf8"] = "lua/crown/text/is_utf8.lua",
       ["crown.text.json"] = "lua/crown/text/json.lua",
       ["crown.text.printable"] = "lua/crown/text/printable.lua",

@@ -27,9 +27,8 @@ local RULES = {
   amnesia_wait = store_options.AMNESIA_WAIT,
   trust_empty = store_options.trust_empty(true),
   schema = postgres_url.SCHEMA,
-  synchronous_commit = { type = { "string", "boolean" }, default = "on" },
+  synchronous_commit = postgres_url.COMMIT,
 }
-local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
 
 --- TTL and refresh delay that these options make.
 function Lease.timing(opts)
@@ -37,14 +36,7 @@ function Lease.timing(opts)
 end
 
 local function check(opts)
-  local checked = postgres_url.options("postgres_lease", opts, RULES)
-  local commit = checked.synchronous_commit
-  checked.synchronous_commit = commit == true and "on" or tostring(commit)
-  if not COMMITS[checked.synchronous_commit] then
-    return nil, ("synchronous_commit = %s would let the server forget a lease in a crash: on, local, remote_write or "
-      .. "remote_apply"):format(tostring(commit))
-  end
-  return checked
+  return postgres_url.durable_options("postgres_lease", opts, RULES)
 end
 
 local function kind_of(leases, ttl, delay, timeout)

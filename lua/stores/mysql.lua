@@ -2,8 +2,7 @@
 -- @internal crown.stores.mysql
 
 local Client = require "crown.mysql.client"
-local crypto = require "crown.core.crypto"
-local hex = require "crown.text.hex"
+local nonce = require "crown.text.nonce"
 local mysql_url = require "crown.mysql.url"
 local record = require "crown.register.record"
 local server = require "crown.mysql.server"
@@ -32,13 +31,6 @@ local DELETED = "deleted-" -- a version that is a mark's
 -- A record that is deleted leaves its mark.
 local Store = { marks = true, deletes = true }
 Store.__index = Store
-
-local life, serial = nil, 0
-
-local function nonce()
-  life, serial = life or hex(crypto.random(8)), serial + 1
-  return ("%s-%d"):format(life, serial)
-end
 
 -- --- the tables
 

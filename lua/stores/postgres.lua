@@ -16,14 +16,12 @@ local will = require "crown.postgres.will"
 
 local driver = { word = "postgres_lease", ttl = 30, trusts_empty = true }
 
-local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
-
 --- The options that only this store has.
 driver.options = {
   url = postgres_url.RULE,
   schema = postgres_url.SCHEMA,
   shared = { type = "boolean", default = true },
-  synchronous_commit = { type = { "string", "boolean" }, default = "on" },
+  synchronous_commit = postgres_url.COMMIT,
 }
 
 local DROPPED = { ["42P01"] = true, ["42703"] = true } -- SQLSTATE: undefined table, undefined column
@@ -253,14 +251,7 @@ end
 
 --- Checks the options of an oracle.
 function driver.check(opts, rules)
-  local checked = postgres_url.options(driver.word, opts, rules)
-  local commit = checked.synchronous_commit
-  checked.synchronous_commit = commit == true and "on" or tostring(commit)
-  if not COMMITS[checked.synchronous_commit] then
-    return nil, ("synchronous_commit = %s would let the server forget a lease in a crash: on, local, remote_write or "
-      .. "remote_apply"):format(tostring(commit))
-  end
-  return checked
+  return postgres_url.durable_options(driver.word, opts, rules)
 end
 
 --- Makes a store, and asks nobody yet.

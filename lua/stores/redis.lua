@@ -6,8 +6,7 @@
 local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
-local crypto = require "crown.core.crypto"
-local hex = require "crown.text.hex"
+local nonce = require "crown.text.nonce"
 local redis = require "crown.redis"
 local redis_url = require "crown.redis.url"
 local options = require "crown.redis.options"
@@ -23,13 +22,6 @@ Store.__index = Store
 
 local MOST = 128 -- records in one call, so that the server is never busy for long
 local NEWER = "a newer version of crown-lua" -- who leads, as an older one shows it
-
-local life, serial = nil, 0
-
-local function nonce()
-  life, serial = life or hex(crypto.random(8)), serial + 1
-  return ("%s-%d"):format(life, serial)
-end
 
 -- --- many records
 

@@ -60,18 +60,8 @@ describe("a runtime's last will on Postgres", function()
     return count
   end
 
-  it("gives the lease back when no runtime follows it", function()
-    local leader, _, term = cluster:pair()
-    interrupt_twice(leader)
-    cluster:succeed(term.epoch, 20, "two")
-  end)
-
-  describe("in a register", function()
-    before_each(function()
-      cluster = Cluster.new { url = server.url, ttl = 3600, app = REGISTER_APP }
-    end)
-
-    it("ends the session when no runtime follows it", function()
+  local function ends_with_its_runtime(title)
+    it(title, function()
       local leader, _, term = cluster:pair()
       interrupt_twice(leader)
       cluster:succeed(term.epoch, 20, "two")
@@ -83,6 +73,16 @@ describe("a runtime's last will on Postgres", function()
       leader:hurt("KILL", "runtime")
       cluster:succeed(term.epoch, 20)
     end)
+  end
+
+  ends_with_its_runtime "gives the lease back when no runtime follows it"
+
+  describe("in a register", function()
+    before_each(function()
+      cluster = Cluster.new { url = server.url, ttl = 3600, app = REGISTER_APP }
+    end)
+
+    ends_with_its_runtime "ends the session when no runtime follows it"
   end)
 
   it("is revoked by a runtime that ends in order", function()
@@ -112,13 +112,6 @@ describe("a runtime's last will on Postgres", function()
     assert(other:query "COMMIT")
     leader:wait(10)
     cluster:succeed(term.epoch, 20, "two")
-  end)
-
-  it("waits for the last process of the tree", function()
-    local leader, _, term = cluster:pair()
-    leader:hurt("STOP", "keeper", "warden")
-    leader:hurt("KILL", "runtime")
-    cluster:succeed(term.epoch, 20)
   end)
 
   it("takes nothing from the next runtime when it comes late", function()

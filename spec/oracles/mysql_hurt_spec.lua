@@ -27,15 +27,6 @@ describe("a register in MySQL that is hurt", function()
     return Player.new(oracle, given)
   end
 
-  local function answered(one, what)
-    local verdict
-    eventually(function()
-      verdict = one:call(what)
-      return verdict[1] ~= "unknown"
-    end, 20)
-    return verdict
-  end
-
   local function leader_and_follower()
     local one, two = candidate("one", { ttl = 30 }), candidate "two"
     local won = one:win()
@@ -47,9 +38,9 @@ describe("a register in MySQL that is hurt", function()
     local one, two, epoch = leader_and_follower()
     server:down()
     server:up()
-    local verdict = answered(one, "refresh")
+    local verdict = one:answered "refresh"
     assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
-    for _, other in ipairs { two, candidate "new" } do assert.equal("denied", answered(other, "claim")[1]) end
+    for _, other in ipairs { two, candidate "new" } do assert.equal("denied", other:answered("claim")[1]) end
     one:abdicate()
   end)
 
@@ -59,8 +50,8 @@ describe("a register in MySQL that is hurt", function()
     it("gives " .. what .. " to nobody who has seen the leader", function()
       local one, two = leader_and_follower()
       server:sql(statement)
-      assert.equal("denied", answered(two, "claim")[1])
-      assert.equal("denied", answered(two, "claim")[1])
+      assert.equal("denied", two:answered("claim")[1])
+      assert.equal("denied", two:answered("claim")[1])
       one:abdicate()
     end)
   end
@@ -68,7 +59,7 @@ describe("a register in MySQL that is hurt", function()
   it("is not given away at once where older files are put back", function()
     local one, two = leader_and_follower()
     one:abdicate()
-    assert.equal("granted", answered(candidate "other", "claim")[1])
+    assert.equal("granted", candidate("other"):answered("claim")[1])
     server:down "TERM"
     assert(crown.exec({ "/bin/cp", "-a", server.data, server.dir .. "/backup" }, { timeout = 60 }).code == 0)
     server:up()
@@ -77,7 +68,7 @@ describe("a register in MySQL that is hurt", function()
     assert(crown.exec({ "/bin/sh", "-c", ("rm -rf %s && mv %s %s"):format(server.data, server.dir .. "/backup", server.data) },
       { timeout = 60 }).code == 0)
     server:up()
-    assert.equal("denied", answered(two, "claim")[1])
-    assert.equal("denied", answered(candidate "new", "claim")[1])
+    assert.equal("denied", two:answered("claim")[1])
+    assert.equal("denied", candidate("new"):answered("claim")[1])
   end)
 end)

@@ -31,15 +31,6 @@ describe("a register in Postgres that is hurt", function()
     return Player.new(oracle, given)
   end
 
-  local function answered(one, what)
-    local verdict
-    eventually(function()
-      verdict = one:call(what)
-      return verdict[1] ~= "unknown"
-    end, 20)
-    return verdict
-  end
-
   -- A leader, and a follower that has seen it.
   local function leader_and_follower()
     local one, two = candidate "one", candidate "two"
@@ -50,10 +41,10 @@ describe("a register in Postgres that is hurt", function()
 
   -- The leader leads on, and nobody else comes.
   local function leads_on(one, two, epoch)
-    for _, other in ipairs { two, candidate "new" } do assert.equal("denied", answered(other, "claim")[1]) end
-    local verdict = answered(one, "refresh")
+    for _, other in ipairs { two, candidate "new" } do assert.equal("denied", other:answered("claim")[1]) end
+    local verdict = one:answered "refresh"
     assert.same({ "granted", epoch }, { verdict[1], verdict[4] })
-    assert.equal("denied", answered(two, "claim")[1])
+    assert.equal("denied", two:answered("claim")[1])
   end
 
   local function goes_on_after(act)
@@ -78,7 +69,7 @@ describe("a register in Postgres that is hurt", function()
       goes_on_after(function(one)
         for _, seconds in ipairs(steps) do
           clock:set(seconds)
-          assert.equal("granted", answered(one, "refresh")[1])
+          assert.equal("granted", one:answered("refresh")[1])
         end
       end)
     end)
@@ -89,16 +80,16 @@ describe("a register in Postgres that is hurt", function()
     server:sql "SET session_replication_role = replica"
     server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name)
     server:sql "RESET session_replication_role"
-    assert.equal("denied", answered(two, "claim")[1])
-    local verdict = answered(one, "refresh")
-    assert.is_true(verdict[1] ~= "granted" or answered(two, "claim")[1] == "denied")
+    assert.equal("denied", two:answered("claim")[1])
+    local verdict = one:answered "refresh"
+    assert.is_true(verdict[1] ~= "granted" or two:answered("claim")[1] == "denied")
   end)
 
   it("gives a table that was dropped and made anew to nobody, newcomers included", function()
     local _, two = leader_and_follower()
     server:sql "DROP TABLE crown_lease_v1"
     for _, other in ipairs { two, candidate "new" } do
-      local verdict = answered(other, "claim")
+      local verdict = other:answered "claim"
       assert.same({ "denied", true }, { verdict[1], verdict[5] })
     end
   end)
@@ -123,8 +114,8 @@ describe("a register in Postgres that is hurt", function()
       serial = serial + 1
       name = "hurt-" .. serial
       local two = restored(another)
-      assert.equal("denied", answered(two, "claim")[1])
-      assert.equal("denied", answered(candidate "new", "claim")[1])
+      assert.equal("denied", two:answered("claim")[1])
+      assert.equal("denied", candidate("new"):answered("claim")[1])
     end
   end)
 
@@ -149,7 +140,7 @@ describe("a register in Postgres that is hurt", function()
     server:down "fast"
     server:up()
     each(function(i)
-      local verdict = answered(leaders[i], "refresh")
+      local verdict = leaders[i]:answered("refresh")
       assert.same({ "granted", epochs[i] }, { verdict[1], verdict[4] })
     end)
     each(function(i) leaders[i]:abdicate() end)

@@ -437,8 +437,7 @@ describe("an election in the register in Redis", function()
     server:down()
     server:up()
     for i, one in ipairs(players) do
-      local verdict
-      eventually(function() verdict = one:refresh() return verdict[1] ~= "unknown" end, PATIENCE)
+      local verdict = one:answered("refresh", PATIENCE)
       assert.same({ "granted", epochs[i] }, { verdict[1], verdict[4] })
     end
   end)

@@ -50,6 +50,19 @@ function Player:win()
   return verdict
 end
 
+--- Calls a function of the oracle until the store has answered.
+-- @string what
+-- @number[opt] seconds at most (20)
+-- @treturn table the verdict
+function Player:answered(what, seconds)
+  local verdict
+  eventually(function()
+    verdict = self:call(what)
+    return verdict[1] ~= "unknown"
+  end, seconds or 20)
+  return verdict
+end
+
 function Player:refresh() return self:call "refresh" end
 function Player:abdicate() self.module.abdicate(self.state) end
 

@@ -337,10 +337,10 @@ end
 -- @string fn the function's name
 -- @param state the oracle's, which the function was called with
 -- @param verdict what it returned first
--- @param second and second
--- @param third and third: of what is not known "usage", where the user is to mend something, or "store" or the store's own code,
--- where the store has answered that
--- @param fourth and fourth: of what the store has answered, the seconds after which it wants to be asked again
+-- @param second what it returned second
+-- @param third what it returned third. Where the verdict is not known it is a code: "usage" where the user has to mend something,
+-- "store" or the store's own code where the store has answered so
+-- @param fourth what it returned fourth: where the store has answered, the seconds after which it wants to be asked again
 -- @return the verdict's word and its values
 function oracle.verdict(fn, state, verdict, second, third, fourth)
   return judge(fn, fn, state, verdict, second, third, fourth)

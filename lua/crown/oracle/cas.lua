@@ -234,10 +234,7 @@ function cas.oracle(store)
     handle_info = Oracle.handle_info }
   function oracle.init(opts) return new_candidate(store, kinds, opts) end
   function oracle.timing(opts) return store_options.timing(opts, store.ttl, OPTIONS.retry.default) end
-  function oracle.failover(opts)
-    local ttl, delay, _, retry = oracle.timing(opts)
-    return Oracle.failover(ttl, delay, retry)
-  end
+  function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   function oracle.evict(opts, name) return evict(store, opts, name) end
   function oracle.health(opts) return health(store, opts) end
   if store.names then

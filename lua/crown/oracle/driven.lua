@@ -260,10 +260,7 @@ function driven.oracle(driver)
   function oracle.init(opts) return self:init(opts) end
   function oracle.timing(opts) return store_options.timing(opts, driver.ttl) end
   if driver.options.url then
-    function oracle.failover(opts)
-      local ttl, delay, _, retry = oracle.timing(opts)
-      return Oracle.failover(ttl, delay, retry)
-    end
+    function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   end
   if driver.unasked then return oracle end
   for _, what in ipairs { "list", "evict", "health", "rights" } do

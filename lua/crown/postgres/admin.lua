@@ -6,6 +6,7 @@ local holder = require "crown.postgres.holder"
 local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"
 local rights = require "crown.postgres.rights"
+local server = require "crown.postgres.server"
 local tables = require "crown.postgres.tables"
 
 local admin = {}
@@ -55,24 +56,7 @@ function admin.list(opts, part, sql)
   end)
 end
 
-local HEALTH = [[
-SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
-  current_setting('fsync') = 'on' AS fsync, current_setting('synchronous_standby_names') AS synchronous,
-  pg_backend_pid() AS pid, (SELECT count(*)::int FROM pg_stat_replication) AS replicas,
-  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence,
-  EXISTS (SELECT FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock') AS blocked]]
-
-local function warnings_of(row, named)
-  local warnings = {}
-  local function warn(text) warnings[#warnings + 1] = text end
-  if not row.fsync then warn "fsync is off: after a crash the server may have forgotten a lease" end
-  if row.persistence == "u" then warn(named .. " is UNLOGGED: a crash empties it") end
-  if row.blocked then warn(named .. " is locked by somebody: nobody can refresh") end
-  if row.replicas > 0 and row.synchronous == "" then
-    warn "replication is asynchronous: after a failover one TTL is sat out, and the last epochs may be lost"
-  end
-  return warnings
-end
+local LATE = "after a failover one TTL is sat out, and the last epochs may be lost"
 
 -- The longest TTL in use, as the store knows it; nil before anybody has been there.
 local function longest_ttl(client, part)
@@ -88,16 +72,12 @@ end
 -- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
 function admin.health(opts, named, part, more)
   return with_client(opts, function(client)
-    local rows, problem = client:query(HEALTH, named)
-    if not rows then return nil, problem end
-    local row = rows[1]
-    local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
-      row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
-    if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
-    local warnings = warnings_of(row, named)
+    local said, problem = server.said(client, named, LATE)
+    if not said then return nil, problem end
+    local warnings = said.warnings
     warnings[#warnings + 1] = part and tables.misplaced(client, part, opts.schema)
     for _, warning in ipairs(more and more(client) or {}) do warnings[#warnings + 1] = warning end
-    return { ttl = part and longest_ttl(client, part), facts = facts, warnings = warnings }
+    return { ttl = part and longest_ttl(client, part), facts = said.facts, warnings = warnings }
   end)
 end
 

@@ -10,35 +10,50 @@ SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS stan
   current_setting('fsync') = 'on' AS fsync, current_setting('synchronous_standby_names') AS synchronous,
   pg_backend_pid() AS pid, (SELECT count(*)::int FROM pg_stat_replication) AS replicas,
   (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass($1)) AS persistence,
-  EXISTS (SELECT FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock') AS blocked, ]]
+  EXISTS (SELECT FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock') AS blocked]]
 
-local function warnings_of(row, named)
+--- What is lost where replication is asynchronous, by the register.
+local LATE = "after a failover what was written last may be lost, and is waited for"
+
+local function warnings_of(row, named, late)
   local warnings = {}
   local function warn(text) warnings[#warnings + 1] = text end
   if not row.fsync then warn "fsync is off: after a crash the server may have forgotten a lease" end
   if row.persistence == "u" then warn(named .. " is UNLOGGED: a crash empties it") end
   if row.blocked then warn(named .. " is locked by somebody: nobody can refresh") end
   if row.replicas > 0 and row.synchronous == "" then
-    warn "replication is asynchronous: after a failover what was written last may be lost, and is waited for"
+    warn("replication is asynchronous: " .. late)
   end
   return warnings
 end
 
---- What the server says of itself, for `info`.
+--- What the server says of itself.
 -- @param client of crown.postgres
 -- @string named the table
--- @string[opt] wanted the option schema
+-- @string late what follows of asynchronous replication
+-- @string[opt] more columns to ask for
 -- @treturn table `{ facts =, warnings = }`; or nil, message, code
-function server.health(client, named, wanted)
-  local rows, problem, code = client:query(HEALTH .. schema.placement { named }, named)
+-- @treturn table the row that it said it by
+function server.said(client, named, late, more)
+  local rows, problem, code = client:query(HEALTH .. (more and ", " .. more or ""), named)
   if not rows then return nil, problem, code end
   local row = rows[1]
   local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
     row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
   if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
-  local warnings = warnings_of(row, named)
-  warnings[#warnings + 1] = schema.misplaced(named, row, wanted)
-  return { facts = facts, warnings = warnings }
+  return { facts = facts, warnings = warnings_of(row, named, late) }, row
+end
+
+--- What `info` says of it.
+-- @param client of crown.postgres
+-- @string named the table
+-- @string[opt] wanted the option schema
+-- @treturn table `{ facts =, warnings = }`; or nil, message, code
+function server.health(client, named, wanted)
+  local said, row, code = server.said(client, named, LATE, schema.placement { named })
+  if not said then return nil, row, code end
+  said.warnings[#said.warnings + 1] = schema.misplaced(named, row, wanted)
+  return said
 end
 
 local NEEDED = { "SELECT", "INSERT", "UPDATE" }

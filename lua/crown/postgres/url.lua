@@ -98,4 +98,20 @@ function postgres_url.options(word, opts, rules)
   return checked
 end
 
+local COMMITS = { on = true, ["local"] = true, remote_write = true, remote_apply = true }
+
+--- The rule of the option `synchronous_commit`.
+postgres_url.COMMIT = { type = { "string", "boolean" }, default = "on" }
+
+--- As `options`, of an oracle whose rules have `synchronous_commit`: with its word.
+-- @treturn table the options; or nil and a message
+function postgres_url.durable_options(word, opts, rules)
+  local checked = postgres_url.options(word, opts, rules)
+  local commit = checked.synchronous_commit
+  checked.synchronous_commit = commit == true and "on" or tostring(commit)
+  if COMMITS[checked.synchronous_commit] then return checked end
+  return nil, ("synchronous_commit = %s would let the server forget a lease in a crash: on, local, remote_write or remote_apply")
+    :format(tostring(commit))
+end
+
 return postgres_url

@@ -2,8 +2,7 @@
 -- @internal crown.register.oracle
 
 local core = require "crown.core"
-local crypto = require "crown.core.crypto"
-local hex = require "crown.text.hex"
+local nonce = require "crown.text.nonce"
 local promise = require "crown.core.promise"
 local record = require "crown.register.record"
 local renewals = require "crown.core.renewals"
@@ -21,14 +20,6 @@ local JITTER = 1.1 -- times a pause is what the core makes of it at most
 local WATCH_SECONDS = 1 -- from one look at the sessions that hold what others follow to the next
 local DEAF_SECONDS = 1 -- from one look of a follower to the next, while the store cannot tell of changes
 local PATIENT_SECONDS, PATIENT_TTLS = 60, 4 -- the core asks again after so long anyway
-
-local life, count = nil, 0
-
-local function nonce()
-  life = life or hex(crypto.random(8))
-  count = count + 1 -- same (swap): another number each time
-  return ("%s-%d"):format(life, count)
-end
 
 local env = { now = core.now, time = function() return os.time() * 1000 end, wall_offset = core.wall_offset, nonce = nonce,
   random = math.random, promise = promise, detach = core.detach, sleep = core.sleep, atomic = core.atomic, renewals = renewals }
@@ -87,11 +78,13 @@ end
 
 --- How long it takes at most until somebody leads after a leader that has died: a follower sees the last renewal when it looks
 -- next, and from then on it has to see it stand.
+-- What it is given is what `timing` of an oracle returns.
 -- @number ttl in seconds, as all of these
 -- @number delay from one renewal to the next
+-- @param _ such an oracle has no cool-down
 -- @number[opt] retry from one look of a follower to the next, where nothing tells it of changes
 -- @treturn number
-function Oracle.failover(ttl, delay, retry)
+function Oracle.failover(ttl, delay, _, retry)
   return rule.standing_time(ttl) + (retry and retry * JITTER or math.min(WATCH_SECONDS, delay))
 end
 
