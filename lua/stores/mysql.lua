@@ -76,17 +76,17 @@ end
 local STRANGE = "what came is no answer of MySQL to what was asked"
 
 local function read(rows, names)
-  local memory, answers = nil, {}
+  local memory, time, answers = nil, nil, {}
   for _, row in ipairs(rows) do
     if #row ~= 5 then return nil, STRANGE, "protocol" end
-    if row[1] == "memory" then memory = row[2] end
+    if row[1] == "memory" then memory, time = row[2], tonumber(row[3]) end
   end
   if not memory then return nil end
-  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory } end
+  for _, name in ipairs(names) do answers[name] = { text = false, version = false, memory = memory, time = time } end
   for _, row in ipairs(rows) do
     local answer = answers[row[2]]
     if answer and row[1] == "record" then
-      answer.version, answer.text, answer.age = row[3], row[4], math.max(0, (tonumber(row[5]) or 0) / 1e6)
+      answer.version, answer.text, answer.age = row[3], row[4], (tonumber(row[5]) or 0) / 1e6
     elseif answer and row[1] == "mark" and not answer.text then
       answer.version = DELETED .. row[3]
     end
@@ -96,8 +96,8 @@ end
 
 --- Looks at records.
 -- @tparam table names
--- @treturn table for each name `{ text =, version =, memory =, age = seconds by the server's clock }`, text and version false
--- where there is none; or nil, message, code
+-- @treturn table for each name `{ text =, version =, memory =, time = in ms, age = in seconds, by the server's clock }`, text and
+-- version false where there is none; or nil, message, code
 function Store:look(names)
   local results, connection, code = ask(self, function(one) return statements.look(one.memory, self.table, names) end)
   if not results then return nil, connection, code end

@@ -177,6 +177,15 @@ describe("the register in MySQL", function()
     assert.is_true(age >= 0 and age < 20)
   end)
 
+  it("tells the server's time, and a negative age where its clock was set back since", function()
+    swap(false, "one")
+    server:sql "UPDATE crown.crown_register SET written = written + INTERVAL 1 HOUR"
+    assert.is_true(look().age < -3500)
+    local told, now = look().time, tonumber(server:sql("SELECT UNIX_TIMESTAMP()")[1][1])
+    assert.is_true(told <= now * 1000 + 999 and told > (now - 60) * 1000, told)
+    assert.equal("number", type(look("nobody").time))
+  end)
+
   it("answers all who write the same records at once, in whatever order they name them", function()
     local memory, left = look().memory, 40
     for i = 1, 40 do

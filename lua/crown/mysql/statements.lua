@@ -63,13 +63,14 @@ end
 -- @string memory as above
 -- @string name of the table
 -- @tparam table names
--- @treturn string its rows: a kind and four columns. "memory", with that; "record", with name, version, text and microseconds
--- since it was written; "mark", with name and mark
+-- @treturn string its rows: a kind and four columns. "memory", with that and the time of day in ms; "record", with name, version,
+-- text and microseconds since it was written; "mark", with name and mark
 function statements.look(memory, name, names)
   local list = {}
   for i, one in ipairs(names) do list[i] = quoted(one) end
   local wanted = table.concat(list, ",")
-  return ("SELECT 'memory', (%s), NULL, NULL, NULL UNION ALL SELECT 'record', name, version, record, "
+  return ("SELECT 'memory', (%s), CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED), NULL, NULL "
+    .. "UNION ALL SELECT 'record', name, version, record, "
     .. "TIMESTAMPDIFF(MICROSECOND, written, UTC_TIMESTAMP(6)) FROM %s WHERE name IN (%s) "
     .. "UNION ALL SELECT 'mark', name, mark, NULL, NULL FROM %s_mark WHERE name IN (%s)")
     :format(memory, name, wanted, name, wanted)
