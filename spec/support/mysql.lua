@@ -30,8 +30,9 @@ function Mysql.start(options)
   local self = setmetatable({ dir = tempdir(), port = port.free(), args = options.args,
     env = options.clock and options.clock:environment() }, Mysql)
   self.data, self.socket = self.dir .. "/data", self.dir .. "/socket"
+  -- A folder of its own: servers that begin together name their temporary tables alike.
   run(unpack(add({ INSTALLER, "--no-defaults", "--datadir=" .. self.data, "--auth-root-authentication-method=normal",
-    "--skip-test-db", is_root and "--user=root" or nil }, SMALL)))
+    "--skip-test-db", "--tmpdir=" .. self.dir, is_root and "--user=root" or nil }, SMALL)))
   self:up()
   self:sql "CREATE DATABASE crown; CREATE USER crown@'%'; GRANT ALL ON crown.* TO crown@'%'"
   self.url = self:url_for "crown"
@@ -58,7 +59,7 @@ end
 --- Starts the server process, ours alone; it is up when it answers.
 function Mysql:up()
   local args = add(add({ "--no-defaults", "--datadir=" .. self.data, "--socket=" .. self.socket, "--port=" .. self.port,
-    "--bind-address=127.0.0.1", is_root and "--user=root" or nil }, SMALL), self.args)
+    "--bind-address=127.0.0.1", "--tmpdir=" .. self.dir, is_root and "--user=root" or nil }, SMALL), self.args)
   self.process = Candidate.start { program = SERVER, args = args, node = "mariadb", env = self.env, log = self.dir .. "/log" }
   eventually(function() return admin(self) end, 60)
 end
