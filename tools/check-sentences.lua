@@ -1,0 +1,72 @@
+-- Whether the sentences of the pages named are short: a reader keeps some thirty words in mind, and fewer in a cell of a table.
+-- Code in backquotes counts as one word, a link as its text. A list item ends a sentence.
+--   luajit tools/check-sentences.lua PAGE...
+local MOST, MOST_IN_A_CELL = 30, 25 -- words
+
+local found = 0
+
+--- Counts the words of a text.
+local function words(text)
+  local count = 0
+  for word in text:gmatch "%S+" do
+    if word:find "[%w\128-\255]" then count = count + 1 end
+  end
+  return count
+end
+
+--- Leaves of a line's markup only its words.
+local function plain(line)
+  return (line:gsub("``.-``", " code "):gsub("`[^`]*`", "code")
+    :gsub("!%[[^%]]*%]%b()", " "):gsub("%[([^%]]*)%]%b()", "%1"):gsub("%[([^%]]*)%]%b[]", "%1"):gsub("[*_]+", ""))
+end
+
+local function judge(path, number, text, most, thing)
+  local count = words(text)
+  if count > most then
+    print(("%s:%d: a %s of %d words, %d are the most: %s"):format(path, number, thing, count, most, text:gsub("^%s+", ""):sub(1, 60)))
+    found = found + 1
+  end
+end
+
+--- Judges each sentence of a paragraph that begins at a line.
+local function paragraph(path, number, text)
+  text = plain(text):gsub("%f[%w]e%.g%.", "eg"):gsub("%f[%w]i%.e%.", "ie")
+  local from = 1
+  for stop in (text .. " "):gmatch "()[.!?][\"')]*%s" do
+    judge(path, number, text:sub(from, stop), MOST, "sentence")
+    from = stop + 1
+  end
+  judge(path, number, text:sub(from), MOST, "sentence")
+end
+
+local function row(path, number, line)
+  for cell in plain(line):gmatch "[^|]+" do judge(path, number, cell, MOST_IN_A_CELL, "cell") end
+end
+
+local function check(path)
+  local code, number, begun, gathered = false, 0, 0, {}
+  local function flush()
+    if gathered[1] then paragraph(path, begun, table.concat(gathered, " ")) end
+    gathered = {}
+  end
+  for line in assert(io.lines(path)) do
+    number = number + 1
+    if line:match "^%s*```" then
+      flush()
+      code = not code
+    elseif code then -- an example
+    elseif line:match "^%s*|" then
+      flush()
+      row(path, number, line)
+    else
+      local item = line:match "^%s*[-*+] " or line:match "^%s*%d+%. " or line:match "^#" or line:match "^>"
+      if line:match "^%s*$" or item then flush() end
+      if not gathered[1] then begun = number end
+      if not line:match "^%s*$" then gathered[#gathered + 1] = item and line:gsub("^%s*[-*+#>%d.]+ ", "") or line end
+    end
+  end
+  flush()
+end
+
+for _, path in ipairs(arg) do check(path) end
+os.exit(found == 0 and 0 or 1)
