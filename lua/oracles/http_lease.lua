@@ -61,11 +61,11 @@ local LOT = 100 -- questions in one request, where the server takes many
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05 -- seconds that a question waits for company then
 local BUSY, FORBIDDEN, FULL = 429, 403, 507
 local REFUSALS = { [401] = "it does not know this user", [403] = "this user may not" }
-local LESS = "it answered less than was asked: each question that batch_path takes needs an answer of its own, in their order"
+local LESS = "it sent fewer answers than questions: batch_path has to answer each question, in order"
 local BROKEN = 500 -- from this status on the server is not well
 
 --- What info and evict say.
-Lease.unasked = "a lease service is not asked that; ask it by its own means, or use 'crown-lua status' and 'abdicate' on a host"
+Lease.unasked = "a lease server has no call for that: use its own tools, or 'crown-lua status' and 'abdicate' on a host"
 
 --- TTL and refresh delay that these options make, and after how long a follower asks again.
 function Lease.timing(opts)
@@ -244,7 +244,7 @@ local function verdict(self, status, found, retry, location)
   local words = type(status) == "number" and failure(status, location)
   if words then return refused(self, ("the lease server answered %d: %s"):format(status, words), retry) end
   return nil, explained(self, ("the lease server answered %s%s"):format(tostring(status),
-    status == 200 and ", and what came is no JSON object" or "")), "store", retry
+    status == 200 and ", but no JSON object in the body" or "")), "store", retry
 end
 
 local function body_of(self)
@@ -363,7 +363,7 @@ function Lease.rights(opts)
   elseif answer.status >= 300 and answer.status < 400 then
     return { ("the lease server answered %d: a redirect, and none is followed"):format(answer.status) }
   end
-  return { unchecked = "what a claim would be answered: there is no way to ask without claiming" }
+  return { unchecked = "whether it would grant a claim: a lease server cannot be asked without claiming" }
 end
 
 return Lease

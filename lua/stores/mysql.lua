@@ -73,7 +73,7 @@ end
 
 -- --- the two verbs
 
-local STRANGE = "what came is no answer of MySQL to what was asked"
+local STRANGE = "unexpected reply from MySQL"
 
 local function read(rows, names)
   local memory, time, answers = nil, nil, {}

@@ -36,7 +36,7 @@ int tls_error(struct ssl_st *ssl, const char *what, struct crown_error *err)
             code)) /* a file that is not there, for one: OpenSSL 3 has no word for it */
         reason = strerror(ERR_GET_REASON(code));
     if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
-        reason = "what came is no TLS: " TLS_IS_IT_ON;
+        reason = "the other end does not speak TLS: " TLS_IS_IT_ON;
     openssl.ERR_clear_error();
     if (verified != X509_V_OK)
         return error_set(err, ERROR_TLS, "%s: certificate verify failed: %s", what,

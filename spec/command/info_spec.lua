@@ -189,7 +189,7 @@ describe("info and evict", function()
     local result = run({ "info", "--oracle", "shelf" }, { env = { LUA_PATH = dir .. "/?.lua;;" } })
     assert.same({ 0, "" }, { result.code, result.stderr })
     assert.matches("even%s+-%s+7", result.stdout)
-    assert.matches("odd%s+-%s+-%s+-%s+what the store holds is no record of an election", result.stdout)
+    assert.matches("odd%s+-%s+-%s+-%s+the store's value is not a record of an election", result.stdout)
     assert.is_nil(result.stdout:find("@token", 1, true))
   end)
 

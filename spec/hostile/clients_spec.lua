@@ -63,7 +63,7 @@ describe("a Redis server that answers its script in a way of its own", function(
     it("is refused in words: " .. what, function()
       local server = Hostile.start(GREETING .. answer .. "\\r\\n")
       local app = run { redis = server }
-      eventually(function() return app:output():find "no answer of Redis to what was asked" end, 20)
+      eventually(function() return app:output():find "unexpected reply from Redis" end, 20)
       app:finish()
       server:destroy()
     end)

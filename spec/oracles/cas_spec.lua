@@ -355,7 +355,7 @@ describe("an oracle on a compare-and-swap store", function()
     end)
     assert.equal("one", store.oracle.evict({ crown_name = name }, name).node)
     local _, problem = store.oracle.evict({ crown_name = "odd" }, "odd")
-    assert.matches("^'odd': what the store holds is no record of an election: \"hel\\x0alo!+…\"; stop its candidates, delete", problem)
+    assert.matches("^'odd': the store's value is not a record of an election: \"hel\\x0alo!+…\"; stop its candidates, delete", problem)
   end)
 
   it("keeps each number of a field that it does not know as it was", function()
@@ -481,7 +481,7 @@ describe("an oracle on a compare-and-swap store", function()
       local store = table_store()
       store.records["cas-" .. serial] = { text = text, version = 1 }
       local verdict = candidate(store):claim()
-      assert.same({ "unknown", "what the store holds is no record of an election", "store" }, verdict)
+      assert.same({ "unknown", "the store's value is not a record of an election", "store" }, verdict)
       assert.equal(text, store.records["cas-" .. serial].text)
     end
   end)

@@ -421,8 +421,7 @@ describe("the lease oracle over HTTP", function()
     eventually(function() return told[1] and told[2] end, 30)
     assert.same({ "granted", "unknown" }, { told[1][1], told[2][1] })
     local at = ("http at 127.0.0.1:%d: "):format(listener:port())
-    assert.equal(at .. "it answered less than was asked: each question that batch_path takes needs an answer of its own, in their "
-      .. "order", told[2][2])
+    assert.equal(at .. "it sent fewer answers than questions: batch_path has to answer each question, in order", told[2][2])
     for what, one in pairs { ["answered 404"] = reply(404, ""), ["answered 200 without a list of answers"] = reply(200, "{}") } do
       answer = one
       local verdict = candidate({ batch_path = "/batch" }):claim()

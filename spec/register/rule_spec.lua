@@ -310,7 +310,7 @@ describe("a record", function()
     it(title .. " is refused", function()
       local one, problem = parse(case[1], case[2])
       assert.is_nil(one)
-      assert.equal("what the store holds is no record of an election", problem)
+      assert.equal("the store's value is not a record of an election", problem)
     end)
   end
 

@@ -101,7 +101,7 @@ describe("what a runtime has seen", function()
     note(record(5), 1)
     now = 110
     local found, problem = seen:note(entry, { text = "nonsense", version = 2, memory = "m" }, now)
-    assert.same({ nil, "what the store holds is no record of an election" }, { found, problem })
+    assert.same({ nil, "the store's value is not a record of an election" }, { found, problem })
     assert.equal(10, note(record(5), 1).stood)
   end)
 end)

@@ -654,7 +654,7 @@ describe("a follower", function()
     local here = world()
     here.rows.a = { text = "nonsense", version = 1 }
     local granted, problem, code = here.member("a").claim()
-    assert.same({ n = 3, nil, "what the store holds is no record of an election", "store" }, { n = 3, granted, problem, code })
+    assert.same({ n = 3, nil, "the store's value is not a record of an election", "store" }, { n = 3, granted, problem, code })
     here.rows.a, here.deaf = nil, true
     granted, problem, code = here.member("b").claim()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })

@@ -55,7 +55,7 @@ describe("tools on a register", function()
     rows.a = { text = "nonsense", version = 1 }
     hold "b"
     local found = tools.list(store, { "a", "b" })
-    assert.same({ { name = "a", trouble = "what the store holds is no record of an election" }, { name = "b", node = "there", epoch = 3 } },
+    assert.same({ { name = "a", trouble = "the store's value is not a record of an election" }, { name = "b", node = "there", epoch = 3 } },
       found)
     assert.equal(found[1].trouble, tools.health(store, "a").facts[1][2])
   end)
@@ -66,7 +66,7 @@ describe("tools on a register", function()
     rows.b = { text = false, version = 2, peer = peer }
     rows.c = { text = "nonsense", version = 2, peer = peer }
     assert.same({ { name = "a", node = "peer", epoch = 8, expires_in = 2.5 }, { name = "b", node = "peer", epoch = 8, expires_in = 2.5 },
-      { name = "c", trouble = "what the store holds is no record of an election" } }, tools.list(store, { "a", "b", "c" }))
+      { name = "c", trouble = "the store's value is not a record of an election" } }, tools.list(store, { "a", "b", "c" }))
   end)
 
   it("say why they know nothing", function()
@@ -88,7 +88,7 @@ describe("tools on a register", function()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, found, problem, code })
     rows.a.text = "nonsense"
     found, problem = tools.ask_to_go(store, "a")
-    assert.same({ n = 2, nil, "'a': what the store holds is no record of an election: \"nonsense\"; stop its candidates, delete that "
+    assert.same({ n = 2, nil, "'a': the store's value is not a record of an election: \"nonsense\"; stop its candidates, delete that "
       .. "in the store, and start them again" }, { n = 2, found, problem })
     rows.a.text = '{"v":2}'
     found, problem = tools.ask_to_go(store, "a")

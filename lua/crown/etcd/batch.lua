@@ -9,7 +9,7 @@ Batch.__index = Batch
 
 local WINDOW = 0 -- seconds that a question waits for company
 local LEASE_ENDED = "requested lease not found" -- and all that a session puts bears its one lease
-local LESS = "it answered less than was asked: is that etcd itself, or does a proxy answer in its place?"
+local LESS = "its reply has fewer parts than the request: is that etcd itself, or does a proxy answer in its place?"
 local MOST = 128 -- operations that etcd takes in one transaction
 
 -- Each has as many answers as it has operations, in their order.

@@ -23,7 +23,7 @@ local CONNECTIONS = QUESTIONS + 3 -- besides: a watch, the one that it is opened
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
 local FULL = "database space exceeded"
 local NO_USERS = "authentication is not enabled"
-local STRANGE = "what came is no answer of etcd: it has no header"
+local STRANGE = "unexpected reply: it lacks the header that etcd sends"
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
 
 --- Takes an etcd URL apart: `etcd://user:password@host:port,host:port/PREFIX`, `etcds://` for TLS.

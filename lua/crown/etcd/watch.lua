@@ -107,7 +107,7 @@ local function read(self, stream)
     if not line then return true end
     self.heard_at = core.now()
     local result = result_of(line)
-    if not result then return nil, "what came is nothing that a watch of etcd says" end
+    if not result then return nil, "unexpected message in a watch of etcd" end
     local on, problem = hear(self, result)
     if not on then return not problem or nil, problem end
     if not self.whole and is_created(self) then

@@ -14,7 +14,7 @@ local Connection = Base.extend()
 Connection.forgets = true
 
 local UNASKED = "an answer that nobody asked for"
-local STRANGE = "what came is nothing that MySQL says"
+local STRANGE = "unexpected reply from MySQL"
 local TOO_LONG = "an answer that is too long"
 local NO_TLS = "the server does not offer TLS: turn it on there, or have the URL begin with mysql://, which encrypts nothing"
 local QUERY, PING = "\3", "\14" -- commands

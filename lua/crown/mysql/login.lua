@@ -31,7 +31,7 @@ end
 function login.read_greeting(body)
   if body:byte(1) == 0xff then return nil, (wire.read_error(body)) end
   local version, at = wire.read_text(body, 2)
-  if body:byte(1) ~= 10 or not version or #body < at + 30 then return nil, "what came is nothing that MySQL says" end
+  if body:byte(1) ~= 10 or not version or #body < at + 30 then return nil, "unexpected reply from MySQL" end
   local low, high = wire.read_number(body, at + 13, 2), wire.read_number(body, at + 18, 2)
   local size = math.max(SALT, body:byte(at + 20) - 1)
   return { version = version, thread = wire.read_number(body, at, 4), tls = has(low, SSL), old = not has(high, 0x8),
@@ -111,7 +111,7 @@ function login.answer(body, parsed, is_secure)
     answer, problem = proof(plugin, parsed, body:sub(at), is_secure)
   end
   if answer then return answer end
-  return nil, problem or "what came is nothing that MySQL says", problem and "usage" or "protocol"
+  return nil, problem or "unexpected reply from MySQL", problem and "usage" or "protocol"
 end
 
 return login

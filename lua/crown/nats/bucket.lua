@@ -37,7 +37,7 @@ local known = {}
 local function read(text)
   local answer = json.object(text)
   if answer then return answer end
-  return nil, "what came is no answer of JetStream", "protocol"
+  return nil, "unexpected reply from JetStream", "protocol"
 end
 
 -- What the server refuses, with its name and what to do next.

@@ -54,7 +54,7 @@ local function hear_line(self, line)
   elseif verb == "INFO" then
     hear_info(self, line)
   elseif verb ~= "+OK" then
-    return self:close "what came is nothing that NATS says"
+    return self:close "unexpected message from NATS"
   end
   return true
 end
@@ -205,7 +205,7 @@ local function greet(self, parsed, place, timeout)
   local line, problem, code = self.stream:read("*l", timeout)
   self.others = {}
   local about = line and line:match "^INFO " and hear_info(self, line)
-  if not about then return nil, problem or "what came is nothing that NATS says", code or "protocol" end
+  if not about then return nil, problem or "unexpected message from NATS", code or "protocol" end
   self.server = about.server_id -- another one after each start of a server
   self.name = about.server_name
   if parsed.tls and not (about.tls_required or about.tls_available) then return nil, NO_TLS, "tls" end

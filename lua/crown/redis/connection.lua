@@ -22,7 +22,7 @@ end
 local function deliver(self, kind, value)
   if self.on_message then
     if value == "PONG" and kind ~= "error" then return end -- the answer to a ping while no channel is subscribed to
-    if type(value) ~= "table" then return self:close "what came is no message of a channel" end
+    if type(value) ~= "table" then return self:close "unexpected message on a channel of Redis" end
     return self.on_message(value)
   end
   local asked = self.waiting[self.first]

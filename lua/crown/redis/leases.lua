@@ -29,7 +29,7 @@ Leases.CHANNEL = "crown:leases"
 local CLAIM_WINDOW, REFRESH_WINDOW = 0, 0.05
 local MOST = 128 -- leases in one call, so that the server is never busy for long
 
-local STRANGE = "what came is no answer of Redis to what was asked"
+local STRANGE = "unexpected reply from Redis"
 
 local known = {}
 

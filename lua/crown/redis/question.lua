@@ -11,7 +11,7 @@ local question = {}
 local SHARE = 0.5 -- of the time-out, for the replicas' and for the Sentinels' answers
 
 --- What is said of an answer that cannot be read.
-question.STRANGE = "what came is no answer of Redis to what was asked"
+question.STRANGE = "unexpected reply from Redis"
 
 -- The memory is the server's, and where there is a key for it also that key's, which is gone when all is lost: but not in a
 -- cluster, where a script may use the keys of one slot alone.

@@ -94,7 +94,7 @@ end
 -- @treturn table or nil and a message: it is no record, or one of a later version of crown-lua
 function record.parse(text, name)
   local fine, found = pcall(core.json.decode, text)
-  if not fine or type(found) ~= "table" then return nil, "what the store holds is no record of an election" end
+  if not fine or type(found) ~= "table" then return nil, "the store's value is not a record of an election" end
   if is_count(found.v) and found.v > record.VERSION then
     return nil, ("a newer version of crown-lua wrote the record of '%s'"):format(name)
   end
@@ -103,7 +103,7 @@ function record.parse(text, name)
   end
   local is_whole = kind_of(name)
   if found.v ~= record.VERSION or not is_count(found.serial) or not is_whole(found) then
-    return nil, "what the store holds is no record of an election"
+    return nil, "the store's value is not a record of an election"
   end
   return found
 end

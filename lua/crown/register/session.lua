@@ -151,7 +151,7 @@ local function begin_life(self, answer, found, try)
   local left = terms.undead(self)
   if left then
     self.wait = left
-    return nil, "terms of the session that is over have not ended", "store"
+    return nil, "waiting for this runtime's terms of its last session to end", "store"
   end
   if not self.begun then
     self.at = math.max(math.max(self.at, found and found.at or 0) + 1, self.env.time())
