@@ -221,13 +221,13 @@ describe("a sample", function()
 
   it("is to two fifths of the core", function()
     local slips = slips_of("runtime/process/a.c", 50)
-    for _, file in ipairs { "lua/oracles/b.lua", "lua/crown/web/c.lua" } do
+    for _, file in ipairs { "lua/stores/b.lua", "lua/oracles/b.lua", "lua/crown/web/c.lua" } do
       for _, one in ipairs(slips_of(file, 50)) do slips[#slips + 1] = one end
     end
     local counts, order = {}, sample.in_order(slips, "x")
     for i = 1, 50 do counts[groups.of(order[i].file).part] = (counts[groups.of(order[i].file).part] or 0) + 1 end
-    assert.same({ core = 20, stores = 15, rest = 15 }, counts)
-    assert.equal(150, #order)
+    assert.same({ core = 20, register = 10, stores = 10, rest = 10 }, counts)
+    assert.equal(200, #order)
   end)
 
   it("may be drawn of all that there are", function()
@@ -253,8 +253,20 @@ describe("the rate", function()
     assert.near(0.278, select(2, report.interval(0, 10)), 0.001)
   end)
 
-  it("is too low only where its interval lies below what is wanted", function()
+  it("has the chance that so few are killed", function()
+    assert.near(0.05, report.chance(0, 1, 0.95), 1e-9)
+    assert.near(0.173670, report.chance(3, 8, 0.6), 1e-6)
+    assert.near(1, report.chance(8, 8, 0.6), 1e-9)
+    assert.near(1, report.chance(0, 0, 0.6), 1e-9)
+    assert.is_true(report.chance(500, 1000, 0.95) < 1e-9)
+  end)
+
+  it("is too low only where chance does not explain it", function()
     assert.is_true(report.too_low(104, 126, 0.95))
+    assert.is_false(report.too_low(0, 1, 0.95))
+    assert.is_false(report.too_low(0, 2, 0.95))
+    assert.is_true(report.too_low(0, 3, 0.95))
+    assert.is_false(report.too_low(3, 8, 0.8))
     assert.is_false(report.too_low(9, 10, 0.95))
     assert.is_false(report.too_low(8, 10, 0.95)) -- a few may be by chance
     assert.is_true(report.too_low(3, 10, 0.95))

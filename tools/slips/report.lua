@@ -4,26 +4,37 @@ local results = require "slips.results"
 
 local report = {}
 
-local Z = 1.959964      -- 95 %, for who reads it
-local SURE_Z = 3.290527 -- 99.9 %, for who is stopped by it: a few slips may not fail a run in which nothing has got worse
+local Z = 1.959964         -- 95 %, for who reads it
+local BY_CHANCE = 1 / 1000 -- for who is stopped by it: a few slips may not fail a run in which nothing has got worse
 
---- Wilson's interval. @return its ends, from 0 to 1
+--- Wilson's interval, 95 %. @return its ends, from 0 to 1
 -- @number killed
 -- @number all
--- @number[opt] z how many deviations it reaches to each side; 95 % without it
-function report.interval(killed, all, z)
+function report.interval(killed, all)
   if all == 0 then return 0, 1 end
-  z = z or Z
-  local share, z2 = killed / all, z * z
+  local share, z2 = killed / all, Z * Z
   local middle = (share + z2 / (2 * all)) / (1 + z2 / all)
-  local half = z / (1 + z2 / all) * math.sqrt(share * (1 - share) / all + z2 / (4 * all * all))
+  local half = Z / (1 + z2 / all) * math.sqrt(share * (1 - share) / all + z2 / (4 * all * all))
   return math.max(0, middle - half), math.min(1, middle + half)
+end
+
+--- How likely it is that so few of `all` slips are killed, or fewer, where each is with the chance `least`.
+-- Exact, since an interval is not where there are few slips: Wilson's would fail a run for the first slip that survives.
+-- @number killed
+-- @number all
+-- @number least above 0 and below 1
+function report.chance(killed, all, least)
+  local sum, log = 0, all * math.log(1 - least) -- of none killed
+  for count = 0, killed do
+    sum = sum + math.exp(log)
+    log = log + math.log((all - count) / (count + 1) * least / (1 - least))
+  end
+  return math.min(1, sum)
 end
 
 --- Is a share too low, even if chance was against it? Of a thousand runs of code that reaches `least` at most one is told so.
 function report.too_low(killed, all, least)
-  local _, most = report.interval(killed, all, SURE_Z)
-  return all > 0 and most < least
+  return report.chance(killed, all, least) < BY_CHANCE
 end
 
 local function new_row() return { killed = 0, survived = 0, untested = 0, equal = 0, same = 0, refused = 0, late = 0, seconds = 0 } end

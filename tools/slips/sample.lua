@@ -44,14 +44,14 @@ function sample.of_changed(slips, seed, changed)
   return taken
 end
 
---- All slips in an order by a seed: 40 % of the core, 30 % of the stores, 30 % of the rest, as long as there are any.
+--- All slips in an order by a seed: of each part its share (slips.groups), as long as there are any.
 function sample.in_order(slips, seed)
-  local parts, order, empty, turn = { core = {}, stores = {}, rest = {} }, {}, 0, 0
+  local parts, at, order, empty, turn = {}, {}, {}, 0, 0
+  for _, part in ipairs(groups.TURNS) do parts[part], at[part] = {}, 0 end
   for _, one in ipairs(ranked(slips, seed)) do
     local part = parts[groups.of(one.file).part]
     part[#part + 1] = one
   end
-  local at = { core = 0, stores = 0, rest = 0 }
   while empty < #groups.TURNS do
     local part = groups.TURNS[turn % #groups.TURNS + 1]
     turn, at[part] = turn + 1, at[part] + 1
