@@ -29,7 +29,7 @@ local NO_RIGHT = "42501"
 local FOREVER = 86400 -- seconds: what others hold "for ever" is looked at again
 
 -- A row that is deleted stays, and so does what tells that there was a table.
-local Store = { marks = true }
+local Store = { marks = true, deletes = true }
 Store.__index = Store
 
 -- --- the table
@@ -130,6 +130,7 @@ end
 -- { node =, wait = seconds, epoch = }` where another one than crown-lua of this version has written there since; or nil,
 -- message, code
 function Store:look(names)
+  local generation = self.client.bare:generation()
   local rows, problem, code = ask(self, self.sql.look, json.encode(names))
   if not rows then return nil, problem, code end
   local memory, time, answers = nil, nil, {}
@@ -143,7 +144,9 @@ function Store:look(names)
         age = age(row), peer = not row.ours and peer_of(row) or nil }
     end
   end
-  return answers
+  if memory then return answers end
+  if self.client.bare:generation() == generation then self.client.bare:disconnect() end
+  return nil, ("a trigger of %s is off: it is made anew, where this user owns the table"):format(self.sql.table), "store"
 end
 
 -- What others than ourselves see of a record: whose it is, and for how long they must leave it alone. Nil: for as long as before.
@@ -179,16 +182,33 @@ local function leave_wills(self)
   self.client.bare:will(will.messages("/* last will */ " .. sql))
 end
 
+-- @return what was done of it, as a set; or nil, message, code
+local function carry_out(self, sql, words)
+  local done = {}
+  if #words == 0 then return done end
+  local rows, problem, code = ask(self, sql, json.encode(words))
+  if not rows then return nil, problem, code end
+  for _, one in ipairs(core.json.decode(rows[1].done or "[]")) do done[one] = true end
+  return done
+end
+
 --- Writes records, each over the version that it names.
--- @tparam table writes `{ name =, version = or false, text =, memory = }` each
+-- @tparam table writes `{ name =, version = or false, text =, memory = }` each, text false of a session that is to be deleted
 -- @treturn table for each the new version, or false; or nil, message, code
 function Store:swap(writes)
-  local words, done, results = {}, {}, {}
-  for i, write in ipairs(writes) do words[i] = row_of(write) end
-  local rows, problem, code = ask(self, self.sql.swap, json.encode(words))
-  if not rows then return nil, problem, code end
-  for _, version in ipairs(core.json.decode(rows[1].done or "[]")) do done[version] = true end
-  for i, word in ipairs(words) do results[i] = done[word.version] and ("%s %s"):format(word.version, word.holder) or false end
+  local words, ended, results = {}, {}, {}
+  for i, write in ipairs(writes) do
+    local list = write.text and words or ended
+    list[#list + 1] = write.text and row_of(write) or { name = write.name, was = write.version, memory = write.memory }
+    list[#list].at = i
+  end
+  local done, problem, code = carry_out(self, self.sql.swap, words)
+  if not done then return nil, problem, code end
+  local gone = carry_out(self, self.sql.clean, ended) or {} -- who may not delete leaves a row that nobody needs
+  for _, word in ipairs(words) do
+    results[word.at] = done[word.version] and ("%s %s"):format(word.version, word.holder) or false
+  end
+  for _, word in ipairs(ended) do results[word.at] = gone[word.name] or false end
   return results
 end
 

@@ -248,6 +248,63 @@ describe("the register in Postgres", function()
     assert.equal(free, look().version)
   end)
 
+  it("keeps a row that somebody deletes as a replica or renames, and asks its leader to go", function()
+    swap(false, held())
+    server:sql "SET session_replication_role = replica"
+    finally(function() server:sql "SET session_replication_role = origin" end)
+    server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", name)
+    assert.equal("evict", json.object(look().text).directive)
+    local done, problem = pcall(server.sql, server, "UPDATE crown_lease_v1 SET lock_name = $1 WHERE lock_name = $2", name .. "/2", name)
+    assert.is_false(done)
+    assert.matches("not renamed", problem)
+    assert.is_string(look().text)
+  end)
+
+  it("answers nothing where a trigger is off, makes it anew, and is another memory", function()
+    local version, before = swap(false, held()), look().memory
+    server:sql "ALTER TABLE crown_lease_v1 DISABLE TRIGGER USER"
+    assert.is_false(assert(store:swap { { name = name, version = version, text = held(), memory = before } })[1])
+    assert.is_nil((store:look { name }))
+    eventually(function() return store:look { name } end, 20)
+    local made_anew = look().memory
+    assert.is_true(made_anew ~= before)
+    -- in a moment that nobody sees
+    server:sql "DO $$ BEGIN ALTER TABLE crown_lease_v1 DISABLE TRIGGER USER; DELETE FROM crown_lease_v1; END $$"
+    server:sql "ALTER TABLE crown_lease_v1 ENABLE ALWAYS TRIGGER crown_lease_v1_keep"
+    server:sql "ALTER TABLE crown_lease_v1 ENABLE ALWAYS TRIGGER crown_lease_v1_name"
+    server:sql "ALTER TABLE crown_lease_v1 ENABLE ALWAYS TRIGGER crown_lease_v1_stay"
+    assert.is_false(look().text)
+    assert.is_true(look().memory ~= made_anew)
+  end)
+
+  it("deletes a session's row for its runtime, over the version that it names, and for nobody else", function()
+    local version = swap(false, text { ttl = TTL, at = 1 }, "@gone-" .. TTL)
+    local function delete(was)
+      return assert(store:swap { { name = "@gone-" .. TTL, version = was, text = false, memory = look().memory } })[1]
+    end
+    server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", "@gone-" .. TTL)
+    assert.equal(version, look("@gone-" .. TTL).version)
+    assert.is_false(delete "another one @")
+    assert.is_string(look("@gone-" .. TTL).text)
+    assert.truthy(delete(version))
+    assert.is_false(look("@gone-" .. TTL).version)
+  end)
+
+  it("goes on where its role may not delete", function()
+    local version = swap(false, text { ttl = TTL, at = 1 }, "@stays-" .. TTL)
+    server:sql "CREATE ROLE keeper LOGIN"
+    server:sql "GRANT SELECT, INSERT, UPDATE ON crown_lease_v1 TO keeper"
+    local keeper = open({}, ("postgres://keeper@127.0.0.1:%d/crown"):format(server.port))
+    finally(function() keeper:close() end)
+    local memory = look().memory
+    local results = assert(keeper:swap {
+      { name = name, version = false, text = held(), memory = memory },
+      { name = "@stays-" .. TTL, version = version, text = false, memory = memory } })
+    assert.is_string(results[1])
+    assert.is_false(results[2])
+    assert.equal(version, look("@stays-" .. TTL).version)
+  end)
+
   it("asks the leader of version 0.1.0 to go whose row somebody deletes, and frees nothing", function()
     look()
     server:sql "ALTER TABLE crown_lease_v1 ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE"
@@ -380,6 +437,7 @@ describe("the register in Postgres", function()
       server:sql "DROP TABLE crown_lease_v1"
       server:sql "DROP FUNCTION crown_lease_v1_keep"
       server:sql "DROP FUNCTION crown_lease_v1_stay"
+      server:sql "DROP FUNCTION crown_lease_v1_name"
     end)
     server:sql "GRANT SELECT, INSERT, UPDATE ON crown_lease_v1 TO crown"
     local first = swap(false, held())

@@ -18,12 +18,17 @@ register.CHANNEL = "crown_lease_v1"
 
 local COLUMNS = { "lock_name", "holder", "expires_at", "epoch", "version", "record" }
 
+-- What makes that no row vanishes unseen. They work for each session, also as `session_replication_role` says replica.
+local TRIGGERS = { "keep", "name", "stay" }
+
 -- Where the promises are: the cluster, its timeline, the database, the table's file, and when the server was started. A standby
--- writes on no timeline, and refuses.
+-- writes on no timeline, and refuses. A row may have been deleted or renamed while a trigger was off: the transactions that
+-- made the triggers what they are are a part of it. While one is off there is none.
 local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || ':' ||
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ':' ||
   (SELECT oid FROM pg_database WHERE datname = current_database()) || ':' || pg_relation_filenode('{table}'::regclass) || ':' ||
-  extract(epoch FROM pg_postmaster_start_time())::text)]]
+  extract(epoch FROM pg_postmaster_start_time())::text || ':' ||
+  (SELECT string_agg(xmin::text, ',' ORDER BY tgname) FROM pg_trigger WHERE {guards} HAVING count(*) = {count}))]]
 
 local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
 
@@ -66,9 +71,18 @@ SELECT memory, (SELECT json_agg(version)::text FROM (SELECT version FROM changed
   (SELECT count(pg_notify('{channel}', notice)) FROM changed WHERE notice IS NOT NULL) AS notified
 FROM here]]
 
+-- $1 the sessions that are to be deleted, each over its version. A role that may not delete leaves them.
+local CLEAN = [[
+WITH here AS MATERIALIZED (SELECT {memory} AS memory, set_config('crown_lua.deletes', 'sessions', true) AS may),
+w AS MATERIALIZED (
+  SELECT w.* FROM here, json_to_recordset($1::json) AS w (name text, was text, memory text)
+  WHERE w.memory = here.memory AND here.may IS NOT NULL),
+gone AS (DELETE FROM {table} r USING w WHERE r.lock_name = w.name AND w.was = {version} RETURNING r.lock_name)
+SELECT (SELECT json_agg(lock_name)::text FROM gone) AS done]]
+
 --- What makes a table, in words for its owner: docs/oracle-postgres.md shows it. A row that is deleted stays. Where somebody
--- leads by it, the leader is asked to go, also one of version 0.1.0; where it is another one's, it is free. A session's goes when
--- nobody has renewed it for a day.
+-- leads by it, the leader is asked to go, also one of version 0.1.0; where it is another one's, it is free. A session's goes for
+-- its runtime, and when nobody has renewed it for a day. No row gets another name.
 register.MAKE = [[
 CREATE TABLE IF NOT EXISTS {table} (
   lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL);
@@ -83,7 +97,8 @@ DECLARE
   id TEXT := md5(random()::text || clock_timestamp()::text);
 BEGIN
   IF OLD.lock_name LIKE '@%' THEN
-    IF OLD.lock_name NOT LIKE '@store%' AND OLD.expires_at < clock_timestamp() - interval '1 day' THEN
+    IF OLD.lock_name NOT LIKE '@store%' AND (OLD.expires_at < clock_timestamp() - interval '1 day'
+      OR current_setting('crown_lua.deletes', TRUE) = 'sessions') THEN
       RETURN OLD;
     END IF;
   ELSIF OLD.holder LIKE '%_ @%' THEN
@@ -112,6 +127,14 @@ BEGIN
 END $stay$;
 DROP TRIGGER IF EXISTS {table}_stay ON {table};
 CREATE TRIGGER {table}_stay BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {table}_stay();
+CREATE OR REPLACE FUNCTION {table}_name() RETURNS trigger LANGUAGE plpgsql AS $name$
+BEGIN
+  RAISE EXCEPTION '{table} says who leads: its rows are not renamed'
+    USING HINT = 'An election begins under another name by itself. A row that is deleted asks its leader to go.';
+END $name$;
+DROP TRIGGER IF EXISTS {table}_name ON {table};
+CREATE TRIGGER {table}_name BEFORE UPDATE OF lock_name ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_name();
+ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_keep, ENABLE ALWAYS TRIGGER {table}_name, ENABLE ALWAYS TRIGGER {table}_stay;
 ]]
 
 -- One at a time, however many start at once. Where another one has made them in another schema meanwhile, they are not made in
@@ -132,12 +155,14 @@ INSERT INTO {table} (lock_name, holder, expires_at, version) SELECT '@store', ' 
   ON CONFLICT DO NOTHING;
 END $make$]]
 
+local GUARDS = "tgrelid = to_regclass('{table}') AND tgenabled = 'A' AND tgname IN ('{table}_"
+  .. table.concat(TRIGGERS, "', '{table}_") .. "')"
+
 -- Version 0.1.0 has triggers of these names.
 local OURS = "coalesce((SELECT prosrc LIKE '%directive%' FROM pg_proc WHERE oid = to_regproc('{table}_keep')), FALSE)"
 
 local WHOLE = [[({columns} AND to_regclass('{table}_holder') IS NOT NULL
-  AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass('{table}') AND tgname IN ('{table}_keep', '{table}_stay')) = 2
-  AND {ours})]]
+  AND (SELECT count(*) FROM pg_trigger WHERE {guards}) = {count} AND {ours})]]
 
 local STATE = [[
 SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, {whole} AS complete, current_user::text AS who,
@@ -155,17 +180,18 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
 -- @bool is_shared with Elixir's Crown, or ours alone
 -- @string commit synchronous_commit of what is written
 -- @string[opt] wanted the schema that it is to be in: then tables in others are none of this one's
--- @treturn table `table`; SQL: `look` and `swap`, see lua/stores/postgres.lua; `make`; `state` and `rights`, of one row
+-- @treturn table `table`; SQL: `look`, `swap` and `clean`, see lua/stores/postgres.lua; `make`; `state` and `rights`, of one row
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
   local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
-    ours = OURS,
+    ours = OURS, guards = GUARDS, count = #TRIGGERS,
     columns = schema.has_columns(named, COLUMNS), placement = schema.placement { named },
     elsewhere = wanted and "NULL" or schema.elsewhere({ named }, "current_schema()") }
   local function fill(sql)
-    return (sql:gsub("{(%l+)}", function(word) return fill(words[word]) end))
+    return (sql:gsub("{(%l+)}", function(word) return fill(tostring(words[word])) end))
   end
-  return { table = named, look = fill(LOOK), swap = fill(SWAP), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS) }
+  return { table = named, look = fill(LOOK), swap = fill(SWAP), clean = fill(CLEAN), make = fill(MAKING), state = fill(STATE),
+    rights = fill(RIGHTS) }
 end
 
 return register
