@@ -24,7 +24,8 @@ EXHAUST_SECONDS ?= 150
 # Breaches that one fault is enough for, those that two are, and those that need none but slow answers, or messages that outlive
 # their calls.
 EXHAUST_ONE := late-anchor no-margin foreign-clock unknown-is-lost no-lead lazy-keeper no-deadman release-first exec-outlives \
-  lost-outlives tree-given-up armed-while-releasing unsure-claim epoch-reused late-loss stale-claim forgetting-believed gives-up
+  lost-outlives tree-given-up armed-while-releasing unsure-claim epoch-reused late-loss stale-claim forgetting-believed gives-up \
+  barred-claims barred-leads never-allowed
 EXHAUST_TWO := no-room unsure-message release-by-token no-refresh-while-stopping message-ends-sit-out
 EXHAUST_SLOW := late-follower
 EXHAUST_LATE := claims-unordered

@@ -16,6 +16,7 @@ local past = require "crown.election.history"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
 local Pace = require "crown.election.pace"
+local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
 local settings = require "crown.election.settings"
 local Term = require "crown.election.term"
@@ -307,7 +308,8 @@ local function plan_of(where, checked)
   local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
   local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
   return { checked = checked, module = module, oracle_options = oracle_options, word = word, pace = pace, handlers = prepared,
-    is_own = pace ~= nil and not settings.checking, spec = make_spec(where, checked, word, module, prepared, oracle_options) }
+    is_own = pace ~= nil and not settings.checking, rules = rules.make(where, checked),
+    spec = make_spec(where, checked, word, module, prepared, oracle_options) }
 end
 
 local function settle_timing(where, plan, opts)
@@ -333,13 +335,14 @@ local function check_options(where, given, plan)
   return plan.checked
 end
 
-local function begin(self, where, spec)
+local function begin(self, where, spec, own_rules)
   local handle, problem = elections.new(self, spec)
   if not handle then usage.error("%s: %s", where, problem) end
   self.handle = handle
   if settings.checking then return end
   kernel.say_missing()
   if control.open() then past.start() end
+  if own_rules then rules.begin(own_rules, handle, { name = spec.name, node = spec.node or core.node() }) end
   handle:start()
 end
 
@@ -362,7 +365,7 @@ local function elect(given)
   if not known then settle_timing(where, plan, opts) end
   self.common, spec.name = plan.common, name
   if settings.checking then
-    self.options, self.timing, self.oracle_options = spec, plan.timing, opts
+    self.options, self.timing, self.oracle_options, self.rules = spec, plan.timing, opts, plan.rules
     opts.send, opts.checking = function() end, true -- a message makes an oracle claim
   end
   self.own_node = checked.node -- a fifth field, of those that ask for it; and so is the next
@@ -373,7 +376,7 @@ local function elect(given)
   self.state = oracle.init(where, plan.word, plan.module, opts)
   declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end
-  if self.state ~= oracle.IGNORE then begin(self, where, spec) end
+  if self.state ~= oracle.IGNORE then begin(self, where, spec, plan.rules) end
   return self
 end
 

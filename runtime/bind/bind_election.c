@@ -11,6 +11,7 @@
 #include "bind/election_status.h"
 #include "bind/election_timing.h"
 #include "bind/fields.h"
+#include "candidate/bars.h"
 #include "candidate/candidate.h"
 #include "host/host.h"
 #include "telemetry/telemetry.h"
@@ -167,6 +168,30 @@ static int election_abdicate(lua_State *L)
     return 0;
 }
 
+static enum election_bar check_bar(lua_State *L, int index)
+{
+    const char *name = luaL_checkstring(L, index);
+    for (int bar = 0; bar < ELECTION_BAR_COUNT; bar++)
+        if (strcmp(name, election_bar_name((enum election_bar)bar)) == 0)
+            return (enum election_bar)bar;
+    luaL_error(L, "nothing bars a candidate that is called '%s'", name);
+    return ELECTION_BAR_COUNT;
+}
+
+/* election:bar(what, why) */
+static int election_bar_by(lua_State *L)
+{
+    bars_bar(check_candidate(L), check_bar(L, 2), luaL_checkstring(L, 3));
+    return 0;
+}
+
+/* election:allow(what) */
+static int election_allow(lua_State *L)
+{
+    bars_allow(check_candidate(L), check_bar(L, 2));
+    return 0;
+}
+
 static int election_send(lua_State *L)
 {
     struct candidate *candidate = check_candidate(L);
@@ -320,6 +345,8 @@ static const luaL_Reg methods[] = {
     {"stop", election_stop},
     {"won", election_won},
     {"abdicate", election_abdicate},
+    {"bar", election_bar_by},
+    {"allow", election_allow},
     {"send", election_send},
     {"signal", election_signal},
     {"status", election_status},

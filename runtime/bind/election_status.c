@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "bind/bind.h"
+#include "candidate/bars.h"
 #include "host/host.h"
 
 /* To the millisecond: more digits only make what is told of thousands longer. */
@@ -54,6 +55,29 @@ static void push_child_end(lua_State *L, int status)
     lua_setfield(L, -2, WIFSIGNALED(status) ? "child_signal" : "child_code");
 }
 
+/* barred = { { reason =, why =, since = }, … }: why it may not lead. */
+static void push_bars(lua_State *L, const struct candidate *candidate)
+{
+    int count = 0;
+    for (int i = 0; i < ELECTION_BAR_COUNT; i++) {
+        enum election_bar bar = (enum election_bar)i;
+        const char *why = bars_why(candidate, bar);
+        if (why == NULL)
+            continue;
+        if (count == 0)
+            lua_newtable(L);
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, election_bar_name(bar));
+        lua_setfield(L, -2, "reason");
+        lua_pushstring(L, why);
+        lua_setfield(L, -2, "why");
+        set_age(L, "since", bars_since(candidate, bar));
+        lua_rawseti(L, -2, ++count);
+    }
+    if (count > 0)
+        lua_setfield(L, -2, "barred");
+}
+
 void status_push(lua_State *L, const struct candidate *candidate)
 {
     struct candidate_status status;
@@ -86,6 +110,7 @@ void status_push(lua_State *L, const struct candidate *candidate)
     lua_pushboolean(L, status.view.acting);
     lua_setfield(L, -2, "acting");
     push_store(L, &status);
+    push_bars(L, candidate);
     if (status.child_ended)
         push_child_end(L, status.child_status);
     if (status.child_pid != 0) {

@@ -9,6 +9,7 @@
 
 #include "base/container.h"
 #include "base/shared.h"
+#include "candidate/bars.h"
 #include "candidate/deadmen.h"
 #include "candidate/feed.h"
 #include "candidate/handlers.h"
@@ -52,6 +53,10 @@ static const char *cause_of(const struct candidate *candidate, enum election_rea
 {
     if (reason == ELECTION_REASON_DENIED)
         return candidate->denied_because;
+    if (reason == ELECTION_REASON_UNHEALTHY)
+        return bars_why(candidate, ELECTION_BAR_UNHEALTHY);
+    if (reason == ELECTION_REASON_WINDOW)
+        return bars_why(candidate, ELECTION_BAR_WINDOW);
     return reason == ELECTION_REASON_EXPIRED ? candidate->failure : NULL;
 }
 
@@ -76,6 +81,8 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         [ELECTION_NOTICE_CONFLICT] = TELEMETRY_LEADERSHIP_CONFLICT,
         [ELECTION_NOTICE_ABDICATED] = TELEMETRY_LEADERSHIP_ABDICATED,
         [ELECTION_NOTICE_EVICTED] = TELEMETRY_LEADERSHIP_EVICTED,
+        [ELECTION_NOTICE_BARRED] = TELEMETRY_LEADERSHIP_BARRED,
+        [ELECTION_NOTICE_ALLOWED] = TELEMETRY_LEADERSHIP_ALLOWED,
         [ELECTION_NOTICE_AMNESIA] = TELEMETRY_ORACLE_AMNESIA,
         [ELECTION_NOTICE_LEADER_DOWN] = TELEMETRY_MONITOR_LEADER_DOWN,
         [ELECTION_NOTICE_MONITOR_TIMEOUT] = TELEMETRY_MONITOR_TIMEOUT,
@@ -86,6 +93,10 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         fields[count++] = log_string("reason", election_reason_name(action->reason));
     const char *cause =
         action->notice == ELECTION_NOTICE_LOST ? cause_of(candidate, action->reason) : NULL;
+    if (action->notice == ELECTION_NOTICE_BARRED || action->notice == ELECTION_NOTICE_ALLOWED) {
+        fields[count++] = log_string("reason", election_bar_name(action->bar));
+        cause = bars_why(candidate, action->bar);
+    }
     if (cause != NULL)
         fields[count++] = log_string("error", cause);
     if (action->notice == ELECTION_NOTICE_AMNESIA)
@@ -323,6 +334,7 @@ void candidate_free(struct candidate *candidate)
     shared_release(candidate->leader);
     shared_release(candidate->told.leader);
     outage_forget(candidate);
+    bars_free(candidate);
     shared_release(candidate->oracle);
     shared_release(candidate->store);
     shared_release(candidate->config);
@@ -379,6 +391,10 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
     if (candidate->finished) {
         lua_pop(L, 1);
         return false;
+    }
+    if (bars_hear_nothing(candidate)) { /* it asks anew when it may lead again */
+        lua_pop(L, 1);
+        return true;
     }
     if (!mailbox_put(&candidate->mailbox, L))
         return false;

@@ -125,6 +125,12 @@ static void lead_abdicate(struct step *step)
     stepping_begin(step, ELECTION_REASON_ABDICATED);
 }
 
+static void lead_barred(struct step *step)
+{
+    if (bars_set(step))
+        stepping_begin(step, bars_reason(step));
+}
+
 static void lead_won_failed(struct step *step)
 {
     stepping_begin(step, ELECTION_REASON_HANDLER_FAILED);
@@ -172,6 +178,11 @@ static void step_evicted(struct step *step)
         election->refresh_at_ns = clock_add_ns(step->now, election->refresh_ns);
 }
 
+static void step_barred(struct step *step)
+{
+    (void)bars_set(step);
+}
+
 static void term_gone(struct step *step)
 {
     struct election *election = step->election;
@@ -210,6 +221,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \
         [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = ignore,                 \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
+        [ELECTION_EVENT_BARRED] = following_barred, [ELECTION_EVENT_ALLOWED] = following_allowed,  \
         [ELECTION_EVENT_CLOCK_SET] = ignore, [ELECTION_EVENT_STOP] = stop,                         \
     }
 #define LEAD                                                                                       \
@@ -222,6 +234,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = lead_child_gone,    \
         [ELECTION_EVENT_WON_FAILED] = lead_won_failed, [ELECTION_EVENT_TERM_GONE] = ignore,        \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = lead_abdicate,            \
+        [ELECTION_EVENT_BARRED] = lead_barred, [ELECTION_EVENT_ALLOWED] = bars_clear,              \
         [ELECTION_EVENT_CLOCK_SET] = lead_clock_set, [ELECTION_EVENT_STOP] = lead_stop,            \
     }
 #define STEP                                                                                       \
@@ -234,6 +247,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = child_gone,         \
         [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = term_gone,              \
         [ELECTION_EVENT_LOST_DONE] = lost_done, [ELECTION_EVENT_ABDICATE] = ignore,                \
+        [ELECTION_EVENT_BARRED] = step_barred, [ELECTION_EVENT_ALLOWED] = bars_clear,              \
         [ELECTION_EVENT_CLOCK_SET] = ignore, [ELECTION_EVENT_STOP] = stop,                         \
     }
 #define OVER                                                                                       \
@@ -246,6 +260,7 @@ static void child_gone(struct step *step)
         [ELECTION_EVENT_CHILD_STARTED] = ignore, [ELECTION_EVENT_CHILD_GONE] = ignore,             \
         [ELECTION_EVENT_WON_FAILED] = ignore, [ELECTION_EVENT_TERM_GONE] = ignore,                 \
         [ELECTION_EVENT_LOST_DONE] = ignore, [ELECTION_EVENT_ABDICATE] = ignore,                   \
+        [ELECTION_EVENT_BARRED] = ignore, [ELECTION_EVENT_ALLOWED] = ignore,                       \
         [ELECTION_EVENT_CLOCK_SET] = ignore, [ELECTION_EVENT_STOP] = ignore,                       \
     }
 
@@ -299,6 +314,8 @@ static void settle(struct step *step)
 
 static int64_t next_following(const struct election *election)
 {
+    if (election->bars != 0 && election->phase == ELECTION_FOLLOWING)
+        return TIME_NEVER;
     int64_t next =
         following_hears(election) ? election->claim_not_before_ns : election->next_claim_ns;
     return later(next, election->claim_not_before_ns);
@@ -387,10 +404,13 @@ struct election_view election_look(const struct election *election)
         .epoch = election->epoch,
         .terms = election->terms,
         .ending = election->stop,
+        .bars = election->bars,
         .stop_at_ns = election->stop_at_ns,
         .kill_at_ns = election->kill_at_ns,
         .deadline_ns = election->deadline_ns,
-        .next_claim_ns = later(election->next_claim_ns, election->claim_not_before_ns),
+        .next_claim_ns = election->bars != 0
+                             ? TIME_NEVER
+                             : later(election->next_claim_ns, election->claim_not_before_ns),
         .acts_at_ns = election->phase == ELECTION_COOLING ? election->cool_until_ns : TIME_NEVER,
         .since_ns = election->since_ns,
         .last_reason = election->last_reason,

@@ -17,7 +17,8 @@
  *  9  while a child is being stopped the lease is refreshed on, up to the kill instant;
  * 10  a definite loss stops at once; `lost` runs exactly once for each `won`;
  * 12  after a store has forgotten neither a claim nor a message is acted on before one TTL is over;
- * 13  a lost election is contended again; only STOP ends it.
+ * 13  a lost election is contended again; only STOP ends it;
+ * 16  a candidate that is barred does not claim, and a leader that becomes so steps down in order.
  *
  * A term in actions (->) and the events that answer them (<-):
  *
@@ -68,6 +69,8 @@
     X(WON_FAILED, "won_failed")       /* the won handler raised an error */                        \
     X(TERM_GONE, "term_gone")         /* all that the term started is gone, see CLOSE_TERM */      \
     X(LOST_DONE, "lost_done")         /* `lost` and all that it started are gone */                \
+    X(BARRED, "barred")               /* `bar` speaks against leading from now on */               \
+    X(ALLOWED, "allowed")             /* and does so no more */                                    \
     X(CLOCK_SET, "clock_set") /* the wall clock was set: has the host stood still, unseen? */      \
     X(ABDICATE, "abdicate")   /* the user asks to step down and let others try */                  \
     X(STOP, "stop")           /* the user asks to end this election for good */
@@ -99,6 +102,8 @@
     X(CHILD_FAILED, "child_failed")                                                                \
     X(CHILD_KILLED, "child_killed") /* none of its doing */                                        \
     X(HANDLER_FAILED, "handler_failed")                                                            \
+    X(UNHEALTHY, "unhealthy")                                                                      \
+    X(WINDOW, "window")                                                                            \
     X(SHUTDOWN, "shutdown")                                                                        \
     X(RUNTIME_DIED, "runtime_died")
 
@@ -112,10 +117,20 @@
     X(CONFLICT, "leadership.conflict")                                                             \
     X(ABDICATED, "leadership.abdicated")                                                           \
     X(EVICTED, "leadership.evicted")                                                               \
+    X(BARRED, "leadership.barred")                                                                 \
+    X(ALLOWED, "leadership.allowed")                                                               \
     X(AMNESIA, "oracle.amnesia")                                                                   \
     X(LEADER_DOWN, "monitor.leader_down")                                                          \
     X(MONITOR_TIMEOUT, "monitor.timeout")
 
+/** What may speak against leading, whatever the store says: the candidate's own rules of who leads
+ * and when. Each is set and cleared by itself; one that is set is enough. */
+#define ELECTION_BARS(X)                                                                           \
+    X(NEVER, "never")         /* it only follows */                                                \
+    X(UNHEALTHY, "unhealthy") /* its health check says no, or has not said anything yet */         \
+    X(WINDOW, "window")       /* it is outside of its hours */
+
+#define ELECTION_ENUM_BAR(name, text) ELECTION_BAR_##name,
 #define ELECTION_ENUM_PHASE(name, text) ELECTION_##name,
 #define ELECTION_ENUM_EVENT(name, text) ELECTION_EVENT_##name,
 #define ELECTION_ENUM_ACTION(name, text) ELECTION_ACTION_##name,
@@ -126,6 +141,7 @@ enum election_phase { ELECTION_PHASES(ELECTION_ENUM_PHASE) ELECTION_PHASE_COUNT 
 enum election_event_type { ELECTION_EVENTS(ELECTION_ENUM_EVENT) ELECTION_EVENT_COUNT };
 enum election_action_type { ELECTION_ACTIONS(ELECTION_ENUM_ACTION) ELECTION_ACTION_COUNT };
 enum election_reason { ELECTION_REASONS(ELECTION_ENUM_REASON) ELECTION_REASON_COUNT };
+enum election_bar { ELECTION_BARS(ELECTION_ENUM_BAR) ELECTION_BAR_COUNT };
 enum election_notice { ELECTION_NOTICES(ELECTION_ENUM_NOTICE) ELECTION_NOTICE_COUNT };
 
 enum election_role { ELECTION_ROLE_LEADER, ELECTION_ROLE_FOLLOWER };
@@ -166,7 +182,8 @@ struct election_config {
 struct election_event {
     enum election_event_type type;
     int64_t at_ns;
-    uint32_t attempt; /* GRANTED, DENIED, EVICTED, UNKNOWN, NOTHING, RELEASED */
+    uint32_t attempt;      /* GRANTED, DENIED, EVICTED, UNKNOWN, NOTHING, RELEASED */
+    enum election_bar bar; /* BARRED, ALLOWED */
     struct {
         int64_t refresh_ns;   /* TIME_NEVER: event-driven */
         int64_t ttl_ns;       /* 0: not said */
@@ -209,6 +226,7 @@ struct election_action {
     uint64_t epoch;          /* START_CHILD, RUN_WON, RUN_LOST, EMIT */
     enum election_reason reason; /* RUN_LOST, EMIT */
     enum election_notice notice; /* EMIT */
+    enum election_bar bar;       /* EMIT of BARRED, ALLOWED */
 };
 
 #define ELECTION_MAX_ACTIONS 24
@@ -228,6 +246,7 @@ struct election_view {
     uint64_t epoch; /* of the current or last own term; 0 before the first */
     uint64_t terms; /* own terms so far */
     bool ending;    /* told to stop: what is released now is not claimed again */
+    unsigned bars;  /* a bit 1 << ELECTION_BAR_… for each that is set; 0: it may lead */
     int64_t stop_at_ns, kill_at_ns;
     int64_t deadline_ns; /* of the term, as the two above, until nothing of it is left; TIME_NEVER
                             without one */
@@ -263,6 +282,7 @@ const char *election_phase_name(enum election_phase phase);
 const char *election_event_name(enum election_event_type type);
 const char *election_action_name(enum election_action_type type);
 const char *election_reason_name(enum election_reason reason);
+const char *election_bar_name(enum election_bar bar);
 const char *election_notice_name(enum election_notice notice);
 
 #endif

@@ -157,6 +157,36 @@ void following_granted(struct step *step, enum election_call kind)
     leading_begin(step);
 }
 
+/* A claim under way, or a message that may claim, must not make a leader any more. */
+void following_barred(struct step *step)
+{
+    enum election_call kind = step->election->call.kind;
+    if (bars_set(step) && (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO))
+        call_cancel(step);
+}
+
+/* Where no claim is due any more, nobody here knows how the store stands now: it asks at once. */
+void following_allowed(struct step *step)
+{
+    struct election *election = step->election;
+    bars_clear(step);
+    if (election->bars == 0 && election->phase == ELECTION_FOLLOWING &&
+        election->next_claim_ns == TIME_NEVER)
+        election->next_claim_ns = step->now;
+}
+
+/* It waits to be allowed, and its follower's child does not wait with it. */
+static void settle_barred(struct step *step)
+{
+    struct election *election = step->election;
+    if (election->phase == ELECTION_INIT && step->now >= election->next_claim_ns)
+        step_phase(step, ELECTION_FOLLOWING);
+    if (election->phase == ELECTION_FOLLOWING)
+        child_waits_no_more(step);
+    if (child_due(step))
+        child_begin(step, ELECTION_ROLE_FOLLOWER);
+}
+
 static void settle_stop(struct step *step)
 {
     struct election *election = step->election;
@@ -188,6 +218,8 @@ void following_settle(struct step *step)
         return;
     if (election->hold != ELECTION_HOLD_NO) {
         call_release(step);
+    } else if (election->bars != 0) {
+        settle_barred(step);
     } else if (step->now < election->claim_not_before_ns) {
         return;
     } else if (step->now >= election->next_claim_ns) {

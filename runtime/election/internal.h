@@ -66,6 +66,14 @@ void child_begin(struct step *step, enum election_role role);
 void child_end(struct step *step);
 bool child_due(const struct step *step);
 
+/* bars.c: what speaks against leading, beside the store */
+/** Takes over BARRED. @return whether it is new. */
+bool bars_set(struct step *step);
+/** Takes over ALLOWED. */
+void bars_clear(struct step *step);
+/** @return why a term ends that the event's bar ends. */
+enum election_reason bars_reason(const struct step *step);
+
 /* stepping.c */
 void stepping_begin(struct step *step, enum election_reason reason);
 /** Begins with the `lost` of a term that the runtime before has died in. */
@@ -86,6 +94,8 @@ void following_start(struct step *step);
 void following_granted(struct step *step, enum election_call kind);
 void following_denied(struct step *step);
 void following_unknown(struct step *step, enum election_call kind);
+void following_barred(struct step *step);
+void following_allowed(struct step *step);
 void following_settle(struct step *step);
 bool following_hears(const struct election *election);
 

@@ -27,6 +27,12 @@ const char *election_reason_name(enum election_reason reason)
     return reason < ELECTION_REASON_COUNT ? names[reason] : "unknown";
 }
 
+const char *election_bar_name(enum election_bar bar)
+{
+    static const char *const names[] = {ELECTION_BARS(NAME)};
+    return bar < ELECTION_BAR_COUNT ? names[bar] : "unknown";
+}
+
 const char *election_notice_name(enum election_notice notice)
 {
     static const char *const names[] = {ELECTION_NOTICES(NAME)};

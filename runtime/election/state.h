@@ -46,6 +46,7 @@ struct election {
     enum election_phase phase;
     enum election_reason last_reason;
     unsigned messages; /* that wait for handle_info */
+    uint8_t bars;      /* see election_view */
     bool stop;         /* the user's stop: nothing but FINISHED follows */
     bool left;         /* an abdicate call has been told so */
 

@@ -30,6 +30,8 @@ struct telemetry;
     X(LEADERSHIP_CONFLICT, "leadership.conflict", LOG_ERROR)                                       \
     X(LEADERSHIP_ABDICATED, "leadership.abdicated", LOG_INFO)                                      \
     X(LEADERSHIP_EVICTED, "leadership.evicted", LOG_DEBUG)                                         \
+    X(LEADERSHIP_BARRED, "leadership.barred", LOG_INFO)                                            \
+    X(LEADERSHIP_ALLOWED, "leadership.allowed", LOG_INFO)                                          \
     X(MONITOR_STARTED, "monitor.started", LOG_DEBUG)                                               \
     X(MONITOR_FAILED, "monitor.failed", LOG_WARN)                                                  \
     X(MONITOR_TIMEOUT, "monitor.timeout", LOG_DEBUG)                                               \

@@ -81,6 +81,8 @@ static struct election_event take_event(struct input *input, const struct electi
     } else if (event.type == ELECTION_EVENT_UNKNOWN) {
         event.unknown.answered = take(input, 1) == 1;
         event.unknown.retry_ns = event.unknown.answered ? take_ns(input) - 1 : 0;
+    } else if (event.type == ELECTION_EVENT_BARRED || event.type == ELECTION_EVENT_ALLOWED) {
+        event.bar = (enum election_bar)(take(input, 1) % ELECTION_BAR_COUNT);
     } else if (event.type == ELECTION_EVENT_CHILD_GONE) {
         uint64_t how = take(input, 1);
         event.child.failed = (how & 1) != 0;
@@ -101,6 +103,7 @@ static void check(const struct election *election, const struct election_actions
 {
     struct election_view view = election_look(election);
     require(view.phase < ELECTION_PHASE_COUNT);
+    require(view.bars == 0 || (view.phase != ELECTION_LEADING && view.phase != ELECTION_COOLING));
     require(!view.acting || view.phase == ELECTION_LEADING);
     require(before != ELECTION_FINISHED || actions->count == 0);
     for (unsigned i = 0; i < actions->count; i++) {

@@ -29,6 +29,7 @@ enum kind {
     CORE_EVENT,
     TERM_EVENT, /* a CORE_EVENT that comes to nothing when its term is over */
     LOST_RETURNS,
+    RULES, /* the candidate looks at its rules of who leads and when */
     /* Those above wait for a runtime that is stopped; those below need none. */
     REQUEST,
     CHILD_EXIT,
@@ -70,6 +71,8 @@ struct candidate {
     int64_t offset_ns, drift_ppm;
     int64_t resume_at;
     uint64_t timer_serial;
+    unsigned rules;    /* what speaks against its leading: told to each of its runtimes */
+    int64_t barred_ns; /* since when its runtime knows */
 
     /* The call in flight. */
     uint32_t attempt; /* 0: none */
@@ -118,6 +121,7 @@ struct world {
     unsigned free_from;
     struct store store;
     enum memory memory;
+    bool has_rules;    /* candidates have their own rules of who leads and when */
     int64_t forgot_at; /* a silent loss of memory: nobody may crash for one TTL */
     unsigned count;
     struct candidate candidates[CANDIDATES_MAX];
@@ -148,6 +152,8 @@ int64_t extreme(struct world *world, int64_t bound);
 
 /* host.c */
 void host_start_runtime(struct world *world, unsigned who);
+/** Tells a candidate which of its rules speak against its leading now. */
+void host_tell_rules(struct world *world, unsigned who);
 void host_crash(struct world *world, unsigned who);
 void host_start_child(struct world *world, unsigned who, const struct election_action *action);
 void host_start_exec(struct world *world, unsigned who, bool of_lost);
@@ -178,6 +184,7 @@ void faults_inject(struct world *world);
 /* promises.c */
 void promise_broken(struct world *world, unsigned who, const char *what);
 void promise_nobody_overlaps(struct world *world);
+void promise_told(struct world *world, unsigned who, const struct election_event *event);
 void promise_action(struct world *world, unsigned who, const struct election_action *action);
 void promise_fed(struct world *world, unsigned who, const struct election_event *event,
                  enum election_phase before, enum store_verb answered);

@@ -45,10 +45,22 @@ static void fail_call(struct world *world, unsigned who)
          (struct election_event){.type = ELECTION_EVENT_UNKNOWN, .attempt = candidate->attempt});
 }
 
+/* A health check fails or passes, a window opens or closes. */
+static void change_rules(struct world *world, unsigned who)
+{
+    enum election_bar bar = (enum election_bar)below(world, ELECTION_BAR_COUNT);
+    struct candidate *candidate = &world->candidates[who];
+    candidate->rules ^= 1u << bar;
+    if (candidate->up)
+        (void)plan(world, world->now, RULES, who);
+}
+
 void faults_inject(struct world *world)
 {
     unsigned who = (unsigned)below(world, world->count);
     struct candidate *candidate = &world->candidates[who];
+    if (world->has_rules && chance(world, 300))
+        change_rules(world, who);
     switch (below(world, 10)) {
     case 0:
     case 1:

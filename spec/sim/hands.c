@@ -133,6 +133,17 @@ static void call(struct world *world, unsigned who, const struct election_action
     }
 }
 
+/* A lock belongs to a session, and a release that was given up has closed that. */
+static void give_up_call(struct world *world, unsigned who)
+{
+    struct candidate *candidate = &world->candidates[who];
+    candidate->attempt = 0;
+    if (candidate->verb != STORE_RELEASE)
+        return;
+    store_free_lock(&world->store, who);
+    link_watch(world);
+}
+
 static void carry_out(struct world *world, unsigned who, const struct election_action *action)
 {
     struct candidate *candidate = &world->candidates[who];
@@ -144,7 +155,7 @@ static void carry_out(struct world *world, unsigned who, const struct election_a
         call(world, who, action);
         break;
     case ELECTION_ACTION_CANCEL_CALL:
-        candidate->attempt = 0;
+        give_up_call(world, who);
         break;
     case ELECTION_ACTION_ARM_TIMER:
         candidate->timer_serial++;
@@ -219,6 +230,7 @@ void feed(struct world *world, unsigned who, struct election_event event)
             candidate->watch.unsure = world->config.has_abdicate;
     }
     const struct election_event told = event;
+    promise_told(world, who, &told);
     mutate_before(world->mutation, &candidate->core, &event);
     election_step(&candidate->core, &event, &actions);
     mutate_after(world->mutation, &candidate->core, event.at_ns);

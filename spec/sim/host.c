@@ -158,6 +158,20 @@ void host_crash(struct world *world, unsigned who)
     (void)plan(world, world->now + below(world, NS_PER_S), RESTART, who);
 }
 
+void host_tell_rules(struct world *world, unsigned who)
+{
+    const struct candidate *candidate = &world->candidates[who];
+    for (int bar = 0; bar < ELECTION_BAR_COUNT; bar++) {
+        const bool set = (candidate->rules & 1u << bar) != 0;
+        struct election_event event = {.type = ELECTION_EVENT_BARRED,
+                                       .bar = (enum election_bar)bar};
+        if (!set)
+            event.type = ELECTION_EVENT_ALLOWED;
+        if (set != ((candidate->watch.bars & 1u << bar) != 0))
+            feed(world, who, event);
+    }
+}
+
 void host_start_runtime(struct world *world, unsigned who)
 {
     struct candidate *candidate = &world->candidates[who];
@@ -178,6 +192,7 @@ void host_start_runtime(struct world *world, unsigned who)
         world->now > world->forgot_at + world->store.ttl_ns ? world->store.life : 0;
     store_free_lock(&world->store, who);
     link_watch(world);
+    host_tell_rules(world, who);
     feed(world, who,
          (struct election_event){.type = candidate->watch.won ? ELECTION_EVENT_START_OWING
                                                               : ELECTION_EVENT_START});

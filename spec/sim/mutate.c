@@ -64,6 +64,18 @@ void mutate_before(enum mutation mutation, struct election *core, struct electio
         if (event->type == ELECTION_EVENT_GRANTED)
             core->highest_epoch = 0;
         break;
+    case MUTATE_BARRED_CLAIMS:
+        if (event->type == ELECTION_EVENT_BARRED && !leads(core))
+            event->type = ELECTION_EVENT_TIMER;
+        break;
+    case MUTATE_BARRED_LEADS:
+        if (event->type == ELECTION_EVENT_BARRED && leads(core))
+            event->type = ELECTION_EVENT_TIMER;
+        break;
+    case MUTATE_NEVER_ALLOWED:
+        if (event->type == ELECTION_EVENT_ALLOWED)
+            event->type = ELECTION_EVENT_TIMER;
+        break;
     case MUTATE_GIVES_UP:
         if (event->type == ELECTION_EVENT_DENIED)
             core->stop = true;

@@ -34,7 +34,10 @@
     X(STALE_CLAIM, "stale-claim") /* R11: a claim counts however long it took */                   \
     X(MESSAGE_ENDS_SIT_OUT, "message-ends-sit-out") /* R12 */                                      \
     X(FORGETTING_BELIEVED, "forgetting-believed")   /* R12: an old epoch is taken for new */       \
-    X(GIVES_UP, "gives-up")                         /* R13: who is denied ends the election */
+    X(GIVES_UP, "gives-up")                         /* R13: who is denied ends the election */     \
+    X(BARRED_CLAIMS, "barred-claims") /* R16: a candidate that may not lead claims all the same */ \
+    X(BARRED_LEADS, "barred-leads")   /* R16: a leader that may not lead any more goes on */       \
+    X(NEVER_ALLOWED, "never-allowed") /* R16: a candidate that may lead again does not claim */
 
 #define MUTATION_ENUM(name, text) MUTATE_##name,
 enum mutation { MUTATIONS(MUTATION_ENUM) MUTATION_COUNT };

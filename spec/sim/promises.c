@@ -50,6 +50,19 @@ static bool waits_for_its_followers_end(const struct candidate *candidate)
            !candidate->leader_child;
 }
 
+/* R16: the child of a leader that may not lead any more has its time to stop, and as long as a
+ * keeper may be late and a tree may take to die. */
+static void ends_when_barred(struct world *world, unsigned who)
+{
+    const struct candidate *candidate = &world->candidates[who];
+    int64_t most_ns = candidate->core.stop_timeout_ns + world->lead_ns + world->slack_ns;
+    most_ns += most_ns * DRIFT_MOST_PPM / 1000000 + NS_PER_MS;
+    if (candidate->watch.bars != 0 && candidate->child && candidate->leader_child &&
+        !candidate->stuck && candidate->up &&
+        local_now(world, candidate) > candidate->barred_ns + most_ns)
+        promise_broken(world, who, "its child works on though it may not lead");
+}
+
 /* P1: after every step. */
 void promise_nobody_overlaps(struct world *world)
 {
@@ -59,6 +72,7 @@ void promise_nobody_overlaps(struct world *world)
             world->last_acting = world->now;
         if (!acts(&world->candidates[i]))
             continue;
+        ends_when_barred(world, i);
         world->last_acting = world->now;
         if (acting++ > 0)
             promise_broken(world, i, "acts while another term acts");
@@ -89,6 +103,15 @@ static void term_begins(struct world *world, unsigned who, uint64_t epoch)
     world->result.terms++;
 }
 
+void promise_told(struct world *world, unsigned who, const struct election_event *event)
+{
+    struct candidate *candidate = &world->candidates[who];
+    bool barred = candidate->watch.bars != 0;
+    watch_told(&candidate->watch, event);
+    if (!barred && candidate->watch.bars != 0)
+        candidate->barred_ns = local_now(world, candidate);
+}
+
 void promise_action(struct world *world, unsigned who, const struct election_action *action)
 {
     struct candidate *candidate = &world->candidates[who];
@@ -114,12 +137,14 @@ void promise_fed(struct world *world, unsigned who, const struct election_event 
 /* P3, R13: after the faults somebody leads, give or take a backoff and a lease. */
 void promise_somebody_leads(struct world *world)
 {
-    unsigned able = 0;
+    unsigned able = 0, allowed = 0;
     world->now = ENDS_AT;
     promise_nobody_overlaps(
         world); /* whoever acts now counts, also where nothing happens any more */
     for (unsigned i = 0; i < world->count; i++)
         able += !world->candidates[i].finished;
-    if (able > 0 && world->last_acting < ENDS_AT - PEACE_NS)
+    for (unsigned i = 0; i < world->count; i++)
+        allowed += !world->candidates[i].finished && world->candidates[i].rules == 0;
+    if (able > 0 && allowed > 0 && world->last_acting < ENDS_AT - PEACE_NS)
         promise_broken(world, 0, "nobody leads though nothing is broken any more");
 }

@@ -25,9 +25,19 @@ void watch_begin(struct watch *watch)
                             .refresh_ns = TIME_NEVER};
 }
 
+void watch_told(struct watch *watch, const struct election_event *event)
+{
+    if (event->type == ELECTION_EVENT_BARRED)
+        watch->bars |= 1u << event->bar;
+    else if (event->type == ELECTION_EVENT_ALLOWED)
+        watch->bars &= ~(1u << event->bar);
+}
+
 static const char *claims(struct watch *watch, const struct watched *now)
 {
     watch->claim_due_ns = TIME_NEVER;
+    if (watch->bars != 0)
+        return "claims though it may not lead";
     if (watch->unsure)
         return "claims again before it gave back what it may have got";
     if (now->now_ns < watch->sit_out_ns)
@@ -183,6 +193,8 @@ const char *watch_fed(struct watch *watch, const struct watched *now,
 {
     bool followed = before == ELECTION_FOLLOWING || before == ELECTION_INIT;
     bool idle = now->in_flight == STORE_NOTHING;
+    if (watch->bars != 0 && (leads(now->core->phase) || now->leader_goes_on))
+        return "leads though it may not";
     if (answered != STORE_NOTHING) {
         note_answer(watch, now, event, answered, sent_ns, followed);
         const char *broken = judge_answer(watch, now, event, before);
@@ -196,7 +208,7 @@ const char *watch_fed(struct watch *watch, const struct watched *now,
         watch->claim_due_ns = TIME_NEVER;
         return NULL;
     }
-    if (idle && !watch->unsure && !now->core->stop &&
+    if (idle && !watch->unsure && !now->core->stop && watch->bars == 0 &&
         now->now_ns > clock_add_ns(later(watch->claim_due_ns, watch->sit_out_ns), CLAIM_LATE_NS))
         return "does not claim as the lease ends";
     return NULL;

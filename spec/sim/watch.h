@@ -18,6 +18,7 @@ struct watch {
     int64_t claim_due_ns;   /* the holder's lease ends; TIME_NEVER: not told */
     int64_t refresh_due_ns; /* TIME_NEVER: none, or under way */
     int64_t refresh_ns;
+    unsigned bars; /* what speaks against leading, as the candidate was told */
 };
 
 /** How things stand with it now. */
@@ -33,6 +34,9 @@ struct watched {
 
 /** A runtime begins: nothing is remembered but the `lost` that it owes. */
 void watch_begin(struct watch *watch);
+
+/** Before an event is taken, as the candidate is told it. */
+void watch_told(struct watch *watch, const struct election_event *event);
 
 /** Before an action is carried out. @return what is broken, or NULL. */
 const char *watch_action(struct watch *watch, const struct watched *now,

@@ -48,6 +48,9 @@ static void happen(struct world *world, const struct happening *happening)
         if (candidate->term == happening->serial)
             hands_lost_returns(world, who);
         break;
+    case RULES:
+        host_tell_rules(world, who);
+        break;
     case REQUEST:
         link_serve(world, happening);
         break;
@@ -75,6 +78,7 @@ static void set_up_store(struct world *world)
     world->store.claims_unordered = world->mutation == MUTATE_CLAIMS_UNORDERED;
     world->store.epoch_reused = world->mutation == MUTATE_EPOCH_REUSED;
     world->memory = (enum memory)below(world, 3);
+    world->has_rules = chance(world, 500);
     world->forgot_at = -world->store.ttl_ns;
 }
 

@@ -11,6 +11,7 @@ local files = require "crown.core.files"
 local json = require "crown.text.json"
 local oracle = require "crown.election.contract"
 local output = require "crown.command.output"
+local rules = require "crown.election.rules"
 local run = require "crown.command.run"
 local settings = require "crown.election.settings"
 local store = require "crown.command.store"
@@ -96,6 +97,7 @@ local function describe(election)
   if spec.child then child = spec.child.lua and "Lua module " .. spec.child.lua or table.concat(spec.child.argv, " ") end
   local text = ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
     core.redact(child), election.timing.text)
+  for _, words in ipairs(rules.words(election.rules)) do text = text .. "\nwho leads      " .. words end
   for _, warning in ipairs(warnings_of(election)) do text = text .. "\nwarning        " .. warning end
   return text
 end
@@ -147,10 +149,11 @@ local function for_programs(elections, failure)
   local list = {}
   for i, election in ipairs(elections) do
     list[i] = { name = election.name, oracle = election.options.oracle, timing = election.timing.seconds,
-      explanation = election.timing.text, warnings = warnings_of(election), store = election.asked, error = election.problem }
+      explanation = election.timing.text, rules = rules.words(election.rules),
+      warnings = warnings_of(election), store = election.asked, error = election.problem }
   end
   list[#list + 1] = failure and { error = failure }
-  return json.line(list, "warnings", "facts", "problems")
+  return json.line(list, "rules", "warnings", "facts", "problems")
 end
 
 local function for_people(elections, what)

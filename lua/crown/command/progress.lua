@@ -25,6 +25,25 @@ local function who(leader)
   return #leader > LONGEST and leader:sub(1, LONGEST) .. "…" or leader
 end
 
+-- A candidate begins barred until its health is known: that is told only when it lasts.
+local function tell_of_bars(election)
+  local name, told = election.name, false
+  local function tell(reason, why)
+    told = true
+    say("'%s' may not be led here: %s (%s)", name, reason, why)
+  end
+  events.listen({ "leadership.barred" }, function(event) tell(event.reason, event.error) end)
+  events.listen({ "leadership.allowed" }, function()
+    if told then say("'%s' may be led here", name) end
+    told = false
+  end)
+  core.detach(function()
+    core.sleep(PATIENCE)
+    local barred = not told and election:status().barred
+    if barred then tell(barred[1].reason, barred[1].why) end
+  end)
+end
+
 --- Begins to say it.
 -- @tparam Election election
 local function progress(election)
@@ -42,6 +61,7 @@ local function progress(election)
     if not cooling then return say("leading '%s'%s", name, epoch_of(event.epoch)) end
     say("'%s' is won%s: %s", name, epoch_of(event.epoch), words.phase(election:status()))
   end)
+  tell_of_bars(election)
   events.listen({ "oracle.amnesia" }, function(event)
     say("%s", event.error)
     shown = true
@@ -58,7 +78,8 @@ local function progress(election)
     if event.reason ~= "shutdown" then
       local cause = event.error and (" (%s)"):format(event.error) or ""
       local what = cooling and "'%s' is lost before its cool-down is over" or "no longer leading '%s'"
-      say(what .. ": %s%s; campaigning again", name, event.reason, cause)
+      local next_step = election:status().barred and "campaigning again when it may be led here" or "campaigning again"
+      say(what .. ": %s%s; %s", name, event.reason, cause, next_step)
     end
   end)
 end

@@ -32,6 +32,9 @@ local run = {
     { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
       help = "give up when it has not won after so long; with --once, try for so long first",
       default = "campaign until told to end" },
+    { name = "never", help = "never lead here: COMMAND is not started, --follower's is; not with --once or --wait" },
+    { name = "healthy", value = "COMMAND", help = "lead only while this command of sh(1) ends with 0: asked every 5 s",
+      default = "no check" },
     { name = "quiet", help = "do not say who leads, nor that somebody else does" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
       default = "tree" },
@@ -83,6 +86,9 @@ local function check(options, words)
   end
   if options.once and options.restart == "permanent" then
     usage.error("run: --once ends with COMMAND, --restart permanent never does")
+  end
+  if options.never and (options.once or options.wait) then
+    usage.error("run: --never never leads, so %s could only give up", options.once and "--once" or "--wait")
   end
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
@@ -153,14 +159,17 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
   core.spawn(function()
     core.sleep(seconds)
     waiting = false
-    if answered then judge() end
+    local bar = not led and (election:status().barred or {})[1] -- it does not ask who leads
+    if bar then give_up(election, NOT_LEADER, ("'%s' may not be led here: %s (%s)"):format(name, bar.reason, bar.why))
+    elseif answered then judge() end
   end)
 end
 
 -- With --once nothing is begun twice: a command that was stopped with its term has done a part of its work. One that lives on, as
 -- with --signal, does not end with its term.
 local STOPPED = "the command was stopped, since the lease was lost: it was not run to its end; %s%s"
-local STOPS = { expired = UNREACHABLE, denied = NOT_LEADER, evicted = NOT_LEADER, abdicated = NOT_LEADER }
+local STOPS = { expired = UNREACHABLE, denied = NOT_LEADER, evicted = NOT_LEADER, abdicated = NOT_LEADER,
+  unhealthy = NOT_LEADER, window = NOT_LEADER }
 local KILLED = "the command was killed before its end, since its keeper or its warden was"
 
 local function end_with_the_term(election)
@@ -226,6 +235,8 @@ function run.declare(options, words)
   for i = 2, #words do command[i - 1] = words[i] end
   return elect {
     name = words[1],
+    never = options.never,
+    healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil,
     stop_timeout = options["stop-timeout"],
     child = {
       command = command,

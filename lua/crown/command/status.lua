@@ -29,7 +29,8 @@ of this user by its socket in $CROWN_DIRECTORY (for root /var/lib/crown-lua, els
 ~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none, and
 when REGEX matches no election.
 
-Where candidates here have several nodes' names, a column says which is whose.
+Where candidates here have several nodes' names, a column says which is whose; where one may not
+lead by its own rules (--never), another says why, and for how long.
 
 With --stores, a line for each connection ("redis channels", "etcd watch": a client's second one
 to its server, by which it hears of changes): its state (resolving, dialling, connecting, handshaking, logging in,
@@ -99,6 +100,19 @@ local function summary(elections)
   return text .. "\n"
 end
 
+-- A column that most hosts need not.
+local function add_column(heading, rows, at, name, value_of)
+  table.insert(heading, at, name)
+  for i, row in ipairs(rows) do table.insert(row, at, value_of(i) or "-") end
+end
+
+local function some_barred(elections)
+  for _, one in ipairs(elections) do
+    if one.barred then return true end
+  end
+  return false
+end
+
 -- Whether candidates under several names run here.
 local function has_nodes(elections)
   for _, one in ipairs(elections) do
@@ -119,9 +133,13 @@ function status.text(runtimes, pattern, column, columns)
   local rows, heading = {}, { unpack(HEADING) }
   for i, one in ipairs(elections) do rows[i] = row_of(one) end
   for _, pid in ipairs(silent) do rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", ("%d"):format(pid) } end
+  if some_barred(elections) then
+    add_column(heading, rows, #heading + 1, "May not lead", function(i)
+      return elections[i] and words_for.barred(elections[i])
+    end)
+  end
   if has_nodes(elections) then
-    table.insert(heading, NODE_AT, "Node")
-    for i, row in ipairs(rows) do table.insert(row, NODE_AT, elections[i] and elections[i].node or "-") end
+    add_column(heading, rows, NODE_AT, "Node", function(i) return elections[i] and elections[i].node end)
   end
   return (columns and summary(elections) or "") .. tables.text(heading, rows, columns, LAYOUT)
 end

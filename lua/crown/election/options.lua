@@ -5,6 +5,7 @@ local is_utf8 = require "crown.text.is_utf8"
 local names = require "crown.check.names"
 local Pace = require "crown.election.pace"
 local printable = require "crown.text.printable"
+local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
 local usage = require "crown.check.usage"
 
@@ -108,6 +109,8 @@ options.restart = {
   within = { type = "number", above = 0, most = 86400, default = 60 },
   backoff = { type = "table", default = { 0.1, 5 }, check = check_backoff },
 }
+
+for name, rule in pairs(rules.OPTIONS) do options.election[name] = rule end
 
 local PAGE = "docs/app.md"
 -- What an oracle may have; each has more of its own.

@@ -23,6 +23,9 @@ local FAMILIES = {
   { "crown_cooling_seconds", "gauge", "until a candidate that has won acts, 0 when it does not cool down", function(one)
     return one.acts_in or 0
   end },
+  { "crown_eligible", "gauge", "0 while the candidate may not lead by its own rules: never, health, hours", function(one)
+    return one.barred and 0 or 1
+  end },
   { "crown_phase_seconds", "gauge", "how long the candidate has been in its phase", function(one) return one.since end },
   { "crown_election_store_reachable", "gauge", "0 while the election's store gives no answer", function(one)
     return one.away and 0 or 1

@@ -31,9 +31,10 @@ function lease(e, passed) {
 }
 function phase(e, passed) {
   const badge = element("span", e.phase, "badge " + e.phase);
-  if (e.acts_in === undefined) return badge;
+  const why = (e.barred || []).map(b => b.reason + " for " + span(b.since + passed) + ": " + b.why).join("; ");
+  if (e.acts_in === undefined && !why) return badge;
   const cell = element("span", badge);
-  cell.append(" ", element("span", "acts in " + span(Math.max(0, e.acts_in - passed)), "soft"));
+  cell.append(" ", element("span", why ? "may not lead: " + why : "acts in " + span(Math.max(0, e.acts_in - passed)), "soft"));
   return cell;
 }
 function child(e) {

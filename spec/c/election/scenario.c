@@ -93,6 +93,10 @@ void scenario_print_event(FILE *out, const struct election_event *event, int64_t
         if (event->unknown.retry_ns > 0)
             print_duration(out, "retry", event->unknown.retry_ns);
         break;
+    case ELECTION_EVENT_BARRED:
+    case ELECTION_EVENT_ALLOWED:
+        (void)fprintf(out, " %s", election_bar_name(event->bar));
+        break;
     case ELECTION_EVENT_CHILD_GONE:
         (void)fputs(event->child.failed ? " failed" : "", out);
         (void)fputs(event->child.unstartable ? " unstartable" : "", out);
@@ -150,6 +154,8 @@ void scenario_print_action(FILE *out, const struct election_action *action, int6
         (void)fprintf(out, " %s", election_notice_name(action->notice));
         if (action->reason != ELECTION_REASON_NONE)
             (void)fprintf(out, " %s", election_reason_name(action->reason));
+        if (action->notice == ELECTION_NOTICE_BARRED || action->notice == ELECTION_NOTICE_ALLOWED)
+            (void)fprintf(out, " %s", election_bar_name(action->bar));
         break;
     default:
         break;
@@ -262,6 +268,9 @@ static void print_look(FILE *out, const struct election *election, int64_t now_n
         print_instant(out, "kill", view.kill_at_ns, now_ns);
         print_instant(out, "deadline", view.deadline_ns, now_ns);
     }
+    for (int bar = 0; bar < ELECTION_BAR_COUNT; bar++)
+        if ((view.bars & 1u << bar) != 0)
+            (void)fprintf(out, " barred=%s", election_bar_name((enum election_bar)bar));
     if (view.last_reason != ELECTION_REASON_NONE)
         (void)fprintf(out, " reason=%s", election_reason_name(view.last_reason));
     (void)fputc('\n', out);
@@ -319,8 +328,21 @@ static bool read_config(struct scenario *scenario, char *words)
     return true;
 }
 
+/* `barred unhealthy` */
+static bool read_bar(struct election_event *event, const char *word)
+{
+    for (int bar = 0; bar < ELECTION_BAR_COUNT; bar++)
+        if (strcmp(word, election_bar_name((enum election_bar)bar)) == 0) {
+            event->bar = (enum election_bar)bar;
+            return true;
+        }
+    return false;
+}
+
 static bool read_detail(struct election_event *event, const char *word)
 {
+    if (event->type == ELECTION_EVENT_BARRED || event->type == ELECTION_EVENT_ALLOWED)
+        return read_bar(event, word);
     const char *value = strchr(word, '=');
     bool grant = event->type == ELECTION_EVENT_GRANTED;
     if (value == NULL) {

@@ -207,6 +207,7 @@ const char *half_feed(struct model *model, unsigned who, struct election_event e
         (void)fputc('\n', out);
     }
     const struct election_event told = event;
+    watch_told(&half->watch, &told);
     mutate_before(run.bounds.mutation, &half->core, &event);
     election_step(&half->core, &event, &actions);
     mutate_after(run.bounds.mutation, &half->core, NOW_NS);

@@ -9,13 +9,13 @@
 struct exhaust_run run;
 
 static const char *const move_names[] = {
-    "the runtime starts",  "the timer fires",   "a request arrives",    "a reply arrives",
-    "the child is gone",   "the term is gone",  "lost is over",         "the child's tree dies",
-    "a command dies",      "lost returns",      "the runtime resumes",  "time goes on",
-    "a request is lost",   "a reply is lost",   "a reply is no answer", "the runtime is killed",
-    "the runtime stops",   "a tree cannot die", "the child fails",      "somebody abdicates",
-    "the user stops it",   "a message comes",   "somebody is evicted",  "the store forgets",
-    "the store goes back",
+    "the runtime starts",    "the timer fires",   "a request arrives",   "a reply arrives",
+    "the child is gone",     "the term is gone",  "lost is over",        "the child's tree dies",
+    "a command dies",        "lost returns",      "the runtime resumes", "it may lead again",
+    "time goes on",          "a request is lost", "a reply is lost",     "a reply is no answer",
+    "the runtime is killed", "the runtime stops", "a tree cannot die",   "the child fails",
+    "somebody abdicates",    "it may not lead",   "the user stops it",   "a message comes",
+    "somebody is evicted",   "the store forgets", "the store goes back",
 };
 
 const char *model_move_name(enum move_kind kind)
@@ -206,6 +206,12 @@ static void go_back(struct model *model)
     model->doubted_ns = NOW_NS + TTL_NS;
 }
 
+static const char *rule(struct model *model, unsigned who, enum election_event_type type, FILE *out)
+{
+    return half_feed(model, who,
+                     (struct election_event){.type = type, .bar = ELECTION_BAR_UNHEALTHY}, out);
+}
+
 static const char *fault(struct model *model, const struct move *move, FILE *out)
 {
     struct half *half = &model->halves[move->who];
@@ -234,6 +240,8 @@ static const char *fault(struct model *model, const struct move *move, FILE *out
         return child_gone(model, move->who, true, out);
     case MOVE_ABDICATE:
         return half_feed_type(model, move->who, ELECTION_EVENT_ABDICATE, out);
+    case MOVE_BAR:
+        return rule(model, move->who, ELECTION_EVENT_BARRED, out);
     case MOVE_STOP:
         half->stopped = true;
         return half_feed_type(model, move->who, ELECTION_EVENT_STOP, out);
@@ -281,6 +289,8 @@ static const char *ordinary(struct model *model, const struct move *move, FILE *
     case MOVE_LOST_RETURNS:
         half_lost_returns(half);
         return NULL;
+    case MOVE_ALLOW:
+        return rule(model, move->who, ELECTION_EVENT_ALLOWED, out);
     case MOVE_RESUME:
         half->paused = false;
         return NULL;

@@ -73,7 +73,8 @@ enum move_kind {
     MOVE_COMMAND_DIES,
     MOVE_LOST_RETURNS,
     MOVE_RESUME,
-    MOVE_STEP, /* time goes on */
+    MOVE_ALLOW, /* what spoke against its leading is over */
+    MOVE_STEP,  /* time goes on */
     /* Faults. */
     MOVE_LOSE_REQUEST,
     MOVE_LOSE_REPLY,
@@ -83,6 +84,7 @@ enum move_kind {
     MOVE_STUCK, /* the kernel does not let go of a killed tree */
     MOVE_CHILD_FAILS,
     MOVE_ABDICATE,
+    MOVE_BAR, /* its health check says no */
     MOVE_STOP,
     MOVE_MESSAGE,
     MOVE_EVICT,

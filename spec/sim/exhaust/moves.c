@@ -38,6 +38,8 @@ static void moves_of_runtime(const struct half *half, unsigned who, struct list_
         add_urgent(list, MOVE_TERM_GONE, who);
     if (half->tell_lost_done)
         add_urgent(list, MOVE_LOST_DONE, who);
+    if (half->watch.bars != 0)
+        add(list, MOVE_ALLOW, who, 0);
     if (half->lost)
         add(list, MOVE_LOST_RETURNS, who, 0);
     if (half->replied) {
@@ -90,6 +92,8 @@ static void faults_of(const struct half *half, unsigned who, struct list_of_move
         add(list, MOVE_CHILD_FAILS, who, 0);
     if (half_leads(half))
         add(list, MOVE_ABDICATE, who, 0);
+    if (half->watch.bars == 0)
+        add(list, MOVE_BAR, who, 0);
     if (!half->stopped)
         add(list, MOVE_STOP, who, 0);
     if (half->core.messages == 0)
