@@ -1,5 +1,5 @@
 /* The registry of three nodes, for Spin: joins, member_downs, change-overs, writes, kills and cuts, in every order within the
- * bounds below. `make model` checks it; docs/registry.md says what that proves. What is abstracted:
+ * bounds below. `make model` checks it; docs/registry-tests.md says what that proves. What is abstracted:
  * - Time. A node acts no longer than its lease lasts at the store: a lease expires only after its holder's deadline, and only
  *   of a node that is gone, cut off or too slow.
  * - A decision is one step: the version check of the real row makes it so.

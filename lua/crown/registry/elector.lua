@@ -2,7 +2,7 @@
 -- on the store's clock. The state is what the store's row holds:
 -- `{ members = { [id] = { token, runtime, number, address, joined_at, expires_at, ttl, aside } }, leader, leader_token, epoch,
 -- old_leader, epoch_floor, distrust }`; `old_leader` is the one that lets go in order, and is there to hand over.
--- See docs/registry.md.
+-- See docs/registry-protocol.md.
 -- @internal crown.registry.elector
 
 local elector = {}
