@@ -319,7 +319,8 @@ void candidate_close(struct candidate *candidate)
         return;
     candidate->finished = true;
     workload_let_go(candidate);
-    end(candidate);
+    if (!candidate->ended) /* where it was finishing, its last command ends it */
+        end(candidate);
 }
 
 void candidate_free(struct candidate *candidate)

@@ -133,7 +133,6 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     if (workload->role == ELECTION_ROLE_LEADER)
         epoch_file_remove(workload_options(workload)->epoch_file);
     bool standing = candidate->standing == workload;
-    bool by_itself = workload_ended_by_itself(workload);
     if (standing)
         candidate->standing = NULL;
     else
@@ -141,10 +140,9 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     candidates_touch(candidate->env->candidates, candidate);
     scope_leave(&workload->member);
     free(workload);
+    /* One that ends between terms was told to stop working: the next win starts it anew. */
     if (!standing)
         candidate_feed(candidate, &event);
-    else if (by_itself && candidate->election.config->restart == ELECTION_RESTART_FINISH)
-        candidate_feed_type(candidate, ELECTION_EVENT_STOP);
 }
 
 /* Whether it is told by SIGUSR1 that it leads. Only who asks for it is: many programs take that
