@@ -266,6 +266,24 @@ static void an_epoch_is_a_whole_number_that_lua_can_count(void **state)
     assert_int_equal(status.leader_epoch, 1);
 }
 
+/* The own epoch is no other leader's; where nobody is known to lead, it is the last one known. */
+static void an_epoch_that_is_not_told_is_not_made_up(void **state)
+{
+    (void)state;
+    whole_does("claim", "return 'granted', 10, 30, 7");
+    whole_does("refresh", "return 'denied', 2, 'two'");
+    whole_elect();
+    whole_skip();
+    whole_pass(10 * S);
+    assert_did("asks refresh",
+               "warn  leadership.lost phase=finishing leader=two epoch=7 reason=denied",
+               "info  leadership.changed phase=finishing leader=two epoch=0",
+               "shown finishing, 0 lead", "shown following, 0 lead");
+    whole_does("claim", "return 'denied'");
+    whole_pass(6 * S);
+    assert_did("asks claim", "debug leadership.rejected phase=following epoch=7");
+}
+
 static void a_term_begins_after_its_cool_down(void **state)
 {
     (void)state;
@@ -415,6 +433,7 @@ int main(void)
         WHOLE_TEST(a_message_is_given_to_the_oracle),
         WHOLE_TEST(two_epochs_in_one_term_are_told_of),
         WHOLE_TEST(an_epoch_is_a_whole_number_that_lua_can_count),
+        WHOLE_TEST(an_epoch_that_is_not_told_is_not_made_up),
         WHOLE_TEST(a_term_begins_after_its_cool_down),
         WHOLE_TEST(a_lease_counts_from_when_the_store_began_to_count),
         WHOLE_TEST(a_store_without_a_name_is_not_named),

@@ -133,6 +133,24 @@ static void a_lost_that_takes_too_long_is_dropped(void **state)
         "asks abdicate false");
 }
 
+/* What holds the lock of a lease: it stays open in all that the term starts. */
+static void a_term_holds_what_its_grant_names(void **state)
+{
+    (void)state;
+    with_handlers();
+    whole_does("claim", "return 'granted', 10, 30, 7, 50, 51, 52");
+    whole_elect();
+    const int *fds = whole.candidate->term->hold.fds;
+    assert_int_equal(fds[0], 50);
+    assert_int_equal(fds[1], 51);
+    assert_int_equal(fds[2], 52);
+    assert_int_equal(scope_hold(whole.candidate->term->scope)->fds[2], 52);
+    whole_pass(10 * S); /* whose grant names none */
+    assert_int_equal(fds[0], -1);
+    assert_int_equal(fds[1], -1);
+    assert_int_equal(fds[2], -1);
+}
+
 /* --- what the runtime before has left */
 
 static void owe(uint64_t epoch)
@@ -324,6 +342,7 @@ int main(void)
         WHOLE_TEST(who_was_not_told_of_a_win_is_told_of_no_loss),
         WHOLE_TEST(a_win_whose_handler_fails_is_given_up),
         WHOLE_TEST(a_lost_that_takes_too_long_is_dropped),
+        WHOLE_TEST(a_term_holds_what_its_grant_names),
         WHOLE_TEST(the_loss_of_a_dead_runtime_is_made_up_for),
         WHOLE_TEST(who_was_not_told_of_a_win_is_owed_nothing),
         WHOLE_TEST(without_a_handler_the_event_is_all),

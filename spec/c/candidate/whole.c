@@ -25,6 +25,7 @@ struct whole whole;
 static struct children children;
 static char lines[LINES_SIZE]; /* what was written down */
 static size_t length;
+static bool quiet;
 static int log_fd = -1, error_fd = -1; /* where log lines go; the standard error stream itself */
 
 /* --- what is written down */
@@ -41,6 +42,8 @@ static void name_self(char *line, size_t room)
 
 static void add_line(const char *text)
 {
+    if (quiet)
+        return;
     char *line = lines + length;
     const size_t room = sizeof(lines) - length;
     assert_true(strlen(text) + sizeof("SELF") < room);
@@ -151,6 +154,12 @@ static void hear(void)
     hear_keeper();
 }
 
+void whole_quiet(void)
+{
+    log_set_level(LOG_ERROR);
+    quiet = true;
+}
+
 void whole_skip(void)
 {
     hear();
@@ -183,8 +192,9 @@ static void hold(struct candidate_env *env, bool on)
 static void changed(struct candidate_env *env)
 {
     (void)env;
-    note("shown %s, %u lead", candidate_phase_name(whole.candidate->shown_phase),
-         candidates_leading(whole.env.candidates));
+    if (whole.candidate != NULL)
+        note("shown %s, %u lead", candidate_phase_name(whole.candidate->shown_phase),
+             candidates_leading(whole.env.candidates));
 }
 
 static void exit_code(struct candidate_env *env, int code)
@@ -197,6 +207,7 @@ static void exit_code(struct candidate_env *env, int code)
 static const char OBJECT[] =
     "local say, does = ..., {}\n"
     "local object = { state = {} }\n"
+    "state = object.state\n"
     "function object.does(kind, text) does[kind] = assert(loadstring(text, '=test')) end\n"
     "function object.perform(self, kind, ...)\n"
     "  local words = { kind }\n"
@@ -249,6 +260,7 @@ int whole_open(void **state)
     int ends[2];
     (void)state;
     whole = (struct whole){.keeper = -1};
+    quiet = false;
     struct candidate_env *env = &whole.env;
     if (wire_pair(ends, NULL) < 0 || catch_log() < 0)
         return -1;
@@ -345,16 +357,22 @@ void whole_does(const char *kind, const char *lua)
     lua_pop(L, 1);
 }
 
-void whole_elect(void)
+struct candidate *whole_new(void)
 {
     struct crown_error err = {0};
     lua_State *L = lua_vm_state(whole.env.lua);
     whole.config.election.has_child = whole.config.child != NULL;
     whole.config.election.has_follower_child = whole.config.follower_child != NULL;
     lua_rawgeti(L, LUA_REGISTRYINDEX, object);
-    whole.candidate = candidate_new(&whole.env, L, &whole.config, &err);
-    if (whole.candidate == NULL)
+    struct candidate *candidate = candidate_new(&whole.env, L, &whole.config, &err);
+    if (candidate == NULL)
         fail_msg("%s", err.message);
+    return candidate;
+}
+
+void whole_elect(void)
+{
+    whole.candidate = whole_new();
     candidate_start(whole.candidate);
     whole_pass(0);
 }

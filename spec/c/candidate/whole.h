@@ -36,10 +36,14 @@ int whole_close(void **state);
 struct child_options *whole_command(void);
 
 /** What the oracle, or a handler, does: Lua in a function of its arguments, `return 'granted', 10,
- * 30, 7`. `wait(seconds)` waits. Until then it returns nothing. */
+ * 30, 7`. `wait(seconds)` waits. Until then it returns nothing.
+ * The oracle's state is the global `state`. */
 void whole_does(const char *kind, const char *lua);
 
-/** Makes a candidate of the config, and starts it. */
+/** Makes a candidate of the config. @return it; the caller frees it. */
+struct candidate *whole_new(void);
+
+/** Makes whole.candidate of the config, and starts it. */
 void whole_elect(void);
 
 /** Lets time pass, and all happen that is due. */
@@ -57,6 +61,9 @@ void whole_keeper_says(enum wire_type type, struct wire_message message);
 #define assert_did(...)                                                                            \
     whole_assert_did(__FILE__, __LINE__, (const char *const[]){__VA_ARGS__, NULL})
 void whole_assert_did(const char *file, int line, const char *const *lines);
+
+/** From now on nothing is written down: thousands of candidates would say too much. */
+void whole_quiet(void);
 
 /** Forgets what was written down. */
 void whole_skip(void);

@@ -73,6 +73,48 @@ static void a_followers_command_has_the_leaders_epoch_and_no_lock(void **state)
     assert_string_equal(environment("CROWN_ROLE"), "follower");
 }
 
+static void a_command_is_started_as_its_options_say(void **state)
+{
+    (void)state;
+    gid_t groups[] = {13, 14};
+    lone.options.cwd = (char *)"/somewhere";
+    lone.options.set_ids = true;
+    lone.options.uid = 11;
+    lone.options.gid = 12;
+    lone.options.groups = groups;
+    lone.options.group_count = 2;
+    lone.options.stop_signal = SIGHUP;
+    lone.options.isolation = CHILD_ISOLATION_PIDNS;
+    lone.options.terminal = lone.options.escalate = true;
+    start(ELECTION_ROLE_LEADER);
+    const struct child_spec *spec = &lone.spec;
+    assert_string_equal(spec->argv[0], "the-command");
+    assert_null(spec->argv[1]);
+    assert_string_equal(spec->cwd, "/somewhere");
+    assert_string_equal(spec->label, "lone");
+    assert_true(spec->set_ids);
+    assert_int_equal(spec->uid, 11);
+    assert_int_equal(spec->gid, 12);
+    assert_int_equal(spec->group_count, 2);
+    assert_int_equal(spec->groups[0], 13);
+    assert_int_equal(spec->groups[1], 14);
+    assert_int_equal(spec->stop_signal, SIGHUP);
+    assert_int_equal(spec->lease_signal, 0);
+    assert_int_equal(spec->isolation, CHILD_ISOLATION_PIDNS);
+    assert_true(spec->terminal && spec->escalate && spec->ctrl_c_ends);
+}
+
+static void a_command_whose_end_is_the_programs_hears_of_ctrl_c_itself(void **state)
+{
+    (void)state;
+    lone.options.decides = true;
+    start(ELECTION_ROLE_LEADER);
+    assert_false(lone.spec.ctrl_c_ends);
+    assert_false(lone.spec.set_ids || lone.spec.terminal || lone.spec.escalate);
+    assert_int_equal(lone.spec.isolation, CHILD_ISOLATION_TREE);
+    assert_int_equal(lone.spec.stop_signal, SIGTERM);
+}
+
 /* It lives on into the time of another leader, who must get the lock. */
 static void a_signalled_command_is_told_and_has_neither_deadline_nor_lock(void **state)
 {
@@ -207,6 +249,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LONE_TEST(a_leaders_command_has_the_terms_instants_epoch_and_lock),
         LONE_TEST(a_followers_command_has_the_leaders_epoch_and_no_lock),
+        LONE_TEST(a_command_is_started_as_its_options_say),
+        LONE_TEST(a_command_whose_end_is_the_programs_hears_of_ctrl_c_itself),
         LONE_TEST(a_signalled_command_is_told_and_has_neither_deadline_nor_lock),
         LONE_TEST(a_fenced_command_is_killed_in_signal_mode_too),
         LONE_TEST(the_keeper_hears_of_each_refresh_and_of_the_stop),
