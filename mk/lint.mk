@@ -29,8 +29,7 @@ lint-c: packages-lint $(BUILD)/embedded.c
 
 # Pages that still have longer sentences. A new page is not added here.
 LONG_PAGES := CONTRIBUTING.md $(addprefix docs/,bench.md decisions.md \
-  loop.md oracle-postgres.md oracle-redis.md own-tests.md \
-  structure.md)
+  oracle-postgres.md oracle-redis.md own-tests.md)
 PAGES = README.md CONTRIBUTING.md $(sort $(shell find docs -name '*.md'))
 
 .PHONY: lint-docs
