@@ -7,6 +7,7 @@ local read_file = require "crown.text.read_file"
 local run = require "support.run"
 local Runs = require "support.runs"
 local tempdir = require "support.tempdir"
+local WrongClock = require "support.wrong_clock"
 local write_file = require "support.write_file"
 
 local says = Runs.says
@@ -119,6 +120,47 @@ describe("a candidate's own rules", function()
       write_file(path, "")
       result = runs:finish("--healthy", "test -e " .. path, "--once", "x", "echo", "done")
       assert.same({ 0, "done\n" }, { result.code, result.stdout })
+    end)
+  end)
+
+  describe("window", function()
+    local AUTUMN = 1824944400 -- 2027-10-31 01:00 UTC, when Berlin's clocks go back from 3:00 to 2:00
+    local SPRING = 1806195600 -- 2027-03-28 01:00 UTC, when they go from 2:00 to 3:00
+
+    -- A candidate whose wall clock shows an instant, and goes on.
+    local function start(node, clock, ...)
+      local env = clock:environment()
+      env.CROWN_DIRECTORY = dir
+      local args = { "--log-level", "info", "run", "--oracle", runs.oracle, "--restart", "permanent", ... }
+      return runs:keep(Candidate.start { args = args, node = node, log = tempdir() .. "/log", env = env })
+    end
+    local function clock_at(instant) return WrongClock.new(instant - os.time()) end
+
+    it("lets a candidate lead at its hours, and step down at their end, as the clocks are put forward", function()
+      local one = start("one", clock_at(SPRING - 3), "--window", "Sun 02:30-04:00 Europe/Berlin", "x", "sleep", "60")
+      says(one, "'x' may not be led here: window %(outside of Sun 02:30%-04:00 Europe/Berlin%)")
+      leads(one)
+      local two = start("two", clock_at(SPRING + 3597), "--window", "Sun 02:30-04:00 Europe/Berlin", "y", "sleep", "60")
+      leads(two)
+      eventually(function() return not is_leading(two) end, 20)
+      says(two, "no longer leading 'y': window %(outside of [^)]*%); campaigning again when it may be led here")
+    end)
+
+    it("and as they are put back", function()
+      local one = start("one", clock_at(AUTUMN - 1803), "--window", "Sun 01:00-02:30 Europe/Berlin", "--window",
+        "Mon 08:00-09:00 Europe/Berlin", "x", "sleep", "60")
+      leads(one)
+      eventually(function() return not is_leading(one) end, 20)
+      assert.matches("window for [%d.]+ s: outside of Sun 01:00%-02:30 Europe/Berlin, Mon 08:00%-09:00 Europe/Berlin",
+        shown "status")
+    end)
+
+    it("is refused at once where it is none, and told by check", function()
+      local result = runs:finish("--window", "08:00-18:00", "x", "true")
+      assert.equal(2, result.code)
+      assert.matches("window: '08:00%-18:00': a window is DAYS FROM%-TO ZONE, as in", result.stderr)
+      assert.matches("who leads      in these hours: Mon%-Fri 08:00%-18:00 UTC, Sat 09:00%-12:00 UTC", shown("check", "--oracle",
+        runs.oracle, "run", "--window", "Mon-Fri 08:00-18:00 UTC", "--window=Sat 09:00-12:00 UTC", "x", "true"))
     end)
   end)
 

@@ -1,6 +1,6 @@
 --- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help =, default = }`; one without
--- `value` is a switch. `default` says in words what holds without the option. `number` is true or a rule of bounds
--- (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
+-- `value` is a switch. `many`: it may be given several times, and comes as a list. `default` says in words what holds without
+-- the option. `number` is true or a rule of bounds (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
 -- @internal crown.command.cli
 
 local schema = require "crown.check.schema"
@@ -91,7 +91,13 @@ local function read_option(argv, at, known, options, verb)
     if not value then usage.error("--%s: a value is missing: --%s %s", name, name, option.value) end
   end
   if value == "" then usage.error("--%s: the value is empty: --%s %s (is a variable not set?)", name, name, option.value) end
-  options[name] = cli.convert(option, "--" .. name, value)
+  local converted = cli.convert(option, "--" .. name, value)
+  if option.many then
+    options[name] = options[name] or {}
+    table.insert(options[name], converted)
+  else
+    options[name] = converted
+  end
   return at + 1
 end
 

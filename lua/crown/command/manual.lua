@@ -87,8 +87,12 @@ crown.elect(options)          declares an election; raises an error that names a
   claim_delay, splay, retry, backoff, lease, cool_down, stop_timeout, call_timeout, lost_timeout
                               seconds; backoff: a list of them, or a name
   monitor_leader              whether a follower claims when the leader's lease ends (true)
+  never                       true: this candidate only follows
+  healthy                     a function, { exec = {...} } or { http = URL }, with every, timeout, fail, pass:
+                              it leads only while that passes
+  window                      "Mon-Fri 08:00-18:00 Europe/Berlin", or a list: it leads only then
 
-election:status()             phase, leader, epoch, expires_in, term
+election:status()             phase, leader, epoch, expires_in, term, barred
 election:is_leader() :send(message) :abdicate() :stop()
 term.epoch, term.name, term:remaining(), term:valid()
 

@@ -35,6 +35,8 @@ local run = {
     { name = "never", help = "never lead here: COMMAND is not started, --follower's is; not with --once or --wait" },
     { name = "healthy", value = "COMMAND", help = "lead only while this command of sh(1) ends with 0: asked every 5 s",
       default = "no check" },
+    { name = "window", value = "HOURS", many = true, default = "at any time",
+      help = "lead only then: 'Mon-Fri 08:00-18:00 Europe/Berlin'; give it again for further hours" },
     { name = "quiet", help = "do not say who leads, nor that somebody else does" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
       default = "tree" },
@@ -236,6 +238,7 @@ function run.declare(options, words)
   return elect {
     name = words[1],
     never = options.never,
+    window = options.window,
     healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil,
     stop_timeout = options["stop-timeout"],
     child = {

@@ -3,6 +3,7 @@
 -- @internal crown.election.rules
 
 local health = require "crown.election.health"
+local window = require "crown.election.window"
 
 local rules = {}
 
@@ -10,6 +11,7 @@ local rules = {}
 rules.OPTIONS = {
   never = { type = "boolean", default = false },
   healthy = { type = { "function", "table" } },
+  window = { type = { "string", "table" } },
 }
 
 -- Each makes the rule of an option: `{ words = how `check` tells it, begin = function(handle, who) }`, where `who` is the
@@ -20,8 +22,9 @@ local MAKERS = {
       begin = function(handle) handle:bar("never", "this candidate only follows") end }
   end,
   healthy = health.rule,
+  window = window.rule,
 }
-local ORDER = { "never", "healthy" }
+local ORDER = { "never", "healthy", "window" }
 
 --- The rules that a candidate's options ask for.
 -- @string where how messages name the election
