@@ -161,6 +161,48 @@ describe("a session", function()
     end
   end)
 
+  it("is over where its record stands in another version, also with the same text (S3)", function()
+    local here = world()
+    local one = here.member "a"
+    assert.is_true(one.claim())
+    local life = here.life()
+    here.rows["@t-12"].version = 1000 -- somebody wrote it a second time
+    here.pass(4)
+    assert.is_false((one.refresh()))
+    assert.is_true(one.claim())
+    assert.is_true(here.life() > life)
+  end)
+
+  it("looks at terms of which one ends meanwhile", function()
+    local here = world()
+    local one, two = here.member "a", here.member "b"
+    assert.is_true(one.claim())
+    assert.is_true(two.claim())
+    here.pass(4)
+    function here.on_look()
+      here.on_look = nil
+      one.release()
+    end
+    assert.is_true((two.refresh()))
+    assert.is_nil(here.on_look)
+    assert.is_nil(here.record("a").by)
+    assert.is_truthy(here.record("b").by)
+  end)
+
+  it("knows what it has given back: a record from before that is older (S8)", function()
+    local here = world()
+    local one, two = here.member "a", here.member "b"
+    assert.is_true(two.claim())
+    assert.is_true(one.claim())
+    local led = here.rows.a.text
+    one.release()
+    assert.is_true((two.refresh())) -- all is settled
+    here.rows.a = { text = led:gsub('"by":"[^"]*",?', ""):gsub('"at":%d+,?', ""):gsub(",}", "}"), version = 1000 }
+    assert.is_nil(here.record("a").by)
+    local granted, why = one.claim()
+    assert.same({ false, true }, { granted, why.amnesia })
+  end)
+
   it("gives back a term that its candidate does not refresh (S7)", function()
     local here = world()
     local one, two = here.member "a", here.member "b"
