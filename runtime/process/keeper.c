@@ -445,8 +445,8 @@ static void run(struct keeper *keeper, const int *fds, unsigned nfds)
 {
     struct crown_error err = {0};
     keeper->runtime = fds[0];
-    if (nfds < 2 || child_spec_read(fds[1], &keeper->spec, &err) < 0)
-        fail_start(keeper, nfds < 2 ? "no description of the child" : err.message);
+    if (child_spec_read(fds[1], &keeper->spec, &err) < 0) /* it is there: launch_keeper */
+        fail_start(keeper, err.message);
     title_set("crown-keeper", keeper->spec.label);
     if (!keeper->spec.terminal)
         (void)setsid(); /* cannot fail: a fresh child leads no group */

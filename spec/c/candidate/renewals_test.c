@@ -224,6 +224,23 @@ static void refreshes_of_a_round_come_together(void **state)
     assert_true(found.delay_ns >= 3 * NS_PER_S && found.delay_ns <= 4 * NS_PER_S);
 }
 
+static bool grants_nothing(struct refresher *base, const struct refresher_term *ours,
+                           struct refresher_found *found)
+{
+    (void)base;
+    (void)ours;
+    (void)found;
+    return false;
+}
+
+static void another_refresher_is_none_of_them(void **state)
+{
+    (void)state;
+    struct refresher another = {.grants = grants_nothing};
+    assert_ptr_equal(renewals_of(&renewals.refresher), &renewals);
+    assert_null(renewals_of(&another));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_renewals, close_renewals)
 
 int main(void)
@@ -239,6 +256,7 @@ int main(void)
         TEST(what_does_not_count_for_all_is_left_to_the_oracles),
         TEST(one_that_does_not_begin_is_not_waited_for),
         TEST(refreshes_of_a_round_come_together),
+        TEST(another_refresher_is_none_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
