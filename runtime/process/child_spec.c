@@ -90,14 +90,11 @@ static int write_memfd(const void *bytes, size_t size, struct crown_error *err)
     int fd = memfd_create("crown-child", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return error_set_errno(err, errno, "make a memfd for the child");
-    for (size_t done = 0; done < size;) {
-        ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
-        if (wrote < 0) {
-            int saved = errno;
-            (void)close(fd);
-            return error_set_errno(err, saved, "describe the child");
-        }
-        done += (size_t)wrote;
+    errno = ENOSPC; /* where a part was written: memory is out */
+    if (write(fd, bytes, size) != (ssize_t)size) {
+        int saved = errno;
+        (void)close(fd);
+        return error_set_errno(err, saved, "describe the child");
     }
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
         int saved = errno;
@@ -135,7 +132,7 @@ int child_spec_write(const struct child_spec *spec, struct crown_error *err)
 static char *take_text(char **at, const char *end)
 {
     char *text = *at;
-    char *nul = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;
+    char *nul = memchr(text, '\0', (size_t)(end - text));
     if (nul == NULL)
         return NULL;
     *at = nul + 1;

@@ -65,7 +65,8 @@ unsigned orphans_kill(pid_t runtime, const struct keepers *keepers, bool init,
 {
     static char list[LIST_MAX];
     ssize_t size = read_children(list);
-    unsigned count = 0, dead = 0;
+    unsigned count = 0;
+    unsigned dead = 0; /* same (number): it only has the list looked at once more */
     char *end = NULL;
     if (size < 0)
         return errno != ENOENT; /* it cannot be read now */

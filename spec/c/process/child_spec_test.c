@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "pages.h"
 
 static char *const argv[] = {"/bin/app", "", "two words", NULL};
 static char *const envp[] = {"A=1", "CROWN_ELECTION=db", NULL};
@@ -224,12 +225,34 @@ static void a_damaged_block_is_refused_or_read_within_its_bounds(void **state)
     assert_true(refused > 0);
 }
 
+/* A keeper lives as long as its command, and there may be a hundred thousand. */
+static void what_was_read_is_given_back(void **state)
+{
+    (void)state;
+    const struct child_spec written = full_spec();
+    struct child_spec spec;
+    int fd = child_spec_write(&written, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(child_spec_read(fd, &spec, NULL), 0);
+    const void *page = spec.argv;
+    assert_true(pages_has(page));
+    child_spec_release(&spec);
+    assert_false(pages_has(page));
+    assert_null(spec.argv);
+    assert_null(spec.envp);
+    assert_null(spec.label);
+    assert_null(spec.groups);
+    child_spec_release(&spec); /* twice is once */
+    assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spec_survives_the_way_to_the_keeper),
         cmocka_unit_test(what_may_be_left_out_stays_out),
         cmocka_unit_test(the_block_is_sealed),
+        cmocka_unit_test(what_was_read_is_given_back),
         cmocka_unit_test(too_much_text_is_refused_with_its_size),
         cmocka_unit_test(too_many_words_are_refused_with_their_number),
         cmocka_unit_test(a_block_of_any_other_length_is_refused),
