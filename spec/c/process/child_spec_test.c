@@ -246,12 +246,28 @@ static void what_was_read_is_given_back(void **state)
     assert_int_equal(close(fd), 0);
 }
 
+static void what_a_scope_holds_is_held_by_the_child(void **state)
+{
+    (void)state;
+    const struct scope_hold hold = {.fds = {5, -1, 7}};
+    struct child_spec spec = {.hold_count = 0};
+    child_spec_hold(&spec, &hold);
+    assert_int_equal(spec.hold_count, 2);
+    assert_int_equal(spec.hold_fd[0], 5);
+    assert_int_equal(spec.hold_fd[1], 7);
+    spec.hold_count = CHILD_MAX_HOLD - 1;
+    child_spec_hold(&spec, &hold);
+    assert_int_equal(spec.hold_count, CHILD_MAX_HOLD);
+    assert_int_equal(spec.hold_fd[CHILD_MAX_HOLD - 1], 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spec_survives_the_way_to_the_keeper),
         cmocka_unit_test(what_may_be_left_out_stays_out),
         cmocka_unit_test(the_block_is_sealed),
+        cmocka_unit_test(what_a_scope_holds_is_held_by_the_child),
         cmocka_unit_test(what_was_read_is_given_back),
         cmocka_unit_test(too_much_text_is_refused_with_its_size),
         cmocka_unit_test(too_many_words_are_refused_with_their_number),

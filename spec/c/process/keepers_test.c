@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -272,6 +274,55 @@ static void a_keeper_has_the_notes_of_wardens_and_no_copy_of_the_table(void **st
     assert_false(pages_child_has(keepers.entries));
 }
 
+/* --- signals to real processes */
+
+static pid_t fork_sleeper(void)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;)
+        (void)pause();
+}
+
+static bool lives(pid_t pid)
+{
+    return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+static void assert_ended_by(pid_t pid, int signal)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), signal);
+}
+
+/* The number of one that has died may be another's by now. */
+static void a_signal_is_sent_to_those_that_live(void **state)
+{
+    (void)state;
+    pid_t sleepers[4];
+    for (unsigned i = 0; i < 4; i++) {
+        sleepers[i] = fork_sleeper();
+        add(sleepers[i], i + 1, NULL, 0);
+    }
+    assert_true(keepers_ended(&keepers, sleepers[0], SIGKILL)); /* so it is said */
+    keepers_kill(&keepers, 3);
+    assert_ended_by(sleepers[2], SIGKILL);
+    assert_true(lives(sleepers[0]) && lives(sleepers[1]) && lives(sleepers[3]));
+    keepers_kill(&keepers, 1); /* it has died */
+    keepers_kill(&keepers, 9); /* there is none */
+    assert_true(keepers_ended(&keepers, sleepers[2], SIGKILL));
+    keepers_signal(&keepers, SIGUSR1);
+    assert_ended_by(sleepers[1], SIGUSR1);
+    assert_ended_by(sleepers[3], SIGUSR1);
+    assert_true(lives(sleepers[0]));
+    assert_int_equal(kill(sleepers[0], SIGKILL), 0);
+    assert_ended_by(sleepers[0], SIGKILL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +342,7 @@ int main(void)
             there_is_room_for_the_news_of_failures_when_there_is_none_for_keepers, open_table),
         cmocka_unit_test_setup(one_more_than_there_may_be_names_that_limit_and_no_other,
                                open_table),
+        cmocka_unit_test_setup(a_signal_is_sent_to_those_that_live, open_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

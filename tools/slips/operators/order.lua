@@ -1,7 +1,7 @@
 --- Two things in the other order: `order` (the sides of an `or`, neighbouring statements, neighbouring arguments) and `keys`
 -- (what two neighbouring fields of a table, or two arguments of a format, show).
 local OPENS = { ["("] = true, ["["] = true, ["{"] = true }
-local COMMUTE = { max = true, min = true, earlier = true, later = true, smaller = true, higher = true, clock_add_ns = true }
+local COMMUTE = { max = true, min = true, calloc = true, earlier = true, later = true, smaller = true, higher = true, clock_add_ns = true }
 local EITHER_WAY = { close = true, free = true, sigaddset = true } -- calls one after the other
 local LINKS = { ["."] = true, [":"] = true, ["->"] = true, ["&"] = true, ["*"] = true }
 
