@@ -104,6 +104,61 @@ describe("an oracle of a driver", function()
     assert.equal("shelf://here", driver.opened[3].url)
   end)
 
+  it("tells its driver for whom a store is opened first", function()
+    local driver = driver_of()
+    local one = player(driven.oracle(driver), "a", { node = "first" })
+    assert.equal("first", driver.opened[1].node)
+    driver.opened[1].emit("oracle.connected", { x = 1 })
+    assert.same({ { event = "oracle.connected", fields = { x = 1 } } }, one.events)
+  end)
+
+  it("tells places apart by each option of the driver, and by each part of one that is a list", function()
+    local driver = driver_of { options = { url = { type = "string", default = "shelf://here" }, keys = { type = "table" } } }
+    local module = driven.oracle(driver)
+    player(module, "a", { keys = { "x", "y" } })
+    player(module, "b", { keys = { "x", "y" } })
+    assert.equal(1, #driver.opened)
+    player(module, "c", { keys = { "x", "z" } })
+    player(module, "d")
+    assert.equal(3, #driver.opened)
+  end)
+
+  it("has a store for each path where it has no server", function()
+    local driver = driver_of { options = {}, schemes = false }
+    local module = driven.oracle(driver)
+    for name, path in pairs { a = "one", b = "two", c = "one", d = false } do
+      assert(module.init { crown_name = name, token = "t", node = "n", path = path or nil })
+    end
+    local urls = {}
+    for i, place in ipairs(driver.opened) do urls[i] = place.url end
+    table.sort(urls)
+    assert.same({ "", "one", "two" }, urls)
+  end)
+
+  it("says how long a doubt lasts, which others may still have (S8)", function()
+    local module = driven.oracle(driver_of())
+    local denied = player(module, "a", { trust_empty = false, amnesia_wait = 7 }):claim()
+    assert.equal("denied", denied[1])
+    assert.is_truthy(denied[7]:find("twice", 1, true), denied[7])
+  end)
+
+  it("asks of its store what that says of itself, and of an election by the name of its lock", function()
+    local driver = driver_of()
+    function driver.Store.health() return not driver.down and { facts = { { "Store", "a shelf" } } } or nil, "down", "store" end
+    local module = driven.oracle(driver)
+    player(module, "a", { lock = "l", node = "first" }):win()
+    assert.same({ { "Store", "a shelf" } }, module.health({}).facts)
+    local facts = module.health({ crown_name = "a", lock = "l" }).facts
+    assert.same({ "Store", "a shelf" }, facts[1])
+    assert.matches("^first, epoch %d+$", facts[2][2])
+    assert.equal("none yet", module.health({ crown_name = "a" }).facts[2][2])
+    driver.down = true
+    assert.same({ nil, "down", "store" }, { module.health { crown_name = "a" } })
+    assert.same({ nil, "down" }, { module.list {} })
+    function driver.Store.rights() return { "may not read" } end
+    assert.same({ "may not read" }, module.rights {})
+  end)
+
   it("says what the driver says when it opens nothing", function()
     local module = driven.oracle(driver_of { open = function() return nil, "no such shelf" end })
     assert.same({ nil, "no such shelf" }, { module.init { crown_name = "a", token = "t", node = "n" } })
