@@ -34,8 +34,8 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
 	  awk -F'\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
-.PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package
-packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package: packages-%:
+.PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes
+packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes: packages-%:
 	@$(INSTALL_PACKAGES) build $*
 
 $(PROGRAM): $(OBJECTS) $(BUILD)/runtime/main.o

@@ -45,6 +45,12 @@ test-spec: packages-test all test-helpers ## run the specs on the program itself
 test-fault: packages-test all test-helpers ## kill, stop and cut off real leaders
 	@$(RUN_UNITS) faults $(FAULT_SPECS)
 
+# Some minutes and 3 GB, once. The specs that need it are skipped without it.
+KUBERNETES_PEER ?= $(HOME)/.cache/crown-lua/kubernetes
+.PHONY: kubernetes-peer
+kubernetes-peer: packages-kubernetes ## build kube-apiserver and a peer by client-go from Debian's source package, into KUBERNETES_PEER
+	@nice tools/kubernetes/build-peer.sh $(KUBERNETES_PEER)
+
 .PHONY: test-matrix
 test-matrix: packages-test all test-helpers ## each trick of a server at each step, for each client; `make test` has a part of it
 	@MATRIX=all JOBS=$${JOBS:-2} $(RUN_UNITS) matrix $(filter spec/matrix/%,$(SPECS))

@@ -24,8 +24,8 @@ end
 
 --- Asks once. Redirects are not followed.
 -- @tparam table options `url`; `method`, `headers`, `body`; `timeout` seconds (5); `user` and `password`, or `bearer`; `ca`,
--- `cert`, `key` (files), `insecure`; `most` bytes of the answer's body (16 MiB); `silence` seconds that a peer which acknowledges
--- nothing goes unnoticed (10)
+-- `cert`, `key` (files), or `ca_data`, `cert_data`, `key_data` (PEM); `insecure`; `most` bytes of the answer's body (16 MiB);
+-- `silence` seconds that a peer which acknowledges nothing goes unnoticed (10)
 -- @treturn table `{ status =, headers = by lower-case name, body = }`; or nil, message, code ("timeout", "closed", "protocol", …)
 function http.request(options)
   local given = {}

@@ -1,5 +1,5 @@
 /* crown.core.http_request{ url =, method =, headers = {}, body =, timeout =, ca =, cert =, key =,
- * insecure =, most =, silence =, stream = }
+ * ca_data =, cert_data =, key_data =, insecure =, most =, silence =, stream = }
  * -> status, header lines, body; or nil, message, code. With `stream`: a stream,
  * stream:line(timeout) -> a line; or nil, message, code; stream:status(); stream:close(). */
 #include <lauxlib.h>
@@ -87,6 +87,9 @@ static int http_request(lua_State *L)
         .ca = text_field(L, 1, "ca"),
         .cert = text_field(L, 1, "cert"),
         .key = text_field(L, 1, "key"),
+        .ca_data = text_field(L, 1, "ca_data"),
+        .cert_data = text_field(L, 1, "cert_data"),
+        .key_data = text_field(L, 1, "key_data"),
         .insecure = flag_field(L, 1, "insecure"),
         .stream = flag_field(L, 1, "stream"),
         .timeout_ns = flag_field(L, 1, "stream") ? TIME_NEVER : clock_ns_from_seconds(timeout),

@@ -20,12 +20,13 @@ struct http_options {
     const char *const *headers; /* "Name: value", NULL-terminated */
     const char *body;
     size_t body_size;
-    const char *ca, *cert, *key; /* files */
-    bool insecure;               /* no verification */
-    int64_t timeout_ns;          /* of the whole; TIME_NEVER for a stream */
-    int64_t silence_ns;          /* a peer that acknowledges nothing for so long is gone */
-    size_t most;                 /* bytes of the answer's body; more is an error */
-    bool stream;                 /* the op completes whenever there is a line, or the end */
+    const char *ca, *cert, *key;                /* files */
+    const char *ca_data, *cert_data, *key_data; /* PEM, in place of the files */
+    bool insecure;                              /* no verification */
+    int64_t timeout_ns;                         /* of the whole; TIME_NEVER for a stream */
+    int64_t silence_ns; /* a peer that acknowledges nothing for so long is gone */
+    size_t most;        /* bytes of the answer's body; more is an error */
+    bool stream;        /* the op completes whenever there is a line, or the end */
 };
 
 /** @return NULL with `err`; else its op completes when it is over (or has a line, for a stream). */

@@ -1,8 +1,9 @@
--- The examples on Redis, etcd, MySQL, NATS, HTTP and records over HTTP, run as a user runs them.
+-- The examples on Redis, etcd, MySQL, Kubernetes, NATS, HTTP and records over HTTP, run as a user runs them.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
+local KubernetesServer = require "support.kubernetes_server"
 local Mysql = require "support.mysql"
 local Nats = require "support.nats"
 local record = require "crown.register.record"
@@ -36,10 +37,18 @@ function Records.start()
   return server
 end
 
+local Kubernetes = {}
+
+function Kubernetes.start()
+  local server = KubernetesServer.start()
+  return { url = server:url "trust_empty=true", destroy = function() server:destroy() end }
+end
+
 for example, case in pairs {
   ["redis.lua"] = { Redis, "REDIS_URL", NEW },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["mysql.lua"] = { Mysql, "MYSQL_URL", NEW },
+  ["kubernetes.lua"] = { Kubernetes, "K8S_URL" },
   ["nats_kv.lua"] = { Nats, "NATS_URL", "/ELECTIONS" .. NEW },
   ["http_lease/app.lua"] = { http_server("http_lease/lease_server.lua", "/locks"), "LEASE_URL" },
   ["cas_oracle/app.lua"] = { Records, "RECORDS_URL" },

@@ -113,7 +113,7 @@ local URLS = {
   ["advisory://h/d"] = "did you mean 'postgres+advisory'?",
   ["pg://h/d"] = "did you mean 'postgres'?",
   ["consul://h"] = "no store here",
-  ["k8s://h"] = "no store here",
+  ["kubernetes://h"] = "'k8s'",
 }
 
 local LINES = {

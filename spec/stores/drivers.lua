@@ -111,6 +111,23 @@ local function hurt_of_mysql(store)
     end }
 end
 
+local function hurt_of_kubernetes(store)
+  local faults, server = store.faults, store.server
+  return { restart = whole(faults.restart), freeze = begin(faults.freeze), deny = begin(faults.users), evict = true,
+    delete = function(name) server:ask("DELETE", "/" .. name) end, forget = function() server:wipe() end }
+end
+
+-- Each election's Lease is there before, as somebody has left it: one that is missing is waited for, which has cases of its own.
+local function in_a_lease(store, ports, name, ttl)
+  store.made = store.made or {}
+  if not store.made[name] then
+    store.made[name] = true
+    store.server:ask("POST", "", { apiVersion = "coordination.k8s.io/v1", kind = "Lease", metadata = { name = name }, spec = {
+      holderIdentity = "" } })
+  end
+  return with_ttl(store, ports, name, ttl)
+end
+
 -- Each: `store`, the name in torture.stores, or a function that starts one; `address`, what makes its URL; `hurt(store)`; `lacks`;
 -- `epochs_anew`: after which of these epochs may begin anew, as its page says.
 local LIST = {
@@ -141,6 +158,9 @@ local LIST = {
   end, lacks = { clock = "its servers take no writes for as long as their clocks were set back: the torture steps them",
     restart = AMONG_SEVERAL, freeze = AMONG_SEVERAL, delete = AMONG_SEVERAL, sessions = "deny ends them",
     forget = AMONG_SEVERAL, older = AMONG_SEVERAL } },
+  { name = "kubernetes", store = "kubernetes", address = in_a_lease, hurt = hurt_of_kubernetes, epochs_anew = { forget = true },
+    lacks = { sessions = "a connection is no session", clock = "no time of the server counts",
+      older = "its newcomers cannot tell: spec/oracles/kubernetes_spec.lua has what a follower does" } },
   { name = "http", store = "http", hurt = function(store)
     return { restart = whole(store.faults.restart), freeze = begin(store.faults.freeze) }
   end, epochs_anew = { restart = true }, lacks = { sessions = "it has none", deny = "it has no users", forget = "a restart is that",

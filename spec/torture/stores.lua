@@ -6,6 +6,7 @@
 -- themselves, so nothing of a URL leads to the ways; `clocks` of its servers; `heeds`: nobody wins under an epoch below one that
 -- it has heard of, whatever the store has lost.
 local etcd = require "torture.stores.etcd"
+local kubernetes = require "torture.stores.kubernetes"
 local mysql = require "torture.stores.mysql"
 local nats = require "torture.stores.nats"
 local ours = require "torture.stores.local"
@@ -16,11 +17,12 @@ local stores = {}
 
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, etcd = etcd.single, etcd3 = etcd.three,
-  mysql = mysql.single, nats = nats.single, nats3 = nats.three, http = ours.http }
+  mysql = mysql.single, nats = nats.single, nats3 = nats.three, kubernetes = kubernetes.single,
+  http = ours.http }
 
 --- The names, in order.
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "etcd", "etcd3", "mysql", "nats",
-  "nats3", "http" }
+  "nats3", "kubernetes", "http" }
 
 --- Starts a store.
 -- @string name

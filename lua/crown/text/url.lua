@@ -15,6 +15,7 @@ local SCHEMES = {
   ["postgresql+advisory"] = "postgres_advisory",
   http = "http_lease",
   https = "http_lease",
+  k8s = "kubernetes",
   etcd = "etcd",
   etcds = "etcd",
   mysql = "mysql",

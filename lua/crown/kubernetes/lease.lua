@@ -1,0 +1,179 @@
+--- A Lease (coordination.k8s.io/v1) as an election's record: what it says, and what a candidate writes into it. Without input or
+-- output. All that is not the election's stays as it was read.
+-- @internal crown.kubernetes.lease
+
+local lease = {}
+
+local EVICT = "crown-lua/evict" -- the annotation by which somebody asks a leader to go
+local NAME_MOST, NAMESPACE_MOST = 253, 63
+local RELEASED_SECONDS = 1 -- what client-go writes when it gives back
+local EPOCH_STEPS = 2 ^ 20 -- epochs for each second in which a Lease may have been made
+
+--- Whether an object is a Lease that a server has stored.
+-- @param found
+-- @treturn boolean
+function lease.is(found)
+  local meta = type(found) == "table" and found.metadata
+  return type(meta) == "table" and found.kind == "Lease" and type(meta.resourceVersion) == "string" and type(meta.uid) == "string"
+    and (found.spec == nil or type(found.spec) == "table")
+end
+
+-- cjson has null as a userdata.
+local function text(value) return type(value) == "string" and value or nil end
+local function number(value) return type(value) == "number" and value or nil end
+
+-- Seconds of a time as the server writes them, "2026-11-21T22:24:03Z".
+local function seconds_of(stamp)
+  local y, m, d, h, min, s = (text(stamp) or ""):match "^(%d%d%d%d)-(%d%d)-(%d%d)T(%d%d):(%d%d):(%d%d)"
+  if not y then return 0 end
+  y, m = tonumber(y), tonumber(m)
+  if m <= 2 then y, m = y - 1, m + 12 end -- the year begins in March, so that the odd day is its last
+  local days = 365 * y + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400) + math.floor((153 * (m - 3) + 2) / 5) + d
+  return (days - 719469) * 86400 + h * 3600 + min * 60 + s
+end
+
+--- What a Lease says of its election.
+-- @tparam table found the object
+-- @treturn table `holder`: nil where nobody holds it; `duration` in seconds, nil where it has none; `transitions`; `epoch`: rises
+-- from holder to holder, also where the Lease was deleted and made anew in another second; `mark`: the same as long as nobody has
+-- written to the election; `uid`; `version`; `strategy`; `evict`: whom somebody asks to go
+function lease.read(found)
+  local spec, meta = found.spec or {}, found.metadata
+  local annotations = type(meta.annotations) == "table" and meta.annotations or {}
+  local holder, duration = text(spec.holderIdentity), number(spec.leaseDurationSeconds)
+  local transitions = number(spec.leaseTransitions) or 0
+  local strategy = text(spec.strategy)
+  return { holder = holder ~= "" and holder or nil, duration = duration and duration > 0 and duration or nil,
+    transitions = transitions, epoch = seconds_of(meta.creationTimestamp) * EPOCH_STEPS + transitions + 1, uid = meta.uid,
+    version = meta.resourceVersion, strategy = strategy ~= "" and strategy or nil, evict = text(annotations[EVICT]),
+    mark = table.concat({ meta.uid, holder or "", tostring(duration), tostring(spec.acquireTime), tostring(spec.renewTime),
+      transitions }, " ") }
+end
+
+-- With six decimals, or the server refuses it.
+local function stamp(seconds) return os.date("!%Y-%m-%dT%H:%M:%S", seconds) .. ".000000Z" end
+
+-- A copy, so that nothing is lost when the server refuses what is written. What lies deeper is shared and not changed.
+local function copy(found)
+  local made = {}
+  for key, value in pairs(found) do made[key] = value end
+  return made
+end
+
+local function written(found, spec)
+  local made, meta = copy(found), copy(found.metadata)
+  made.spec, made.metadata = copy(found.spec or {}), meta
+  for key, value in pairs(spec) do made.spec[key] = value end
+  return made
+end
+
+local function without_evict(made)
+  local meta = made.metadata
+  if type(meta.annotations) ~= "table" or meta.annotations[EVICT] == nil then return made end
+  meta.annotations = copy(meta.annotations)
+  meta.annotations[EVICT] = nil
+  if next(meta.annotations) == nil then meta.annotations = nil end
+  return made
+end
+
+--- A Lease that nobody has written yet, held.
+-- @tparam table term `namespace`, `name`, `identity`, `seconds` (how long it lasts, whole), `transitions`
+-- @number at the time of the host, whole seconds
+-- @treturn table the object
+function lease.created(term, at)
+  return { apiVersion = "coordination.k8s.io/v1", kind = "Lease", metadata = { name = term.name, namespace = term.namespace },
+    spec = { holderIdentity = term.identity, leaseDurationSeconds = term.seconds, acquireTime = stamp(at), renewTime = stamp(at),
+      leaseTransitions = term.transitions } }
+end
+
+--- The same Lease taken over. A wish that somebody go is over by that.
+-- @tparam table found the object
+-- @tparam table term as `created`
+-- @number at
+-- @treturn table
+function lease.taken(found, term, at)
+  return without_evict(written(found, { holderIdentity = term.identity, leaseDurationSeconds = term.seconds,
+    acquireTime = stamp(at), renewTime = stamp(at), leaseTransitions = term.transitions }))
+end
+
+--- The same Lease renewed. client-go compares times in whole seconds, so `at` has to be another second each time.
+-- @tparam table found
+-- @number seconds how long it lasts, whole
+-- @number at
+-- @treturn table
+function lease.renewed(found, seconds, at)
+  return written(found, { renewTime = stamp(at), leaseDurationSeconds = seconds })
+end
+
+--- The same Lease given back, as client-go gives back.
+-- @tparam table found
+-- @number at
+-- @treturn table
+function lease.released(found, at)
+  return without_evict(written(found, { holderIdentity = "", leaseDurationSeconds = RELEASED_SECONDS, acquireTime = stamp(at),
+    renewTime = stamp(at) }))
+end
+
+--- The same Lease with a wish that its holder go.
+-- @tparam table found
+-- @string wish as `read` gives it back
+-- @treturn table
+function lease.evicting(found, wish)
+  local made = written(found, {})
+  local annotations = type(made.metadata.annotations) == "table" and copy(made.metadata.annotations) or {}
+  annotations[EVICT] = wish
+  made.metadata.annotations = annotations
+  return made
+end
+
+--- A holder's term, as a wish names it.
+-- @tparam table record as `read` gives it
+-- @treturn string
+function lease.wish(record) return ("%s %d"):format(record.holder, record.transitions) end
+
+--- Whether one version of the API server's memory lies before another: etcd counts them.
+-- @string one
+-- @string other
+-- @treturn boolean false also where they are no numbers
+function lease.is_before(one, other)
+  local a, b = tonumber(one), tonumber(other)
+  return a ~= nil and b ~= nil and a < b
+end
+
+--- Who a candidate is: the node, and what tells it from all others.
+-- @string node
+-- @string token
+-- @treturn string
+function lease.identity(node, token) return ("%s_%s"):format(node, token) end
+
+--- The node in an identity, as client-go's controllers write it, too: NODE_UNIQUE.
+-- @string holder
+-- @treturn string
+function lease.node(holder) return holder:match "^(.+)_[^_]*$" or holder end
+
+local LABEL = "^[%l%d]$"
+local LONG = "^[%l%d][%l%d-]*[%l%d]$"
+
+local function is_label(one) return one:find(LABEL) ~= nil or one:find(LONG) ~= nil end
+
+--- What is wrong with a Lease's name, a DNS name in small letters.
+-- @string name
+-- @treturn string words that follow the name; or nil
+function lease.name_problem(name)
+  local fine = #name <= NAME_MOST
+  for label in (name .. "."):gmatch "([^.]*)%." do fine = fine and is_label(label) end
+  if not fine then
+    return "is no name of a Lease: small letters, digits, '-' and '.', at most 253 characters; give another by lock=NAME"
+  end
+end
+
+--- What is wrong with a namespace's name.
+-- @string name
+-- @treturn string words that follow it; or nil
+function lease.namespace_problem(name)
+  if #name > NAMESPACE_MOST or not is_label(name) then
+    return "is no name of a namespace: small letters, digits and '-', at most 63 characters"
+  end
+end
+
+return lease
