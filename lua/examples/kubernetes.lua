@@ -1,5 +1,5 @@
--- A worker that runs once in a cluster, by an election in the Lease `worker`, which client-go can share. In a pod nothing needs to
--- be set; elsewhere K8S_URL says where: "k8s:NAMESPACE?kubeconfig=PATH".
+-- A worker that runs once in a cluster, by an election in the Lease `worker`, which client-go can share. In a pod nothing needs
+-- to be set; elsewhere K8S_URL says where: "k8s:NAMESPACE?kubeconfig=PATH".
 local crown = require "crown"
 
 crown.elect {
