@@ -66,8 +66,8 @@ bool process_is_dead(pid_t pid)
         return false;
     while (over && (size = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
         over = threads_are_over(pid, list, size);
-    (void)close(fd); /* read only */
-    return over && size == 0;
+    (void)close(fd);  /* read only */
+    return size == 0; /* the list was read to its end: nothing was found that is not over */
 }
 
 pid_t process_tracer(pid_t pid)

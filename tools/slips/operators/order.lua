@@ -1,7 +1,8 @@
 --- Two things in the other order: `order` (the sides of an `or`, neighbouring statements, neighbouring arguments) and `keys`
 -- (what two neighbouring fields of a table, or two arguments of a format, show).
 local OPENS = { ["("] = true, ["["] = true, ["{"] = true }
-local COMMUTE = { max = true, min = true, calloc = true, earlier = true, later = true, smaller = true, higher = true, clock_add_ns = true }
+local COMMUTE = { max = true, min = true, earlier = true, later = true, smaller = true, higher = true, clock_add_ns = true,
+  calloc = true }
 local EITHER_WAY = { close = true, free = true, sigaddset = true } -- calls one after the other
 local LINKS = { ["."] = true, [":"] = true, ["->"] = true, ["&"] = true, ["*"] = true }
 
@@ -89,8 +90,9 @@ end
 local function depend(source, a, b)
   local left, right = assigned(source, a), assigned(source, b)
   if left == false and right == false then
-    local name = called(source, a)
-    return not (EITHER_WAY[name] and called(source, b) == name)
+    local one, other = called(source, a) or "", called(source, b) or ""
+    local is_said = one:find "^log_" or other:find "^log_" -- a line of the log may stand before or behind what it tells of
+    return not is_said and not (EITHER_WAY[one] and other == one)
   end
   local first, second = source.text_of(a.first, a.last), source.text_of(b.first, b.last)
   return left and second:find(left, 1, true) or right and first:find(right, 1, true)
