@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,6 +176,50 @@ static void a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others(
     assert_true(world.fds[3] >= 100 && world.fds[4] >= 100);
 }
 
+static int temporary(const char *text)
+{
+    int fd = memfd_create("stream", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
+
+static void assert_has(int fd, const char *wanted)
+{
+    char text[64];
+    ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
+    assert_true(size >= 0);
+    text[size] = '\0';
+    assert_string_equal(text, wanted);
+}
+
+static const char SCRIPT[] = "#!/bin/sh\nread line; echo \"got $line\"; echo err >&2; exit 3\n";
+
+static void each_stream_is_its_own(void **state)
+{
+    (void)state;
+    static char script[48];
+    const int fds[3] = {temporary("this\n"), temporary(""), temporary("")};
+    (void)snprintf(script, sizeof(script), "%s/script", stage.folder);
+    int fd = open(script, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+    assert_int_equal(write(fd, SCRIPT, strlen(SCRIPT)), strlen(SCRIPT));
+    assert_int_equal(close(fd), 0);
+    for (int stream = 0; stream < 3; stream++) {
+        stage.board->spec.stdio[stream] = CHILD_STDIO_FD;
+        stage.board->spec.stdio_fd[stream] = fds[stream];
+    }
+    stage.board->program = script;
+    stage_start();
+    const int status = stage_until_message(WIRE_EXITED)->status;
+    assert_int_equal(unlink(script), 0);
+    assert_int_equal(status, 3 << 8);
+    assert_has(fds[1], "got this\n");
+    assert_has(fds[2], "err\n");
+    for (int stream = 0; stream < 3; stream++)
+        assert_int_equal(close(fds[stream]), 0);
+}
+
 /* @return how many descriptors of a kind a process has, besides its standard streams. */
 static unsigned count_descriptors(const char *process, const char *kind)
 {
@@ -269,6 +314,8 @@ int main(int argc, char **argv)
         STAGE_TEST_READY(a_namespaced_child_finds_a_clean_world),
         STAGE_TEST(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
         STAGE_TEST_READY(a_child_gets_its_streams_and_the_descriptors_it_holds_and_no_others),
+        STAGE_TEST(each_stream_is_its_own),
+        STAGE_TEST_READY(each_stream_is_its_own),
         STAGE_TEST(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
         STAGE_TEST_READY(nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line),
         STAGE_TEST(a_child_of_another_user_has_its_ids_only_and_still_dies_with_its_parent),

@@ -209,6 +209,33 @@ static void one_that_is_not_idle_is_heeded_by_looks(void **state)
     assert_int_equal(pulse.looked_ns, looked_ns);
 }
 
+/* At the instant itself. */
+static void a_silence_of_the_mark_itself_is_told(void **state)
+{
+    (void)state;
+    begin(0);
+    pulse_limit(&pulse, 0);
+    pulse.silent_ns = 0;
+    pulse.next_ns = pulse.looked_ns = 0; /* nothing passes: no more than an eighth of no limit */
+    pulse_mark(&pulse, 0);
+    assert_true(pulse_look(&pulse));
+    pulse_mark(&pulse, 1);
+    pulse.next_ns = pulse.looked_ns = 0;
+    assert_false(pulse_look(&pulse));
+}
+
+static void a_process_that_has_begun_is_not_silent_yet(void **state)
+{
+    (void)state;
+    begin(0);
+    const int64_t before_ns = clock_monotonic_ns();
+    pulse_start(&pulse, pid);
+    assert_int_equal(pulse.pid, pid);
+    assert_true(pulse.started_ns >= before_ns);
+    assert_true(pulse.last_beat_ns >= pulse.started_ns);
+    assert_true(pulse.looked_ns >= pulse.started_ns);
+}
+
 static void it_has_lasted_until_its_last_beat(void **state)
 {
     (void)state;
@@ -232,6 +259,8 @@ int main(void)
         PULSE_TEST(one_that_is_idle_is_not_silent_until_then),
         PULSE_TEST(one_that_is_stopped_while_it_is_idle_is_silent),
         PULSE_TEST(one_that_is_not_idle_is_heeded_by_looks),
+        PULSE_TEST(a_silence_of_the_mark_itself_is_told),
+        PULSE_TEST(a_process_that_has_begun_is_not_silent_yet),
         PULSE_TEST(it_has_lasted_until_its_last_beat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
