@@ -74,7 +74,7 @@ describe("a watch", function()
   end)
 
   it("renews its own session when that is due, so that a claim need not wait for it", function()
-    local here = followers(1)
+    local here, all = followers(1)
     local renewals = 0
     here.on_swap = function() renewals = renewals + 1 end
     for i = 1, 40 do
@@ -82,6 +82,7 @@ describe("a watch", function()
       renew(here, "r" .. i)
     end
     assert.is_true(renewals >= 9 and renewals <= 11, renewals)
+    assert.equal(0, told(all)) -- held until here: a watch does not keep who follows
   end)
 
   it("tells all when the session is in another life, over, gone, back or in another memory", function()
@@ -136,7 +137,7 @@ describe("a watch", function()
   end)
 
   it("looks a moment after somebody follows, and then each second", function()
-    local here = followers(1)
+    local here, all = followers(1)
     local asked = looks(here)
     here.pass(0.09)
     assert.same({}, asked)
@@ -146,6 +147,7 @@ describe("a watch", function()
     assert.same({ OTHER, "@t-12" }, asked)
     here.pass(0.05)
     assert.same({ OTHER, "@t-12", OTHER }, asked)
+    assert.equal(0, told(all))
   end)
 
   it("ends with the last that follows", function()

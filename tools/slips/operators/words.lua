@@ -23,9 +23,12 @@ local function is_no_count(binary, i, before, after)
 end
 
 -- A descriptor of C is never 0, which is the standard input: that is open in every process, whoever starts it.
+local DESCRIPTORS = { signals = true, timer = true, held = true, journal = true }
+
 local function is_descriptor(source, at)
   local before, after = source.list[at - 1], source.list[at + 1]
-  return source.language == "c" and before.kind == "name" and before.word:find "fd$" and after.word == "0"
+  local is_one = before.kind == "name" and (before.word:find "fd$" or DESCRIPTORS[before.word])
+  return source.language == "c" and is_one and after.word == "0"
 end
 
 return function(source, add)
