@@ -125,9 +125,9 @@ static void tell_signals(void)
 
 /* tick; family: ignores TERM, and another of its group tells of it; daemons: three daemons tick
  * too; crowd: one does, when a hundred others that sleep are there, and all let go of locks;
- * stubborn: tells of signals and goes on; ends: one daemon, ends itself with 7; world: looks around
- * first; root: becomes root, as sudo(8) does; hidden: ignores
- * TERM, and is hidden where /proc hides other users' processes. */
+ * stubborn: tells of signals and goes on; ends: one daemon, ends itself with 7; quits: with 0, when
+ * a file FIFO.quit is there; world: looks around first; root: becomes root, as sudo(8) does;
+ * hidden: ignores TERM, and is hidden where /proc hides other users' processes. */
 void stage_play_child(const char *mode, const char *fifo)
 {
     if (strcmp(mode, "world") == 0)
@@ -146,6 +146,15 @@ void stage_play_child(const char *mode, const char *fifo)
             stage_pause(STAGE_PERIOD_NS);
         }
         _exit(7);
+    }
+    if (strcmp(mode, "quits") == 0) {
+        char sign[64];
+        (void)snprintf(sign, sizeof(sign), "%s.quit", fifo);
+        while (access(sign, F_OK) < 0) {
+            tell(TICK_CHILD, 0);
+            stage_pause(STAGE_PERIOD_NS);
+        }
+        _exit(0);
     }
     if (strcmp(mode, "hidden") == 0 &&
         (prctl(PR_SET_DUMPABLE, 0) < 0 || signal(SIGTERM, SIG_IGN) == SIG_ERR))

@@ -6,6 +6,7 @@
 #include "traced.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -148,6 +149,23 @@ static void an_end_that_a_debugger_holds_is_told_with_its_status(void **state)
     stage_kill(traced, SIGKILL);
     assert_int_equal(stage_until_message(WIRE_EXITED)->status, SIGKILL);
     (void)stage_until_message(WIRE_GONE);
+    let_traced_go();
+}
+
+static void an_end_of_its_own_accord_that_a_debugger_holds_is_no_failure(void **state)
+{
+    (void)state;
+    char sign[64];
+    (void)snprintf(sign, sizeof(sign), "%s.quit", stage.fifo);
+    stage.board->mode = "quits";
+    stage_start();
+    start_traced();
+    int fd = open(sign, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    const int status = stage_until_message(WIRE_EXITED)->status;
+    assert_int_equal(unlink(sign) | close(fd), 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(stage_until_message(WIRE_GONE)->status, 0);
     let_traced_go();
 }
 
@@ -403,6 +421,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         STAGE_TEST(a_dead_child_that_a_debugger_holds_is_gone),
         STAGE_TEST_READY(a_dead_child_that_a_debugger_holds_is_gone),
+        STAGE_TEST(an_end_of_its_own_accord_that_a_debugger_holds_is_no_failure),
         STAGE_TEST(an_end_that_a_debugger_holds_is_told_with_its_status),
         STAGE_TEST(a_dead_child_that_a_debugger_holds_does_not_hold_up_the_next_runtime),
         STAGE_TEST(a_dead_child_that_a_debugger_holds_does_not_hold_up_who_kills_its_keeper),

@@ -23,7 +23,7 @@ local function is_no_count(binary, i, before, after)
 end
 
 -- A descriptor of C is never 0, which is the standard input: that is open in every process, whoever starts it.
-local DESCRIPTORS = { signals = true, timer = true, held = true, journal = true }
+local DESCRIPTORS = { signals = true, timer = true, held = true, journal = true, socket = true }
 
 local function is_descriptor(source, at)
   local before, after = source.list[at - 1], source.list[at + 1]
