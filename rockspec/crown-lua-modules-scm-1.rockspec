@@ -36,6 +36,7 @@ build = {
       ["crown.register.duties"] = "lua/crown/register/duties.lua",
       ["crown.register.ending"] = "lua/crown/register/ending.lua",
       ["crown.register.joined"] = "lua/crown/register/joined.lua",
+      ["crown.register.limits"] = "lua/crown/register/limits.lua",
       ["crown.register.oracle"] = "lua/crown/register/oracle.lua",
       ["crown.register.place"] = "lua/crown/register/place.lua",
       ["crown.register.record"] = "lua/crown/register/record.lua",

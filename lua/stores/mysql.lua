@@ -29,7 +29,7 @@ local ELSEWHERE = { [1290] = true, [1836] = true, [1792] = true } -- the server 
 local DELETED = "deleted-" -- a version that is a mark's
 
 -- A record that is deleted leaves its mark.
-local Store = { marks = true, deletes = true }
+local Store = { marks = true, whole = true, deletes = true }
 Store.__index = Store
 
 -- --- the tables

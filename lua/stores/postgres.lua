@@ -29,7 +29,7 @@ local NO_RIGHT = "42501"
 local FOREVER = 86400 -- seconds: what others hold "for ever" is looked at again
 
 -- A row that is deleted stays, and so does what tells that there was a table.
-local Store = { marks = true, deletes = true }
+local Store = { marks = true, whole = true, deletes = true }
 Store.__index = Store
 
 -- --- the table

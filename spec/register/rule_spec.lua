@@ -127,6 +127,12 @@ describe("a claim of an election in another memory (S9)", function()
     { "is left to who holds it for as long as an operator says", { floor = 100 }, found(other, { stood = 20 }),
       denies(81.25, left) },
     { "is doubted at once where the session is our own", nil, found(held { memory = "l", by = "@me-12" }), doubts(TIME) },
+    { "is granted then where all has one memory", { whole = true }, found(other, { stood = STANDS }), grants(TIME, { serial = 8 }) },
+    { "is left to who holds it also there", { whole = true }, found(other, { stood = STANDS - 0.001 }), denies(0.001, left) },
+    { "waits there as long for what nobody holds", { whole = true, floor = 100 }, found(free { memory = "l" }, { stood = 20 }),
+      denies(81.25, { epoch = 3, doubted = true }) },
+    { "is granted then in a higher epoch", { whole = true }, found(free { memory = "l", epoch = TIME + 5 }, { stood = STANDS }),
+      grants(TIME + 6, { serial = 8 }) },
   }
 end)
 

@@ -3,7 +3,7 @@ local servers = require "support.register_servers"
 local chance, frozen, perform_write, row_of = servers.chance, servers.frozen, servers.perform_write, servers.row_of
 local shard_of, unique = servers.shard_of, servers.unique
 local core = require "support.register_core"
-local check, end_term, log = core.check, core.end_term, core.log
+local acts, check, end_term, log = core.acts, core.check, core.end_term, core.log
 local hosts = require "support.register_hosts"
 local kill = hosts.kill
 
@@ -173,6 +173,19 @@ local FAULTS = {
   end,
   restart = function(world)
     for kind, shard in pairs(world.shards) do restore(world, kind, frozen(shard)) end
+  end,
+  -- The store goes back to before a claim, and who made that sees nothing but its own session.
+  unclaim = function(world)
+    local name, state, older = world.names[world.random(#world.names)], frozen(world.shards.elections1), nil
+    for _, past in ipairs(world.past.elections1) do
+      if past.rows[name] and past.rows[name] ~= state.rows[name] then older = past.rows[name] end
+    end
+    if not older then return end
+    state.rows[name] = older
+    restore(world, "elections1", state)
+    for _, node in pairs(world.nodes) do
+      if acts(node, name) then node.cut = { ends = world.clock.now + (1 + world.random()) * node.host.ttl, shard = "elections1" } end
+    end
   end,
   empty = function(world)
     restore(world, some_kind(world, world.sharded and chance(world, 0.5) and "sessions" or "elections"), { rows = {} })

@@ -7,7 +7,7 @@ local core = require "support.register_core"
 local acts, follow, log = core.acts, core.follow, core.log
 
 local function store_of(world, node, server)
-  local store = { marks = world.marks, deletes = true }
+  local store = { marks = world.marks, whole = world.whole, deletes = true }
   function store.look(_, names)
     return coroutine.yield(function(go_on) look(world, node, server, names, go_on) end)
   end

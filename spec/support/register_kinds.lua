@@ -29,6 +29,12 @@ return {
   -- One that keeps a mark of what is deleted; some names are new.
   marks = { faults = faults_with { delete = 2, delete_session = 1, delete_place = 1, restore = 8, restart = 4, empty = 1 },
     marks = true, sharded = false, names = { "a", "b", "c", "d", "e" } },
+  -- One whose records all have one memory: who finds another one there waits for one TTL.
+  whole = { faults = { { "unclaim", 5 }, { "restore", 4 }, { "cut", 5 }, { "want", 8 }, { "restart", 1 } }, whole = true,
+    sharded = false, mixed = false, floor = 12 },
+  -- One that also keeps marks.
+  wholly = { faults = faults_with { delete = 1, delete_session = 1, delete_place = 1, restore = 12, restart = 6, empty = 1 },
+    whole = true, marks = true, sharded = false, names = { "a", "b", "c", "d" } },
   -- Runtimes that give back all that they lead, by one write.
   ends = { faults = faults_with { ends = 60, delete = 1, restore = 3 }, ends = true, many = 2, names = { "a", "b", "c" } },
   -- Runtimes that are killed, and whose supervisors say then that their sessions are over.

@@ -3,7 +3,8 @@ local list = dofile "tools/mutants/list.lua"
 
 local FOLDER = "lua/crown/register/"
 -- Each requires only those before it.
-local NAMES = { "record", "rule", "seen", "joined", "place", "duties", "claims", "ending", "terms", "session", "watch", "several" }
+local NAMES = { "record", "rule", "seen", "joined", "limits", "place", "duties", "claims", "ending",
+  "terms", "session", "watch", "several" }
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua
 -- @treturn table the modules by name

@@ -3,6 +3,7 @@
 
 local cleaning = require "crown.register.cleaning"
 local duties = require "crown.register.duties"
+local limits = require "crown.register.limits"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
@@ -22,7 +23,8 @@ function claims.grant(session, slot, began)
   local term = slot.term
   local past = math.max(0, began - session.sent)
   local anchor = began - past
-  local lasts = math.min(session.ttl, term.patrol + rule.patrol_time(session.ttl) - anchor)
+  local ends = math.min(term.patrol + rule.patrol_time(session.ttl), limits.of(session, term))
+  local lasts = math.min(session.ttl, ends - anchor)
   term.number, term.ends = session.number, anchor + lasts
   local left = lasts - past
   past = lasts - left -- so that both make the whole again, whatever was rounded
@@ -36,10 +38,10 @@ local function denial(session, slot, seen, sent)
     unsure = seen.unsure, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
-local function win(session, member, one, sent, answer)
+local function win(session, member, one, duty, answer)
   local slot, now = member.slot, session.env.now()
-  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = sent, granted = now, text = answer.text, number = 0,
-    ends = math.huge }
+  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = duty.asked, granted = now, text = answer.text,
+    number = 0, ends = math.huge, memory = answer.memory, limit = duty.limit }
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
   cleaning.note(session, slot.holder) -- same (order): nobody else runs before all of this is noted
@@ -54,7 +56,7 @@ local function may_win(session, one)
 end
 
 -- @return "won", "lost", or nil, message, code
-local function took(session, member, seen, one, sent, duty, text, version)
+local function took(session, member, seen, one, duty, text, version)
   if duty.settling then return nil, GIVEN_UP, "store" end
   if version == nil then return nil, "nobody knows whether the claim was written" end
   if version == false then
@@ -66,12 +68,12 @@ local function took(session, member, seen, one, sent, duty, text, version)
     return nil, "the session ended during the claim", "store"
   end
   duties.drop(session, member.slot, duty)
-  win(session, member, one, sent, { version = version, text = text, memory = seen.memory })
+  win(session, member, one, duty, { version = version, text = text, memory = seen.memory })
   return "won"
 end
 
 -- S1: false proves nothing, since a request may have been carried out twice. What has our session, life and epoch is ours.
-local function took_twice(session, member, one, sent, duty, answer)
+local function took_twice(session, member, one, duty, answer)
   local slot = member.slot
   if duty.settling then return nil, GIVEN_UP, "store" end
   local now_seen, problem = session.seen:note(slot, answer, session.env.now())
@@ -82,24 +84,24 @@ local function took_twice(session, member, one, sent, duty, answer)
       return nil, "the session ended during the claim", "store"
     end
     duties.drop(session, slot, duty)
-    win(session, member, one, sent, answer)
+    win(session, member, one, duty, answer)
     return "won"
   end
   duties.drop(session, slot, duty)
   return "lost"
 end
 
-local function write_claim(session, member, seen, one, sent, duty)
+local function write_claim(session, member, seen, one, duty)
   local env, name = session.env, member.slot.name
   local text = record.text(one, env.nonce())
   local results, problem, code = member.store:swap { { name = name, version = seen.version, text = text, memory = seen.memory } }
   if not results then return nil, problem, code end
-  local what, why, kind = env.atomic(took, session, member, seen, one, sent, duty, text, results[1])
+  local what, why, kind = env.atomic(took, session, member, seen, one, duty, text, results[1])
   if what ~= "look" then return what, why, kind end
   local answers
   answers, problem, code = member.store:look { name }
   if not answers then return nil, problem, code end
-  return env.atomic(took_twice, session, member, one, sent, duty, answers[name])
+  return env.atomic(took_twice, session, member, one, duty, answers[name])
 end
 
 -- S4: what the claim may leave behind is noted before it is sent, since the task that claims may be cancelled at any time.
@@ -107,11 +109,10 @@ end
 local function take(session, member, seen, one, began)
   local env, slot = session.env, member.slot
   if not may_win(session, one) then return nil, "the session ended before the claim", "store" end
-  local sent = env.now()
   local duty = { over = seen.version, base = seen.record, memory = seen.memory, at = one.at, epoch = one.epoch,
-    asked = sent }
+    asked = env.now(), limit = limits.now(session) }
   duties.add(session, slot, duty)
-  local won, problem, code = write_claim(session, member, seen, one, sent, duty)
+  local won, problem, code = write_claim(session, member, seen, one, duty)
   duty.asked = nil
   if won ~= "won" then return won, problem, code end
   return env.atomic(claims.grant, session, slot, began)

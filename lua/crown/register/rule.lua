@@ -7,8 +7,9 @@
 -- `me`: `session` (its name), `at` (the number of its life), `node`, `time` (of day, in ms), `longest` (the longest TTL that it
 -- knows of), `floor` (seconds that a TTL may last which it does not know: amnesia_wait), `trusts` (a record that is missing at
 -- first was never there), `remembers` (the store loses nothing, ever), `marks` (it keeps a
--- mark of each record that is deleted, with a version and no text, and has another memory when it has lost all), `settled` (the
--- memory in which what is missing is new, where that is known), `least` (no lower epoch is granted, or nil).
+-- mark of each record that is deleted, with a version and no text, and has another memory when it has lost all), `whole` (all its
+-- records have one memory, sessions and elections alike), `settled` (the memory in which what is missing is new, where that is
+-- known), `least` (no lower epoch is granted, or nil).
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
@@ -110,10 +111,15 @@ end
 
 -- A record of another memory that a session holds is left to that for one TTL (S9), then doubted. The doubt must be written, not
 -- only waited for: its record is what newcomers see.
+--
+-- Where all of a store has one memory, no term of an earlier one lasts for longer than that TTL unless it has been written again:
+-- see crown.register.limits. So there that is enough for whatever may have been lost, and each counts for itself.
 local function claim_foreign(me, seen)
   local found = seen.record
   local left = rule.standing_time(math.max(me.longest, me.floor)) - seen.stood
-  if found.by and found.by ~= me.session and left > 0 then return denied(found, left, false, false, true) end
+  local is_held = found.by and found.by ~= me.session
+  if left > 0 and (is_held or me.whole) then return denied(found, left, not is_held, false, is_held) end
+  if me.whole then return "write", held(me, seen, math.max(found.epoch + 1, time_of(me, seen))) end
   return "doubt", rule.doubt(me, seen)
 end
 

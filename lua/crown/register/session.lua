@@ -21,12 +21,14 @@
 -- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
 -- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each
 -- name that is missing is doubted.
+-- Optional: `whole`, true of one whose answers all name one memory, of a session as of its elections.
 -- Optional: `will(write)`: what is to be written when this runtime is dead and no process of its trees exists any more. It takes
 -- the place of what was said before of that name.
 -- @internal crown.register.session
 
 local cleaning = require "crown.register.cleaning"
 local joined = require "crown.register.joined"
+local limits = require "crown.register.limits"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
@@ -79,7 +81,7 @@ end
 function Session:me(trusts, least)
   local me = self.own
   me.at, me.time, me.longest, me.trusts, me.least = self.at, self.env.time(), math.max(self.ttl, self.seen.longest), trusts, least
-  me.marks, me.settled = self.store.marks, self.settled
+  me.marks, me.whole, me.settled = self.store.marks, self.store.whole, self.settled
   return me
 end
 
@@ -120,6 +122,7 @@ local function adopt(self, try, version, memory)
   end
   self.moved = self.stands ~= nil and self.stands.memory ~= memory
   if not self.stands then self.first = try.sent end
+  if self.moved then limits.set(self) end
   self.stands = { version = version, memory = memory, record = try.record }
   self.sent, self.number, self.tries = math.max(self.sent, try.sent), self.number + 1, {}
   self.offset = try.offset

@@ -12,6 +12,7 @@
 local claims = require "crown.register.claims"
 local duties = require "crown.register.duties"
 local ending = require "crown.register.ending"
+local limits = require "crown.register.limits"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
@@ -127,7 +128,7 @@ end
 local function keep(session, slot, found, answer, sent)
   local term = slot.term
   session.seen:stands(slot, answer)
-  term.text = answer.text
+  term.text, term.memory = answer.text, answer.memory
   term.patrol = math.max(term.patrol, sent)
   if found.directive == "evict" and not term.evicted then
     term.evicted = true
@@ -145,8 +146,8 @@ end
 local function is_unchanged(session, name, answer, sent)
   local slot = session.terms[name]
   local term = slot and slot.term
-  if not term or sent < term.granted then return true end
-  if answer.text ~= term.text or answer.version ~= slot.version or answer.memory ~= slot.memory then return false end
+  if not term or sent < term.granted or sent < term.patrol then return true end
+  if answer.text ~= term.text or answer.version ~= slot.version or answer.memory ~= term.memory then return false end
   term.patrol = math.max(term.patrol, sent)
   return true
 end
@@ -227,10 +228,13 @@ end
 
 --- When the term was looked at that was looked at least recently.
 -- @tparam Session session
--- @treturn number the instant before that look was sent; infinity without terms
+-- @treturn number the instant before that look was sent; infinity without terms, minus infinity where a term is not written again
+-- in the memory of the session
 function terms.last_seen(session)
   local last = math.huge
-  for _, slot in pairs(session.terms) do last = math.min(last, slot.term.patrol) end
+  for _, slot in pairs(session.terms) do
+    last = math.min(last, limits.of(session, slot.term) < math.huge and -math.huge or slot.term.patrol)
+  end
   return last
 end
 
