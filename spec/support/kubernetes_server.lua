@@ -56,13 +56,21 @@ function Server:up()
   self.process = Candidate.start { args = { "spec/support/kubernetes/facade.lua", self.port, self.file, self.authority },
     node = "kubernetes", log = self.dir .. "/log",
     env = { LUA_PATH = "./spec/?.lua;./spec/?/init.lua;;" } }
-  eventually(function() return self.process:output():find "port %d" end, 10)
+  eventually(function() return self:is_open() end, 10)
 end
 
---- Ends the process, as in a crash.
+-- Whether anybody listens at its port.
+function Server:is_open()
+  local connection = crown.tcp.connect("127.0.0.1", self.port)
+  if connection then connection:close() end
+  return connection ~= nil
+end
+
+--- Ends the process, as in a crash. Its runtime may need a moment more than the supervisor that is waited for.
 function Server:down()
   self.process:hurt("KILL", "supervise", "runtime")
   self.process:wait(20)
+  eventually(function() return not self:is_open() end, 10)
 end
 
 --- Throws the data away.
