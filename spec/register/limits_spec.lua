@@ -64,6 +64,15 @@ describe("a term in another memory than its session (S9)", function()
     assert.near(here.now() + DELAY + TTL, move "another", 1e-9)
   end)
 
+  it("that was given back is waited for as one that the store may have lost, and is not said to be missing", function()
+    here.on_look = nil
+    one.release()
+    here.memory = "another"
+    here.begin "u"
+    local granted, why = here.member("a").claim()
+    assert.same({ false, true, true }, { granted, why.amnesia, why.back })
+  end)
+
   it("is claimed by others when the last renewal there has run out, and no doubt is written", function()
     here.on_look = nil
     here.memory = "another"

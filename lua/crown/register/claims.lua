@@ -33,7 +33,8 @@ function claims.grant(session, slot, began)
     refresher = session.renewals }
 end
 
-local function denial(session, slot, seen, sent)
+local function denial(session, slot, seen, sent, found)
+  if seen.doubted and not found.doubt then slot.back = true end
   return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
     unsure = seen.unsure, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
@@ -235,7 +236,7 @@ function claims.contend(session, member, began)
       what, one, seen = env.atomic(decide_again, session, member, answers, sent)
     end
     if not what then return nil, one, "store" end
-    if what == "denied" then return false, denial(session, slot, one, sent) end
+    if what == "denied" then return false, denial(session, slot, one, sent, seen.record) end
     if what == "doubt" then return doubt(session, member, seen, one) end
     if what == "write" then
       local won, second, third = take(session, member, seen, one, began)
