@@ -29,10 +29,18 @@ INSTALL_PACKAGES := tools/install-packages.sh
 all: packages-build ## build ./crown-lua
 	@$(MAKE) --no-print-directory $(PROGRAM)
 
+# The first two groups of `make help`; everything else proves or measures something.
+HELP_USE := all run demo install uninstall deb docs dist help
+HELP_DEVELOP := check test lint layers sentences format clean test-c test-spec test-fault coverage executed mutants-note mutants-repath
+
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | \
-	  awk -F'\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | awk -F'\t' ' \
+	  function show(title, lines) { printf "%s:\n%s\n", title, lines } \
+	  BEGIN { split("$(HELP_USE)", names, " "); for (i in names) group[names[i]] = "use"; \
+	    split("$(HELP_DEVELOP)", names, " "); for (i in names) group[names[i]] = "develop" } \
+	  { line = sprintf("  make %-20s %s\n", $$1, $$2); kind = ($$1 in group) ? group[$$1] : "prove"; list[kind] = list[kind] line } \
+	  END { show("Use", list["use"]); show("Develop", list["develop"]); show("Prove and measure", list["prove"]) }'
 
 .PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes
 packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes: packages-%:

@@ -3,6 +3,7 @@ local cli = require "crown.command.cli"
 local command = require "crown.command"
 local read_file = require "crown.text.read_file"
 local run = require "support.run"
+local url = require "crown.text.url"
 
 -- An option as it begins in help and in a manual page: its name, then its value.
 local function head(option) return "--" .. option.name .. (option.value and " " .. option.value or "") end
@@ -55,6 +56,18 @@ describe("an option", function()
         if not page:find("--" .. option.name, 1, true) then missing[#missing + 1] = verb .. " --" .. option.name end
       end
     end
+    assert.same({}, missing)
+  end)
+end)
+
+describe("help oracles", function()
+  it("has a line for each scheme of a URL", function()
+    local text, missing = run({ "help", "oracles" }).stdout, {}
+    for _, scheme in ipairs(url.schemes()) do
+      local is_other_spelling = scheme:find "postgresql" ~= nil
+      if not is_other_spelling and not text:find("%f[%w]" .. scheme:gsub("%+", "%%+") .. ":") then missing[#missing + 1] = scheme end
+    end
+    assert.is_true(#url.schemes() > 20)
     assert.same({}, missing)
   end)
 end)

@@ -7,10 +7,14 @@ local usage = require "crown.check.usage"
 
 local help = {
   summary = "show this help: crown-lua help COMMAND",
-  usage = "crown-lua help [COMMAND]",
+  usage = "crown-lua help [COMMAND | oracles]",
   most_words = 1,
   options = { { name = "man", help = "as a manual page: crown-lua help --man [COMMAND | crown-lua.3] | man -l -" } },
-  help = "Without COMMAND: the list of commands and the options that all of them take.",
+  help = [[
+Without COMMAND: the list of commands and the options that all of them take.
+
+  crown-lua help run        what a command does, and its options
+  crown-lua help oracles    the URL of each kind of store]],
 }
 
 local INTRODUCTION = [[
@@ -28,7 +32,10 @@ An app, reports.lua:
   local crown = require "crown"
   crown.elect { name = "reports", child = { "/usr/bin/report-worker" } }
 
-Try it: start `crown-lua reports.lua` twice; stop the one that leads.]]
+Try it: start `crown-lua reports.lua` twice; stop the one that leads.
+
+More: crown-lua help COMMAND; crown-lua help oracles, for the stores. The pages, with a tutorial,
+examples, and how to move in from another lock, are in share/doc/crown-lua/docs.]]
 
 local function print_options(list)
   for _, option in ipairs(list) do
@@ -66,6 +73,10 @@ function help.run(options, words, bare)
   if not name then
     overview()
     return bare == true and 2 or 0
+  end
+  if name == "oracles" then
+    require("crown.command.oracle_urls").show()
+    return 0
   end
   for _, verb in ipairs(command.verbs) do
     if verb == name then
