@@ -3,6 +3,7 @@
 
 local core = require "crown.core"
 local exec = require "crown.core.exec"
+local figure = require "crown.check.figure"
 local printable = require "crown.text.printable"
 local promise = require "crown.core.promise"
 local request = require "crown.core.http_request"
@@ -45,7 +46,8 @@ local function by_command(check, who)
   local env = { CROWN_ELECTION = who.name, CROWN_NODE = who.node }
   local result, problem, code = exec(check.exec, { timeout = check.timeout, env = env })
   if not result then
-    return false, code == "timeout" and ("%s did not end within %g s"):format(check.exec[1], check.timeout) or problem
+    local late = ("%s did not end within %s s"):format(check.exec[1], figure.exact(check.timeout))
+    return false, code == "timeout" and late or problem
   end
   if result.code == 0 then return true end
   local how = result.signal and ("signal %d"):format(result.signal) or ("exit code %d"):format(result.code)
@@ -66,7 +68,7 @@ local function by_function(check)
   local fine, healthy, why = answer:wait(check.timeout)
   if fine == nil then
     if task then task:cancel() end
-    return false, ("no answer within %g s"):format(check.timeout)
+    return false, ("no answer within %s s"):format(figure.exact(check.timeout))
   end
   if not fine then return false, usage.one_line(healthy) end
   return healthy == true, why ~= nil and tostring(why) or ("the check said %s"):format(tostring(healthy))
@@ -92,8 +94,8 @@ end
 
 local function describe(check)
   local what = check.exec and table.concat(check.exec, " ") or check.http or "a function"
-  return ("while healthy: %s, asked every %g s for %g s at most; %d in a row make it unhealthy, %d healthy again"):format(
-    printable(core.redact(what)), check.every, check.timeout, check.fail, check.pass)
+  return ("while healthy: %s, asked every %s s for %s s at most; %d in a row make it unhealthy, %d healthy again"):format(
+    printable(core.redact(what)), figure.exact(check.every), figure.exact(check.timeout), check.fail, check.pass)
 end
 
 --- Makes the rule of an option.
