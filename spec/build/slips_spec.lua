@@ -8,6 +8,7 @@ local plant = require "slips.plant"
 local report = require "slips.report"
 local sample = require "slips.sample"
 local slip = require "slips.slip"
+local tempdir = require "support.tempdir"
 local tokens = require "slips.tokens"
 
 local function words(text, language)
@@ -261,6 +262,13 @@ describe("the rate", function()
     assert.near(1, report.chance(8, 8, 0.6), 1e-9)
     assert.near(1, report.chance(0, 0, 0.6), 1e-9)
     assert.is_true(report.chance(500, 1000, 0.95) < 1e-9)
+  end)
+
+  it("is none where no slip was tried at all, as by workers that cannot build their copy", function()
+    local directory = tempdir()
+    local one = { file = "runtime/loop/a.c", line = 1, operator = "swap", at = 1, length = 1, to = "x" }
+    assert.is_false(report.print({ one }, directory))
+    assert.is_true(report.print({}, directory))
   end)
 
   it("is too low only where chance does not explain it", function()

@@ -3,7 +3,7 @@
 local groups = {
   { name = "election", least = 0.95, held = 0.95, of = { "runtime/election/" }, part = "core" },
   { name = "process", least = 0.95, held = 0.7, of = { "runtime/process/" }, part = "core" },
-  { name = "candidate", least = 0.95, held = 0.6, of = { "runtime/candidate/" }, part = "core" },
+  { name = "candidate", least = 0.95, held = 0.9, of = { "runtime/candidate/" }, part = "core" },
   { name = "register", least = 0.95, held = 0.80, part = "register", of = { "lua/crown/register/", "lua/crown/oracle/driven",
     "lua/crown/oracle/majority" } },
   { name = "drivers", least = 0.95, held = 0.6, part = "register", of = { "lua/stores/", "lua/crown/mysql/statements",

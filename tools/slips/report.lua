@@ -57,9 +57,13 @@ end
 --- Prints the table.
 -- @tparam table slips of the run
 -- @string directory of the run
--- @treturn boolean whether every group's interval reaches what is wanted
+-- @treturn boolean whether no group's share is too low, and any slip was tried at all
 function report.print(slips, directory)
   local found, rows, total, bad = results.load(directory), {}, new_row(), {}
+  if #slips > 0 and not next(found) then
+    print "no slip was tried: what was said above tells why"
+    return false
+  end
   for _, one in ipairs(slips) do
     local result = found[results.name(one)]
     if result then
