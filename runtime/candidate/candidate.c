@@ -89,6 +89,12 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     };
     struct log_field fields[3];
     unsigned count = 0;
+    if (action->notice == ELECTION_NOTICE_LATE) {
+        oracle_call_late(candidate);
+        return;
+    }
+    if (action->notice == ELECTION_NOTICE_CLAIMED || action->notice == ELECTION_NOTICE_AMNESIA)
+        outage_over(candidate); /* the store has answered, and in time */
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
     const char *cause =

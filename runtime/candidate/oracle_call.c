@@ -90,6 +90,11 @@ static void read_denial(struct candidate *candidate, lua_State *L, int first,
                     event->denial.expires_ns);
 }
 
+static bool may_win(enum candidate_call kind)
+{
+    return kind == CALL_CLAIM || kind == CALL_INFO;
+}
+
 /* The verdict that lua/crown/election/contract.lua made of what the oracle returned. */
 static void read_verdict(struct candidate *candidate, lua_State *L, int nresults,
                          struct election_event *event)
@@ -114,13 +119,19 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         event->unknown.retry_ns = seconds_at(L, first + 3, 0);
         return;
     }
-    if (event->type != ELECTION_EVENT_NOTHING)
+    /* Whether a lease that a claim has won can be led by is said by the core. */
+    bool won = event->type == ELECTION_EVENT_GRANTED && may_win(candidate->call_kind);
+    if (event->type != ELECTION_EVENT_NOTHING && !won)
         outage_over(candidate);
 }
 
-static bool may_win(enum candidate_call kind)
+void oracle_call_late(struct candidate *candidate)
 {
-    return kind == CALL_CLAIM || kind == CALL_INFO;
+    leader_forget_own(candidate);
+    outage_report(candidate, function_names[candidate->call_kind],
+                  "the store granted a lease that left no time to lead: raise ttl, or see why the "
+                  "store is slow",
+                  "store");
 }
 
 /* A refresh takes several turns of the loop, and a lease may run out meanwhile. */

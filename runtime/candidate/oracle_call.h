@@ -13,6 +13,8 @@ struct candidate;
 void oracle_call(struct candidate *candidate, const struct election_action *action);
 /** Drops the call under way, and tells so where its time was up. */
 void oracle_call_cancel(struct candidate *candidate);
+/** Tells that the lease which the last call was granted left no time to lead. */
+void oracle_call_late(struct candidate *candidate);
 /** Drops the call under way, if there is one, without a word. */
 void oracle_call_drop(struct candidate *candidate);
 

@@ -120,6 +120,7 @@
     X(BARRED, "leadership.barred")                                                                 \
     X(ALLOWED, "leadership.allowed")                                                               \
     X(AMNESIA, "oracle.amnesia")                                                                   \
+    X(LATE, "oracle.late") /* a grant left no time to lead */                                      \
     X(LEADER_DOWN, "monitor.leader_down")                                                          \
     X(MONITOR_TIMEOUT, "monitor.timeout")
 

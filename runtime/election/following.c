@@ -125,6 +125,13 @@ static bool forgot(struct step *step, const struct election_schedule *schedule)
     return true;
 }
 
+/* It is given back. */
+static void granted_late(struct step *step, enum election_call kind)
+{
+    step_emit(step, ELECTION_NOTICE_LATE);
+    following_unknown(step, kind);
+}
+
 void following_granted(struct step *step, enum election_call kind)
 {
     struct election *election = step->election;
@@ -133,13 +140,13 @@ void following_granted(struct step *step, enum election_call kind)
     (void)timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
                           step->event->grant.refresh_ns, &schedule, NULL);
     if (schedule.ttl_ns == 0) {
-        following_unknown(step, kind); /* too short for anything: give it back */
+        granted_late(step, kind); /* too short for anything */
         return;
     }
     if (forgot(step, &schedule))
         return;
     if (!lease_take(step, &schedule)) {
-        following_unknown(step, kind); /* the answer came when it was nearly over */
+        granted_late(step, kind); /* the answer came when it was nearly over */
         return;
     }
     /* Where the oracle gives none it is a count of our own terms, which no loss of memory resets.

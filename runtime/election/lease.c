@@ -65,6 +65,7 @@ bool lease_refreshed(struct step *step)
     (void)timing_schedule(&election->config->timing, step->event->grant.ttl_ns,
                           step->event->grant.refresh_ns, &schedule, NULL);
     if (!lease_take(step, &schedule)) {
+        step_emit(step, ELECTION_NOTICE_LATE);
         lease_unknown(step, ELECTION_CALL_REFRESH);
         return false;
     }

@@ -8,6 +8,7 @@ local run = require "support.run"
 local Redis = require "support.redis"
 local Runs = require "support.runs"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 local ticks = require "support.ticks"
 local Terminal = require "support.terminal"
 
@@ -235,6 +236,25 @@ describe("crown-lua run", function()
       assert.equal(3, result.code)
       assert.matches("Connection refused", result.stderr)
     end)
+
+    for title, claim in pairs {
+      ["is too short to lead by"] = "return true, 0.001, { ttl = 0.004 }",
+      ["is over when its answer has come"] = "require('crown').sleep(0.6); return true, 0.1, { ttl = 0.5 }",
+    } do
+      it("ends with 3, and says why, where the lease that it is granted " .. title, function()
+        local dir = tempdir()
+        write_file(dir .. "/brief.lua", ("local function claim() %s end return { init = function() return {} end, "
+          .. "claim = claim, refresh = claim }"):format(claim))
+        local options = { cwd = dir, env = { LUA_PATH = "./?.lua;;" } }
+        for _, wait in ipairs { {}, { "--wait", "1.5" } } do
+          local words = { "run", "--oracle", "brief", "--once", unpack(wait) }
+          for _, word in ipairs { "x", "echo", "ran" } do words[#words + 1] = word end
+          local result = run(words, options)
+          assert.same({ 3, "" }, { result.code, result.stdout })
+          assert.matches("granted a lease that left no time to lead: raise ttl", result.stderr)
+        end
+      end)
+    end
   end)
 
   for title, case in pairs {
