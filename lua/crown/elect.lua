@@ -234,6 +234,13 @@ local function refuse_vain_ttl(where, plan, has_none, is_stores)
   end
 end
 
+-- "nan" in a URL is a number for tonumber.
+local function refuse_nan(where, ...)
+  for _, option in ipairs { ... } do
+    if option[2] ~= option[2] then usage.error("%s: oracle: %s is not a number", where, option[1]) end
+  end
+end
+
 -- Timing that the oracle's options tell is checked before anything is claimed.
 local function check_timing(where, plan, oracle_options)
   local spec, module = plan.spec, plan.module
@@ -248,6 +255,7 @@ local function check_timing(where, plan, oracle_options)
     ttl = ttl or tonumber(oracle_options.ttl) or spec.lease
     refresh = refresh or tonumber(oracle_options.refresh) or (ttl and ttl / 3)
   end
+  refuse_nan(where, { "ttl", ttl }, { "refresh", refresh }, { "cool_down", cool_down }, { "retry", asks })
   local text, timing = explain(spec, ttl or 0, refresh or math.huge, math.max(spec.cool_down, cool_down or 0))
   if not text then usage.error("%s: %s", where, timing) end
   if not ttl and not none then

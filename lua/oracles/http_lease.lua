@@ -8,6 +8,7 @@ local claim_number = require "crown.oracle.claim_number"
 local core = require "crown.core"
 local explain = require "crown.link.explain"
 local http = require "crown.http"
+local http_login = require "crown.oracle.http_login"
 local store_options = require "crown.oracle.options"
 local Gathered = require "crown.link.gathered"
 local json = require "crown.text.json"
@@ -43,10 +44,10 @@ local RULES = {
   refresh_path = path_rule("/{name}/refresh"),
   release_path = path_rule("/{name}"),
   batch_path = path_rule(),
-  headers = { type = "table", default = {} },
-  user = { type = "string" },
-  password = { type = "string" },
-  bearer = { type = "string", not_beside = "user" },
+  headers = http_login.rules.headers,
+  user = http_login.rules.user,
+  password = http_login.rules.password,
+  bearer = http_login.rules.bearer,
   ca = { type = "string" },
   cert = { type = "string" },
   key = { type = "string" },
@@ -79,7 +80,9 @@ function Lease.failover(opts)
 end
 
 local function check(opts)
-  return store_options.check("http_lease", opts, RULES)
+  local checked = store_options.check("http_lease", opts, RULES)
+  http_login.check("oracle 'http_lease'", checked, RULES)
+  return checked
 end
 
 local function escape(text)

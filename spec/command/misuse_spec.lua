@@ -174,4 +174,33 @@ describe("a mistake in what a store is told by", function()
       assert.matches("PROBLEM +etcd at %S+: this etcd has no users", checked.stdout)
     end)
   end)
+
+  it("is a number that is none", function()
+    for _, url in ipairs { "http://h/x?ttl=nan", "redis://h?ttl=nan", "etcd://h?ttl=nan", "nats://h/b?ttl=nan" } do
+      refuses(url, "ttl is not a number")
+    end
+  end)
+
+  it("is an option that a lease server has not", function()
+    refuses("http://h/x?token=a", "unknown option 'token'")
+  end)
+
+  it("is a login or a header of several lines, whose text is not shown", function()
+    for options, words in pairs {
+      ['bearer = "sesame\\n"'] = "bearer must be one line",
+      ['bearer = ""'] = "bearer must not be empty",
+      ['user = "a\\r", password = "sesame"'] = "user must be one line",
+      ['user = "a", password = "sesame\\n"'] = "password must be one line",
+      ['headers = { "X-Api-Key: sesame" }'] = "headers must have names as keys",
+      ['headers = { ["X-Api-Key"] = "sesame\\n" }'] = "headers 'X%-Api%-Key' must be one line",
+      ['headers = { ["X Key"] = "sesame" }'] = "headers must have names as keys",
+    } do
+      local app = write_file(dir .. "/app.lua",
+        ('require("crown").elect { name = "x", oracle = { "http_lease", url = "http://h/x", %s }, child = { "true" } }'):format(options))
+      for _, said in ipairs { refused(app), refused("check", app) } do
+        assert.matches(words, said)
+        assert.is_nil(said:find "sesame")
+      end
+    end
+  end)
 end)

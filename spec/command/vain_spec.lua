@@ -25,6 +25,9 @@ describe("an option in vain is refused", function()
     ["postgres+advisory://h/x?lock=a&key=7"] = "lock has no effect beside key",
     ["oban+postgres://h/x?check=4&refresh=5"] = "refresh has no effect beside check",
     ["http://h/x?bearer=a&user=b"] = "bearer has no effect beside user",
+    ["http://h/x?password=b"] = "password has no effect without user",
+    ["http://u:p@h/x?user=z"] = "user has no effect beside the user in the URL",
+    ["http://u:p@h/x?bearer=z"] = "bearer has no effect beside the user in the URL",
     ["nats://h/x?bucket=y"] = "the bucket x of the URL has no effect beside bucket = y",
     ["file:/tmp/x?dir=/tmp/y"] = "the directory /tmp/x of the URL has no effect beside dir = /tmp/y",
   } do
