@@ -185,11 +185,11 @@ function Advisory:refresh()
   return false, { error = second }
 end
 
--- Called when nothing of the term runs any more, or for a claim whose outcome is not known.
+-- Called when nothing of the term runs any more, for a claim whose outcome is not known, and where this candidate may not lead
+-- any more: then it must not get the lock that it waits for.
 function Advisory:abdicate()
   local epoch = self.epoch
   self.epoch = nil
-  if self.waiting and not epoch then return end
   self.session:release(epoch)
 end
 

@@ -6,6 +6,8 @@
 #include "candidate/env.h"
 #include "candidate/state.h"
 
+#define HEARS_MOST 16 /* an oracle may send nothing more before its last message was handled */
+
 /* `why` is NULL where the bar is not set. */
 struct bars {
     struct {
@@ -65,8 +67,9 @@ int64_t bars_since(const struct candidate *candidate, enum election_bar bar)
     return candidate->bars != NULL ? candidate->bars->of[bar].since_ns : TIME_NEVER;
 }
 
-bool bars_hear_nothing(const struct candidate *candidate)
+bool bars_heard_enough(const struct candidate *candidate)
 {
     struct election_view view = election_look(&candidate->election);
-    return view.bars != 0 && (view.phase == ELECTION_INIT || view.phase == ELECTION_FOLLOWING);
+    return view.bars != 0 && candidate->mailbox.count >= HEARS_MOST &&
+           (view.phase == ELECTION_INIT || view.phase == ELECTION_FOLLOWING);
 }

@@ -23,7 +23,8 @@ const char *bars_why(const struct candidate *candidate, enum election_bar bar);
 /** @return since when it is set. */
 int64_t bars_since(const struct candidate *candidate, enum election_bar bar);
 
-/** @return whether messages for handle_info are of no use: it follows, and may not claim. */
-bool bars_hear_nothing(const struct candidate *candidate);
+/** @return whether no more messages for handle_info are kept: it follows and may not claim, and
+ * those that wait already have its oracle look when it may. */
+bool bars_heard_enough(const struct candidate *candidate);
 
 #endif

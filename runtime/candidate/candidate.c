@@ -399,7 +399,7 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
         lua_pop(L, 1);
         return false;
     }
-    if (bars_hear_nothing(candidate)) { /* it asks anew when it may lead again */
+    if (bars_heard_enough(candidate)) {
         lua_pop(L, 1);
         return true;
     }

@@ -168,8 +168,13 @@ void following_granted(struct step *step, enum election_call kind)
 void following_barred(struct step *step)
 {
     enum election_call kind = step->election->call.kind;
-    if (bars_set(step) && (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO))
+    if (!bars_set(step))
+        return;
+    if (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO)
         call_cancel(step);
+    /* Where the store keeps those who wait in a queue, it must not come to be this one's turn. */
+    if (step->election->phase == ELECTION_FOLLOWING)
+        hold_perhaps(step);
 }
 
 /* Where no claim is due any more, nobody here knows how the store stands now: it asks at once. */

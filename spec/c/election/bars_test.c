@@ -57,6 +57,15 @@ static void a_claim_under_way_is_given_back(void **state)
     assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
 }
 
+static void who_may_be_next_in_a_queue_leaves_it(void **state)
+{
+    (void)state;
+    story_begin();
+    story_deny(60 * NS_PER_S, 1);
+    bar(ELECTION_BAR_UNHEALTHY);
+    assert_non_null(story_find(ELECTION_ACTION_CALL_ABDICATE));
+}
+
 static void a_leader_that_is_barred_steps_down_in_order(void **state)
 {
     (void)state;
@@ -120,6 +129,7 @@ int main(void)
         STORY_TEST(a_candidate_that_is_barred_does_not_claim),
         STORY_TEST(one_bar_is_enough),
         STORY_TEST(a_claim_under_way_is_given_back),
+        STORY_TEST(who_may_be_next_in_a_queue_leaves_it),
         STORY_TEST(a_leader_that_is_barred_steps_down_in_order),
         STORY_TEST(who_stepped_down_lets_the_others_come_first),
         STORY_TEST(the_followers_child_does_not_wait_for_a_claim),
