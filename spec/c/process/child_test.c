@@ -252,8 +252,8 @@ static void nobody_but_the_child_has_its_streams_and_nobody_has_anothers_line(vo
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
     assert_int_equal(count_descriptors("crown-keeper", "pipe:"), 0);
     assert_int_equal(count_descriptors("crown-warden", "pipe:"), 0);
-    assert_int_equal(count_descriptors("crown-keeper", "socket:"), 2); /* runtime, warden */
-    assert_int_equal(count_descriptors("crown-warden", "socket:"), 1); /* keeper */
+    assert_int_equal(count_descriptors("crown-keeper", "socket:"), 2);  /* runtime, warden */
+    assert_int_equal(count_descriptors("crown-warden", "socket:"), 1);  /* keeper */
     assert_int_equal(count_descriptors("crown-runtime", "socket:"), 2); /* supervisor, keeper */
     stage_stop_in(0);
     stage_until_gone();

@@ -67,7 +67,8 @@ static bool may_lock(void)
     return geteuid() == 0;
 }
 
-/* By clone(2), as the feature: an emulated processor (qemu) has unshare(2) but refuses clone(2) these flags. */
+/* By clone(2), as the feature: an emulated processor (qemu) has unshare(2) but refuses clone(2)
+ * these flags. */
 static bool may_enter_a_namespace(void)
 {
     int status = 0;
