@@ -196,7 +196,7 @@ function driver.open(place)
   local parsed, problem = mysql_url.parse(place.url)
   if not parsed then return nil, problem end
   local self = setmetatable({ place = place, parsed = parsed, table = place.options.table }, Store)
-  self.client = Client.new(parsed, { timeout = place.timeout, label = driver.word,
+  self.client = Client.new(parsed, { timeout = place.timeout, label = not place.only_looks and driver.word or nil,
     setup = function(connection, timeout) return set_up(self, connection, timeout) end })
   return self
 end

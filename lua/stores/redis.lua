@@ -94,6 +94,11 @@ local function keys_of(self, part)
   return keys
 end
 
+local function is_row(one)
+  local fine = type(one) == "table" and type(one[1]) == "string" and type(one[3]) == "number"
+  return not one or fine and (not one[2] or type(one[2]) == "string")
+end
+
 -- An older version lives by the server's clock.
 local function read(one, memory, time)
   if type(one) ~= "table" then return { text = false, version = false, memory = memory, time = time } end
@@ -101,7 +106,8 @@ local function read(one, memory, time)
     return { text = false, version = false, memory = memory, time = time, peer = { node = one[1] ~= "" and one[1] or nil,
       epoch = tonumber(one[2]) or 0, wait = one[3] / 1000 } }
   end
-  return { text = one[2] or false, version = one[1], memory = memory, time = time, age = tonumber(one[3]) / 1000 }
+  return { text = one[2] or false, version = one[1], memory = memory, time = time, age = one[3] / 1000,
+    trouble = one[1] == question.NONE and one[2] or nil }
 end
 
 --- Looks at records.
@@ -112,10 +118,13 @@ function Store:look(names)
   local list, answers, failure = {}, {}, nil
   for i, name in ipairs(names) do list[i] = { name = name } end
   local ready, problem, code = in_parts(self, list, function(part, ask_it)
-    local answer, why, kind = ask_it("look", keys_of(self, part), { memory_key(self), nonce() })
+    local answer, why, kind = ask_it("look", keys_of(self, part), { memory_key(self), self.place.only_looks and "" or nonce() })
     if not answer then failure = { why or "no answer", kind } end
     local time = answer and tonumber(answer[#part + 2])
-    for i, one in ipairs(answer and part or {}) do answers[one.name] = read(answer[i + 1], answer[1], time) end
+    for i, one in ipairs(answer and part or {}) do
+      if not is_row(answer[i + 1]) then failure = { question.STRANGE, "protocol" } return end
+      answers[one.name] = read(answer[i + 1], answer[1], time)
+    end
   end)
   if not ready then return nil, problem, code end
   if failure then return nil, failure[1], failure[2] end
@@ -133,9 +142,12 @@ local function look_at_policy(self, writes)
   end)
 end
 
+local NOBODY = "-" -- hears of a change of an election's record
+
 -- What others are told of an election's record: its name, and where they may claim it now also its version and text.
 local function news_of(write, version)
   if is_session(write.name) then return "" end
+  if write.quiet then return NOBODY end
   return ("%s\n%s"):format(write.name, write.frees and version .. " " .. write.text or "")
 end
 
@@ -189,13 +201,14 @@ local function each(self, fn)
   return cluster_of(self):each(fn)
 end
 
---- The names of elections' records.
+--- The names of elections' records, and of leases of an older version.
 -- @treturn table an array; or nil, message, code
 function Store:names()
-  local names, head = {}, self.prefix .. ":{"
+  local names, known, head = {}, {}, self.prefix .. ":{"
   local fine, problem, code = each(self, function(client)
-    return server.each_key(client, head .. "*}:record", function(key)
-      names[#names + 1] = key:sub(#head + 1, -#"}:record" - 1)
+    return server.each_key(client, head .. "*}:[rl]e*", function(key)
+      local name = key:match("^(.*)}:record$", #head + 1) or key:match("^(.*)}:lease$", #head + 1)
+      if name and not known[name] then known[name], names[#names + 1] = true, name end
     end)
   end)
   if not fine then return nil, problem, code end
@@ -203,7 +216,7 @@ function Store:names()
 end
 
 --- What the server says of itself; of a cluster, each node that keeps slots.
--- @treturn table `{ facts =, warnings =, id = of a single server }`; or nil, message, code
+-- @treturn table `{ facts =, warnings = }`; or nil, message, code
 function Store:health()
   local nodes, last = {}, nil
   local fine, problem, code = each(self, function(client, name)
@@ -215,7 +228,7 @@ function Store:health()
   if not fine then return nil, problem, code end
   local facts = { { "Store", self.in_cluster and server.version(last) .. ", a cluster" or server.words(last) } }
   if self.in_cluster then facts[2] = { "Primaries", table.concat(nodes, ", ") } end
-  return { facts = facts, warnings = server.warnings(last), id = not self.in_cluster and server.id(last) or nil }
+  return { facts = facts, warnings = server.warnings(last) }
 end
 
 -- What a candidate sends and its scripts call, on a name that no election has.
@@ -224,7 +237,7 @@ local function commands(self)
   local lease = (key:gsub(":record$", ":lease"))
   return { { "EVAL", "return 1", "1", key }, { "EVALSHA", "0", "1", key }, { "SCRIPT", "LOAD", "return 1" },
     { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "DEL", key },
-    { "HSET", lease, "token", "x" }, { "HMGET", lease, "token" }, { "GET", key }, { "SET", key, "x" },
+    { "HSET", lease, "token", "x" }, { "HMGET", lease, "token" }, { "PTTL", lease }, { "GET", key }, { "SET", key, "x" },
     { "TIME" }, { "PUBLISH", self.channel, "x" },
     { "SUBSCRIBE", self.channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" }, { "SCAN", "0" } }
 end
@@ -244,14 +257,14 @@ function Store:rights()
   local lacks
   local function look_at(one)
     lacks = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas, more = unconfirmed(self),
-      keeps_all = true, key = key_of(self, "@check") .. ":write" })
+      key = key_of(self, "@check") .. ":write" })
     return true
   end
-  local info = client:call "INFO" -- who may not ask for that hears it among the rest
-  local fine = true
+  local info, fine = client:call "INFO", true -- who may not ask for that hears it among the rest
   if type(info) == "string" and info:find "redis_mode:cluster" then
     fine, problem, code = cluster_of(self):run(key_of(self, "@check"), look_at)
   else
+    self.id = type(info) == "string" and server.id(info) or nil
     look_at(client)
   end
   client:close()
@@ -282,7 +295,8 @@ function driver.open(place)
     prefix = place.options.prefix, channel = place.options.prefix .. ":crown:changes",
     min_replicas = place.options.min_replicas }, Store)
   self.sentinels = parsed.master and Sentinels.new(parsed)
-  self.client_options = { url = place.url, timeout = self.place.timeout, label = "redis",
+  self.client_options = { url = place.url, timeout = self.place.timeout,
+    label = not place.only_looks and driver.word or nil,
     choose = self.sentinels and function(timeout) return self.sentinels:primary(timeout) end,
     setup = function(...) return question.set_up(self, ...) end }
   self.home, problem = Client.new(place.url, self.client_options)

@@ -26,7 +26,7 @@ return require("crown.oracle.cas").oracle { word = "mystore",
   end }]]
 
 local STORES = {
-  redis = { Redis, "redis at 127.0.0.1:%d+" },
+  redis = { Redis, "redis at 127.0.0.1:%d+", wait = 25, words = "amnesia_wait=25, twice" },
   etcd = { Etcd, "etcd at 127.0.0.1:%d+" },
   nats = { Nats, "nats at 127.0.0.1:%d+/FIRST", "/FIRST" },
   ["a store that compares and swaps"] = { nil, "mystore at host", wait = 25, words = "amnesia_wait=25, twice" },

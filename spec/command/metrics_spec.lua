@@ -3,7 +3,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
-local Redis = require "support.redis"
+local Postgres = require "support.postgres"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 
@@ -12,7 +12,7 @@ local TTL = 4
 describe("the metrics of an election", function()
   local server, one, two, port
 
-  before_each(function() server = Redis.start() end)
+  before_each(function() server = Postgres.start() end)
   after_each(function()
     one:destroy()
     if two then two:destroy() end
@@ -21,7 +21,7 @@ describe("the metrics of an election", function()
   end)
 
   local function start(node)
-    return Candidate.start { args = { "--log-level", "info", "run", "--oracle", ("%s&ttl=%d"):format(server.quick:gsub("%?$", ""), TTL),
+    return Candidate.start { args = { "--log-level", "info", "run", "--oracle", ("%s?ttl=%d"):format(server.url, TTL),
       "--http", "127.0.0.1:0", "web", "sleep", "60" }, node = node, log = tempdir() .. "/log" }
   end
 
@@ -32,7 +32,9 @@ describe("the metrics of an election", function()
   -- All of them at one moment; what is not told is nil.
   local function ask(at)
     local body, found = http.ask(at or port, "GET /metrics").body, {}
-    for name, value in body:gmatch '\ncrown_([%w_]+){election="web",oracle="redis"} ([%d.e+-]+)' do found[name] = tonumber(value) end
+    for name, value in body:gmatch '\ncrown_([%w_]+){election="web",oracle="postgres_lease"} ([%d.e+-]+)' do
+      found[name] = tonumber(value)
+    end
     return found
   end
 

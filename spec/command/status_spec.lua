@@ -4,6 +4,7 @@ local conditions = require "crown.link.conditions"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
+local Postgres = require "support.postgres"
 local program = require "support.program"
 local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
@@ -263,10 +264,10 @@ describe("on this host", function()
   end)
 
   it("status names no leader whose lease has run out since the store gave its last answer", function()
-    local server = Redis.start()
+    local server = Postgres.start()
     finally(function() server:destroy() end)
     local function candidate(node)
-      local one = Candidate.start { args = { "run", "--quiet", "--oracle", server.quick .. "&ttl=3", "x", "sleep", "60" }, node = node,
+      local one = Candidate.start { args = { "run", "--quiet", "--oracle", server.url .. "?ttl=3", "x", "sleep", "60" }, node = node,
         log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
       started[#started + 1] = one
       return one

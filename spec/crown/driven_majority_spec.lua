@@ -22,7 +22,7 @@ local function driver_of()
   function driver.label(url) return "shelf " .. url end
 
   function driver.open(place)
-    driver.shelves[place.url] = setmetatable({ rows = {}, told = function() end, url = place.url }, Store)
+    driver.shelves[place.url] = driver.shelves[place.url] or setmetatable({ rows = {}, told = function() end, url = place.url }, Store)
     return driver.shelves[place.url]
   end
 
@@ -59,7 +59,7 @@ local function driver_of()
     return names
   end
 
-  function Store:health() return { id = self.id, facts = { { "Store", "a shelf" } } } end
+  function Store.health() return { facts = { { "Store", "a shelf" } } } end
   function Store:rights() return self.down and { "may not be reached" } or {} end
 
   return driver
@@ -171,9 +171,31 @@ describe("an oracle of which most stores decide", function()
     assert.equal("1 of 3 servers answer, 2 are needed: shelf one: down; shelf three: down", problem)
   end)
 
-  it("warns of two names that lead to one server", function()
-    player "a"
+  it("lists the epoch of a term also where a server that came later has a higher one", function()
+    local one = player "a"
+    put_down(driver, "three")
+    local epoch = one:win()[4]
+    put_up(driver)
+    local row
+    eventually(function()
+      one:call "refresh"
+      row = driver.shelves.three.rows.a
+      return row and row.text:find('"by"', 1, true)
+    end)
+    row.text = row.text:gsub('"epoch":%d+', ('"epoch":%d'):format(epoch + 5))
+    assert.equal(epoch, module.list({})[1].epoch)
+  end)
+
+  it("warns of two names that lead to one server, and lets nobody lead by them", function()
+    local one = player "a"
+    one:win()
     driver.shelves.one.id, driver.shelves.three.id = "x", "x"
     assert.same({ "two of these names lead to one server: shelf one and shelf three" }, module.health({}).warnings)
+    for _, what in ipairs { "refresh", "claim" } do
+      local verdict = one:call(what)
+      assert.same({ "unknown", "two of these names lead to one server: shelf one and shelf three", "usage" }, verdict)
+    end
+    driver.shelves.three.id = "y"
+    assert.equal("granted", player("a"):claim()[1]) -- what was claimed was given back
   end)
 end)

@@ -7,7 +7,7 @@ local clock = WrongClock.new(0)
 local server = Redis.start { env = clock:environment() }
 
 takeover("a leader by a lease in Redis", {
-  url = server.quick, port = server.port, clock = clock, set_back = true, often = "&refresh=0.2",
+  url = server.url .. "?amnesia_wait=0", port = server.port, clock = clock, set_back = true, often = "&refresh=0.2",
   drop = function() server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") end,
   down = function() server:down() end,
   up = function() server:up() end,

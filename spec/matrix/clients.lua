@@ -19,8 +19,8 @@ local CONNECT = {}
 local RESP = "$99999999999999\r\n"
 local HTTP = "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\n{"
 
-local SCRIPT = { greeting = CONNECT, login = { says = "AUTH" }, setup = { says = "SCRIPT" }, claim = { says = "\r\nclaim\r\n" },
-  refresh = { says = "\r\nrefresh\r\n", armed = true }, release = { says = "\r\nrelease\r\n", armed = true },
+local SCRIPT = { greeting = CONNECT, login = { says = "AUTH" }, setup = { says = "SCRIPT" }, claim = { says = '"epoch":' },
+  refresh = { says = '"ttl":', armed = true }, release = { says = '"epoch":', armed = true }, -- a session's record, an election's
   watch = { says = "SUBSCRIBE" } }
 
 local function without(steps, ...)

@@ -173,9 +173,10 @@ describe("the largest epoch", function()
     finally(function() server:destroy() end)
     local oracle = { word = server.quick .. "&ttl=1" }
     assert.equal(0, run({ "run", "--once", "--wait", "10", "--oracle", oracle.word, "large", "--", "true" }).code)
-    server:call("SET", "crown:{large}:epoch", BEFORE)
+    local key = "crown:{large}:record"
+    local text = server:call("HGET", key, "record"):gsub('"epoch":%d+', '"epoch":' .. BEFORE)
+    server:call("HSET", key, "version", "by-hand", "record", text)
     tells(oracle, LARGEST)
-    server:call("DEL", "crown:{large}:lease")
     refuses(oracle, ABOVE)
   end)
 

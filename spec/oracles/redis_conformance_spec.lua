@@ -5,14 +5,15 @@ local testing = require "crown.testing"
 local servers = { Redis.start(), Redis.start(), Redis.start() }
 
 testing.conformance("redis", function()
-  return { module = require "crown.oracles.redis", expires = true, numbered = true,
-    options = { url = servers[1].url, ttl = 4, timeout = 1.5, amnesia_wait = 0 },
+  return { module = require "crown.oracles.redis", expires = true,
+    options = { url = servers[1].url, ttl = 4, timeout = 1.5, trust_empty = true },
     outage = function() servers[1]:freeze() return function() servers[1]:thaw() end end }
 end)
 
 testing.conformance("redis, on a majority", function()
-  return { module = require "crown.oracles.redis", expires = true, numbered = true,
-    options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 3, timeout = 20, amnesia_wait = 0, prefix = "majority" } }
+  return { module = require "crown.oracles.redis", expires = true,
+    options = { urls = { servers[1].url, servers[2].url, servers[3].url }, ttl = 3, timeout = 20, trust_empty = true,
+      prefix = "majority" } }
 end)
 
 teardown(function()

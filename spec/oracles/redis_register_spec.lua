@@ -442,6 +442,22 @@ describe("an election in the register in Redis", function()
     end
   end)
 
+  it("follows a lease of an older version as soon as that is over, once it has waited for long enough", function()
+    local server, name = start(), "older"
+    server:call("HSET", key_of(name, "lease"), "token", "t", "node", "old-node", "epoch", "17", "claim", "1")
+    server:call("SET", key_of(name, "epoch"), "17")
+    server:call("PEXPIRE", key_of(name, "lease"), "60000")
+    local one = Player.new(module, { name = name, node = "one", url = server.url, ttl = 1, amnesia_wait = 0 })
+    eventually(function()
+      local verdict = one:claim()
+      assert.same({ "denied", "old-node", 17 }, { verdict[1], verdict[3], verdict[4] })
+      local text = server:call("HGET", key_of "@store", "record")
+      return text and not text:find('"doubt"', 1, true)
+    end, PATIENCE)
+    server:call("DEL", key_of(name, "lease"))
+    assert.equal("granted", one:claim()[1])
+  end)
+
   it("that is new begins at once where others have been led for a while", function()
     local server = start()
     local function player(name, node)

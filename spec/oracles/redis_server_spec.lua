@@ -1,4 +1,4 @@
--- The kinds of Redis servers that a lease can be on, and the ways to them.
+-- The kinds of Redis servers that an election can be on, and the ways to them.
 local authority = require "support.authority"
 local Candidate = require "support.candidate"
 local crown = require "crown"
@@ -8,11 +8,11 @@ local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
 local tempdir = require "support.tempdir"
 
--- What a user needs, but not pexpire: a claim fails when the lease is written, and is then given back.
-local RIGHTS = { "~*", "&*", "+@all", "-pexpire" }
+-- What a user needs, but not publish: a claim fails when the record is written already, and is then given back.
+local RIGHTS = { "~*", "&*", "+@all", "-publish" }
 local ASKED_MOST = 100 -- calls of the script by three candidates in two seconds: claims that wait for nothing are thousands
 
-local candidate, trusted = redis_lease.candidate, redis_lease.trusted
+local candidate = redis_lease.candidate
 
 describe("a Redis server", function()
   local server
@@ -51,7 +51,7 @@ describe("a Redis server", function()
     local path = tempdir() .. "/redis.sock"
     server = start { config = "unixsocket " .. path .. "\n" }
     leads("redis+unix://" .. path .. "?db=3", { ttl = 0.5 })
-    assert.equal("1", tostring(server:call("SELECT", "3") and server:call("EXISTS", redis_lease.key "epoch")))
+    assert.equal("1", tostring(server:call("SELECT", "3") and server:call("EXISTS", redis_lease.key())))
   end)
 
   it("is reached by TLS, with a certificate that is checked", function()
@@ -71,11 +71,10 @@ describe("a Redis server", function()
     refused(replica.url, "is a replica")
   end)
 
-  it("with min_replicas counts a lease when enough replicas have it", function()
-    server = trusted(start())
+  it("with min_replicas counts an answer when enough replicas have it", function()
+    server = start()
     local replica = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     eventually(function() return server:call("INFO", "replication"):find "state=online" end, 20)
-    trusted(server)
     local one = candidate(server.url, "one", { min_replicas = 1, timeout = 3 })
     eventually(function() return one:claim()[1] == "granted" end)
     replica:down()
@@ -107,8 +106,8 @@ describe("a Redis server", function()
   end)
 
   it("is found by its Sentinels, also after a failover, which is sat out", function()
-    server = trusted(start())
-    start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
+    server = start()
+    local replica = start { config = "replicaof 127.0.0.1 " .. server.port .. "\n" }
     local sentinels, urls = {}, {}
     for i = 1, 3 do
       sentinels[i] = start { sentinel = true, config = ("sentinel monitor mine 127.0.0.1 %d 2\n"
@@ -119,9 +118,9 @@ describe("a Redis server", function()
     eventually(function() return sentinels[1]:call("SENTINEL", "ckquorum", "mine") end, 20)
     eventually(function() return #sentinels[1]:call("SENTINEL", "replicas", "mine") == 1 end, 20)
     local one = candidate(url, "one", { ttl = 2 })
-    local epoch = one:claim()[4]
+    local epoch, verdict = one:claim()[4], nil
+    eventually(function() return redis_lease.field(replica, "by") end, 20)
     server:down()
-    local verdict
     local two = candidate(url, "two", { ttl = 2 })
     eventually(function() verdict = two:claim() return verdict[1] == "denied" and verdict[5] end, 20)
     assert.is_true(two:win()[4] > epoch)

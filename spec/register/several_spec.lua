@@ -62,8 +62,9 @@ describe("a claim on three registers (S11)", function()
     all = three()
     all.worlds[3].slow = 5
     for i = 1, 2 do strange(all.worlds[i]) end
+    began = all.now()
     local granted, why = all.claim()
-    assert.same({ false, "o" }, { granted, why.node })
+    assert.same({ false, "o", began }, { granted, why.node, all.now() })
   end)
 
   it("gives back what a register grants too late", function()
@@ -79,7 +80,7 @@ describe("a claim on three registers (S11)", function()
     local all = three()
     all.worlds[2].closed, all.worlds[3].deaf = true, true
     local granted, problem, code = all.claim()
-    assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })
+    assert.same({ n = 3, nil, "1 of 3 servers granted, 2 are needed: no answer", "timeout" }, { n = 3, granted, problem, code })
     assert.is_nil(all.worlds[1].record("a").by)
   end)
 
@@ -192,7 +193,7 @@ describe("a term on three registers (S11)", function()
     all.worlds[2].closed = true
     all.pass(4)
     local granted, problem, code = all.refresh()
-    assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })
+    assert.same({ n = 3, nil, "1 of 3 servers granted, 2 are needed: no answer", "timeout" }, { n = 3, granted, problem, code })
     all.pass(4)
     granted, problem = all.refresh()
     assert.is_falsy(granted)
@@ -269,8 +270,19 @@ describe("a term on three registers (S11)", function()
 
   it("is given back on all of them when its release is over", function()
     local all = led()
-    all.worlds[2].slow = 1
+    all.worlds[2].slow = 0.1
     all.release()
+    assert.is_nil(all.worlds[2].record("a").by)
+  end)
+
+  it("is given back without waiting for long for one of them that hangs", function()
+    local all = led()
+    local began = all.now()
+    all.worlds[2].slow = 5
+    all.release()
+    assert.near(0.25, all.now() - began, 1e-9)
+    for _, i in ipairs { 1, 3 } do assert.is_nil(all.worlds[i].record("a").by) end
+    all.worlds[2].pass(20)
     assert.is_nil(all.worlds[2].record("a").by)
   end)
 

@@ -92,7 +92,7 @@ local function hurt_of_redis(store, keeper)
     deny = faults.users and begin(faults.users), forget = begin(faults.flush),
     older = faults.older_data and begin(faults.older_data), clock = true, evict = true,
     delete = function(name)
-      keeper():call("DEL", ("crown:{%s}:lease"):format(name))
+      keeper():call("DEL", ("crown:{%s}:record"):format(name))
     end }
 end
 
@@ -140,7 +140,7 @@ local LIST = {
     hurt = function(store) return hurt_of_postgres(store, true) end },
   { name = "redis", store = "redis", hurt = function(store) return hurt_of_redis(store, function() return store.server end) end },
   { name = "cluster", store = "cluster", hurt = function(store)
-    local hurt = hurt_of_redis(store, function() return store.server:keeper "crown:{none}:lease" end)
+    local hurt = hurt_of_redis(store, function() return store.server:keeper "crown:{none}:record" end)
     hurt.delete, hurt.forget, hurt.restart, hurt.freeze = nil, nil, nil, nil
     return hurt
   end, lacks = { delete = AMONG_SEVERAL, forget = AMONG_SEVERAL, restart = AMONG_SEVERAL, freeze = AMONG_SEVERAL,

@@ -16,7 +16,8 @@ function Redis.start(options)
   local self = setmetatable({ dir = tempdir(), port = port.free(), options = options }, Redis)
   self.data = self.dir .. "/appendonlydir"
   self.url = ("%s://127.0.0.1:%d%s"):format(options.scheme or "redis", self.port, options.query or "")
-  self.quick = ("%s%samnesia_wait=0"):format(self.url, options.query and "&" or "?") -- nobody has a longer lease than its own
+  -- It is new, and nobody has a longer lease than its own.
+  self.quick = ("%s%samnesia_wait=0&trust_empty=true"):format(self.url, options.query and "&" or "?")
   self:up()
   return self
 end

@@ -1,4 +1,4 @@
---- Candidates for leases on real Redis servers, and what lies between them.
+--- Candidates for elections on real Redis servers, and what lies between them.
 local crown = require "crown"
 local Player = require "support.oracle_candidate"
 local redis = require "crown.oracles.redis"
@@ -7,7 +7,7 @@ local redis_lease = {}
 
 local serial = 0
 
---- The name of the lease that candidates stand for; each spec begins with a new one.
+--- The name of the election that candidates stand for; each spec begins with a new one.
 function redis_lease.name()
   return "lease-" .. serial
 end
@@ -16,27 +16,19 @@ function redis_lease.name_anew()
   serial = serial + 1
 end
 
---- The key of the lease, or of its epoch.
--- @string what "lease" or "epoch"
+--- The key of the election's record, or of what an older version of crown-lua keeps of it.
+-- @string[opt] what "lease" or "epoch"
 function redis_lease.key(what)
-  return ("crown:{%s}:%s"):format(redis_lease.name(), what)
+  return ("crown:{%s}:%s"):format(redis_lease.name(), what or "record")
 end
 
---- The channel on which leases are told of.
-redis_lease.CHANNEL = "crown:crown:leases"
+--- The channel on which changes are told.
+redis_lease.CHANNEL = "crown:crown:changes"
 
---- A field of the lease as a server has it.
+--- A field of the election's record as a server has it.
 function redis_lease.field(server, field)
-  return server:call("HGET", redis_lease.key "lease", field)
-end
-
---- Makes a server one that has been up for a while: what it does not know, it has never known.
--- @tparam[opt] string longest milliseconds, the longest TTL that it knows of
--- @return the server
-function redis_lease.trusted(server, longest)
-  server:call("HSET", "crown:store", "identity", server:call("INFO", "replication"):match "master_replid:(%x+)", "since", "0",
-    "longest", longest or "0")
-  return server
+  local text = server:call("HGET", redis_lease.key(), "record")
+  return text and crown.json.decode(text)[field] or nil
 end
 
 --- A way to a server on which answers can be held back, and what is asked can be lost.
@@ -64,13 +56,13 @@ function redis_lease.valve(server)
   return self
 end
 
---- A candidate for the lease.
+--- A candidate for the election. On a server that is new it need not wait.
 -- @string url of the server, where no `urls` are among the options
 -- @string node
 -- @tparam[opt] table options the oracle's
 -- @treturn Player
 function redis_lease.candidate(url, node, options)
-  local given = { name = redis_lease.name(), node = node, url = url, ttl = 30, amnesia_wait = 0 }
+  local given = { name = redis_lease.name(), node = node, url = url, ttl = 30, amnesia_wait = 0, trust_empty = true }
   for key, value in pairs(options or {}) do given[key] = value end
   if given.urls then given.url = nil end
   return Player.new(redis, given)

@@ -17,8 +17,8 @@ local PART = 12 -- of it, after which it is refreshed
 -- @tparam table store `oracle`, the module; `word` of it; `start()`; `url(ttl)`; `amnesia_wait`; of a lease by its name:
 -- `ends_at(name)`, which rises with each refresh, `is_free(name, epoch)` after the term of that epoch, `evict(name)`, `take(name)`
 -- for somebody else, with what is then said in `taken`, and, where there is such a thing, `reclaim(name)` under another claim and
--- `raise(name)` to another term; `amid`: how one of many is lost, `change(name)`, for which `reason`, and `prepare(name)` of each
--- before it is declared; `freeze()` and `thaw()` of the server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
+-- `raise(name)` to another term; `amid`: how one of many is lost, `change(name)`, for which `reason`;
+-- `freeze()` and `thaw()` of the server; `more(it, leader, refreshed, is_lost, calls)`: cases of its own
 return function(title, store)
   local it, lease = busted.it, store.oracle
   busted.describe(title, function()
@@ -127,9 +127,7 @@ return function(title, store)
       local reasons, expected = {}, {}
       crown.on("leadership.lost", function(event) reasons[event.name] = event.reason end)
       local all = mine:lead(MANY, function()
-        local one = Elections.unique()
-        if store.amid.prepare then store.amid.prepare(one) end
-        return { name = one, oracle = { store.word, url = store.url(LONG), ttl = LONG } }
+        return { name = Elections.unique(), oracle = { store.word, url = store.url(LONG), ttl = LONG } }
       end)
       for i = 7, MANY, 9 do
         expected[all[i].name] = store.amid.reason

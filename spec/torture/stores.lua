@@ -16,13 +16,13 @@ local redis = require "torture.stores.redis"
 local stores = {}
 
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
-  redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, etcd = etcd.single, etcd3 = etcd.three,
-  mysql = mysql.single, nats = nats.single, nats3 = nats.three, kubernetes = kubernetes.single,
-  http = ours.http }
+  redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, majority = redis.majority,
+  etcd = etcd.single, etcd3 = etcd.three, mysql = mysql.single, nats = nats.single, nats3 = nats.three,
+  kubernetes = kubernetes.single, http = ours.http }
 
 --- The names, in order.
-stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "etcd", "etcd3", "mysql", "nats",
-  "nats3", "kubernetes", "http" }
+stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
+  "nats", "nats3", "kubernetes", "http" }
 
 --- Starts a store.
 -- @string name

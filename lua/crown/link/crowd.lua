@@ -149,7 +149,7 @@ local function add_writes(self, writes)
   local asker = new_asker(#writes)
   for i, one in ipairs(writes) do
     push(line_of(self, "swap", one.name), { name = one.name, version = one.version, text = one.text, memory = one.memory,
-      frees = one.frees, askers = { asker }, place = i })
+      frees = one.frees, quiet = one.quiet, askers = { asker }, place = i })
   end
   return asker
 end

@@ -8,10 +8,10 @@
 -- it is not given; `unasked`: why tools cannot ask; `servers(checked)` → an array of URLs where most of several servers decide,
 -- or nil, and `label(url)`, a server's name in messages.
 -- A place: `word`, `url`, `options` (checked), `timeout` in seconds for one question (the shortest of those who share the store,
--- so it may change), `node`, `emit`.
+-- so it may change), `node`, `emit`, `only_looks`: it is a tool's, so that a look should leave nothing in a new store.
 -- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name, news) when an election's record has changed or a
 -- session was ended, fn(nil) when something may have been missed; `names()` → an array; `health()` and `rights()` as an oracle
--- has them; `close()`.
+-- has them; `close()`; `id`, how a server that was asked calls itself: two names that lead to one are found by it.
 -- @internal crown.oracle.driven
 
 local candidate = require "crown.oracle.candidate"
@@ -107,19 +107,20 @@ end
 
 -- @return `{ store =, place =, followers = }`; or nil and a message
 function Driven:at(key, checked, opts, timeout)
-  local there = self.stores[key]
+  local stores = opts.only_looks and self.looked_at or self.stores
+  local there = stores[key]
   if there then
     there.place.timeout = math.min(there.place.timeout, timeout)
     return there
   end
   local place = { word = self.driver.word, url = checked.url, options = checked, timeout = timeout, node = opts.node,
-    emit = opts.emit }
+    emit = opts.emit, only_looks = opts.only_looks }
   local store, problem = self.driver.open(place)
   if not store then return nil, problem end
   if self.driver.options.url then store = Crowd.new(store, record.is_reserved) end
   there = { key = key, store = store, place = place, label = self.driver.label and self.driver.label(checked.url) }
-  if store.hear then hear(there) end
-  self.stores[key] = there
+  if store.hear and not opts.only_looks then hear(there) end
+  stores[key] = there
   return there
 end
 
@@ -134,6 +135,7 @@ function Driven:find(checked, opts, timeout)
     if not there then return nil, ("urls[%d]: %s"):format(i, problem) end
     found.servers[i], found.followers = there, found.followers and there.followers
   end
+  function found.twice() return majority.twice(found.servers) end
   return found
 end
 
@@ -188,7 +190,7 @@ local function join(self, settled, name, opts)
     if not part then return nil, problem end
     parts[i] = part
   end
-  return Oracle.join_several(parts, setmetatable({ election = election }, settled.kind))
+  return Oracle.join_several(parts, setmetatable({ election = election, twice = there.twice }, settled.kind))
 end
 
 function Driven:init(opts)
@@ -207,7 +209,7 @@ function Driven:visit(opts)
   local checked, problem = self:check(opts)
   if not checked then return nil, problem, "usage" end
   local there
-  there, problem = self:find(checked, { node = core.node(), emit = opts.emit }, checked.timeout or ASK_SECONDS)
+  there, problem = self:find(checked, { node = core.node(), emit = opts.emit, only_looks = true }, checked.timeout or ASK_SECONDS)
   if not there then return nil, problem, "usage" end
   return there, checked
 end
@@ -228,7 +230,9 @@ end
 
 function of_one.health(store, name)
   local found, problem, kind = store_facts(store)
-  if not found or not name then return found, problem, kind end
+  if not found then return nil, problem, kind end
+  if store.marks then Doubt.tell(found.facts, tools.doubted_for(store) or 0) end
+  if not name then return found end
   local one, why, reason = tools.health(store, name)
   if not one then return nil, why, reason end
   for _, fact in ipairs(one.facts) do found.facts[#found.facts + 1] = fact end
@@ -253,7 +257,7 @@ end
 -- @tparam table driver see above
 -- @treturn table with all functions of an oracle's contract
 function driven.oracle(driver)
-  local self = setmetatable({ driver = driver, stores = {}, kinds = {} }, Driven)
+  local self = setmetatable({ driver = driver, stores = {}, looked_at = {}, kinds = {} }, Driven)
   self.rules = rules_of(driver)
   local oracle = { name = driver.word, unasked = driver.unasked, claim = Oracle.claim, refresh = Oracle.refresh,
     abdicate = Oracle.abdicate, handle_info = Oracle.handle_info }

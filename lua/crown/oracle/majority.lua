@@ -38,16 +38,21 @@ local function too_few(servers, reached, failures, code)
     table.concat(failures, "; ")), code or "store"
 end
 
--- What the servers say of one election: a runtime whose sessions hold it on most of them leads.
+-- What the servers say of one election: a runtime whose sessions hold it on most of them leads, in an epoch that most of them
+-- have reached. A server that came later has a higher one.
 local function judge(name, records, wanted)
   local one, holders = { name = name, epoch = 0 }, {}
   for _, found in ipairs(records) do
     one.epoch = math.max(one.epoch, found.epoch or 0)
-    if found.by then
-      local by = record.runtime(found.by) -- which has another session on each server
-      holders[by] = (holders[by] or 0) + 1
-      if holders[by] >= wanted then one.node, one.by = found.node, by end
+    local by = found.by and record.runtime(found.by) or found.node -- a runtime has another session on each server
+    if by then
+      holders[by] = holders[by] or { node = found.node }
+      table.insert(holders[by], found.epoch)
     end
+  end
+  for by, epochs in pairs(holders) do
+    table.sort(epochs, function(a, b) return a > b end)
+    if #epochs >= wanted then one.node, one.by, one.epoch = epochs.node, by, epochs[wanted] end
   end
   return one
 end
@@ -116,14 +121,14 @@ local function add(texts, server, more)
   for _, text in ipairs(more or {}) do texts[#texts + 1] = server.label .. ": " .. text end
 end
 
--- Two names may lead to one server, which would count twice: each says by which id it is known.
-local function add_twice(texts, servers, answers)
+--- Whether two names lead to one server, which would count twice.
+-- @tparam table servers each `store`, with its `id` where it has been asked, and `label`
+-- @treturn string what to say; or nil, where each that is known is another one
+function majority.twice(servers)
   local names = {}
-  for i, server in ipairs(servers) do
-    local id = answers[i] and answers[i].id
-    if id and names[id] then
-      texts[#texts + 1] = ("two of these names lead to one server: %s and %s"):format(names[id], server.label)
-    end
+  for _, server in ipairs(servers) do
+    local id = server.store.id
+    if id and names[id] then return ("two of these names lead to one server: %s and %s"):format(names[id], server.label) end
     if id then names[id] = server.label end
   end
 end
@@ -140,7 +145,7 @@ function majority.health(servers)
     all.facts[i + 1] = { "Server " .. i, ("%s, %s"):format(server.label, answer and answer.facts[1][2] or "no answer") }
     add(all.warnings, server, answer and answer.warnings)
   end
-  add_twice(all.warnings, servers, answers)
+  all.warnings[#all.warnings + 1] = majority.twice(servers)
   for _, text in ipairs(failures) do all.warnings[#all.warnings + 1] = text end
   return all
 end
@@ -156,7 +161,7 @@ function majority.rights(servers)
     add(all, server, answers[i])
     all.unchecked = all.unchecked or answers[i] and answers[i].unchecked
   end
-  add_twice(all, servers, answers)
+  all[#all + 1] = majority.twice(servers)
   for _, text in ipairs(failures) do all[#all + 1] = text end
   return all
 end

@@ -2,7 +2,6 @@
 -- @internal crown.redis.options
 
 local redis_url = require "crown.redis.url"
-local same = require "crown.redis.same"
 local store_options = require "crown.oracle.options"
 local url = require "crown.text.url"
 local usage = require "crown.check.usage"
@@ -47,11 +46,17 @@ function options.label(text)
   return parsed and redis_url.label(parsed) or "?"
 end
 
+-- Where a URL leads, with which login and to which database it ever may be; nil where it names no server, as one of Sentinels.
+local function place_of(one)
+  local parsed = redis_url.parse(one)
+  return parsed and not parsed.master and redis_url.label(parsed):lower() or nil
+end
+
 -- A server that is named twice would have two voices. Where two names lead to one server only the server tells.
 local function refuse_twice(urls)
   local named = {}
   for _, one in ipairs(urls) do
-    local place = same.place(one)
+    local place = place_of(one)
     if place and named[place] then
       url.refuse_login(one)
       usage.error("oracle 'redis': two of these servers are one: %s", place)

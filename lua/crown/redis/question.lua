@@ -1,7 +1,7 @@
 --- One question to one Redis server: the scripts by which records are read and written, and what it takes for an answer to count.
 --
 -- A store has `shas`, `place` with `timeout` in seconds, which may change, `min_replicas`, and `sentinels` where it was found by
--- some. What is told of a server: `in_cluster`, where nothing is marked; `forgets`, why nobody claims there.
+-- some. What is told of a server: `in_cluster`, where nothing is marked; `forgets`, why nobody claims there; `id`.
 -- @internal crown.redis.question
 
 local server = require "crown.redis.server"
@@ -13,8 +13,12 @@ local SHARE = 0.5 -- of the time-out, for the replicas' and for the Sentinels' a
 --- What is said of an answer that cannot be read.
 question.STRANGE = "unexpected reply from Redis"
 
+--- The version of what is no record: what the server says of it stands in the record's place.
+question.NONE = "none"
+
 -- The memory is the server's, and where there is a key for it also that key's, which is gone when all is lost: but not in a
 -- cluster, where a script may use the keys of one slot alone.
+-- Who only looks has no name for a new one, and leaves nothing there.
 -- The lease of an older version of crown-lua, in its own format, is beside the record, and no record is written while it stands.
 -- The write of the first record puts another one there, which an older version takes for somebody's for ever. It is also what is
 -- left of a record that was deleted: its `mark` is a version then.
@@ -22,7 +26,7 @@ local HEAD = [[
 local memory, own, nonce = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'), ARGV[1], ARGV[2]
 if own ~= '' then
   local kept = redis.call('GET', own)
-  if not kept then redis.call('SET', own, nonce) end
+  if not kept and nonce ~= '' then redis.call('SET', own, nonce) end
   memory = memory .. '-' .. (kept or nonce)
 end
 local now = redis.call('TIME')
@@ -50,7 +54,7 @@ for i, key in ipairs(KEYS) do
     if lease then epoch, problem = ask('GET', old(key, 'epoch')) end
   end
   if problem then
-    found[i + 1] = { 'none', problem, 0 } -- no record, which spoils no other one's answer
+    found[i + 1] = { ']] .. question.NONE .. [[', problem, 0 } -- which spoils no other one's answer
   elseif one[1] then
     found[i + 1] = { one[1], one[2], now - (tonumber(one[3]) or now) }
   else
@@ -84,7 +88,7 @@ for i, key in ipairs(KEYS) do
     stands = redis.pcall('DEL', key) == 1
   elseif stands then
     redis.call('HSET', key, 'version', version, 'record', record, 'written', string.format('%.0f', now))
-    if news ~= '' then redis.call('PUBLISH', ARGV[3], news) end
+    if #news > 1 then redis.call('PUBLISH', ARGV[3], news) end
   end
   done[i + 1] = stands and 1 or 0
 end
@@ -112,7 +116,7 @@ function question.set_up(self, connection, timeout)
     if type(role) ~= "table" then return nil, question.STRANGE end
     if role[1] ~= "master" then return nil, "this server is a replica: name the primary, or its Sentinels" end
   end
-  self.forgets = server.forgets(info)
+  self.forgets, self.id = server.forgets(info), not self.in_cluster and server.id(info) or nil
   for word, text in pairs(SCRIPTS) do
     self.shas[word], problem = connection:call(timeout, "SCRIPT", "LOAD", text)
     if not self.shas[word] then return nil, problem end

@@ -90,7 +90,7 @@ local function hindrance(info, wanted)
   if info ~= "" and server.count_replicas(info) < wanted.min_replicas then
     return ("min_replicas is %d, and the server has %s: no claim counts"):format(wanted.min_replicas, server.replicas(info))
   end
-  return wanted.keeps_all and server.forgets(info) or nil
+  return server.forgets(info)
 end
 
 -- A server that is full, or has too few replicas, tells so at a write alone. This one is gone as soon as it is there.
@@ -107,7 +107,6 @@ end
 local function lacks_by_words(client, wanted)
   local info = client:call "INFO" or ""
   local lacks = { hindrance(info, wanted) }
-  lacks.id = server.id(info)
   lacks[#lacks + 1] = wanted.more
   local user, problem = client:call("ACL", "WHOAMI")
   if not user then
@@ -132,8 +131,8 @@ end
 --- What a candidate lacks there.
 -- @tparam Client client
 -- @tparam table wanted `commands`, each an array of words; `min_replicas`; `key`, which a write is tried with; `more`: a text
--- that is added; `keeps_all`: whether nothing may be thrown away when it is full
--- @treturn table an array of texts, with `unchecked` where the server does not tell, and its `id`
+-- that is added
+-- @treturn table an array of texts, with `unchecked` where the server does not tell
 function server.lacks(client, wanted)
   local lacks = lacks_by_words(client, wanted)
   if #lacks == 0 then lacks[1] = refused(client, wanted.key) end

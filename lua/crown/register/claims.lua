@@ -95,7 +95,8 @@ end
 local function write_claim(session, member, seen, one, duty)
   local env, name = session.env, member.slot.name
   local text = record.text(one, env.nonce())
-  local results, problem, code = member.store:swap { { name = name, version = seen.version, text = text, memory = seen.memory } }
+  local results, problem, code = member.store:swap { { name = name, version = seen.version, text = text, memory = seen.memory,
+    quiet = member.quiet } }
   if not results then return nil, problem, code end
   local what, why, kind = env.atomic(took, session, member, seen, one, duty, text, results[1])
   if what ~= "look" then return what, why, kind end
@@ -111,7 +112,7 @@ local function take(session, member, seen, one, began)
   local env, slot = session.env, member.slot
   if not may_win(session, one) then return nil, "the session ended before the claim", "store" end
   local duty = { over = seen.version, base = seen.record, memory = seen.memory, at = one.at, epoch = one.epoch,
-    asked = env.now(), limit = limits.now(session) }
+    asked = env.now(), limit = limits.now(session), quiet = member.quiet }
   duties.add(session, slot, duty)
   local won, problem, code = write_claim(session, member, seen, one, duty)
   duty.asked = nil
@@ -236,7 +237,10 @@ function claims.contend(session, member, began)
       what, one, seen = env.atomic(decide_again, session, member, answers, sent)
     end
     if not what then return nil, one, "store" end
-    if what == "denied" then return false, denial(session, slot, one, sent, seen.record) end
+    if what == "denied" then
+      if seen.peer and member.store.marks and session.settled ~= seen.memory then place.settle(session, member.trusts) end
+      return false, denial(session, slot, one, sent, seen.record)
+    end
     if what == "doubt" then return doubt(session, member, seen, one) end
     if what == "write" then
       local won, second, third = take(session, member, seen, one, began)

@@ -3,7 +3,8 @@
 -- written again and again until it is answered, also when the election has ended here. Until then nothing is claimed there.
 --
 -- A duty: `at` and `epoch` of the term; `over`, `base` and `memory`: the version that "nobody" is to be written over, its record
--- and the memory, unless that has `failed`. Of a claim that is the version at which it was made, of a term its own.
+-- and the memory, unless that has `failed`; `quiet`: nobody needs to hear of it. Of a claim that is the version at which it was
+-- made, of a term its own.
 -- @internal crown.register.duties
 
 local joined = require "crown.register.joined"
@@ -49,10 +50,10 @@ function duties.drop(session, slot, duty)
 end
 
 -- @return whether it was written
-local function put(session, slot, one, version, memory)
+local function put(session, slot, duty, one, version, memory)
   local text = record.text(one, session.env.nonce())
   local results, problem, code = session.store:swap { { name = slot.name, version = version, text = text, memory = memory,
-    frees = true } }
+    frees = not duty.quiet, quiet = duty.quiet } }
   if not results then return nil, problem, code end
   if results[1] == nil then return nil, "nobody knows whether it was written" end
   if results[1] then session.seen:learn(slot, one) end
@@ -62,7 +63,7 @@ end
 -- S4: nobody's, with the claim's own epoch, over the version and in the memory that the claim was made at: then the claim comes
 -- too late. S5: a release names the memory in which the term was known to be ours.
 local function put_blindly(session, slot, duty)
-  return put(session, slot, rule.free(duty.base, duty.epoch, duty.memory), duty.over, duty.memory)
+  return put(session, slot, duty, rule.free(duty.base, duty.epoch, duty.memory), duty.over, duty.memory)
 end
 
 -- What stands there: if it is ours it is emptied. In another memory the others wait all the same (S9).
@@ -77,7 +78,7 @@ local function put_over(session, slot, duty)
   local found = seen.record
   if not rule.is_ours(session:me(), found, duty.at, duty.epoch) or found.memory ~= answer.memory then return true end
   local one = rule.free(found, duty.epoch, answer.memory)
-  local wrote, why, kind = put(session, slot, one, answer.version, answer.memory)
+  local wrote, why, kind = put(session, slot, duty, one, answer.version, answer.memory)
   if wrote == false then return nil, "the record changed while it was given back", "store" end
   return wrote, why, kind
 end

@@ -176,8 +176,13 @@ end
 local Several = setmetatable({}, { __index = Oracle })
 Several.__index = Several
 
+-- Two names that lead to one server would give that two voices.
 function Several:ask(what)
-  return several[what](env, self)
+  local verdict, second, third = several[what](env, self)
+  local problem = what ~= "release" and self.twice()
+  if not problem then return verdict, second, third end
+  if what == "claim" then several.release(env, self) end
+  return nil, problem, "usage"
 end
 
 function Several:is_deaf()
@@ -194,12 +199,13 @@ end
 
 --- Makes the state of a candidate on several registers, of which most decide.
 -- @tparam table parts its states on each of them, which tell the same election
--- @tparam table options `ttl`, `retry`, `election` and `doubts` as of `join`
+-- @tparam table options `ttl`, `retry`, `election` and `doubts` as of `join`; `twice`: a function that returns what to say where
+-- two of the registers are one, or nil
 -- @treturn table
 function Oracle.join_several(parts, options)
   for _, part in ipairs(parts) do part.is_core = false end -- the core's deadline is that of most of them
   return setmetatable({ parts = parts, retry = options.retry, election = options.election, doubts = options.doubts,
-    ttl = options.ttl, leading = false }, Several)
+    ttl = options.ttl, twice = options.twice, leading = false }, Several)
 end
 
 return Oracle

@@ -109,12 +109,14 @@ function record.parse(text, name)
 end
 
 --- Reads the record of a store's answer. Where a peer that writes no records has written over it, none of ours holds it any more.
--- @tparam table answer `text`, or false where there is none; `peer`, see crown.register.rule
+-- @tparam table answer `text`, or false where there is none; `peer`, see crown.register.rule; `trouble`: why the store cannot
+-- tell what stands there
 -- @string name
 -- @treturn table the record, or false; or nil and a message
 function record.read(answer, name)
   if not answer.text then return false end
   local found, problem = record.parse(answer.text, name)
+  if answer.trouble then return nil, answer.trouble end
   if found and answer.peer then
     found.by, found.at, found.node, found.directive = nil, nil, nil, nil
     found.epoch = math.max(found.epoch, answer.peer.epoch)

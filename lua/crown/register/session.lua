@@ -7,9 +7,9 @@
 -- what refreshes the terms by a renewal, without a question of their own.
 -- A store has `look(names)` → for each name `{ text = or false, version =, memory = }`, perhaps with `age` in seconds and `time`,
 -- of day in ms, both by the store's clock; and `swap(writes)`, each
--- `{ name =, version = or false, text =, memory =, frees = whether others may claim it now }` → for each the new version, false
--- where another version stands or another memory answered, or nil where nobody knows. Both return nil, message, code where nobody
--- knows anything.
+-- `{ name =, version = or false, text =, memory =, frees = whether others may claim it now, quiet = whether nobody needs to hear
+-- of it }` → for each the new version, false where another version stands or another memory answered, or nil where nobody knows.
+-- Both return nil, message, code where nobody knows anything.
 -- Optional, where the names of a store do not all stand or fall together, as in a cluster: `part_of(name)`, a text without "@",
 -- which says to what part an election's name belongs. It asks nobody. A runtime has a session for each part that its elections
 -- need, named `@TOKEN-TTL@PART`; the driver keeps that record where it keeps the part. Nothing else is asked of where records

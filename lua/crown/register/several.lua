@@ -9,6 +9,7 @@ local terms = require "crown.register.terms"
 
 local several = {}
 
+local GRACE = 0.25 -- seconds that a register has for its answer when most of them have answered
 local SPLIT_PAUSE, SPLIT_MORE = 0.05, 0.25 -- seconds until the next claim, where candidates have a part of the registers each
 
 -- --- asking all
@@ -25,22 +26,34 @@ local function in_turn(env, part, fn)
   end)
 end
 
--- Asks parts at once. @return by part what came, as far as it was there when `enough` said so
+local function most_of(parts) return math.floor(#parts / 2) + 1 end
+
+local function majority(member) return most_of(member.parts) end
+
+-- Asks parts at once. @return by part what came, as far as it was there when `enough` said so, or a moment after most answered
 local function ask(env, parts, what, enough)
-  local answers, count, done = {}, 0, env.promise()
+  local answers, count, heard, done, is_done = {}, 0, 0, env.promise(), false
+  local function finish()
+    if is_done then return end
+    is_done = true
+    done:resolve()
+  end
   for _, part in ipairs(parts) do
     in_turn(env, part, function()
       local fine, verdict, second, third = pcall(what, part)
       if fine then answers[part] = { verdict, second, third } else answers[part] = { nil, tostring(verdict) } end
-      count = count + 1
-      if count == #parts or enough(answers) then done:resolve() end
+      count, heard = count + 1, heard + (answers[part][1] ~= nil and 1 or 0)
+      if count == #parts or enough(answers) then return finish() end
+      if heard < most_of(parts) or is_done then return end
+      env.detach(function()
+        env.sleep(GRACE)
+        finish()
+      end)
     end)
   end
   if #parts > 0 then done:wait(math.huge) end
   return answers
 end
-
-local function majority(member) return math.floor(#member.parts / 2) + 1 end
 
 -- --- what the parts hold
 
@@ -79,6 +92,12 @@ end
 
 local function is_won(env, member, epoch) return #holding(env, member, epoch) >= majority(member) end
 
+-- A claim that wins no majority ends nobody's wait: if others heard of it, and of its end, all would claim without end where one
+-- register is free.
+local function hush(member, is_quiet)
+  for _, part in ipairs(member.parts) do part.quiet = is_quiet end
+end
+
 -- A claim of a part. What is granted after its round is over is given back.
 local function claim_of(member, number, least)
   return function(part)
@@ -108,8 +127,9 @@ local function granted_epoch(member)
   return epoch
 end
 
-local function release_parts(env, parts)
-  ask(env, parts, function(part) terms.release(part.session, part) end, function() return false end)
+local function release_part(part)
+  terms.release(part.session, part)
+  return true
 end
 
 -- Who has most of the registers, or how long until most of them may be claimed.
@@ -136,12 +156,18 @@ local function denial(env, member, answers)
     amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
 end
 
+-- Whether most of the registers say of the same candidate that it leads.
+local function is_led(env, member, answers)
+  local _, why = denial(env, member, answers)
+  return why.node ~= nil
+end
+
 local function first_problem(member, answers)
   for _, part in ipairs(member.parts) do
     local answer = answers[part]
     if answer and answer[1] == nil then return answer[2], answer[3] end
   end
-  return "most servers did not answer", "timeout"
+  return "one of them gives no answer", "timeout"
 end
 
 local function count_of(answers, verdict)
@@ -152,16 +178,17 @@ local function count_of(answers, verdict)
   return found
 end
 
+local function too_few(member, answers)
+  local problem, code = first_problem(member, answers)
+  return nil, ("%d of %d servers granted, %d are needed: %s"):format(count_of(answers, true), #member.parts, majority(member),
+    problem), code
+end
+
 local function lost_claim(env, member, answers)
   member.number = member.number + 1
-  release_parts(env, member.parts)
-  local count = #member.parts
-  local unknown = count - count_of(answers, true) - count_of(answers, false)
-  if unknown > count - majority(member) then
-    local problem, code = first_problem(member, answers)
-    return nil, problem, code
-  end
-  return denial(env, member, answers)
+  for _, part in ipairs(member.parts) do in_turn(env, part, function() release_part(part) end) end
+  if count_of(answers, true) + count_of(answers, false) >= majority(member) then return denial(env, member, answers) end
+  return too_few(member, answers)
 end
 
 --- Claims an election on all registers; won where most of them grant it. As crown.register.terms.
@@ -171,9 +198,10 @@ end
 function several.claim(env, member)
   local began = env.now()
   member.number, member.epoch = (member.number or 0) + 1, nil
+  hush(member, true)
   local number, most = member.number, majority(member)
   local answers = ask(env, member.parts, claim_of(member, number, highest(member) + 1), function(answers)
-    return count_of(answers, true) >= most
+    return count_of(answers, true) >= most or is_led(env, member, answers)
   end)
   if member.number ~= number then return nil, "the claim was given up" end
   if count_of(answers, true) < most then return lost_claim(env, member, answers) end
@@ -184,6 +212,7 @@ function several.claim(env, member)
     if not is_won(env, member, epoch) then return lost_claim(env, member, {}) end
   end
   member.epoch = epoch
+  hush(member, false)
   return grant(env, member, epoch, began)
 end
 
@@ -238,10 +267,7 @@ function several.refresh(env, member)
   local verdict, why = verdict_of(member, answers)
   if verdict == false then return false, why end
   restore(env, member)
-  if count_of(answers, true) < most then
-    local problem, code = first_problem(member, answers)
-    return nil, problem, code
-  end
+  if count_of(answers, true) < most then return too_few(member, answers) end
   return grant(env, member, epoch, began)
 end
 
@@ -250,7 +276,7 @@ end
 -- @tparam table member
 function several.release(env, member)
   member.number, member.epoch = (member.number or 0) + 1, nil
-  release_parts(env, member.parts)
+  ask(env, member.parts, release_part, function() return false end)
 end
 
 --- Looks at a term at once.

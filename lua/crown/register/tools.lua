@@ -109,6 +109,15 @@ local function leader_words(one)
   return ("%s, epoch %s%s"):format(one.node, epochs.text(one.epoch), renewed)
 end
 
+--- For how long what is missing may have been lost, as somebody has noted.
+-- @tparam table store one that `marks`
+-- @treturn number seconds, by the store's clock; or nil: not for any that is known
+function tools.doubted_for(store)
+  local found, answer = read(store, record.store_name())
+  if not found or not found.doubt or not answer.age then return nil end
+  return math.max(0, rule.standing_time(found.doubt) - math.max(0, answer.age))
+end
+
 --- Looks at an election's record.
 -- @tparam table store
 -- @string name

@@ -1,4 +1,4 @@
---- Redis: one server; a primary with a replica and its Sentinels; a cluster of six.
+--- Redis: one server; a primary with a replica and its Sentinels; a cluster of six; most of three servers.
 local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
 local RedisCluster = require "support.redis_cluster"
@@ -10,7 +10,7 @@ local redis = {}
 local TTL = 2
 local FAILOVER = 6 -- seconds that a failover takes at most, beside what every fault costs
 local COST = 4 * TTL + 2
-local KEY = "crown:{spec}:lease"
+local KEY = "crown:{spec}:record"
 
 local function flush(pick)
   return { weight = 1, begin = function(world)
@@ -122,6 +122,24 @@ function redis.cluster()
     world:say("port %d hands its slots over to %s", server.port, replica and replica.port or "nobody")
     if replica then replica:call("CLUSTER", "FAILOVER") end
   end }
+  store.faults.evict = server_faults.evict(store)
+  return store
+end
+
+function redis.majority()
+  local clocks, servers = WrongClock.several(3), {}
+  for i = 1, 3 do servers[i] = Redis.start { config = "appendonly yes\n", env = clocks[i]:environment() } end
+  local function one_of(random) return servers[random(#servers)] end
+  local store = { ttl = TTL, cost = COST, heeds = true, ports = server_faults.ports(servers), servers = servers,
+    server = server_faults.all(servers), clocks = clocks }
+  function store.url(...) return ("redis+majority://%s?amnesia_wait=0"):format(server_faults.hosts(servers, ...)) end
+  store.faults = server_faults.of_one(one_of)
+  store.faults.outage, store.faults.minority = server_faults.outage(servers), server_faults.minority(servers)
+  store.faults.flush = { weight = 1, begin = function(world, random)
+    world:say "FLUSHALL on one of them"
+    one_of(random):call "FLUSHALL"
+  end }
+  store.faults.step = server_faults.step(clocks, true)
   store.faults.evict = server_faults.evict(store)
   return store
 end
