@@ -54,11 +54,10 @@ local function check(path)
     if line:match "^%s*```" then
       flush()
       code = not code
-    elseif code then -- an example
-    elseif line:match "^%s*|" then
+    elseif not code and line:match "^%s*|" then
       flush()
       row(path, number, line)
-    else
+    elseif not code then
       local item = line:match "^%s*[-*+] " or line:match "^%s*%d+%. " or line:match "^#" or line:match "^>"
       if line:match "^%s*$" or item then flush() end
       if not gathered[1] then begun = number end
