@@ -291,7 +291,10 @@ local function confirm(self, first)
     return grant(self, lease.first_delay(self.delay), cool_down)
   end
   self.epoch = nil
-  if doubted == nil then return nil, looked[2], looked[3] end
+  if doubted == nil then
+    self.unconfirmed = true
+    return nil, looked[2], looked[3]
+  end
   if doubted or left(self) > 0 then -- nobody was asked, or somebody's value ended too early
     if won ~= false then self.bucket:delete(self.key, self.revision) end
     if doubted then return self.bucket.trust:denial(self.bucket.doubt) end
@@ -301,6 +304,16 @@ local function confirm(self, first)
   return false
 end
 
+-- After a win that could not be confirmed: the next one is sought only where the server answers what it takes to confirm it. Else
+-- candidates would win and give back in turn, each woken by the other.
+local function look_before(self)
+  if not self.unconfirmed then return true end
+  local doubted, problem, code = doubt(self)
+  if doubted == nil then return nil, problem, code end
+  self.unconfirmed = nil
+  return true
+end
+
 function Nats:claim()
   self.claims = self.claims + 1
   local fine, problem, code = fit(self)
@@ -308,6 +321,8 @@ function Nats:claim()
   if self.bucket.trust:left() > 0 then return self.bucket.trust:denial(self.bucket.doubt) end
   fine, problem, code = await_end(self)
   if not fine then return fine, problem, code end
+  fine, problem, code = look_before(self)
+  if not fine then return nil, problem, code end
   self.epoch = nil
   local revision, last, why = create(self)
   if why == "busy" then return later() end -- nothing was written

@@ -203,16 +203,24 @@ function Reconnecting:logging_in()
   enter(self, "logging in")
 end
 
+--- Takes note of what a server refuses of a connection that goes on all the same. Told once, until it is allowed.
+-- @string[opt] problem nil: the server refuses it no more
+function Reconnecting:lacking(problem)
+  if problem and self.lacks ~= problem then tell(self, "oracle.error", problem) end
+  self.lacks = problem
+end
+
 --- How it is: "connecting" ("resolving", "dialling", "handshaking"), "logging in", "open", "proven" or "broken". See
 -- crown.link.conditions.
 function Reconnecting:condition()
   local connection = self.connection
+  local problem = self.problem or connection and connection.lacks
   local state = self.opening and self.opening:step() or self.state
   if state == "proven" and connection and not connection.heard then state = "open" end -- it has lasted, and has said nothing yet
   return { store = self.store, server = self.server, state = state,
     since = self.since, heard = connection and connection.heard or self.heard, reconnects = self.reconnects,
     connections = (connection or self.opening or self.state == "logging in") and 1 or 0, limit = 1,
-    problem = self.problem and explain.bare(self.server or "", self.problem) }
+    problem = problem and explain.bare(self.server or "", problem) }
 end
 
 --- Ends it.

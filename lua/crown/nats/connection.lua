@@ -14,7 +14,9 @@ local Connection = Base.extend()
 Connection.forgets = true
 
 local NOBODY = "503" -- the status of what the server says itself where nobody answers
+local INBOX = "_INBOX."
 local VERSION = "NATS/1.0\r\n"
+local AGAIN = 10 -- seconds until a subscription that a right forbids is tried again: rights change while a server runs
 local NO_TLS = "the server does not offer TLS: turn it on there, or have the URL begin with nats://, which encrypts nothing"
 
 function Connection:give_up(reason)
@@ -39,6 +41,47 @@ local function hear_info(self, line)
   return about
 end
 
+local function subscribe_again(self, sid, subject)
+  core.sleep(AGAIN)
+  self.denied[sid] = nil
+  if self.closed or not self.subscriptions[sid] then return end
+  self:write(("SUB %s %s\r\n"):format(subject, sid))
+  if not self:prove(self.timeout) or self.denied[sid] then return end
+  self.lacks = nil
+  if self.link then self.link:lacking(nil) end
+end
+
+-- The server has dropped a subscription, or has never taken it.
+local function lose_subscription(self, subject, reason)
+  for sid, one in pairs(self.subjects) do
+    if one == subject and self.subscriptions[sid] and not self.denied[sid] then
+      self.denied[sid], self.lacks = true, self:explained("the server says: " .. reason)
+      core.detach(subscribe_again, self, sid, subject)
+      if self.link then self.link:lacking(self.lacks) end
+    end
+  end
+end
+
+-- A right that is missing for one subject. Without the inbox no answer comes at all: then the connection is given up, and the
+-- next one subscribes to it anew.
+-- @return whether the connection goes on
+local function hear_denial(self, line, reason)
+  local what, subject = line:match 'Permissions Violation for (%a+) to "([^"]*)"'
+  if what == "Publish" then
+    self.requests:deny(subject, reason)
+  elseif what == "Subscription" then
+    if subject:sub(1, #INBOX) == INBOX then return self:close("the server says: " .. reason) end
+    lose_subscription(self, subject, reason)
+  end
+  return true
+end
+
+-- The server's words, without what differs each time: the random name of an inbox, the number of a subscription.
+local function reason_of(self, line)
+  local reason = blotted(line:match "'(.*)'" or line, self.secrets)
+  return (reason:gsub('"_INBOX%.[^"]*"', '"_INBOX.>"'):gsub(' %(sid "[^"]*"%)', ""))
+end
+
 -- @return whether the connection goes on
 local function hear_line(self, line)
   local verb = line:match "^%S*":upper()
@@ -47,10 +90,10 @@ local function hear_line(self, line)
   elseif verb == "PONG" then
     core.atomic(hear_pong, self)
   elseif verb == "-ERR" then
-    local reason = blotted(line:match "'(.*)'" or line, self.secrets)
+    local reason = reason_of(self, line)
     self.refused = reason
-    -- Rights are refused for one subject; everything else ends the connection.
     if not reason:find "Permissions Violation" then return self:close("the server says: " .. reason) end
+    return hear_denial(self, line, reason)
   elseif verb == "INFO" then
     hear_info(self, line)
   elseif verb ~= "+OK" then
@@ -139,14 +182,14 @@ end
 -- @treturn string the subscription, for unsubscribe
 function Connection:subscribe(subject, fn)
   local sid = core.atomic(next_id, self)
-  self.subscriptions[sid] = fn
+  self.subscriptions[sid], self.subjects[sid] = fn, subject
   self:write(("SUB %s %s\r\n"):format(subject, sid))
   return sid
 end
 
 --- Ends a subscription.
 function Connection:unsubscribe(sid)
-  self.subscriptions[sid] = nil
+  self.subscriptions[sid], self.subjects[sid] = nil, nil
   if not self.closed then self:write(("UNSUB %s\r\n"):format(sid)) end
 end
 
@@ -154,7 +197,7 @@ local function asked(self, answer, problem, code)
   if answer then return answer end
   if answer == false then return nil, self:explained "nobody answers there: is JetStream on?", "store" end
   if code == "timeout" then self:ping() end
-  return nil, self:explained(self.refused or problem), code
+  return nil, self:explained(problem), code
 end
 
 --- Publishes, and waits for the answer.
@@ -164,7 +207,7 @@ end
 -- @number timeout seconds for the answer, and as many for its turn
 -- @bool[opt] new where nothing is begun by it yet: then it goes out behind all that goes on with something
 -- @return the answer's text, or of a plain acknowledgement of JetStream's the sequence; or nil, message, code: "store" where
--- nobody answers for that subject
+-- nobody answers for that subject, or no right allows to ask there
 function Connection:request(subject, headers, data, timeout, new)
   return asked(self, self.requests:ask { subject = subject, headers = headers, data = data, timeout = timeout, new = new })
 end
@@ -193,7 +236,7 @@ local function send(self, one)
 end
 
 local function open_inbox(self)
-  self.inbox = ("_INBOX.%s%d."):format(core.token:sub(1, 16), math.random(1, 2 ^ 31))
+  self.inbox = ("%s%s%d."):format(INBOX, core.token:sub(1, 16), math.random(1, 2 ^ 31))
   local size = #self.inbox
   self:subscribe(self.inbox .. "*", function(message)
     local id = message:place(size)
@@ -233,7 +276,8 @@ function Connection.open(parsed, place, timeout, link)
   local self, problem, code = Base.dial(Connection, place.host, place.port, { store = "nats", secure = parsed.tls,
     timeout = timeout, link = link })
   if not self then return nil, problem, code end
-  self.subscriptions, self.serial, self.pongs, self.pinged, self.ponged = {}, 0, {}, 0, 0
+  self.subscriptions, self.subjects, self.denied, self.link = {}, {}, {}, link
+  self.serial, self.pongs, self.pinged, self.ponged = 0, {}, 0, 0
   self.secrets = {}
   self.requests = Requests.new(function(one) send(self, one) end)
   local fine

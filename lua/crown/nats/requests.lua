@@ -103,6 +103,26 @@ function Requests:answer(id, answer)
   go_on(self)
 end
 
+local function take_denied(self, subject)
+  local denied = {}
+  for id, one in pairs(self.pending) do
+    local asked = one.subject or one.words[3 * (id - one.id) + 1]
+    if asked == subject then denied[id] = one end
+  end
+  for id in pairs(denied) do leave(self, id) end
+  return denied
+end
+
+--- Tells those who have asked there that no right allows it: none of them gets an answer.
+-- @string subject
+-- @string reason
+function Requests:deny(subject, reason)
+  for id, one in pairs(core.atomic(take_denied, self, subject)) do
+    if one.answers then settle(one, id, false) else one.answer:resolve(nil, reason, "store") end
+  end
+  go_on(self)
+end
+
 local function take_all(self, reason)
   local all = {}
   for _, one in pairs(self.pending) do all[#all + 1] = one end

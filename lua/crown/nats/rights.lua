@@ -7,7 +7,8 @@ local rights = {}
 
 local NEVER = "9007199254740991" -- a revision that no key has, so that nothing is written
 local LEAST_WRITE = 256 -- bytes: headers, and a node's name of 64
-local NOT_LET_IN = "the server says: .*Auth" -- "Authorization Violation", "User Authentication Expired", …
+-- "Authorization Violation", "User Authentication Expired", …; and that no answer may be subscribed to.
+local NOT_LET_IN, DEAF = "the server says: .*Auth", "the server says: Permissions Violation for Subscription"
 local NOBODY = "0" -- nor a term that anybody leads
 
 -- What is sent, by what it is for. JetStream takes none of it: the empty configurations name another stream.
@@ -59,9 +60,9 @@ end
 -- @treturn table an array of texts; or nil, message, code
 function rights.lacks(bucket, key, check)
   local connection, problem, code = bucket.link:ready()
-  if not connection and problem and problem:find(NOT_LET_IN) then return { problem } end -- the server's own words
+  if not connection and problem and (problem:find(NOT_LET_IN) or problem:find(DEAF)) then return { problem } end
   if not connection then return nil, problem, code end
-  local lacks = { connection.refused } -- of the subscription that answers come by
+  local lacks = {}
   local function try(fn)
     local refused, why, kind = refusal(connection, fn, bucket.timeout)
     if refused == nil then return nil, why, kind end
