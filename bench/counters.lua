@@ -1,10 +1,11 @@
---- What an election costs in memory and a refresh in garbage, processor time and instructions, for each store. Unlike times these
--- figures are nearly the same on every machine, so a change that costs more shows in them.
+--- What an election costs in memory, a claim in processor time, and a refresh in garbage, processor time and instructions, for each
+-- store. Unlike times most of these figures are nearly the same on every machine, so a change that costs more shows in them.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
 local http_server = require "http_server"
+local Mysql = require "support.mysql"
 local Nats = require "support.nats"
 local Postgres = require "support.postgres"
 local read_file = require "crown.text.read_file"
@@ -42,9 +43,10 @@ end
 declare(1, 10) -- loads what all elections share
 crown.spawn(function()
   await(10)
-  local before = heap()
+  local before, began = heap(), os.clock()
   declare(11, count)
   await(count)
+  local claim = (os.clock() - began) / (count - 10) * 1e6
   local each = (heap() - before) / (count - 10)
   collectgarbage "stop"
   local function refreshes() return elections.counts()["leadership.refreshed"] end
@@ -55,7 +57,7 @@ crown.spawn(function()
   local garbage = (collectgarbage "count" - from) * 1024
   collectgarbage "restart"
   local file = io.open(path, "w")
-  file:write(("%.0f %.0f %d"):format(each, garbage / done, done))
+  file:write(("%.0f %.0f %.0f %d"):format(each, claim, garbage / done, done))
   file:close()
 end)
 ]]
@@ -89,10 +91,11 @@ local function run(url)
   local counted = instructions(pid, WATCHED / 2)
   crown.sleep(at + WATCHED / 2 - crown.now())
   local took, part = nanoseconds(pid) - before, (crown.now() - at) / WATCHED
-  local heap, garbage, refreshes = eventually(function() return read_file(dir .. "/out") end, SETTLES):match "(%S+) (%S+) (%S+)"
+  local heap, claim, garbage, refreshes = eventually(function() return read_file(dir .. "/out") end, SETTLES)
+    :match "(%S+) (%S+) (%S+) (%S+)"
   member:destroy()
   local watched = tonumber(refreshes) * part
-  return { heap = tonumber(heap), garbage = tonumber(garbage), microseconds = took / 1000 / watched,
+  return { heap = tonumber(heap), claim = tonumber(claim), garbage = tonumber(garbage), microseconds = took / 1000 / watched,
     instructions = counted and counted / watched }
 end
 
@@ -101,6 +104,7 @@ local STORES = {
   { "memory", function() return { destroy = function() end } end, function() return "memory:counters?ttl=9&refresh=1" end },
   { "postgres", Postgres.start, function(server) return server.url .. "?" .. ("ttl=%d&refresh=%d"):format(TTL, REFRESH) end },
   { "redis", Redis.start, function(server) return server.url .. "?" .. QUERY end },
+  { "mysql", Mysql.start, function(server) return server.url .. "?" .. QUERY end },
   { "etcd", Etcd.start, function(server) return server.url .. "/counters?" .. QUERY end },
   { "nats", Nats.start, function(server) return server.url .. "/COUNTERS?" .. QUERY end },
   { "http", http_server, function(server) return server.url .. "?" .. ("ttl=%d&refresh=%d"):format(TTL, REFRESH) end },
@@ -108,6 +112,7 @@ local STORES = {
 
 local ROWS = {
   { "heap", "Lua heap of an election (B)" },
+  { "claim", "processor time of a claim (us)" },
   { "garbage", "Lua garbage of a refresh (B)" },
   { "microseconds", "processor time of a refresh (us)" },
   { "instructions", "instructions of a refresh" },
