@@ -105,10 +105,15 @@ describe("a mistake in what a store is told by", function()
   it("is a file that NATS is to know a user by", function()
     local base = "nats://" .. NOWHERE .. "?"
     refuses(base .. "nkey=/no/file", "nkey: .*/no/file: No such file or directory")
-    refuses(base .. "nkey=" .. place "text", "no nkey seed")
+    refuses(base .. "nkey=" .. place "text", "nkey: .*/text: this is no nkey seed")
     refuses(base .. "credentials=/no/file", "credentials: .*/no/file: No such file or directory")
     refuses(base .. "credentials=" .. place "text", "holds no JWT and seed")
     refuses(base .. "credentials=" .. place "pipe", "no plain file")
+  end)
+
+  it("is a token beside a NATS URL, or a bucket whose name no server takes", function()
+    refuses("nats://" .. NOWHERE .. "/B?token=secret", "token is no option: a token stands in the URL, before the host")
+    refuses("nats://" .. NOWHERE .. "/" .. ("b"):rep(253), "the URL's bucket is too long: 253 bytes, and a server takes 252")
   end)
 
   it("is a switch that is neither on nor off", function()

@@ -138,10 +138,11 @@ describe("crown-lua check --store", function()
     it("says which limits of a bucket keep a candidate from writing, and names the server", function()
       local wire = Wire.open(server.port, '{"verbose":false,"headers":true,"user":"all","pass":"x"}')
       local limits = { ["max_msg_size"] = { max_msg_size = 10 }, ["is full %(max_msgs 1%)"] = { max_msgs = 1 },
-        ["does not take %$KV.B.x"] = { subjects = { "$KV.B.y", "$KV.B.z.>" } } }
+        ["keeps no more than 50 bytes %(max_bytes%)"] = { max_bytes = 50 },
+        ["is full %(max_bytes 400"] = { max_bytes = 400 }, ["does not take %$KV.B.x"] = { subjects = { "$KV.B.y", "$KV.B.z.>" } } }
       for words, limit in pairs(limits) do
         wire:make_bucket("B", 60, limit)
-        if limit.max_msgs then assert(wire:ask("$KV.B.other", nil, "one").seq) end
+        if limit.max_msgs or limit.max_bytes == 400 then assert(wire:ask("$KV.B.other", nil, ("x"):rep(99)).seq) end
         local result = check "all"
         wire:ask("$JS.API.STREAM.DELETE.KV_B", nil, "")
         assert.equal(2, result.code, result.stdout .. result.stderr)

@@ -88,6 +88,10 @@ describe("a NATS server", function()
     let_in("tls://" .. at .. "ca.crt")
     let_in("nats://" .. at .. "ca.crt") -- the server asks for it
     refused("tls://" .. at .. "other.crt", "certificate")
+    local plain = start()
+    for _, option in ipairs { "ca=" .. dir .. "/ca.crt", "server_name=other", "insecure=true" } do
+      refused(("%s/B?%s"):format(plain.url, option), option:match "^[^=]*" .. " has no effect without TLS.-tls://")
+    end
   end)
 
   it("may be a cluster of three: a lease rides out the loss of the stream's leader", function()

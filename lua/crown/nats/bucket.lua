@@ -176,7 +176,8 @@ end
 
 --- What is known of the bucket; it is made when it is missing.
 -- @treturn table `{ ttl =, history =, drops =, refuses = words or nil, replicas =, storage =, created =, age = seconds or nil,
--- now =, subjects =, largest = bytes of a write with its headers, -1 for any, full = the limit that it has reached or nil,
+-- now =, subjects =, largest = bytes of a write with its headers, -1 for any,
+-- full = the number of keys that it has reached or nil, capacity, room = bytes in all and left,
 -- leader =, peers = the other servers that keep it, where it is a cluster's: `{ name =, current =, offline =, lag = }` }`;
 -- or nil, message, code
 function Bucket:info()
@@ -192,8 +193,9 @@ function Bucket:info()
   local limits = answer.config
   info.subjects, info.largest = limits.subjects or {}, limits.max_msg_size
   local state = answer.state or {}
-  info.full = limits.max_msgs > 0 and (state.messages or 0) >= limits.max_msgs and ("max_msgs %d"):format(limits.max_msgs)
-    or limits.max_bytes > 0 and (state.bytes or 0) >= limits.max_bytes and ("max_bytes %d"):format(limits.max_bytes) or nil
+  info.full = limits.max_msgs > 0 and (state.messages or 0) >= limits.max_msgs and ("max_msgs %d"):format(limits.max_msgs) or nil
+  info.capacity = limits.max_bytes > 0 and limits.max_bytes or math.huge
+  info.room = info.capacity - (state.bytes or 0)
   info.replicas, info.storage, info.created = answer.config.num_replicas, answer.config.storage, answer.created
   info.age, info.now = age_of(self, now, value.time(answer.created)), now
   info.leader, info.peers = answer.cluster and answer.cluster.leader, answer.cluster and peers_of(answer.cluster)

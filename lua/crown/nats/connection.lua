@@ -17,6 +17,7 @@ local NOBODY = "503" -- the status of what the server says itself where nobody a
 local INBOX = "_INBOX."
 local VERSION = "NATS/1.0\r\n"
 local AGAIN = 10 -- seconds until a subscription that a right forbids is tried again: rights change while a server runs
+local IN_VAIN = "%s has no effect without TLS, and the server does not ask for it: have the URL begin with tls://"
 local NO_TLS = "the server does not offer TLS: turn it on there, or have the URL begin with nats://, which encrypts nothing"
 
 function Connection:give_up(reason)
@@ -244,6 +245,13 @@ local function open_inbox(self)
   end)
 end
 
+-- A certificate that nobody looks at would make a connection seem safe.
+local function vain_option(parsed)
+  for _, name in ipairs { "ca", "cert", "key", "server_name", "insecure" } do
+    if parsed[name] then return IN_VAIN:format(name) end
+  end
+end
+
 local function greet(self, parsed, place, timeout)
   local line, problem, code = self.stream:read("*l", timeout)
   self.others = {}
@@ -252,7 +260,10 @@ local function greet(self, parsed, place, timeout)
   self.server = about.server_id -- another one after each start of a server
   self.name = about.server_name
   if parsed.tls and not (about.tls_required or about.tls_available) then return nil, NO_TLS, "tls" end
-  if parsed.tls or about.tls_required then
+  local secure = parsed.tls or about.tls_required
+  local vain = not secure and vain_option(parsed)
+  if vain then return nil, vain, "usage" end
+  if secure then
     local fine
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,
       server_name = parsed.server_name or place.host, insecure = parsed.insecure == "true" }

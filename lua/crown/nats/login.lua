@@ -84,7 +84,7 @@ local function from_credentials(words, path, nonce)
   if not jwt or not seed then return nil, ("credentials: %s holds no JWT and seed"):format(path) end
   local secret
   secret, problem = read_seed(seed)
-  if not secret then return nil, problem end
+  if not secret then return nil, ("credentials: %s: %s"):format(path, problem) end
   words.jwt = jwt
   sign(words, secret, nonce)
   return words
@@ -95,7 +95,7 @@ local function from_seed(words, path, nonce)
   if not text then return nil, "nkey: " .. problem end
   local secret
   secret, problem = read_seed(text)
-  if not secret then return nil, problem end
+  if not secret then return nil, ("nkey: %s: %s"):format(path, problem) end
   words.nkey = public_key(secret)
   sign(words, secret, nonce)
   return words

@@ -6,6 +6,7 @@ local explain = require "crown.link.explain"
 local rights = {}
 
 local NEVER = "9007199254740991" -- a revision that no key has, so that nothing is written
+local FRAME = 38 -- bytes besides, which JetStream keeps with each write
 local LEAST_WRITE = 256 -- bytes: headers, and a node's name of 64
 -- "Authorization Violation", "User Authentication Expired", …; and that no answer may be subscribed to.
 local NOT_LET_IN, DEAF = "the server says: .*Auth", "the server says: Permissions Violation for Subscription"
@@ -38,9 +39,15 @@ local function obstacle(bucket, key, info)
     return ("the bucket %s takes no more than %d bytes at once (max_msg_size), and a candidate writes up to %d")
       :format(bucket.name, info.largest, LEAST_WRITE)
   end
-  local lacks_room = info.full and bucket:get(key) == false
+  local write = LEAST_WRITE + FRAME + #subject
+  if info.capacity <= write then
+    return ("the bucket %s keeps no more than %d bytes (max_bytes), and a candidate writes up to %d at once"):format(bucket.name,
+      info.capacity, write)
+  end
+  local full = info.full or info.room <= write and ("max_bytes %d, with %d left"):format(info.capacity, info.room)
+  local lacks_room = full and bucket:get(key) == false
   if not lacks_room then return nil end
-  return ("the bucket %s is full (%s): it takes no key that it does not have"):format(bucket.name, info.full)
+  return ("the bucket %s is full (%s): it takes no key that it does not have"):format(bucket.name, full)
 end
 
 -- What the server refuses of what fn sends. @return its words; false; or nil, message, code

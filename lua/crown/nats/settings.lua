@@ -21,9 +21,15 @@ local LEAST_TTL, MOST_TTL = 1, 3600
 
 local LONGEST = 1024 -- bytes of a key; a server closes the connection at a line of more than 4096
 
+local NAME_MOST = 252 -- bytes of a bucket: the server takes 255 for the stream, which is KV_BUCKET
+
+local function length_problem(bucket)
+  if #bucket > NAME_MOST then return ("is too long: %d bytes, and a server takes %d"):format(#bucket, NAME_MOST) end
+end
+
 local RULES = {
   url = { type = "string", default = "nats://127.0.0.1:4222" },
-  bucket = { type = "string", match = "^[%w_-]+$", match_words = "letters, digits, '_' and '-'" },
+  bucket = { type = "string", match = "^[%w_-]+$", match_words = "letters, digits, '_' and '-'", check = length_problem },
   ttl = { type = "number", least = LEAST_TTL, most = MOST_TTL },
   refresh = { type = "number", above = 0, most = MOST_TTL },
   timeout = { type = "number", above = 0, most = 3600 },
@@ -56,6 +62,14 @@ end
 -- @treturn number seconds
 function settings.cool_down(given, bucket, ttl)
   return given or bucket == settings.CHORIAS and ttl * settings.INTERVAL or 0
+end
+
+-- The option of that name is the runtime's own, so the user's would have no effect.
+local function refuse_token(opts)
+  local _, there = url.without(opts.url or "", {})
+  if there.token or (opts.given or {}).token ~= nil then
+    usage.error "oracle 'nats_kv': token is no option: a token stands in the URL, before the host, with an @ between"
+  end
 end
 
 local function check_login(text)
@@ -95,6 +109,9 @@ function settings.check(opts)
   if not checked.bucket:match(rule.match) then
     usage.error("oracle 'nats_kv': the URL's bucket '%s' is not possible: %s", checked.bucket, rule.match_words)
   end
+  local long = length_problem(checked.bucket)
+  if long then usage.error("oracle 'nats_kv': the URL's bucket %s", long) end
+  refuse_token(opts)
   check_login(checked.url)
   local key = checked.lock or opts.crown_name
   if key then check_key(tostring(key)) end
