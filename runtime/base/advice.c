@@ -94,6 +94,10 @@ static const struct kind *kind_of(const char *problem)
                                        "Disk quota exceeded",
                                        "answered 507",
                                        NULL};
+    static const char *const largest[] = {"message size exceeds maximum allowed",
+                                          "Maximum Payload Violation", NULL};
+    static const char *const crowded[] = {"maximum connections exceeded",
+                                          "maximum account active connections exceeded", NULL};
     static const char *const tls_spoken[] = {
         "\\x15",    "\x15", "HTTP request to an HTTPS server", "Unsupported protocol",
         "HTTP/0.9", NULL};
@@ -154,6 +158,11 @@ static const struct kind *kind_of(const char *problem)
     static const struct kind kinds[] = {
         {said, NULL, NULL, NULL},
         {full, ROOM, NULL, NULL},
+        {largest,
+         "allow writes of 512 bytes: max_msg_size of the bucket, max_payload of the server", NULL,
+         NULL},
+        {crowded, "raise the server's max_connections, or the account's, or end clients", NULL,
+         NULL},
         {tls_spoken, "does the server expect TLS (%s)?", "is it the right port?", NULL},
         {hba, hba_words, NULL, NULL},
         {login, login_words, NULL, NULL},

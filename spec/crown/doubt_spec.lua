@@ -28,6 +28,15 @@ describe("a doubt", function()
     assert.is_nil(Doubt.of("postgres", "postgres://db/app", { trust_empty = true }):words(15):find("is new", 1, true))
   end)
 
+  it("of a store whose change is known says that, and nothing that did not happen", function()
+    local doubt = Doubt.of("nats", "nats://h/B", party)
+    doubt:because "the TTL of the bucket B was changed from 4 s to 14 s"
+    assert.equal("nats at h/B: the TTL of the bucket B was changed from 4 s to 14 s. Waiting 9 s, until every lease that it may "
+      .. "have granted is over.", doubt:words(9))
+    doubt:because(nil)
+    assert.matches("may have lost records", doubt:words(9))
+  end)
+
   for url, place in pairs {
     ["redis://user:p@ss?w/rd@db:6379/0?ttl=5"] = false, -- whatever of it is shown, nothing before the last @ is
     ["redis://user:secret@db:6379/0?ttl=5"] = "db:6379/0",

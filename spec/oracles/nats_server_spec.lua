@@ -200,6 +200,17 @@ describe("a NATS server", function()
     end
   end)
 
+  it("may keep a bucket that does not take the key: that is said, and not that nobody answers", function()
+    server = start()
+    local wire = Wire.open(server.port)
+    wire:make_bucket("S", 2, { subjects = { "$KV.S.other" } })
+    local one = Player.new(kv, { name = "x", node = "one", url = server.url .. "/S", amnesia_wait = 0 })
+    local verdict
+    eventually(function() verdict = one:claim() return verdict[1] == "unknown" end, 10)
+    assert.matches("the bucket S does not take $KV.S.x: its subjects are $KV.S.other", verdict[2], 1, true)
+    wire.connection:close()
+  end)
+
   it("without JetStream is no store", function()
     local number, dir = port.free(), tempdir()
     local plain = require("support.candidate").start { program = "/usr/sbin/nats-server", node = "nats", log = dir .. "/log",

@@ -5,6 +5,7 @@
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
+local figure = require "crown.check.figure"
 local Followers = require "crown.oracle.followers"
 local json = require "crown.text.json"
 local nats_url = require "crown.nats.url"
@@ -12,6 +13,7 @@ local Reconnecting = require "crown.link.reconnecting"
 local ServerClock = require "crown.oracle.server_clock"
 local Servers = require "crown.nats.servers"
 local Shared = require "crown.link.shared"
+local subjects = require "crown.nats.subjects"
 local Trust = require "crown.oracle.trust"
 local value = require "crown.nats.value"
 local watch = require "crown.nats.watch"
@@ -124,7 +126,10 @@ end
 
 -- Keys end by the server's wall clock: where that was stepped forward, somebody may act on a key that is gone.
 local function note_time(self, sent, now)
-  if now and self.clock:saw(sent, now) then self.trust:doubt() end
+  if now and self.clock:saw(sent, now) then
+    self.doubt:because(nil)
+    self.trust:doubt()
+  end
   return now
 end
 
@@ -216,6 +221,13 @@ local function suits(self, config)
   return fine, problem
 end
 
+-- Somebody has edited the bucket's TTL, and nothing else is new about it. @return words; or nil
+local function ttl_change(self, answer, last)
+  local before, ttl = self.known, answer.config.max_age / NS
+  if not before or before.ttl == ttl or before.created ~= answer.created or last < self.highest then return nil end
+  return ("the TTL of the bucket %s was changed from %s s to %s s"):format(self.name, figure.exact(before.ttl), figure.exact(ttl))
+end
+
 -- Compares the bucket with what was known of it. @return true: it is told to `trust` what it is; or nil, message, code
 function Bucket:look()
   local connection, problem, code = self.link:ready()
@@ -234,6 +246,7 @@ function Bucket:look()
   local last, ttl = answer.state.last_seq, answer.config.max_age / NS
   if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now
   local believed, back = self.trust:saw { identity = identity_of(answer, connection), at = last }
+  if back then self.doubt:because(ttl_change(self, answer, last)) end
   if back and self.watch and self.watch.told > last then self.watch.astray = true end
   if not believed then self.highest = last end
   return fine, problem
@@ -307,12 +320,13 @@ local function written(self, connection, answer)
   return revision
 end
 
--- Nobody answers to a write: JetStream is off, or the bucket is gone.
-local function missing(self, problem, code)
+-- Nobody answers to a write: JetStream is off, or the bucket is gone, or it takes other subjects.
+local function missing(self, connection, subject, problem, code)
   self.fitted = nil
   local there, why, reason = self:api("STREAM.INFO." .. self.stream)
-  if there then return nil, problem, code end
-  return nil, why, reason
+  if not there then return nil, why, reason end
+  local not_taken = subjects.problem(self.name, there.config.subjects or {}, subject)
+  return nil, not_taken and connection:explained(not_taken) or problem, code
 end
 
 --- Writes a key, only at a revision.
@@ -327,7 +341,7 @@ function Bucket:put(key, data, headers, revision, new)
   if not connection then return nil, problem, code end
   local answer
   answer, problem, code = connection:request(self.prefix .. key, at_revision(headers, revision), data, self.timeout, new)
-  if code == "store" then return missing(self, problem, code) end
+  if code == "store" then return missing(self, connection, self.prefix .. key, problem, code) end
   if not answer then return nil, problem, code end
   return written(self, connection, answer)
 end

@@ -2,6 +2,7 @@
 -- @internal crown.nats.rights
 
 local explain = require "crown.link.explain"
+local subjects = require "crown.nats.subjects"
 
 local rights = {}
 
@@ -22,19 +23,11 @@ local function publications(bucket, key, missing)
   return list
 end
 
--- Whether a pattern of a stream's takes a subject.
-local function takes(pattern, subject)
-  pattern = pattern:gsub("[^%w*>]", "%%%0"):gsub("%*", "[^.]+"):gsub(">$", ".+")
-  return subject:find("^" .. pattern .. "$") ~= nil
-end
-
 -- Why the bucket will not take what a candidate writes. The probe does not tell: its revision is refused before that.
 local function obstacle(bucket, key, info)
   local subject = ("$KV.%s.%s"):format(bucket.name, key)
-  local taken = false
-  for _, pattern in ipairs(info.subjects) do taken = taken or takes(pattern, subject) end
-  if not taken then return ("the bucket %s does not take %s: its subjects are %s"):format(bucket.name, subject,
-    table.concat(info.subjects, ", ")) end
+  local not_taken = subjects.problem(bucket.name, info.subjects, subject)
+  if not_taken then return not_taken end
   if info.largest >= 0 and info.largest < LEAST_WRITE then
     return ("the bucket %s takes no more than %d bytes at once (max_msg_size), and a candidate writes up to %d")
       :format(bucket.name, info.largest, LEAST_WRITE)

@@ -36,6 +36,14 @@ local LOST = "%s may have lost what it knew, or its record of this election. Wai
 local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or failed over, or its clock was set. "
   .. "Waiting %s s, until every lease that it may have granted is over"
 
+local CHANGED = "%s: %s. Waiting %s s, until every lease that it may have granted is over"
+
+--- Notes why the store is doubted, where that is known; it counts until another reason is noted.
+-- @string[opt] cause words; nil where it is not known
+function Doubt:because(cause)
+  self.cause = cause
+end
+
 -- What amnesia_wait alone makes of a wait, with 1 % and a quarter of a second where a register adds them.
 local function longest(party)
   return party.twice and 2 * party.amnesia_wait * 1.01 + ROUNDING or party.amnesia_wait + ROUNDING
@@ -54,6 +62,7 @@ function Doubt:words(seconds, is_empty)
     local options = wait and (" (%s; trust_empty=true skips this in a new store)"):format(wait) or ""
     return WAITS:format(self.place, seconds_of(seconds)) .. options .. "."
   end
+  if self.cause then return CHANGED:format(self.place, self.cause, seconds_of(seconds)) .. "." end
   local is_new = is_empty == nil and party.trust_empty == false and "is new, or " or ""
   return MAY_HAVE_LOST:format(self.place, is_new, seconds_of(seconds)) .. "."
 end
