@@ -168,7 +168,8 @@ void following_granted(struct step *step, enum election_call kind)
 void following_barred(struct step *step)
 {
     enum election_call kind = step->election->call.kind;
-    if (!bars_set(step))
+    bool was_barred = step->election->bars != 0;
+    if (!bars_set(step) || was_barred)
         return;
     if (kind == ELECTION_CALL_CLAIM || kind == ELECTION_CALL_INFO)
         call_cancel(step);

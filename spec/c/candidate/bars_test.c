@@ -3,6 +3,8 @@
 
 #include "whole.h"
 
+#include "lua/vm.h"
+
 static void follow(void)
 {
     whole_does("claim", "return 'denied', 4, 'two', 6");
@@ -29,6 +31,7 @@ static void who_is_barred_claims_when_nothing_bars_it_any_more(void **state)
     whole_pass(20 * S);
     assert_did("info  leadership.barred phase=following leader=two epoch=6 reason=never "
                "error=\"too weak\"",
+               "asks abdicate false",
                "info  leadership.barred phase=following leader=two epoch=6 reason=unhealthy "
                "error=\"too far\"");
     bars_bar(whole.candidate, ELECTION_BAR_NEVER, "still too weak");
@@ -65,21 +68,47 @@ static void a_leader_that_is_barred_goes(void **state)
     assert_did(NULL);
 }
 
-static void it_hears_nothing_while_it_may_not_claim(void **state)
+static void hears(unsigned count)
+{
+    lua_State *L = lua_vm_state(whole.env.lua);
+    for (unsigned i = 0; i < count; i++) {
+        lua_pushinteger(L, (lua_Integer)i);
+        assert_true(candidate_send(whole.candidate, L));
+    }
+}
+
+/* Its oracle may send nothing more before it was heard, but a flood is not kept. */
+static void it_keeps_sixteen_messages_while_it_may_not_claim(void **state)
 {
     (void)state;
+    whole_does("info", "return 'nothing'");
     follow();
-    assert_false(bars_hear_nothing(whole.candidate));
+    assert_false(bars_heard_enough(whole.candidate));
     bars_bar(whole.candidate, ELECTION_BAR_NEVER, "too weak");
-    assert_true(bars_hear_nothing(whole.candidate));
+    whole_pass(S);
+    hears(15);
+    assert_false(bars_heard_enough(whole.candidate));
+    hears(1);
+    assert_true(bars_heard_enough(whole.candidate));
+    hears(100);
+    assert_int_equal(whole.candidate->mailbox.count, 16);
     bars_allow(whole.candidate, ELECTION_BAR_NEVER);
-    assert_false(bars_hear_nothing(whole.candidate));
+    assert_false(bars_heard_enough(whole.candidate));
+    hears(1);
+    whole_pass(20 * S);
+    assert_int_equal(whole.candidate->mailbox.count, 0);
+}
+
+static void a_term_that_ends_hears_on(void **state)
+{
+    (void)state;
     whole_does("claim", "return 'granted', 10, 30, 7");
-    whole_pass(5 * S);
-    assert_int_equal(whole.candidate->shown_phase, ELECTION_LEADING);
     whole_does("abdicate", "wait(1000)");
+    whole_elect();
+    whole_pass(S);
     bars_bar(whole.candidate, ELECTION_BAR_NEVER, "too weak");
-    assert_false(bars_hear_nothing(whole.candidate)); /* its term ends yet */
+    hears(20);
+    assert_int_equal(whole.candidate->mailbox.count, 20);
 }
 
 static void it_may_be_barred_before_it_begins(void **state)
@@ -87,7 +116,8 @@ static void it_may_be_barred_before_it_begins(void **state)
     (void)state;
     whole.candidate = whole_new();
     bars_bar(whole.candidate, ELECTION_BAR_NEVER, "too weak");
-    assert_true(bars_hear_nothing(whole.candidate));
+    hears(20);
+    assert_int_equal(whole.candidate->mailbox.count, 16);
     candidate_start(whole.candidate);
     whole_pass(20 * S);
     assert_did("info  leadership.barred phase=init epoch=0 reason=never error=\"too weak\"",
@@ -102,7 +132,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WHOLE_TEST(who_is_barred_claims_when_nothing_bars_it_any_more),
         WHOLE_TEST(a_leader_that_is_barred_goes),
-        WHOLE_TEST(it_hears_nothing_while_it_may_not_claim),
+        WHOLE_TEST(it_keeps_sixteen_messages_while_it_may_not_claim),
+        WHOLE_TEST(a_term_that_ends_hears_on),
         WHOLE_TEST(it_may_be_barred_before_it_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
