@@ -109,6 +109,8 @@ end
 local function url_problem(text)
   local authority, path = text:match "^%w+://([^/?#]*)([^?]*)"
   if not authority then return "a URL of a lease server is written https://host/path" end
+  local problem = url.place_problem(text)
+  if problem then return problem end
   local login, place = authority:match "^(.*)@(.*)$"
   place = place or authority
   if login and login:find "@" or path:find "@" then return url.UNENCODED end

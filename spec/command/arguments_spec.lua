@@ -89,7 +89,9 @@ describe("the command line", function()
   end)
 
   it("refuses --once with a command that never ends", function()
-    refused({ "run", "--once", "--restart", "permanent", "x", "true" }, "%-%-once")
+    for _, policy in ipairs { "permanent", "transient", "temporary" } do
+      refused({ "run", "--once", "--restart", policy, "x", "true" }, "leave %-%-restart " .. policy .. " out")
+    end
   end)
 
   it("shows the line of a syntax error in a module", function()

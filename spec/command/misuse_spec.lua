@@ -52,6 +52,18 @@ describe("a mistake in what a store is told by", function()
       refuses(scheme .. "127.0.0.1:abc" .. path, PORT)
     end)
 
+    it(("is a # behind the place, %s"):format(scheme), function()
+      refuses(scheme .. "127.0.0.1:1" .. (path == "" and "/p" or path) .. "#prod", "#")
+    end)
+
+    if not scheme:find "^http" then
+      it(("is a list with an empty place, or another URL in it, %s"):format(scheme), function()
+        for _, list in ipairs { "127.0.0.1:1,", ",127.0.0.1:1", "127.0.0.1:1,,127.0.0.1:2", "127.0.0.1:1,http://127.0.0.1:1" } do
+          refused("run", "--once", "--oracle", scheme .. list .. path, "x", "true")
+        end
+      end)
+    end
+
     it(("is a host that no name server has, %s"):format(scheme), function()
       for _, host in ipairs { "ho st", "ho%20st", "a_b!c", "[::1" } do
         refused("run", "--once", "--oracle", scheme .. host .. path, "x", "true")

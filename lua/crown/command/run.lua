@@ -86,8 +86,8 @@ local function check(options, words)
   if options.follower and options.signal then
     usage.error("run: --follower cannot go with --signal: there COMMAND itself lives on while it follows")
   end
-  if options.once and options.restart == "permanent" then
-    usage.error("run: --once ends with COMMAND, --restart permanent never does")
+  if options.once and options.restart then
+    usage.error("run: --once ends with COMMAND, which is begun once: leave --restart %s out", options.restart)
   end
   if options.never and (options.once or options.wait) then
     usage.error("run: --never never leads, so %s could only give up", options.once and "--once" or "--wait")

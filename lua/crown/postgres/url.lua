@@ -21,6 +21,16 @@ local function has_bare_characters(rest)
   return rest:match "^[^?]*":find "@" and not login or without_ports:find ":" and rest:find "@"
 end
 
+-- For libpq a place without a name is this host's own server: behind a comma too many there would be another database.
+local function has_empty_place(rest)
+  local places = rest:match "^[^/?]*":gsub("^.*@", "")
+  if not places:find(",", 1, true) then return false end
+  for one in (places .. ","):gmatch "([^,]*)," do
+    if one == "" or one:find ":$" then return true end
+  end
+  return false
+end
+
 --- Makes of an oracle's URL one that libpq reads.
 -- @string text `postgres://…`, or with a word for the oracle: `postgres+advisory://…`, `oban+postgres://…`
 -- @treturn string the URL, or nil and a message without any of its parts
@@ -31,11 +41,12 @@ function postgres_url.check(text)
   if not words:find("+postgres+", 1, true) and not words:find("+postgresql+", 1, true) then
     return nil, WRITTEN
   end
-  local problem = url.encoding_problem(text)
+  local problem = url.encoding_problem(text) or url.place_problem(text)
   if problem then return nil, problem end
   if has_bare_characters(rest) then
     return nil, url.UNENCODED
   end
+  if has_empty_place(rest) then return nil, "the URL's list of hosts has an empty place: " .. WRITTEN end
   return "postgres://" .. rest
 end
 

@@ -69,6 +69,14 @@ function url.encoding_problem(text)
   return rest:find("%", 1, true) and PERCENT or nil
 end
 
+--- What is wrong with the place that a store's URL names: a `#` would be a part of a name, or be cut off with what follows.
+-- @string text
+-- @treturn string without any part of the URL, or nil
+function url.place_problem(text)
+  local place = text:match "^[^?]*":gsub("^.*@", "")
+  return place:find("#", 1, true) and "a # in the URL names no place of its own: percent-encode it (%23), or leave it out" or nil
+end
+
 --- Raises what url.encoding_problem finds.
 -- @string text
 -- @raise a usage error
@@ -176,7 +184,7 @@ end
 -- with a message where a % in it is not encoded
 function url.split(text)
   if type(text) ~= "string" then return nil end
-  local problem = url.encoding_problem(text)
+  local problem = url.encoding_problem(text) or url.place_problem(text)
   if problem then return nil, problem end
   local scheme, rest = text:match "^(%l[%w+]*)://(.*)$"
   if not scheme then return nil end
@@ -257,13 +265,15 @@ end
 --- Reads `host:port,host:port`, with IPv6 addresses in brackets.
 -- @string text
 -- @number port of those that name none
--- @treturn table an array of `{ host =, port = }`, 127.0.0.1 for an empty name; or nil when one is none
+-- @treturn table an array of `{ host =, port = }`, 127.0.0.1 where a single one has no name; or nil when one is none. In a list
+-- no name is left out: behind a comma too many there would be another server, and in `a,http://b` the host `http`
 function url.hosts(text, port)
-  local hosts = {}
+  local hosts, several = {}, text:find(",", 1, true)
   for one in (text .. ","):gmatch "([^,]*)," do
-    local host, given = one:match "^%[([%x:.]+)%]:?(%d*)$"
-    if not host then host, given = one:match "^([^:]*):?(%d*)$" end
-    if not host then return nil end
+    local name, given = one:match "^(.-):(%d+)$"
+    name = name or one
+    local host = name:match "^%[([%x:.]+)%]$" or name:match "^[^:]*$"
+    if not host or several and host == "" then return nil end
     local place = url.place(host ~= "" and url.decode(host) or "127.0.0.1", tonumber(given) or port)
     if not place then return nil end
     hosts[#hosts + 1] = place
