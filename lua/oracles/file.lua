@@ -46,6 +46,8 @@ end
 -- Without waiting for the other end of a pipe in the file's place, which anybody who may write there can make.
 local function read_plain(path) return files.readable(path) and read_file(path) or nil end
 
+local MILLISECONDS = 1000 -- in a second
+
 local function decode(text)
   local state = json.object(text or "")
   return state and type(state.epoch) == "number" and state or { epoch = 0 }
@@ -173,8 +175,12 @@ function File:open()
 end
 
 -- What the records say. Older ones may be put in their place: the last epoch that was heard of is not given out again.
+-- Where none of them can be read any more, the epoch goes on at the time of day, above all that were counted from 1.
 function File:state()
-  local copy, kept = decode(read_plain(self.base .. ".json")), decode(self.lock:read())
+  local copied, locked = read_plain(self.base .. ".json"), self.lock:read()
+  local copy, kept = decode(copied), decode(locked)
+  local damaged = copy.epoch == 0 and kept.epoch == 0 and (copied or locked ~= "")
+  if damaged then self.highest = math.max(self.highest, os.time() * MILLISECONDS) end
   local state = copy.epoch >= kept.epoch and copy or kept
   self.highest = math.max(self.highest, epochs.counted(state.epoch))
   return state

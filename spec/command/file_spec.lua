@@ -50,6 +50,15 @@ describe("crown-lua file", function()
     assert.equal(1, check())
   end)
 
+  it("leaves a directory alone that somebody has made in the file's place", function()
+    local one = start "one"
+    eventually(function() return read_file(path) end)
+    assert(os.remove(path) and os.execute("mkdir " .. path) == 0)
+    one:signal "TERM"
+    one:wait(10)
+    assert.equal(0, os.execute("test -d " .. path))
+  end)
+
   -- As on a full disk, which writes nothing either.
   it("steps down where it cannot write the file, so that another can", function()
     local one = start "one"

@@ -36,6 +36,24 @@ describe("the file oracle", function()
     assert.equal(2, grant.epoch)
   end)
 
+  it("gives out no epoch again where both copies are damaged, and goes on from there", function()
+    for _, damage in ipairs { { "{ half", "" }, { "", "" }, { "{}", "{ half" }, { false, "{ half" } } do
+      local place = tempdir()
+      local one = candidate(place, "one", messages)
+      for _ = 1, 3 do
+        one:claim()
+        one:abdicate()
+      end
+      if damage[1] then write_file(place .. "/e.json", damage[1]) else os.remove(place .. "/e.json") end
+      write_file(place .. "/e.lock", damage[2])
+      local two = candidate(place, "two", messages)
+      local _, _, grant = two:claim()
+      assert.is_true(grant.epoch > 1e12, tostring(grant.epoch))
+      two:abdicate()
+      assert.equal(grant.epoch + 1, select(3, candidate(place, "three", messages):claim()).epoch)
+    end
+  end)
+
   it("goes on above the last epoch that it has heard of, where older records were put back", function()
     local one, two = candidate(dir, "one", messages), candidate(dir, "two", {})
     one:claim()

@@ -99,7 +99,7 @@ end
 
 function Keeper:lost()
   self.term, self.due = nil, nil
-  os.remove(self.path)
+  if files.kind(self.path) == "file" then os.remove(self.path) end -- which would remove an empty directory too
 end
 
 --- The verb. (`crown-lua file --check …`, in this order, is answered before Lua is started.)
