@@ -17,14 +17,20 @@ store instead. Exit code 1 when no runtime here takes part in NAME.]],
 --- The verb.
 function abdicate.run(_, words)
   if not words[1] then usage.error("abdicate: name an election: %s", abdicate.usage) end
-  local found = false
+  local found, silent = false, {}
   for _, runtime in ipairs(control.ask_all { ask = "abdicate", name = words[1] }) do
+    if runtime.error then silent[#silent + 1] = ("%d"):format(runtime.pid) end
     if runtime.found then
       found = true
       output.line(("asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
     end
   end
   if found then return 0 end
+  if silent[1] then
+    output.say("abdicate", ("no answer from runtime %s, which may take part in '%s': is it stopped?"):format(
+      table.concat(silent, ", "), words[1]))
+    return 1
+  end
   output.say("abdicate", ("no runtime of yours here takes part in '%s'"):format(words[1]))
   return 1
 end
