@@ -13,6 +13,8 @@
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
 local elections = require "crown.core.election"
+local keys = require "crown.etcd.keys"
+local printable = require "crown.text.printable"
 
 local Memory = {}
 Memory.__index = Memory
@@ -50,7 +52,8 @@ function Memory.new(options)
   known[options.trust] = known[options.trust] or {}
   return setmetatable({ client = options.client, trust = options.trust, known = known[options.trust],
     new_lease = options.new_lease,
-    floor = options.floor, trust_empty = options.trust_empty, key = base64.encode(Memory.key(options.prefix)) }, Memory)
+    floor = options.floor, trust_empty = options.trust_empty, prefix = options.prefix,
+    key = base64.encode(Memory.key(options.prefix)) }, Memory)
 end
 
 local function text(longest, floor)
@@ -91,11 +94,31 @@ local function strange(self, trouble)
     :format(base64.decode(self.key), trouble) })
 end
 
+local PAGE = "100" -- keys: where there is no memory there is hardly another key
+
+-- Where the prefix is an election of another URL, a key of ours would stand in its queue for as long as a memory lasts.
+-- @return true; or nil, message, code
+local function is_no_election(self)
+  if self.prefix == "" then return true end
+  local range = keys.range(self.prefix .. "/")
+  local answer, problem, code = ask(self, "/v3/kv/range",
+    { key = range.key, range_end = range.range_end, keys_only = true, limit = PAGE })
+  if not answer then return nil, problem, code end
+  for _, kv in ipairs(answer.kvs or {}) do
+    if base64.decode(kv.key):sub(#self.prefix + 2):find "^%x+$" then
+      return nil, ("%s is an election of another URL: use another prefix"):format(printable(self.prefix)), "usage"
+    end
+  end
+  return true
+end
+
 -- Begins a memory where there is none, or where its key is none.
 -- @tparam[opt] table kv the key that is to be replaced
 -- @string[opt] trouble what is wrong with it
 -- @return true; or nil, message, code
 local function begin(self, kv, trouble)
+  local apart, why, fault = is_no_election(self)
+  if not apart then return nil, why, fault end
   local lease, first = self.new_lease(), self.trust_empty and not self.known.lease and not kv
   local longest = kv and read(kv) or 0
   local comparison = kv and { target = "MOD", mod_revision = kv.mod_revision } or { target = "CREATE", create_revision = "0" }
