@@ -23,7 +23,8 @@ function Player.new(module, options)
   local opts = { crown_name = options.name, node = options.node or "node", token = ("%s-%d"):format(core.token, serial),
     given = {} }
   for key, value in pairs(options) do
-    if key ~= "name" and key ~= "node" then opts[key], opts.given[key] = value, value end
+    if key ~= "name" and key ~= "node" then opts[key] = value end
+    if key ~= "name" and key ~= "node" and key ~= "token" then opts.given[key] = value end -- the runtime's, in place of its own
   end
   if opts.timeout == nil and (opts.url or opts.urls) then opts.timeout = PATIENCE end
   opts.timeout, opts.given.timeout = opts.timeout or nil, opts.given.timeout or nil
