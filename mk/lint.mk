@@ -30,7 +30,13 @@ lint-c: packages-lint $(BUILD)/embedded.c
 PAGES = README.md CONTRIBUTING.md $(sort $(shell find docs -name '*.md'))
 
 .PHONY: lint-docs
-lint-docs: docs sentences
+lint-docs: docs sentences lint-control
+
+# What lintian would find only when a package is made.
+.PHONY: lint-control
+lint-control:
+	@awk '/^Description:/ { within = 1 } within && length > 80 { print "debian/control:" NR ": more than 80 characters"; bad = 1 } \
+	  END { exit bad }' debian/control
 
 .PHONY: sentences
 sentences: ## check that no sentence of a page is longer than a reader keeps in mind
