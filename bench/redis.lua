@@ -31,7 +31,7 @@ end
 
 return function(measure)
   local server = Redis.start()
-  probe.store_rows(probe.rows(measure, function() return { url = server.quick } end), "redis", { "≤ 4", "≤ 60", "≤ 3100" }, server,
+  probe.store_rows(probe.rows(measure, function() return { url = server.quick } end), "redis", { "≤ 4", "≤ 60", "≤ 2370" }, server,
     server.url)
   local result
   local function run()
@@ -39,7 +39,7 @@ return function(measure)
       watch = 20, meter = function() return probe.cpu_seconds(server.process.pid) end }
     return result
   end
-  measure("10,000 leases in Redis: memory of the runtime in MB", "≤ 80", function() return run().pss end, 1)
+  measure("10,000 leases in Redis: memory of the runtime in MB", "≤ 50", function() return run().pss end, 1)
   measure("10,000 leases in Redis: % of a core", "≤ 1.5", function() return run().cpu end, 1)
   measure("10,000 leases in Redis: 99.9 % of refreshes late by at most", "≤ 100", function()
     return tonumber(run().text:match " (%S+)") * 1000
