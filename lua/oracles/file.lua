@@ -29,6 +29,7 @@ File.__index = File
 local OLD_CHECK = 0.1 -- seconds between looks whether a lock file that was taken away is still held
 local SLOW_CHECK = 5 -- seconds between claims, should an event ever be missed
 local THREADS = 4 -- that change files in one directory
+local MILLISECONDS = 1000 -- in a second
 local PATIENCE = 10 -- seconds in which a change may wait for its turn
 -- The kernel tells of a closed file just before it drops the lock, so a claim that follows the event is tried again.
 local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
@@ -45,8 +46,6 @@ end
 
 -- Without waiting for the other end of a pipe in the file's place, which anybody who may write there can make.
 local function read_plain(path) return files.readable(path) and read_file(path) or nil end
-
-local MILLISECONDS = 1000 -- in a second
 
 local function decode(text)
   local state = json.object(text or "")

@@ -85,10 +85,6 @@ local function check(opts)
   return checked
 end
 
-local function escape(text)
-  return (text:gsub("[^%w._~-]", function(character) return ("%%%02X"):format(character:byte()) end))
-end
-
 local function server_of(text)
   return (text:gsub("^%w+://", ""):gsub("[/?].*$", ""):gsub("^.*@", ""))
 end
@@ -134,7 +130,7 @@ local function explained(self, problem)
 end
 
 local function request(self, method, path, body)
-  local at = self.base .. path:gsub("{name}", function() return escape(self.name) end)
+  local at = self.base .. path:gsub("{name}", function() return url.encode(self.name) end)
   local asked = question(self.options, method, at, self.timeout)
   asked.body = body and json.encode(body)
   local answer, problem, code = self.server.lanes:ask(function() return http.request(asked) end, self.timeout)

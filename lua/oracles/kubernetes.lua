@@ -71,7 +71,7 @@ local function failed(problem, code, seconds)
 end
 
 local function strange(self)
-  return nil, explain.named("what came is no Lease", "kubernetes", self.client.server), "store"
+  return nil, explain.named(lease.STRANGE, "kubernetes", self.client.server), "store"
 end
 
 -- @return the Lease, false where there is none; or nil, message, code, seconds

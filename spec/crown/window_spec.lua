@@ -1,12 +1,12 @@
 -- The hours of a candidate: when they are open by the clocks of a place, on each day and over both changes of the clocks.
+local calendar = require "crown.text.calendar"
 local crown = require "crown"
 local Elections = require "support.elections"
 local testing = require "crown.testing"
 local window = require "crown.election.window"
-local Zone = require "crown.election.zone"
 
 local function utc(year, month, day, hour, minute)
-  return Zone.days(year, month, day) * 86400 + hour * 3600 + minute * 60
+  return calendar.days(year, month, day) * 86400 + hour * 3600 + minute * 60
 end
 
 local function read(...)

@@ -33,11 +33,11 @@ describe("a majority of Redis servers", function()
   end
 
   -- A claim is granted by the first two of three. What the third has not granted by then, a refresh claims.
-  local function await_all(leader, node)
+  local function await_all(leader)
     eventually(function()
       leader:refresh()
       for _, server in ipairs(servers) do
-        if redis_lease.field(server, "node") ~= node then return false end
+        if redis_lease.field(server, "node") ~= "one" then return false end
       end
       return true
     end)
@@ -46,7 +46,7 @@ describe("a majority of Redis servers", function()
   it("decides, with one server down; with two down nobody does", function()
     local one, two = member("one", { timeout = 5 }), member("two", { timeout = 5 })
     local epoch = one:claim()[4]
-    await_all(one, "one")
+    await_all(one)
     assert.equal("denied", two:claim()[1])
     servers[2]:down()
     assert.same({ "granted", epoch }, { one:refresh()[1], one:refresh()[4] })
@@ -123,7 +123,7 @@ describe("a majority of Redis servers", function()
   it("takes back what a server grants that was not waited for", function()
     local one, two = member("one", { timeout = 20 }), member("two", { timeout = 20 })
     one:claim()
-    await_all(one, "one")
+    await_all(one)
     free(servers[3])
     local before = redis_lease.field(servers[3], "epoch")
     servers[3]:freeze()
@@ -137,7 +137,7 @@ describe("a majority of Redis servers", function()
   it("gives the term back to a server that was away for longer than it lasts, which then decides again", function()
     local one = member("one", { ttl = 3, timeout = 0.5 })
     local epoch = one:claim()[4]
-    await_all(one, "one")
+    await_all(one)
     servers[3]:freeze()
     local until_then = crown.now() + 3.2
     eventually(function()

@@ -1,6 +1,7 @@
 --- The elections of the runtimes on this host.
 -- @internal crown.command.status
 
+local barred = require "crown.text.barred"
 local console = require "crown.core.console"
 local control = require "crown.control"
 local core = require "crown.core"
@@ -135,7 +136,7 @@ function status.text(runtimes, pattern, column, columns)
   for _, pid in ipairs(silent) do rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", ("%d"):format(pid) } end
   if some_barred(elections) then
     add_column(heading, rows, #heading + 1, "May not lead", function(i)
-      return elections[i] and words_for.barred(elections[i])
+      return elections[i] and barred(elections[i], words_for.span)
     end)
   end
   if has_nodes(elections) then

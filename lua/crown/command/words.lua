@@ -33,16 +33,6 @@ function words.phase(one)
   return waits and "waiting " .. words.span(one.next_claim_in) or one.phase
 end
 
---- Why a candidate may not lead, beside the store: its own rules of who leads and when.
--- @tparam table one an election's status
--- @treturn string or nil
-function words.barred(one)
-  if not one.barred then return nil end
-  local told = {}
-  for i, bar in ipairs(one.barred) do told[i] = ("%s for %s: %s"):format(bar.reason, words.span(bar.since), bar.why) end
-  return table.concat(told, "; ")
-end
-
 --- What there is to say where no runtime answers.
 -- @treturn string two lines
 function words.no_runtime()

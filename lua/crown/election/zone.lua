@@ -2,6 +2,7 @@
 -- itself (RFC 9636), because libc knows one zone for all threads of a process, and takes an unknown one for UTC.
 -- @internal crown.election.zone
 
+local calendar = require "crown.text.calendar"
 local read_file = require "crown.text.read_file"
 
 local Zone = {}
@@ -29,17 +30,6 @@ local function header(bytes, at, time_size)
   return { data = at + HEADER, size = size, count = count }
 end
 
---- Days from 1970-01-01 to a date of the Gregorian calendar.
--- @number year
--- @number month
--- @number day may be beyond its month
--- @treturn number
-function Zone.days(year, month, day)
-  if month <= 2 then year, month = year - 1, month + 12 end
-  return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
-    + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
-end
-
 -- "2", "-1", "2:30": seconds; and where it ends.
 local function duration(text, at)
   local sign, hours, rest = text:match("^([+-]?)(%d+)()", at)
@@ -65,17 +55,17 @@ local function change(text)
   if not time then return nil end
   if not month then
     return function(year)
-      local first = Zone.days(year, 1, 1)
+      local first = calendar.days(year, 1, 1)
       if plain then return (first + plain) * DAY + time end
-      local leaps = Zone.days(year, 3, 1) - first == 60 and tonumber(julian) >= 60 and 1 or 0
+      local leaps = calendar.days(year, 3, 1) - first == 60 and tonumber(julian) >= 60 and 1 or 0
       return (first + julian - 1 + leaps) * DAY + time
     end
   end
   month, week, weekday = tonumber(month), tonumber(week), tonumber(weekday)
   return function(year)
-    local first = Zone.days(year, month, 1)
+    local first = calendar.days(year, month, 1)
     local day = first + (weekday - (first + 4)) % 7 + (week - 1) * 7
-    local behind = Zone.days(month == 12 and year + 1 or year, month % 12 + 1, 1)
+    local behind = calendar.days(month == 12 and year + 1 or year, month % 12 + 1, 1)
     while day >= behind do day = day - 7 end
     return day * DAY + time
   end

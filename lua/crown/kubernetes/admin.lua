@@ -73,7 +73,7 @@ local function read(self, name)
   local found, problem, code = self.ask("GET", paths.lease(self.namespace, name))
   if not found and code == "not_found" then return false end
   if not found then return nil, problem, code end
-  if not lease.is(found) then return nil, "what came is no Lease", "store" end
+  if not lease.is(found) then return nil, lease.STRANGE, "store" end
   return found, lease.read(found)
 end
 

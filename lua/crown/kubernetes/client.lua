@@ -127,7 +127,7 @@ function Client:ask(method, path, body, timeout)
   if answer.status ~= 200 and answer.status ~= 201 then return refused(self, answer) end
   local found = json.object(answer.body)
   if found then return found end
-  return nil, explain.named("what came is no JSON object: is this an API server?", "kubernetes", self.server), "protocol"
+  return nil, explain.named("unexpected reply, not a JSON object: is this an API server?", "kubernetes", self.server), "protocol"
 end
 
 --- Opens a watch.

@@ -2,12 +2,17 @@
 -- output. All that is not the election's stays as it was read.
 -- @internal crown.kubernetes.lease
 
+local calendar = require "crown.text.calendar"
+
 local lease = {}
 
 local EVICT = "crown-lua/evict" -- the annotation by which somebody asks a leader to go
 local NAME_MOST, NAMESPACE_MOST = 253, 63
 local RELEASED_SECONDS = 1 -- what client-go writes when it gives back
 local EPOCH_STEPS = 2 ^ 20 -- epochs for each second in which a Lease may have been made
+
+--- What is said of an answer that is none.
+lease.STRANGE = "unexpected reply: not a Lease"
 
 --- Whether an object is a Lease that a server has stored.
 -- @param found
@@ -22,16 +27,6 @@ end
 local function text(value) return type(value) == "string" and value or nil end
 local function number(value) return type(value) == "number" and value or nil end
 
--- Seconds of a time as the server writes them, "2026-11-21T22:24:03Z".
-local function seconds_of(stamp)
-  local y, m, d, h, min, s = (text(stamp) or ""):match "^(%d%d%d%d)-(%d%d)-(%d%d)T(%d%d):(%d%d):(%d%d)"
-  if not y then return 0 end
-  y, m = tonumber(y), tonumber(m)
-  if m <= 2 then y, m = y - 1, m + 12 end -- the year begins in March, so that the odd day is its last
-  local days = 365 * y + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400) + math.floor((153 * (m - 3) + 2) / 5) + d
-  return (days - 719469) * 86400 + h * 3600 + min * 60 + s
-end
-
 --- What a Lease says of its election.
 -- @tparam table found the object
 -- @treturn table `holder`: nil where nobody holds it; `duration` in seconds, nil where it has none; `transitions`; `epoch`: rises
@@ -43,8 +38,9 @@ function lease.read(found)
   local holder, duration = text(spec.holderIdentity), number(spec.leaseDurationSeconds)
   local transitions = number(spec.leaseTransitions) or 0
   local strategy = text(spec.strategy)
+  local made = math.floor(calendar.seconds(text(meta.creationTimestamp)) or 0)
   return { holder = holder ~= "" and holder or nil, duration = duration and duration > 0 and duration or nil,
-    transitions = transitions, epoch = seconds_of(meta.creationTimestamp) * EPOCH_STEPS + transitions + 1, uid = meta.uid,
+    transitions = transitions, epoch = made * EPOCH_STEPS + transitions + 1, uid = meta.uid,
     version = meta.resourceVersion, strategy = strategy ~= "" and strategy or nil, evict = text(annotations[EVICT]),
     mark = table.concat({ meta.uid, holder or "", tostring(duration), tostring(spec.acquireTime), tostring(spec.renewTime),
       transitions }, " ") }

@@ -1,6 +1,8 @@
 --- Paths of the API server.
 -- @internal crown.kubernetes.paths
 
+local url = require "crown.text.url"
+
 local paths = {}
 
 local GROUP = "/apis/coordination.k8s.io/v1/namespaces/"
@@ -39,8 +41,7 @@ end
 -- @string[opt] after what the page before said
 -- @treturn string
 function paths.page(namespace, most, after)
-  local token = after and after:gsub("[^%w._~-]", function(character) return ("%%%02X"):format(character:byte()) end)
-  return ("%s?limit=%d%s"):format(paths.leases(namespace), most, token and "&continue=" .. token or "")
+  return ("%s?limit=%d%s"):format(paths.leases(namespace), most, after and "&continue=" .. url.encode(after) or "")
 end
 
 return paths

@@ -3,6 +3,7 @@
 -- @internal crown.nats.bucket
 
 local base64 = require "crown.text.base64"
+local calendar = require "crown.text.calendar"
 local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
 local figure = require "crown.check.figure"
@@ -135,11 +136,11 @@ end
 
 -- What time it is at the server. Versions before 2.10 do not tell; but they tell when a consumer was made.
 local function time_now(self, sent, answer)
-  if answer.ts then return note_time(self, sent, value.time(answer.ts)) end
+  if answer.ts then return note_time(self, sent, calendar.seconds(answer.ts)) end
   sent = core.now()
   local made = self:api("CONSUMER.CREATE." .. self.stream, { stream_name = self.stream, config = {
     deliver_policy = "new", ack_policy = "explicit", inactive_threshold = NS, mem_storage = true, num_replicas = 1 } })
-  return made and note_time(self, sent, value.time(made.created))
+  return made and note_time(self, sent, calendar.seconds(made.created))
 end
 
 -- How old the bucket is: as old as the server said first, and what has passed since then by our own clock. The server's may be
@@ -202,7 +203,7 @@ function Bucket:info()
   info.capacity = limits.max_bytes > 0 and limits.max_bytes or math.huge
   info.room = info.capacity - (state.bytes or 0)
   info.replicas, info.storage, info.created = answer.config.num_replicas, answer.config.storage, answer.created
-  info.age, info.now = age_of(self, now, value.time(answer.created)), now
+  info.age, info.now = age_of(self, now, calendar.seconds(answer.created)), now
   info.leader, info.peers = answer.cluster and answer.cluster.leader, answer.cluster and peers_of(answer.cluster)
   return info
 end
@@ -241,7 +242,7 @@ function Bucket:look()
   local fine
   fine, problem, code = self.servers:keep(connection, answer)
   if not fine then return nil, problem, code end
-  note_time(self, sent, answer.ts and value.time(answer.ts))
+  note_time(self, sent, answer.ts and calendar.seconds(answer.ts))
   fine, problem = suits(self, answer.config)
   local last, ttl = answer.state.last_seq, answer.config.max_age / NS
   if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now

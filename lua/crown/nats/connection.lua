@@ -9,6 +9,7 @@ local login = require "crown.nats.login"
 local nats = require "crown.core.nats"
 local promise = require "crown.core.promise"
 local Requests = require "crown.nats.requests"
+local store_options = require "crown.oracle.options"
 
 local Connection = Base.extend()
 Connection.forgets = true
@@ -245,13 +246,6 @@ local function open_inbox(self)
   end)
 end
 
--- A certificate that nobody looks at would make a connection seem safe.
-local function vain_option(parsed)
-  for _, name in ipairs { "ca", "cert", "key", "server_name", "insecure" } do
-    if parsed[name] then return IN_VAIN:format(name) end
-  end
-end
-
 local function greet(self, parsed, place, timeout)
   local line, problem, code = self.stream:read("*l", timeout)
   self.others = {}
@@ -261,8 +255,8 @@ local function greet(self, parsed, place, timeout)
   self.name = about.server_name
   if parsed.tls and not (about.tls_required or about.tls_available) then return nil, NO_TLS, "tls" end
   local secure = parsed.tls or about.tls_required
-  local vain = not secure and vain_option(parsed)
-  if vain then return nil, vain, "usage" end
+  local vain = not secure and store_options.of_tls(parsed)
+  if vain then return nil, IN_VAIN:format(vain), "usage" end
   if secure then
     local fine
     fine, problem, code = self.stream:starttls { ca = parsed.ca, cert = parsed.cert, key = parsed.key,

@@ -125,11 +125,13 @@ end
 -- @tparam table servers each `store`, with its `id` where it has been asked, and `label`
 -- @treturn string what to say; or nil, where each that is known is another one
 function majority.twice(servers)
-  local names = {}
-  for _, server in ipairs(servers) do
-    local id = server.store.id
-    if id and names[id] then return ("two of these names lead to one server: %s and %s"):format(names[id], server.label) end
-    if id then names[id] = server.label end
+  for i, server in ipairs(servers) do -- at each refresh of each election: without a table
+    for j = 1, server.store.id and i - 1 or 0 do
+      local other = servers[j]
+      if other.store.id == server.store.id then
+        return ("two of these names lead to one server: %s and %s"):format(other.label, server.label)
+      end
+    end
   end
 end
 

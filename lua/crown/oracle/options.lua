@@ -100,16 +100,21 @@ local TLS = { "ca", "cert", "key", "server_name", "insecure" }
 local PLAIN = { redis = "rediss", ["redis+cluster"] = "rediss+cluster", ["redis+majority"] = "rediss+majority",
   ["redis+unix"] = "rediss", ["redis+sentinel"] = "rediss", etcd = "etcds", http = "https", mysql = "mysqls" }
 
--- A certificate that nobody looks at would make a connection seem safe.
+--- The first option of TLS that is given: a certificate that nobody looks at would make a connection seem safe.
+-- @tparam table given options by their names
+-- @treturn string its name, or nil
+function store_options.of_tls(given)
+  for _, name in ipairs(TLS) do
+    if given[name] ~= nil then return name end
+  end
+end
+
 local function refuse_tls_in_vain(word, opts, text)
   local instead = PLAIN[text:match "^[%w+]+"]
   if not instead then return end
   local _, there = url.without(text, {})
-  for _, name in ipairs(TLS) do
-    if opts[name] ~= nil or there[name] then
-      usage.error("oracle '%s': %s has no effect without TLS: %s://", word, name, instead)
-    end
-  end
+  local name = store_options.of_tls(opts) or store_options.of_tls(there)
+  if name then usage.error("oracle '%s': %s has no effect without TLS: %s://", word, name, instead) end
 end
 
 -- What the clients make of what the user says of TLS, in the URL or beside it.

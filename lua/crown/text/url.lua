@@ -218,14 +218,21 @@ function url.without(text, ours)
   return #kept > 0 and front .. "?" .. table.concat(kept, "&") or front, names
 end
 
+--- Percent-encodes a text.
+-- @string text
+-- @string[opt] kept what stays as it is besides letters, digits and "._~-": as a part of a pattern's set
+-- @treturn string
+function url.encode(text, kept)
+  return (text:gsub(("[^%%w._~%s-]"):format(kept or ""), function(character) return ("%%%02X"):format(character:byte()) end))
+end
+
 --- Puts an option into a URL's query.
 -- @string text the URL
 -- @string name
 -- @param value a string, number or boolean
 -- @treturn string
 function url.with(text, name, value)
-  local encoded = tostring(value):gsub("[^%w._~/:@-]", function(character) return ("%%%02X"):format(character:byte()) end)
-  return ("%s%s%s=%s"):format(text, text:find("?", 1, true) and "&" or "?", name, encoded)
+  return ("%s%s%s=%s"):format(text, text:find("?", 1, true) and "&" or "?", name, url.encode(tostring(value), "/:@"))
 end
 
 --- The options in a query, as text.

@@ -1,6 +1,7 @@
 --- The status page: a plain table for whoever has no scripts; with them it follows /api/elections.
 -- @internal crown.web.page
 
+local barred = require "crown.text.barred"
 local script = require "crown.web.script"
 local style = require "crown.web.style"
 
@@ -38,19 +39,11 @@ local function lease_of(one)
   return one.phase ~= "leading" and one.next_claim_in and "next claim in " .. seconds(one.next_claim_in) or NONE
 end
 
--- Its own rules that speak against its leading, in words; or nil.
-local function barred(one)
-  if not one.barred then return nil end
-  local told = {}
-  for i, bar in ipairs(one.barred) do told[i] = ("%s for %s: %s"):format(bar.reason, seconds(bar.since), bar.why) end
-  return "may not lead: " .. table.concat(told, "; ")
-end
-
 local function phase_of(one)
   local badge = ('<span class="badge %s">%s</span>'):format(one.phase, one.phase)
   if one.acts_in then return ('%s <span class="soft">acts in %s</span>'):format(badge, seconds(one.acts_in)) end
-  local why = barred(one)
-  return why and ('%s <span class="soft">%s</span>'):format(badge, escape(why)) or badge
+  local why = barred(one, seconds)
+  return why and ('%s <span class="soft">may not lead: %s</span>'):format(badge, escape(why)) or badge
 end
 
 local function epoch_of(one)

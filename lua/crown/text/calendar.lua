@@ -1,0 +1,29 @@
+--- Dates of the Gregorian calendar, as seconds.
+-- @internal crown.text.calendar
+
+local calendar = {}
+
+local DAY = 86400 -- seconds
+
+--- Days from 1970-01-01 to a date.
+-- @number year
+-- @number month
+-- @number day may be beyond its month
+-- @treturn number
+function calendar.days(year, month, day)
+  if month <= 2 then year, month = year - 1, month + 12 end -- the year begins in March, so that the odd day is its last
+  return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
+    + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
+end
+
+--- The instant of a time in UTC, as servers write it: "2026-11-21T22:24:03.5Z".
+-- @string[opt] text
+-- @treturn number seconds since 1970, or nil where it is no such time
+function calendar.seconds(text)
+  local year, month, day, hour, minute, second, part = (text or ""):match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)%.?(%d*)"
+  if not year then return nil end
+  local days = calendar.days(tonumber(year), tonumber(month), tonumber(day))
+  return days * DAY + hour * 3600 + minute * 60 + second + (part ~= "" and tonumber("0." .. part) or 0)
+end
+
+return calendar
