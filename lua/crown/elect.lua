@@ -376,10 +376,11 @@ local function elect(given)
     self.options, self.timing, self.oracle_options, self.rules = spec, plan.timing, opts, plan.rules
     opts.send, opts.checking = function() end, true -- a message makes an oracle claim
   end
-  self.own_node = checked.node -- a fifth field, of those that ask for it; and so is the next
-  self.pace = Pace.new(where, checked, plan.pace)
-  spec.stand_back = stand_back(plan, self.pace)
-  if self.pace then spec.claim_delay = spec.claim_delay + self.pace:apart()
+  local pace = Pace.new(where, checked, plan.pace)
+  if checked.node then self.own_node = checked.node end -- also nil would make room for a field
+  if pace then self.pace = pace end
+  spec.stand_back = stand_back(plan, pace)
+  if pace then spec.claim_delay = spec.claim_delay + pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end
   self.state = oracle.init(where, plan.word, plan.module, opts)
   declared[candidate] = self

@@ -3,7 +3,7 @@
 
 local record = require "crown.register.record"
 
-local Memory = { deletes = true }
+local Memory = { deletes = true, tells_all = true }
 Memory.__index = Memory
 
 local driver = { word = "memory", options = {}, ttl = 30, least = 0.001,
@@ -41,7 +41,7 @@ function Memory:swap(writes)
     results[i] = stands and (write.text or "")
     if stands then
       self.texts[write.name], self.writes = write.text or nil, self.writes + 1
-      if is_told(write) then self.told(write.name, write.frees and { text = write.text, version = write.text } or nil) end
+      if is_told(write) then self.told(write.name, write.frees and { text = write.text, version = write.text } or nil, true) end
     end
   end
   return results

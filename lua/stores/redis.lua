@@ -144,21 +144,31 @@ end
 
 local NOBODY = "-" -- hears of a change of an election's record
 
--- What others are told of an election's record: its name, and where they may claim it now also its version and text.
+local function is_told(write) return not write.quiet and not is_session(write.name) end
+
+-- What others are told of an election's record: its name, its version, and where they may claim it now also its text.
 local function news_of(write, version)
   if is_session(write.name) then return "" end
   if write.quiet then return NOBODY end
-  return ("%s\n%s"):format(write.name, write.frees and version .. " " .. write.text or "")
+  return ("%s\n%s %s"):format(write.name, version, write.frees and write.text or "")
 end
 
 local function arguments_of(self, part)
   local arguments = { memory_key(self), nonce(), self.channel, NEWER }
   for _, one in ipairs(part) do
     one.new = nonce()
+    if self.own and is_told(one.write) then self.own[one.new] = true end
     for _, word in ipairs { one.write.version or "", one.write.memory, one.new, one.write.text or "",
       news_of(one.write, one.new) } do arguments[#arguments + 1] = word end
   end
   return arguments
+end
+
+-- What was not written, as far as anybody knows, is news like another one's where it is told of after all.
+local function forget_unwritten(self, part, results)
+  for _, one in ipairs(self.own and part or {}) do
+    if not results[one.at] then self.own[one.new] = nil end
+  end
 end
 
 --- Writes records, each over the version that it names and in the memory that it names.
@@ -175,6 +185,7 @@ function Store:swap(writes)
     local answer, why, kind = ask_it("swap", keys_of(self, part), arguments_of(self, part))
     if not answer then failure = { why or "no answer", kind } end
     for i, one in ipairs(answer and part or {}) do results[one.at] = answer[i + 1] == 1 and one.new end
+    forget_unwritten(self, part, results)
   end)
   if not ready then return nil, problem, code end
   if next(results) == nil then return nil, failure[1], failure[2] end
@@ -182,14 +193,20 @@ function Store:swap(writes)
 end
 
 --- Tells of changes of elections' records.
--- @tparam function fn called with a name, and where others may claim it with `{ version =, text = }`; with nil whenever something
--- may have been missed
+-- @tparam function fn called with a name, where others may claim it with `{ version =, text = }`, and with whether this store has
+-- written that; with nil whenever something may have been missed
 function Store:hear(fn)
   self.subscriber = Subscriber.new(self.place.url, self.place.timeout, function() return self.cluster and self.cluster:any() end)
   self.subscriber:subscribe(self.channel, function(message)
-    if not message then return fn() end
+    if not message then
+      self.own = {} -- the versions that this store writes, and has not been told of
+      return fn()
+    end
     local name, version, text = message:match "^(.*)\n(%S*) ?(.-)$"
-    if name then fn(name, text ~= "" and { version = version, text = text } or nil) end
+    if not name then return end
+    local is_own = self.own and self.own[version]
+    if is_own then self.own[version] = nil end
+    fn(name, text ~= "" and { version = version, text = text } or nil, is_own)
   end)
 end
 

@@ -38,6 +38,19 @@ describe("the memory oracle", function()
     assert.equal(3, store.writes - writes)
   end)
 
+  it("is told of what others write, and not of its own writes where it is alone on its lock", function()
+    local alone = Player.new(memory, { name = "alone", path = "told" })
+    alone:win()
+    alone:abdicate()
+    assert.same({}, alone.messages)
+    local one, two = Player.new(memory, { name = "one", path = "told", lock = "both" }),
+      Player.new(memory, { name = "two", path = "told", lock = "both" })
+    one:win()
+    assert.same({ "changed" }, two.messages)
+    one:abdicate()
+    assert.same({ "changed", "changed" }, two.messages)
+  end)
+
   it("takes nothing from a later term of the same runtime by a release of an earlier one that comes late", function()
     local function player(node, token) return Player.new(memory, { name = "late", path = "late", node = node, token = token }) end
     local one, two = player("one", "one's"), player("two", "two's")

@@ -168,6 +168,21 @@ describe("the register in Redis", function()
     eventually(function() return heard[3] == "missed" end, PATIENCE)
   end)
 
+  it("tells whether it has written itself what changed", function()
+    local heard = {}
+    store:hear(function(what, _, is_own) heard[#heard + 1] = { what or "missed", is_own } end)
+    eventually(function() return heard[1] end, PATIENCE)
+    local version = swap(false)
+    eventually(function() return heard[2] end, PATIENCE)
+    swap(false) -- which is not written, so it is not told
+    local other = open(server.url)
+    finally(function() other:close() end)
+    assert.is_string(other:swap({ write(version) })[1])
+    eventually(function() return heard[3] end, PATIENCE)
+    assert.same({ { "missed" }, { name, true }, { name } }, heard)
+    assert.same({}, store.own)
+  end)
+
   it("tells what stands now where a write frees an election, whatever its name", function()
     local heard = {}
     local other = open(server.url)

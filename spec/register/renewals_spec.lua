@@ -197,6 +197,29 @@ describe("a look at the terms", function()
     for _, name in ipairs(names) do assert.equal("another", here.record(name).memory) end
     for _, one in ipairs(members) do assert.is_true(one.stands) end
   end)
+
+  it("is at so many together that their answers take little memory", function()
+    local here, members = world(), {}
+    for i = 1, 1500 do members[i] = here.member("a" .. i) assert.is_true((members[i].claim())) end
+    local asked = {}
+    here.on_look = function(names) asked[#asked + 1] = #names end
+    here.pass(6)
+    assert.is_true((members[1].refresh()))
+    assert.same({ 1024, 476 }, asked)
+  end)
+
+  it("is at none where the store loses nothing and tells all, and each goes on", function()
+    local here = world()
+    here.store.tells_all = true
+    local refresher, one = led(here, "a")
+    here.deaf = true
+    for _ = 1, 20 do
+      here.pass(4)
+      local granted, _, grant = one.refresh()
+      assert.same({ true, TTL }, { granted, grant.ttl })
+      assert.equal(here.now(), refresher.sent)
+    end
+  end)
 end)
 
 describe("a session that ends", function()

@@ -9,9 +9,10 @@
 -- or nil, and `label(url)`, a server's name in messages.
 -- A place: `word`, `url`, `options` (checked), `timeout` in seconds for one question (the shortest of those who share the store,
 -- so it may change), `node`, `emit`, `only_looks`: it is a tool's, so that a look should leave nothing in a new store.
--- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name, news) when an election's record has changed or a
--- session was ended, fn(nil) when something may have been missed; `names()` → an array; `health()` and `rights()` as an oracle
--- has them; `close()`; `id`, how a server that was asked calls itself: two names that lead to one are found by it.
+-- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name, news, is_own) when an election's record has changed
+-- or a session was ended, is_own where this store has written that; fn(nil) when something may have been missed; `names()` → an
+-- array; `health()` and `rights()` as an oracle has them; `close()`; `id`, how a server that was asked calls itself: two names
+-- that lead to one are found by it.
 -- @internal crown.oracle.driven
 
 local candidate = require "crown.oracle.candidate"
@@ -94,13 +95,15 @@ end
 -- Those who are told of changes: elections of their own records, and watches of the sessions that those name.
 local function hear(there)
   there.followers, there.watches = Followers.new(), setmetatable({}, { __mode = "k" })
-  there.store:hear(function(name, news)
+  there.store:hear(function(name, news, is_own)
     if not name then
       for _, member in ipairs(there.followers:all()) do member:tell() end
     elseif record.is_reserved(name) then
       for watch in pairs(there.watches) do watch:hear(name) end
     else
-      for member in there.followers:of(name) do member:tell(news) end
+      for member in there.followers:of(name) do
+        if not is_own or member.several then member:tell(news) end -- who is alone here knows what it has written
+      end
     end
   end)
 end

@@ -23,9 +23,10 @@ function claims.grant(session, slot, began)
   local term = slot.term
   local past = math.max(0, began - session.sent)
   local anchor = began - past
-  local ends = math.min(term.patrol + rule.patrol_time(session.ttl), limits.of(session, term))
+  local ends = math.min(limits.unseen(session, term), limits.of(session, term))
   local lasts = math.min(session.ttl, ends - anchor)
   term.number, term.ends = session.number, anchor + lasts
+  session.first_end = math.min(session.first_end, term.ends)
   local left = lasts - past
   past = lasts - left -- so that both make the whole again, whatever was rounded
   local delay = math.min(session:next_refresh(began), math.max(0, left / 2)) -- S6 may have made it short
@@ -40,9 +41,12 @@ local function denial(session, slot, seen, sent, found)
 end
 
 local function win(session, member, one, duty, answer)
-  local slot, now = member.slot, session.env.now()
-  slot.term = { member = member, at = one.at, epoch = one.epoch, patrol = duty.asked, granted = now, text = answer.text,
-    number = 0, ends = math.huge, memory = answer.memory, limit = duty.limit }
+  local slot = member.slot
+  -- Eight fields at most: a ninth doubles the table.
+  slot.term = { member = member, epoch = one.epoch, patrol = duty.asked, text = answer.text, number = 0, ends = math.huge,
+    memory = answer.memory }
+  if session.store.whole then slot.term.limit = duty.limit end
+  limits.note(session, slot.term)
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
   cleaning.note(session, slot.holder) -- same (order): nobody else runs before all of this is noted

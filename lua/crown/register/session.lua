@@ -18,6 +18,7 @@
 -- Optional: `hear(fn)`: from then on fn(name) is called when a record has changed, and fn(nil) when something may have been
 -- missed. Of a write that `frees` a record, fn(name, `{ text =, version = }`) says what stands there now, as a look would answer:
 -- then a follower claims without a look. It may come late, twice, or never: the claim is a swap.
+-- Optional: `tells_all`, true of one that loses nothing, and whose `hear` misses no change: then no term is looked at unasked.
 -- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
 -- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each
 -- name that is missing is doubted.
@@ -61,7 +62,8 @@ function Session.new(env, options)
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
     deadline = -math.huge, tries = {}, terms = {}, led = 0, most = 0, unsettled = {}, undead = {}, ends = {},
-    dead = {}, lingers = options.lingers or cleaning.LINGERS, many = options.many or MANY,
+    first_end = math.huge, first_look = math.huge, dead = {}, lingers = options.lingers or cleaning.LINGERS,
+    many = options.many or MANY,
     own = { session = name, node = options.node, ttl = options.ttl, floor = options.floor,
       remembers = options.remembers } }, Session)
   self.renewals = env.renewals.new { ttl = self.ttl, delay = self.delay, fresh = self.delay * SHARED_MOST,
@@ -215,7 +217,7 @@ end
 
 -- Whether the renewal counts for all terms alike; else each is told for itself what it may have (S6).
 local function share(self)
-  if self:is_live() and terms.last_seen(self) + rule.patrol_time(self.ttl) >= self.sent + self.ttl then
+  if self:is_live() and terms.are_seen(self, self.sent + self.ttl - rule.patrol_time(self.ttl)) then
     self.env.renewals.count(self.renewals, self.sent, self.offset, self.first)
   else
     self.env.renewals.forget(self.renewals)

@@ -20,6 +20,7 @@ local rule = require "crown.register.rule"
 local terms = {}
 
 local PATROL_ALL = 64 -- so many elections are looked at in each renewal, of more a part
+local PATROL_MOST = 1024 -- are looked at together: the answers of a hundred thousand would take much memory
 local PATROL_EACH = 1.5 -- delays since the last look at a term, after which it is looked at again
 
 local CHANGED = "the record changed while it was looked at"
@@ -78,7 +79,7 @@ end
 -- S5: nobody's again. A session that others share goes on, so nothing would end the term in the store.
 local function give_back(session, slot)
   local term = take_out(session, slot)
-  duties.add(session, slot, { at = term.at, epoch = term.epoch, over = slot.version, memory = slot.memory,
+  duties.add(session, slot, { at = session.at, epoch = term.epoch, over = slot.version, memory = slot.memory,
     base = record.parse(term.text, slot.name), failed = slot.text ~= term.text, quiet = term.member.quiet })
   return term
 end
@@ -88,11 +89,15 @@ local function overdue(session, slot)
   give_back(session, slot).member.lost = { error = "the lease was not refreshed in time" }
 end
 
+-- Before `first_end` none is, and a hundred thousand are not looked at.
 local function end_overdue(session)
-  local now = session.env.now()
+  local now, first = session.env.now(), math.huge
+  if now < session.first_end then return end
   for _, slot in pairs(session.terms) do
-    if slot.term.ends <= now and ends_of(session, slot.term) <= now then overdue(session, slot) end
+    if slot.term.ends <= now and ends_of(session, slot.term) <= now then overdue(session, slot)
+    else first = math.min(first, slot.term.ends) end
   end
+  session.first_end = first
 end
 
 --- Gives back the terms whose candidates did not refresh them before their deadline (S7).
@@ -112,15 +117,13 @@ end
 
 -- --- patrol
 
-local function is_due(session, slot)
-  -- same (order): none of these changes anything
-  return session.led <= PATROL_ALL or session.moved or session.env.now() - slot.term.patrol >= PATROL_EACH * session.delay
-end
-
+-- The names of the terms that are looked at now.
 local function due(session)
-  local names = {}
+  local names, before = {}, session.env.now() - PATROL_EACH * session.delay
+  if session.led <= PATROL_ALL or session.moved then before = math.huge end
+  if before < session.first_look or session.store.tells_all then return names end
   for name, slot in pairs(session.terms) do
-    if is_due(session, slot) then names[#names + 1] = name end
+    if slot.term.patrol <= before then names[#names + 1] = name end
   end
   return names
 end
@@ -131,6 +134,7 @@ local function keep(session, slot, found, answer, sent)
   session.seen:stands(slot, answer)
   term.text, term.memory = answer.text, answer.memory
   term.patrol = math.max(term.patrol, sent)
+  limits.note(session, term)
   if found.directive == "evict" and not term.evicted then
     term.evicted = true
     term.member:stand(false)
@@ -143,25 +147,21 @@ local function write_of(slot, one, answer, what)
     record = one }
 end
 
--- Whether nothing has changed, as with most.
-local function is_unchanged(session, name, answer, sent)
-  local slot = session.terms[name]
-  local term = slot and slot.term
-  if not term or sent < term.granted or sent < term.patrol then return true end
+-- Whether nothing has changed, as with most; or nothing is known: a look at an earlier term says nothing of this one.
+local function is_unchanged(slot, term, answer, sent)
+  if not term or slot.term ~= term or sent < term.patrol then return true end
   if answer.text ~= term.text or answer.version ~= slot.version or answer.memory ~= term.memory then return false end
   term.patrol = math.max(term.patrol, sent)
   return true
 end
 
 -- @return a write that is needed: S8, a doubt over what is missing or older; S9, the same term in another memory
-local function judge(session, name, answer, sent)
-  if is_unchanged(session, name, answer, sent) then return nil end
-  local slot = session.terms[name]
-  local term = slot.term
+local function judge(session, slot, term, answer, sent)
+  if is_unchanged(slot, term, answer, sent) then return nil end
   local seen = session.seen:note(slot, answer, sent)
   if not seen then return nil end
   local found, me = seen.record, session:me()
-  if rule.is_ours(me, found, term.at, term.epoch) then
+  if rule.is_ours(me, found, session.at, term.epoch) then
     if found.memory == answer.memory then return keep(session, slot, found, answer, sent) end
     if session:is_live() and session.env.now() < ends_of(session, term) then
       return write_of(slot, rule.vouch(found, answer.memory), answer, "vouch")
@@ -189,16 +189,27 @@ local function settle_write(session, one, version, sent)
   terms.lose(session, slot, { amnesia = true, epoch = one.record.epoch, error = "the store has no record of this term any more" })
 end
 
+-- The slots of names, and the terms that are in them now.
+local function held(session, names)
+  local slots, found = {}, {}
+  for i, name in ipairs(names) do
+    local slot = session.terms[name]
+    if slot then slots[i], found[i] = slot, slot.term end
+  end
+  return slots, found
+end
+
 -- Looks at some terms. What was missing or older, and cannot be written over, was an old reading: it is not known.
 -- @return true; or nil, message, code
 local function look_at(session, names)
   local env = session.env
+  local slots, looked_at = env.atomic(held, session, names)
   local sent = env.now()
   local answers, problem, code = session.store:look(names)
   if not answers then return nil, problem, code end
   local writes = {}
-  for _, name in ipairs(names) do
-    local one = env.atomic(judge, session, name, answers[name], sent)
+  for i, name in ipairs(names) do
+    local one = slots[i] and env.atomic(judge, session, slots[i], looked_at[i], answers[name], sent)
     if one then
       one.text = record.text(one.record, env.nonce())
       writes[#writes + 1] = one
@@ -224,19 +235,21 @@ end
 -- @tparam table run of the renewal, which may have been given up
 function terms.patrol(session, run)
   local names = session.env.atomic(due, session)
-  if #names > 0 and session.run == run then look_at(session, names) end
+  for first = 1, #names, PATROL_MOST do
+    if session.run ~= run then return end
+    look_at(session, { unpack(names, first, math.min(#names, first + PATROL_MOST - 1)) })
+  end
 end
 
---- When the term was looked at that was looked at least recently.
+--- Whether each term was looked at, and is written in the memory of the session, so that the last renewal counts for it.
 -- @tparam Session session
--- @treturn number the instant before that look was sent; infinity without terms, minus infinity where a term is not written again
--- in the memory of the session
-function terms.last_seen(session)
-  local last = math.huge
-  for _, slot in pairs(session.terms) do
-    last = math.min(last, limits.of(session, slot.term) < math.huge and -math.huge or slot.term.patrol)
-  end
-  return last
+-- @number since the looks were sent no earlier than this instant
+-- @treturn boolean
+function terms.are_seen(session, since)
+  if session.first_look >= since then return true end
+  session.first_look = math.huge
+  for _, slot in pairs(session.terms) do limits.note(session, slot.term) end
+  return session.first_look >= since
 end
 
 -- --- claims and refreshes
