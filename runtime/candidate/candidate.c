@@ -112,11 +112,13 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
     struct telemetry *telemetry = candidate->env->telemetry;
+    candidate->tells_lost = action->notice == ELECTION_NOTICE_LOST ? action->epoch : 0;
     if (asked)
         telemetry_emit_at(telemetry, LOG_INFO, &candidate->source, events[action->notice], fields,
                           count);
     else
         telemetry_emit(telemetry, &candidate->source, events[action->notice], fields, count);
+    candidate->tells_lost = 0;
     if (action->notice == ELECTION_NOTICE_LOST)
         leader_forget_own(candidate);
     note_doubt(candidate, action->notice);
@@ -241,6 +243,7 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
 {
     const struct candidate *candidate = container_of(source, struct candidate, source);
     struct candidate_status status;
+    const bool lost = candidate->tells_lost != 0; /* whoever leads now is told of on its own */
     candidate_status(candidate, &status);
     *subject = (struct telemetry_subject){
         .name = candidate->name,
@@ -248,8 +251,8 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
         .phase = candidate_phase_name(status.view.phase),
         .oracle = candidate->oracle,
         .store = candidate->store,
-        .leader = status.leader,
-        .epoch = shown_epoch(candidate, &status),
+        .leader = lost ? candidate_node(candidate) : status.leader,
+        .epoch = lost ? candidate->tells_lost : shown_epoch(candidate, &status),
     };
 }
 

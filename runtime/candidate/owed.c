@@ -5,18 +5,18 @@
 #include "candidate/journal.h"
 #include "candidate/state.h"
 
-static void tell(const struct candidate *candidate, uint64_t epoch)
+static void tell(struct candidate *candidate, uint64_t epoch)
 {
-    const struct log_field fields[] = {
-        log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED)),
-        log_integer("lost_epoch", (int64_t)epoch),
-    };
-    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST, fields,
-                   sizeof(fields) / sizeof(fields[0]));
+    const struct log_field reason =
+        log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED));
+    candidate->tells_lost = epoch;
+    telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST,
+                   &reason, 1);
+    candidate->tells_lost = 0;
 }
 
 /* @return whether `lost` is owed. */
-static bool tell_of_dead_runtime(const struct candidate *candidate)
+static bool tell_of_dead_runtime(struct candidate *candidate)
 {
     const uint64_t led = journal_get(candidate->env->journal, candidate_key(candidate));
     if (led == 0)

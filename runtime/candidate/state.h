@@ -111,13 +111,14 @@ struct candidate {
     } told;
 
     /* What the store says, or does not. */
-    char *failure;                  /* why it gave no answer, as long as it gives none */
-    bool answers;                   /* and yet it answers: that is what it says */
-    char *denied_because;           /* as the last denial said, or NULL */
-    bool denied_unsure;             /* nobody knows yet whether that holder lives */
-    bool tells_leader;              /* an event is about the leader, and not our terms */
-    struct bars *bars;              /* what speaks against leading, in words; NULL: nothing */
-    struct outage_reasons *reasons; /* with which it was told already: outage.c */
+    char *failure;        /* why it gave no answer, as long as it gives none */
+    bool answers;         /* and yet it answers: that is what it says */
+    char *denied_because; /* as the last denial said, or NULL */
+    bool denied_unsure;   /* nobody knows yet whether that holder lives */
+    bool tells_leader;    /* an event is about the leader, and not our terms */
+    uint64_t tells_lost;  /* an event is about the end of our term with this epoch; else 0 */
+    struct bars *bars;    /* what speaks against leading, in words; NULL: nothing */
+    struct outage_reasons *reasons;        /* with which it was told already: outage.c */
     int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */
 
     enum election_phase shown_phase; /* what env->changed was told of last */

@@ -47,11 +47,11 @@ static void add_string(struct line *line, const char *text)
 }
 
 /* @return what the history calls a field, or NULL where it does not keep it. */
-static const char *key_of(const struct log_field *field, bool lost)
+static const char *key_of(const struct log_field *field)
 {
     static const char *const strings[] = {"name", "node", "leader", "reason", "store"};
     if (field->type == LOG_FIELD_INTEGER)
-        return strcmp(field->key, lost ? "lost_epoch" : "epoch") == 0 ? "epoch" : NULL;
+        return strcmp(field->key, "epoch") == 0 ? "epoch" : NULL;
     for (size_t i = 0; field->type == LOG_FIELD_STRING && i < sizeof(strings) / sizeof(*strings);
          i++)
         if (strcmp(field->key, strings[i]) == 0)
@@ -73,14 +73,6 @@ static void add_field(struct line *line, const struct log_field *field, const ch
     add_text(line, number);
 }
 
-static bool has(const struct log_field *fields, unsigned count, const char *key)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(fields[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 void history_note(struct appender *appender, const char *event, double time,
                   const struct log_field *fields, unsigned count)
 {
@@ -88,13 +80,12 @@ void history_note(struct appender *appender, const char *event, double time,
     char number[32];
     line.size = 0;
     line.whole = true;
-    bool lost = has(fields, count, "lost_epoch"); /* of a term before the one that is known now */
     add_text(&line, "{\"event\":");
     add_string(&line, event);
     (void)snprintf(number, sizeof(number), ",\"time\":%.6f", time);
     add_text(&line, number);
     for (unsigned i = 0; i < count; i++) {
-        const char *key = key_of(&fields[i], lost);
+        const char *key = key_of(&fields[i]);
         if (key != NULL)
             add_field(&line, &fields[i], key);
     }

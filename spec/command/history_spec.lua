@@ -138,6 +138,29 @@ describe("crown-lua history", function()
     assert.same({ "one", 1, "runtime_died" }, { found.leader, found.epoch, found.reason })
   end)
 
+  it("shows why a term ended whose leader heard of it from the store, where another one leads by then", function()
+    write_file(place .. "/app.lua", [[
+      local crown = require "crown"
+      local taken = { node = "two", epoch = 8, expires_in = 30 }
+      local led = false
+      crown.elect { name = "reports", oracle = {
+        init = function() return {} end,
+        claim = function()
+          if led then return false, taken end
+          led = true
+          return true, 0.1, { epoch = 7, ttl = 30 }
+        end,
+        refresh = function() return false, taken end,
+        abdicate = function() return true end } }]])
+    local one = Candidate.start { args = { place .. "/app.lua" }, node = "one", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = place } }
+    started[#started + 1] = one
+    eventually(function() return noted() == 2 end, 20)
+    local found = terms()
+    assert.same({ "one", 7, "denied" }, { found[1].leader, found[1].epoch, found[1].reason })
+    assert.same({ "two", 8 }, { found[2].leader, found[2].epoch })
+  end)
+
   it("shows the last ones, of every election where none is named, and lives with nonsense in the file", function()
     local lines = { "nonsense", "{}" , '{"event":"leadership.changed"}' }
     for i = 1, 30 do

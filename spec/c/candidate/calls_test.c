@@ -64,7 +64,7 @@ static void a_lost_lease_is_told_with_the_reason_of_the_denial(void **state)
     whole_skip();
     whole_pass(10 * S);
     assert_did("asks refresh",
-               "warn  leadership.lost phase=finishing leader=two epoch=8 reason=denied "
+               "warn  leadership.lost phase=finishing leader=one epoch=7 reason=denied "
                "error=\"somebody was faster\"",
                "info  leadership.changed phase=finishing leader=two epoch=8",
                "shown finishing, 0 lead", "shown following, 0 lead");
@@ -74,7 +74,7 @@ static void a_lost_lease_is_told_with_the_reason_of_the_denial(void **state)
     whole_skip();
     whole_pass(10 * S);
     assert_did(
-        "asks refresh", "warn  leadership.lost phase=finishing epoch=9 reason=denied",
+        "asks refresh", "warn  leadership.lost phase=finishing leader=one epoch=9 reason=denied",
         "shown finishing, 0 lead", "shown following, 0 lead", "asks claim",
         "error oracle.amnesia phase=following leader=one epoch=9 error=\"the store may have lost "
         "the record of who leads: nobody claims until a lease that it may have granted is over\"",
@@ -235,7 +235,7 @@ static void two_epochs_in_one_term_are_told_of(void **state)
     whole_pass(10 * S);
     assert_did(
         "asks refresh", "error leadership.conflict phase=finishing leader=one epoch=8",
-        "warn  leadership.lost phase=finishing leader=one epoch=8 reason=denied",
+        "warn  leadership.lost phase=finishing leader=one epoch=7 reason=denied",
         "shown finishing, 0 lead", "asks abdicate false",
         "info  leadership.abdicated phase=following epoch=8", "shown following, 0 lead",
         "asks claim",
@@ -276,7 +276,7 @@ static void an_epoch_that_is_not_told_is_not_made_up(void **state)
     whole_skip();
     whole_pass(10 * S);
     assert_did("asks refresh",
-               "warn  leadership.lost phase=finishing leader=two epoch=7 reason=denied",
+               "warn  leadership.lost phase=finishing leader=one epoch=7 reason=denied",
                "info  leadership.changed phase=finishing leader=two epoch=0",
                "shown finishing, 0 lead", "shown following, 0 lead");
     whole_does("claim", "return 'denied'");

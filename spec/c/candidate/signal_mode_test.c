@@ -300,7 +300,7 @@ static void a_fence_stands_after_a_loss_and_falls_before_a_release(void **state)
     whole_does("refresh", "return 'denied', 20, 'two', 8");
     whole_pass(10 * S);
     assert_did("asks refresh",
-               "warn  leadership.lost phase=finishing leader=two epoch=8 reason=denied",
+               "warn  leadership.lost phase=finishing leader=one epoch=7 reason=denied",
                "info  a: sent SIGUSR2 to SELF",
                "info  leadership.changed phase=finishing leader=two epoch=8",
                "shown finishing, 0 lead", "shown following, 0 lead", "keeper hears signal 12",

@@ -166,7 +166,7 @@ static void the_loss_of_a_dead_runtime_is_made_up_for(void **state)
     owe(5);
     whole_elect();
     assert_did("runtime is held", "debug process.initialized phase=init epoch=0",
-               "warn  leadership.lost phase=init epoch=0 reason=runtime_died lost_epoch=5",
+               "warn  leadership.lost phase=init leader=one epoch=5 reason=runtime_died",
                "shown finishing, 0 lead", "asks lost runtime_died", "shown following, 0 lead",
                "asks claim", "debug leadership.rejected phase=following leader=two epoch=8",
                "info  leadership.changed phase=following leader=two epoch=8");
@@ -178,7 +178,7 @@ static void nothing_runs_for_the_lost_term(void)
 {
     whole_elect();
     assert_did("runtime is held", "debug process.initialized phase=init epoch=0",
-               "warn  leadership.lost phase=init epoch=0 reason=runtime_died lost_epoch=5",
+               "warn  leadership.lost phase=init leader=one epoch=5 reason=runtime_died",
                "shown following, 0 lead", "asks claim",
                "debug leadership.rejected phase=following leader=two epoch=8",
                "info  leadership.changed phase=following leader=two epoch=8");
@@ -209,7 +209,7 @@ static void a_node_of_its_own_has_a_journal_of_its_own(void **state)
     whole_elect();
     assert_did(
         "runtime is held", "debug process.initialized name=a node=w1 phase=init epoch=0",
-        "warn  leadership.lost name=a node=w1 phase=init epoch=0 reason=runtime_died lost_epoch=6",
+        "warn  leadership.lost name=a node=w1 phase=init leader=w1 epoch=6 reason=runtime_died",
         "shown finishing, 0 lead", "asks lost runtime_died", "shown following, 0 lead",
         "asks claim", "debug leadership.rejected name=a node=w1 phase=following leader=two epoch=8",
         "info  leadership.changed name=a node=w1 phase=following leader=two epoch=8");
@@ -225,7 +225,7 @@ static void a_runtime_that_ends_makes_up_for_it_too(void **state)
     whole.env.stopping = true;
     whole_elect();
     assert_did("runtime is held", "debug process.initialized phase=init epoch=0",
-               "warn  leadership.lost phase=init epoch=0 reason=runtime_died lost_epoch=5",
+               "warn  leadership.lost phase=init leader=one epoch=5 reason=runtime_died",
                "shown finishing, 0 lead", "asks lost runtime_died", "shown finishing, 0 lead",
                "debug process.terminating phase=finishing epoch=0", "runtime is let go");
     assert_int_equal(journalled(), 0);

@@ -64,14 +64,6 @@ static void a_line_has_what_the_history_shows(void **state)
                         noted(fields, 5));
 }
 
-static void a_term_before_the_one_that_is_known_is_told_by_its_own_epoch(void **state)
-{
-    (void)state;
-    const struct log_field fields[] = {log_integer("epoch", 8), log_integer("lost_epoch", 7)};
-    assert_string_equal("{\"event\":\"leadership.lost\",\"time\":1700000000.250000,\"epoch\":7}\n",
-                        noted(fields, 2));
-}
-
 static void no_byte_of_a_store_ends_a_line_or_a_text(void **state)
 {
     (void)state;
@@ -95,8 +87,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_has_what_the_history_shows, open_all, close_all),
-        cmocka_unit_test_setup_teardown(
-            a_term_before_the_one_that_is_known_is_told_by_its_own_epoch, open_all, close_all),
         cmocka_unit_test_setup_teardown(no_byte_of_a_store_ends_a_line_or_a_text, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_line_without_end_is_left_out, open_all, close_all),
