@@ -198,9 +198,19 @@ describe("a mistake in what a store is told by", function()
     end
   end)
 
-  it("is an option that a lease server has not", function()
-    refuses("http://h/x?token=a", "unknown option 'token'")
-  end)
+  -- A name of what the runtime itself gives an oracle is no option of the user's.
+  for _, where in ipairs { "http://h/x", "redis://h", "redis+majority://a,b,c", "etcd://h", "postgres://h/d", "postgres+advisory://h/d",
+    "oban+postgres://h/d", "registry+postgres://h/d", "mysql://h/d", "nats://h/b", "k8s://d", "memory:x", "file:/tmp/x" } do
+    it("is an option that the runtime gives, " .. where, function()
+      for _, name in ipairs { "given", "crown_name", "election", "checking" } do
+        refuses(("%s?%s=a"):format(where, name), ("unknown option '%s'"):format(name))
+      end
+      refuses(where .. "?token=a", where:find "^nats" and "token is no option" or "unknown option 'token'")
+      local app = write_file(dir .. "/app.lua", ([[
+        require("crown").elect { name = "x", oracle = { %q, leading = true }, child = { "true" } }]]):format(where))
+      assert.matches("unknown option 'leading'", refused("check", app))
+    end)
+  end
 
   it("is a login or a header of several lines, whose text is not shown", function()
     for options, words in pairs {

@@ -64,7 +64,7 @@ function settings.cool_down(given, bucket, ttl)
   return given or bucket == settings.CHORIAS and ttl * settings.INTERVAL or 0
 end
 
--- The option of that name is the runtime's own, so the user's would have no effect.
+-- Other clients of NATS have an option of that name.
 local function refuse_token(opts)
   local _, there = url.without(opts.url or "", {})
   if there.token or (opts.given or {}).token ~= nil then
@@ -97,6 +97,7 @@ end
 -- @treturn table those that count, with what the URL says; `bucket` is always there
 -- @raise a usage error
 function settings.check(opts)
+  refuse_token(opts)
   local checked = store_options.check("nats_kv", opts, RULES, CLIENTS)
   local in_url = bucket_of { url = checked.url }
   if checked.bucket and in_url ~= settings.CHORIAS and in_url ~= checked.bucket then
@@ -111,7 +112,6 @@ function settings.check(opts)
   end
   local long = length_problem(checked.bucket)
   if long then usage.error("oracle 'nats_kv': the URL's bucket %s", long) end
-  refuse_token(opts)
   check_login(checked.url)
   local key = checked.lock or opts.crown_name
   if key then check_key(tostring(key)) end

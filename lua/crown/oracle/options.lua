@@ -95,6 +95,18 @@ function store_options.same(opts, users)
   return true
 end
 
+-- What the user wrote under a name of what the runtime gives, which would be swallowed. A URL's path is given, too.
+local function add_swallowed(opts, own, besides)
+  local there = url.query(opts.url or "")
+  local beside = type(opts.given) == "table" and opts.given or {}
+  for name in pairs(store_options.GIVEN) do
+    local value = there[name]
+    if value == nil and name ~= "path" then value = beside[name] end
+    if not besides[name] then own[name] = value end
+  end
+  return own
+end
+
 local TLS = { "ca", "cert", "key", "server_name", "insecure" }
 -- Schemes that never speak TLS, and those that do instead.
 local PLAIN = { redis = "rediss", ["redis+cluster"] = "rediss+cluster", ["redis+majority"] = "rediss+majority",
@@ -143,7 +155,8 @@ function store_options.check(word, opts, rules, clients)
   for name in pairs(named) do
     if not clients[name] and not store_options.GIVEN[name] then url.refuse_login(opts.url) end
   end
-  local checked = schema.check(("oracle '%s'"):format(word), store_options.users(opts, clients), rules)
+  local own = add_swallowed(opts, store_options.users(opts, clients), clients)
+  local checked = schema.check(("oracle '%s'"):format(word), own, rules)
   refuse_tls_in_vain(word, opts, checked.url)
   if rules.ca or clients.ca then check_tls(word, opts, checked.url) end
   refuse_short_leases(word, checked)
@@ -158,8 +171,9 @@ end
 -- @treturn table the options, checked
 -- @raise a usage error that names the option
 function store_options.own(word, opts, rules)
-  local own = store_options.users(opts.given or {}, { url = true }) -- the URL has been read
-  return schema.check(("oracle '%s'"):format(word), own, rules)
+  local beside = { url = true } -- it has been read
+  local own = store_options.users(type(opts.given) == "table" and opts.given or {}, beside)
+  return schema.check(("oracle '%s'"):format(word), add_swallowed(opts, own, beside), rules)
 end
 
 --- TTL and refresh delay of a lease: a third of the TTL where none is given.
