@@ -12,9 +12,9 @@
 
 #define MOST 512 /* in a turn: about as many claims as go into one statement */
 /* Claims at once: with more, a store does not keep up, or does not answer at all. Then the next
- * ones begin when there are fewer, or after a while: those of other stores do not wait for it for
- * ever. */
-#define CROWD 2048
+ * ones begin when there are fewer, or when none has been answered for a while: those of other
+ * stores do not wait for it for ever. */
+#define CROWD 1024
 #define PAUSE_NS (5 * NS_PER_MS)
 #define PAUSES_MOST 10
 
@@ -25,7 +25,7 @@ struct starts {
     struct list waiting;
     unsigned asking; /* claims that have begun, and are not over */
     unsigned begun;  /* in this turn, or since the crowd is there */
-    unsigned paused; /* how often, one after the other */
+    unsigned paused; /* how often, one after the other, while no claim was over */
 };
 
 /* What it waits with is fed, and what has come now. */
@@ -46,8 +46,10 @@ static void go_on(struct candidate *candidate, unsigned waits)
 static void begin_some(struct starts *starts)
 {
     struct list_node *node;
+    unsigned room = starts->asking < CROWD ? CROWD - starts->asking : MOST;
+    unsigned most = room < MOST ? room : MOST;
     starts->begun = starts->paused = 0;
-    while (starts->begun < MOST && (node = list_first(&starts->waiting)) != NULL) {
+    while (starts->begun < most && (node = list_first(&starts->waiting)) != NULL) {
         starts->begun++;
         go_on(container_of(node, struct candidate, start), 0);
     }
@@ -153,4 +155,6 @@ void starts_forget(struct candidate *candidate)
 void starts_asking(struct starts *starts, bool on)
 {
     starts->asking += on ? 1 : -1U;
+    if (!on)
+        starts->paused = 0;
 }

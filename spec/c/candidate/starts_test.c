@@ -11,7 +11,7 @@
 
 #define MANY 3000 /* more than are asked for at once */
 #define TURN 512
-#define CROWD 2048
+#define CROWD 1024
 
 static struct candidate *many[MANY];
 static char names[MANY][16];
@@ -82,14 +82,26 @@ static void a_crowd_at_the_stores_is_waited_for_a_while(void **state)
     assert_int_equal(asking(), TURN);
     pass(0);
     assert_int_equal(asking(), CROWD);
-    pass(50 * NS_PER_MS - 1);
-    assert_int_equal(asking(), CROWD);
-    pass(1);
-    assert_int_equal(asking(), CROWD + TURN - (CROWD % TURN));
-    pass(50 * NS_PER_MS - 1);
-    assert_int_equal(asking(), CROWD + TURN);
-    pass(1);
-    assert_int_equal(asking(), MANY);
+    for (unsigned before = CROWD; before < MANY; before += TURN) {
+        pass(50 * NS_PER_MS - 1);
+        assert_int_equal(asking(), before);
+        pass(1);
+        assert_int_equal(asking(), before + TURN < MANY ? before + TURN : MANY);
+    }
+}
+
+static void a_crowd_that_is_answered_slowly_does_not_grow(void **state)
+{
+    (void)state;
+    /* One every 20 ms. */
+    whole_does("claim",
+               "asked = (asked or 0) + 1 wait(asked / 50) return 'denied', 3000, 'two', 6");
+    declare(0, MANY);
+    for (unsigned i = 0; i < 50; i++) {
+        pass(20 * NS_PER_MS);
+        assert_in_range(asking(), CROWD - 2, CROWD);
+    }
+    assert_in_range(many[CROWD + 40]->waits, 0, 0); /* those who wait have come up */
 }
 
 static void who_waits_begins_as_soon_as_others_have_their_answers(void **state)
@@ -99,8 +111,10 @@ static void who_waits_begins_as_soon_as_others_have_their_answers(void **state)
     declare(0, MANY);
     pass(11 * NS_PER_MS);
     assert_int_equal(asking(), CROWD);
-    pass(4 * NS_PER_MS);
-    assert_int_equal(asking(), MANY - CROWD);
+    pass(5 * NS_PER_MS);
+    assert_int_equal(asking(), CROWD); /* the next ones */
+    pass(17 * NS_PER_MS);
+    assert_int_equal(asking(), MANY - 2 * CROWD);
     for (unsigned i = 0; i < MANY; i++)
         assert_int_equal(many[i]->waits, 0);
     pass(15 * NS_PER_MS);
@@ -189,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STARTS_TEST(a_turn_begins_so_many_and_the_next_one_more),
         STARTS_TEST(a_crowd_at_the_stores_is_waited_for_a_while),
+        STARTS_TEST(a_crowd_that_is_answered_slowly_does_not_grow),
         STARTS_TEST(who_waits_begins_as_soon_as_others_have_their_answers),
         STARTS_TEST(who_is_stopped_in_line_claims_nothing),
         STARTS_TEST(a_leader_waits_behind_nobody),
