@@ -19,11 +19,9 @@ struct kind {
 /* How a URL asks for TLS. */
 static const char *tls_word(const char *store)
 {
-    static const char *const words[][2] = {{"redis", "rediss://"},
-                                           {"nats", "tls://"},
-                                           {"etcd", "etcds://"},
-                                           {"http", "https://"},
-                                           {"mysql", "mysqls://"}};
+    static const char *const words[][2] = {{"redis", "rediss://"}, {"nats", "tls://"},
+                                           {"etcd", "etcds://"},   {"http", "https://"},
+                                           {"mysql", "mysqls://"}, {"zookeeper", "zookeepers://"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i][0], store) == 0)
             return words[i][1];

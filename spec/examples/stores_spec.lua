@@ -1,4 +1,4 @@
--- The examples on Redis, etcd, MySQL, Kubernetes, NATS, HTTP and records over HTTP, run as a user runs them.
+-- The examples on Redis, etcd, MySQL, Kubernetes, ZooKeeper, NATS, HTTP and records over HTTP, run as a user runs them.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local Etcd = require "support.etcd"
@@ -9,6 +9,7 @@ local Nats = require "support.nats"
 local record = require "crown.register.record"
 local Redis = require "support.redis"
 local tempdir = require "support.tempdir"
+local ZooKeeper = require "support.zookeeper"
 
 -- A server over HTTP that is an example itself.
 local function http_server(file, path)
@@ -49,6 +50,7 @@ for example, case in pairs {
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["mysql.lua"] = { Mysql, "MYSQL_URL", NEW },
   ["kubernetes.lua"] = { Kubernetes, "K8S_URL" },
+  ["zookeeper.lua"] = { ZooKeeper, "ZOOKEEPER_URL", "/app" .. NEW },
   ["nats_kv.lua"] = { Nats, "NATS_URL", "/ELECTIONS" .. NEW },
   ["http_lease/app.lua"] = { http_server("http_lease/lease_server.lua", "/locks"), "LEASE_URL" },
   ["cas_oracle/app.lua"] = { Records, "RECORDS_URL" },

@@ -117,6 +117,12 @@ local function hurt_of_kubernetes(store)
     delete = function(name) server:ask("DELETE", "/" .. name) end, forget = function() server:wipe() end }
 end
 
+local function hurt_of_zookeeper(store)
+  local faults = store.faults
+  return { restart = whole(faults.restart), freeze = begin(faults.freeze), evict = true, forget = whole(faults.wipe),
+    older = begin(faults.older_data) }
+end
+
 -- Each election's Lease is there before, as somebody has left it: one that is missing is waited for, which has cases of its own.
 local function in_a_lease(store, ports, name, ttl)
   store.made = store.made or {}
@@ -161,6 +167,10 @@ local LIST = {
   { name = "kubernetes", store = "kubernetes", address = in_a_lease, hurt = hurt_of_kubernetes, epochs_anew = { forget = true },
     lacks = { sessions = "a connection is no session", clock = "no time of the server counts",
       older = "its newcomers cannot tell: spec/oracles/kubernetes_spec.lua has what a follower does" } },
+  { name = "zookeeper", store = "zookeeper", hurt = hurt_of_zookeeper, epochs_anew = { forget = true, older = true },
+    lacks = { sessions = "no client may end another's session", clock = "no clock of the server's counts",
+      deny = "an ACL is a node's: spec/oracles/zookeeper_spec.lua has it",
+      delete = "whoever deletes its node frees the election, as docs/oracle-zookeeper.md says" } },
   { name = "http", store = "http", hurt = function(store)
     return { restart = whole(store.faults.restart), freeze = begin(store.faults.freeze) }
   end, epochs_anew = { restart = true }, lacks = { sessions = "it has none", deny = "it has no users", forget = "a restart is that",

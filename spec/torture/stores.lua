@@ -12,17 +12,18 @@ local nats = require "torture.stores.nats"
 local ours = require "torture.stores.local"
 local postgres = require "torture.stores.postgres"
 local redis = require "torture.stores.redis"
+local zookeeper = require "torture.stores.zookeeper"
 
 local stores = {}
 
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, majority = redis.majority,
   etcd = etcd.single, etcd3 = etcd.three, mysql = mysql.single, nats = nats.single, nats3 = nats.three,
-  kubernetes = kubernetes.single, http = ours.http }
+  kubernetes = kubernetes.single, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
 
 --- The names, in order.
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
-  "nats", "nats3", "kubernetes", "http" }
+  "nats", "nats3", "kubernetes", "zookeeper", "zookeeper3", "http" }
 
 --- Starts a store.
 -- @string name

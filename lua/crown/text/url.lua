@@ -34,6 +34,8 @@ local SCHEMES = {
   ["registry+postgresql"] = "registry",
   ["oban+postgres"] = "oban_peer",
   ["oban+postgresql"] = "oban_peer",
+  zookeeper = "zookeeper",
+  zookeepers = "zookeeper",
 }
 
 local SCHEME = "%a[%w_+.-]*" -- also the name of somebody's own module
