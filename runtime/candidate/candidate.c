@@ -57,6 +57,10 @@ static const char *cause_of(const struct candidate *candidate, enum election_rea
         return bars_why(candidate, ELECTION_BAR_UNHEALTHY);
     if (reason == ELECTION_REASON_WINDOW)
         return bars_why(candidate, ELECTION_BAR_WINDOW);
+    if (reason == ELECTION_REASON_PAUSED)
+        return bars_why(candidate, ELECTION_BAR_PAUSED);
+    if (reason == ELECTION_REASON_HANDOVER)
+        return bars_why(candidate, ELECTION_BAR_HANDOVER);
     return reason == ELECTION_REASON_EXPIRED ? candidate->failure : NULL;
 }
 

@@ -40,6 +40,10 @@ enum election_reason bars_reason(const struct step *step)
         return ELECTION_REASON_UNHEALTHY;
     case ELECTION_BAR_WINDOW:
         return ELECTION_REASON_WINDOW;
+    case ELECTION_BAR_PAUSED:
+        return ELECTION_REASON_PAUSED;
+    case ELECTION_BAR_HANDOVER:
+        return ELECTION_REASON_HANDOVER;
     default:
         return ELECTION_REASON_ABDICATED; /* `never` is set before the first claim */
     }

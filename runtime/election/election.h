@@ -104,6 +104,8 @@
     X(HANDLER_FAILED, "handler_failed")                                                            \
     X(UNHEALTHY, "unhealthy")                                                                      \
     X(WINDOW, "window")                                                                            \
+    X(PAUSED, "paused")                                                                            \
+    X(HANDOVER, "handover")                                                                        \
     X(SHUTDOWN, "shutdown")                                                                        \
     X(RUNTIME_DIED, "runtime_died")
 
@@ -124,12 +126,15 @@
     X(LEADER_DOWN, "monitor.leader_down")                                                          \
     X(MONITOR_TIMEOUT, "monitor.timeout")
 
-/** What may speak against leading, whatever the store says: the candidate's own rules of who leads
- * and when. Each is set and cleared by itself; one that is set is enough. */
+/** What may speak against leading, whoever holds the lease: the candidate's own rules of who leads
+ * and when, and what operators order. Each is set and cleared by itself; one that is set is enough.
+ */
 #define ELECTION_BARS(X)                                                                           \
     X(NEVER, "never")         /* it only follows */                                                \
     X(UNHEALTHY, "unhealthy") /* its health check says no, or has not said anything yet */         \
-    X(WINDOW, "window")       /* it is outside of its hours */
+    X(WINDOW, "window")       /* it is outside of its hours */                                     \
+    X(PAUSED, "paused")       /* an operator has ordered that nobody leads */                      \
+    X(HANDOVER, "handover")   /* an operator has ordered that another one leads */
 
 #define ELECTION_ENUM_BAR(name, text) ELECTION_BAR_##name,
 #define ELECTION_ENUM_PHASE(name, text) ELECTION_##name,

@@ -15,6 +15,8 @@ static int64_t stand_back(const struct election *election, enum election_reason 
     case ELECTION_REASON_CHILD_KILLED:
     case ELECTION_REASON_UNHEALTHY:
     case ELECTION_REASON_WINDOW:
+    case ELECTION_REASON_PAUSED:
+    case ELECTION_REASON_HANDOVER:
         return later(election->config->stand_back_ns, election->config->retry_ns);
     default:
         return election->config->retry_ns;
@@ -26,6 +28,7 @@ static bool lets_go(enum election_reason reason)
 {
     return reason == ELECTION_REASON_EVICTED || reason == ELECTION_REASON_ABDICATED ||
            reason == ELECTION_REASON_UNHEALTHY || reason == ELECTION_REASON_WINDOW ||
+           reason == ELECTION_REASON_PAUSED || reason == ELECTION_REASON_HANDOVER ||
            reason == ELECTION_REASON_CHILD_FAILED || reason == ELECTION_REASON_CHILD_KILLED ||
            reason == ELECTION_REASON_HANDLER_FAILED;
 }

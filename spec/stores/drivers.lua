@@ -1,5 +1,6 @@
 --- The stores that every table of spec/stores/cases is played on: how each is started, what leads to it, and what can happen to it.
 -- `hurt` has a function for each word of stores.words; `lacks` says why it has none. The torture hurts the same stores.
+local oracle = require "crown.election.contract"
 local stores = require "torture.stores"
 local Way = require "torture.way"
 local Wire = require "support.nats_wire"
@@ -51,6 +52,12 @@ function Driver:url(ways, name, ttl)
   local ports = {}
   for i, way in ipairs(ways) do ports[i] = way.port end
   return self.address(self.store, ports, name, ttl)
+end
+
+--- The module of its oracle.
+-- @treturn table
+function Driver:oracle()
+  return (oracle.find("spec", self:url(self:ways(), "spec", 8)))
 end
 
 local function with_ttl(store, ports, _, ttl)
@@ -202,6 +209,8 @@ function drivers.start(name)
       self.address, self.lacks = one.address or with_ttl, one.lacks or {}
       self.hurt = one.hurt(self.store)
       self.asks = self.store.ports ~= nil -- a server, which may be late
+      self.hurt.order = self:oracle().order ~= nil or nil
+      self.lacks.order = self.lacks.order or "its records are in another system's format"
       self.hurt.cut = self.store.ports and not self.store.announced or nil
       return self
     end

@@ -64,6 +64,14 @@ function Play:evict()
   return module.evict(options, self.name)
 end
 
+--- Orders something of all candidates, as `crown-lua pause`, `resume` and `handover` do.
+-- @tparam table|boolean fields of crown.register.orders; false: nothing any more
+function Play:order(fields)
+  local module, options = oracle.find("spec", url_for(self, "the operator"))
+  options.order, options.timeout = fields, self.driver.asks and QUICK or nil
+  return module.order(options, self.name)
+end
+
 -- All that a case may have left behind is put right, and an actor that knows the store leads and leaves: so what comes next begins
 -- in a store that nobody doubts, and in which nobody leads. Newcomers of before are gone.
 local function settle(self)

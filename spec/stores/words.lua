@@ -129,6 +129,17 @@ end
 local function is_known(came) return came ~= "unknown" end
 local function is_grant(came) return came == "granted" end
 
+-- As the core does it, which is told that it is to go.
+local function goes(play, actor)
+  local player = play:player(actor)
+  await(function()
+    local message = player:message()
+    return (message and player:call("handle_info", message) or player:call "refresh")[1] == "evicted"
+  end)
+  player:abdicate()
+  play.leases[actor] = nil
+end
+
 -- What an actor does: `(play, actor, wanted)`.
 words.of_actors = {
   claims = asks "claim",
@@ -144,15 +155,8 @@ words.of_actors = {
   end,
   ["is cut off"] = function(play, actor) play:way_of(actor, "hold") end,
   ["comes back"] = function(play, actor) play:way_of(actor, "free") end,
-  ["hears the eviction and leaves"] = function(play, actor)
-    local player = play:player(actor)
-    await(function()
-      local message = player:message()
-      return (message and player:call("handle_info", message) or player:call "refresh")[1] == "evicted"
-    end)
-    player:abdicate()
-    play.leases[actor] = nil
-  end,
+  ["hears the eviction and leaves"] = goes,
+  ["hears that it is to go and leaves"] = goes,
 }
 
 -- What happens to the store: `(play, rest)`.
@@ -175,6 +179,17 @@ words.of_the_store = {
       local found, problem = play:evict()
       play.evicted = found or problem
     end)
+  end,
+  pause = function(play, rest)
+    local length = (rest or ""):match "for (%d+)"
+    local fields = { pause = true, keep = (rest or ""):find "keep" and true or nil }
+    if length then fields["until"] = os.time() + tonumber(length) end
+    assert(play:order(fields))
+  end,
+  resume = function(play) assert(play:order(false)) end,
+  hand = function(play, rest)
+    local to, within = rest:match "^over to (%S+)", rest:match "within (%d+)$"
+    assert(play:order { to = to, within = tonumber(within or PATIENCE) })
   end,
   ["evict ends"] = function(play)
     await(function() return play.evicted end)

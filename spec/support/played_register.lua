@@ -97,6 +97,8 @@ return function(marks, many, clock)
       deadline = function() end }
     function member.tell() member.told = member.told + 1 end
     function member.stand(_, on) member.stands = on end
+    function member.obey(_, bar, why) member.barred = bar and bar .. ": " .. why end
+    function member.remind(_, bar) member.reminded_of = bar end
     for _, fn in ipairs { "claim", "refresh", "release", "look" } do
       member[fn] = function() return modules.terms[fn](session, member) end
     end

@@ -200,9 +200,22 @@ end
 
 function claim(world, node, election)
   if election.leads or election.task then return end
-  if not election.wanted then return follow(world, node, election, soon(world)) end
+  if not election.wanted or election.barred and chance(world, 0.9) then return follow(world, node, election, soon(world)) end
   local sent = node.env.now()
   call(world, node, election, "claim", function(...) claimed(world, node, election, sent, ...) end)
 end
 
-return { acts = acts, check = check, end_term = end_term, follow = follow, log = log, stop = stop }
+-- What orders say against leading, of several servers by most of them: as lua/crown/register/oracle.lua.
+local function obey(world, node, election, part, bar)
+  local barred, free = nil, 0
+  for _, one in ipairs(election.member.parts or { part }) do
+    if one.bar then barred = barred or one.bar elseif one.slot.since then free = free + 1 end
+  end
+  if free > world.servers / 2 then barred = nil end
+  log(world, node, "is told", election.name, bar or "nothing more")
+  election.barred = barred
+  if not election.leads then return barred or follow(world, node, election, 0) end
+  if barred then end_term(world, node, election, true) end
+end
+
+return { acts = acts, check = check, end_term = end_term, follow = follow, log = log, obey = obey, stop = stop }

@@ -8,6 +8,7 @@ local hosts = require "support.register_hosts"
 local kill = hosts.kill
 
 local PEERS_TTL = 10
+local ENDS_BEFORE = 3600000 -- ms: hosts' clocks are no further apart
 local PAST_MOST = 12 -- states of the store that it may go back to
 
 local function restore(world, kind, state, memory)
@@ -36,6 +37,56 @@ local function direct(world, name)
   local text = world.modules.record.text(one, ("%d"):format(unique(world)))
   world.clock:after(world.random() * 3, function()
     perform_write(world, { name = name, version = answer.version, memory = answer.memory, text = text }, server)
+  end)
+end
+
+-- While a pause stands that lets nobody go on, who leads has stepped down by its term's end, whatever becomes of its questions.
+local function watch_pause(world, name, server, orders)
+  if orders.keep or world.servers > 1 or world.at then return end
+  local longest = 0
+  for _, host in ipairs(world.hosts) do longest = math.max(longest, host.ttl) end
+  local last = nil
+  local function look()
+    local answer = row_of(world, name, server)
+    local found = answer.text and world.modules.record.parse(answer.text, name)
+    local stands = found and found.orders and found.orders.pause and found.orders.number == orders.number
+    if not stands or not world.trouble then return end
+    if last ~= answer.memory then last, orders.since = answer.memory, world.clock.now end
+    local over = orders["until"] and world.clock.now * 1000 > orders["until"] * 1000 - ENDS_BEFORE
+    if over then return end
+    if world.clock.now - orders.since > 3 * longest + 2 then
+      for _, node in pairs(world.nodes) do
+        if acts(node, name) then error(("%s leads the paused %s at %.3f"):format(node.label, name, world.clock.now), 0) end
+      end
+    end
+    world.clock:after(1, look)
+  end
+  look()
+end
+
+-- What an operator orders of all candidates, or takes back.
+local function order(world, name)
+  local server = world.random(world.servers)
+  local answer = row_of(world, name, server)
+  local found = answer.text and world.modules.record.parse(answer.text, name)
+  if not found then return end
+  local dice, orders = world.random(), world.modules.orders
+  local number = unique(world)
+  local wanted = { number = number, other = (found.orders or {}).other or unique(world) }
+  if dice < 0.3 then
+    wanted.pause, wanted.keep = true, chance(world, 0.3) or nil
+    if chance(world, 0.5) then wanted["until"] = math.floor(world.clock.now + world.random() * 100) end
+  elseif dice < 0.7 then
+    wanted.to, wanted.within = world.nodes[world.random(#world.hosts)].token, world.random() * 30
+  else
+    wanted = orders.without(found.orders)
+    if wanted then wanted.number = number end
+  end
+  local text = world.modules.record.text(world.modules.rule.order(found, wanted), ("%d"):format(unique(world)))
+  world.clock:after(world.random() * 3, function()
+    local write = { name = name, version = answer.version, memory = answer.memory, text = text }
+    local written = world.trouble and perform_write(world, write, server, true)
+    if written and wanted and wanted.pause then watch_pause(world, name, server, wanted) end
   end)
 end
 
@@ -200,6 +251,7 @@ local FAULTS = {
     end
   end,
   direct = function(world) direct(world, world.names[world.random(#world.names)]) end,
+  order = function(world) order(world, world.names[world.random(#world.names)]) end,
   peer = function(world) claim_as_peer(world, world.names[world.random(#world.names)]) end,
 }
 

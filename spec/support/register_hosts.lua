@@ -4,7 +4,7 @@ local chance, look, perform_write, swap, unique = servers.chance, servers.look, 
 local tasks = require "support.register_tasks"
 local after, env_of = tasks.after, tasks.env_of
 local core = require "support.register_core"
-local acts, follow, log = core.acts, core.follow, core.log
+local acts, follow, log, obey = core.acts, core.follow, core.log, core.obey
 
 local function store_of(world, node, server)
   local store = { marks = world.marks, whole = world.whole, deletes = true }
@@ -40,6 +40,7 @@ local function member_of(world, node, election)
   for server, session in ipairs(world.at and { new_session(world, node, election.name) } or node.sessions) do
     parts[server] = { slot = world.modules.terms.slot(session, election.name), session = session, store = node.stores[server],
       tell = function() election.told = true end, stand = function(_, on) election.stands = on end,
+      obey = function(part, bar) obey(world, node, election, part, bar) end, remind = function() end,
       deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
   end
   return world.servers > 1 and { parts = parts } or parts[1]

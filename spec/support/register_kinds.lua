@@ -1,5 +1,5 @@
 --- What goes wrong in support.register_world, by the kind of a world.
-local RUNTIMES = { kill = 16, host = 8, cut = 9, stop = 6, want = 12, direct = 17 }
+local RUNTIMES = { kill = 16, host = 8, cut = 9, stop = 6, want = 12, direct = 17, order = 12 }
 
 local function faults_with(more)
   local all = {}

@@ -49,7 +49,25 @@ local function ring(world, name, news)
   end
 end
 
-local function perform_write(world, write, server)
+-- What orders promise (S15): they stand until their own time, whoever writes; nobody claims over a pause, and over a hand-over
+-- only who it is for, or after its time.
+local function check_orders(world, name, row, text)
+  local before = row and row.text and not row.peer and world.modules.record.parse(row.text, name)
+  if not before or not before.orders then return end
+  local one, ordered = world.modules.record.parse(text, name), before.orders
+  local is_claim = one.by and (one.by ~= before.by or one.at ~= before.at or one.epoch ~= before.epoch)
+  local function breach(what) error(("%s at %.3f: %s over %s"):format(what, world.clock.now, text, row.text), 0) end
+  if ordered.other ~= (one.orders or {}).other then breach "an order is lost that nobody took back" end
+  if not is_claim then
+    if ordered.number ~= (one.orders or {}).number then breach "orders are lost without a claim" end
+  elseif ordered.pause and not ordered["until"] then
+    breach "a claim over a pause"
+  elseif ordered.to and ordered.to ~= one.node and world.clock.now - row.since < ordered.within / 1.011 then
+    breach "a claim before the end of another's hand-over"
+  end
+end
+
+local function perform_write(world, write, server, is_operators)
   local shard = world.shards[shard_of(world, write.name, server)]
   local row = shard.rows[write.name]
   local stands = (row and row.version or false) == write.version or world.careless
@@ -59,8 +77,9 @@ local function perform_write(world, write, server)
     shard.rows[write.name] = nil
     return unique(world)
   end
+  if not is_operators and not world.careless then check_orders(world, write.name, row, write.text) end
   local version = world.texts and write.text or unique(world)
-  shard.rows[write.name] = { text = write.text, version = version }
+  shard.rows[write.name] = { text = write.text, version = version, since = world.clock.now }
   if world.peers then
     local new = shard.rows[write.name]
     new.ends = promise_to_peers(world, shard, write.name, write.text, row and row.ends)

@@ -118,6 +118,7 @@ end
 local function calm(world)
   world.trouble = false
   world.back = nil
+  world:take_back_orders()
   for _, host in ipairs(world.hosts) do
     world.nodes[host.number].stopped = nil
     if world.nodes[host.number].dead then start(world, host, new_token(world, host)) end
@@ -154,6 +155,20 @@ local function all_led(world, led, since)
     all = all and led[name]
   end
   return all
+end
+
+-- The operator lets candidates lead again, in each record.
+function World:take_back_orders()
+  for _, shard in pairs(self.shards) do
+    for name, row in pairs(shard.rows) do
+      local found = row.text and not self.modules.record.is_reserved(name) and self.modules.record.parse(row.text, name)
+      if found and found.orders then
+        local text = self.modules.record.text(self.modules.rule.order(found, nil), ("taken back %d"):format(servers.unique(self)))
+        shard.rows[name] = { text = text, version = self.texts and text or servers.unique(self), since = self.clock.now,
+          peer = row.peer, ends = row.ends, by = row.by }
+      end
+    end
+  end
 end
 
 --- Trouble for a while; then somebody has to lead each election within a bound.

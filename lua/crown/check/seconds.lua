@@ -8,7 +8,7 @@ local others = require "crown.check.others"
 local seconds = {}
 
 local LEAST, STEP = 1000, 500 -- of what may have been meant in milliseconds: 5000 and 1500 are, an hour is not
-local UNITS = { ms = 0.001, s = 1, m = 60, min = 60, h = 3600 }
+local UNITS = { ms = 0.001, s = 1, m = 60, min = 60, h = 3600, d = 86400 }
 
 local warned = {}
 
@@ -38,6 +38,19 @@ function seconds.suggest(text)
   local number, unit = text:match "^([%d.]+)(%l+)$"
   if not tonumber(number) or not UNITS[unit] then return "" end
   return (" (in seconds: %s)"):format(figure.exact(number * UNITS[unit]))
+end
+
+--- Reads a time with units, where a person gives one of hours or days.
+-- @string text such as "2h", "1h30m" or "90", which are seconds
+-- @treturn number seconds above 0; or nil: it is none
+function seconds.read(text)
+  local total, rest = 0, text:gsub("^[%d.]+$", "%0s")
+  while rest ~= "" do
+    local number, unit, more = rest:match "^([%d.]+)(%l+)(.*)$"
+    if not tonumber(number) or not UNITS[unit] then return nil end
+    total, rest = total + number * UNITS[unit], more
+  end
+  return total > 0 and total or nil
 end
 
 return seconds

@@ -14,14 +14,15 @@ local version = require "crown.command.version"
 local command = {}
 
 --- The verbs, in the order in which help lists them.
-command.verbs = { "app", "run", "file", "check", "info", "evict", "status", "history", "abdicate",
-  "log-level", "completion", "help" }
+command.verbs = { "app", "run", "file", "check", "info", "evict", "pause", "resume", "handover", "status",
+  "history", "abdicate", "log-level", "completion", "help" }
 
 -- The verbs that some options are for, and what to say at the others.
 local CANDIDATES = { app = true, run = true, file = true, check = true,
   words = "it is for candidates: APP.lua, run, file, check" }
 local STORES = { app = true, run = true, file = true, check = true, info = true, evict = true,
-  history = true, words = "it is for APP.lua, run, file, check, info, evict and history" }
+  pause = true, resume = true, handover = true, history = true,
+  words = "it is for APP.lua, run, file, check, info, evict, pause, resume, handover and history" }
 
 --- Options that every verb takes, or those that `of` names.
 command.common = {
@@ -57,11 +58,19 @@ function command.common_of(verb)
   return taken
 end
 
+local function has_own(verb, name)
+  for _, option in ipairs(verb.options or {}) do
+    if option.name == name then return true end
+  end
+  return false
+end
+
 -- What the command line says in vain would be missed where it is meant. The environment speaks to all verbs.
 local function refuse_in_vain(verb, given)
   for _, option in ipairs(command.common) do
-    if given[option.name] ~= nil and option.of and not option.of[verb] then
-      usage.error("%s: --%s has no effect here: %s", verb, option.name, option.of.words)
+    local is_vain = given[option.name] ~= nil and option.of and not option.of[verb.name]
+    if is_vain and not has_own(verb, option.name) then
+      usage.error("%s: --%s has no effect here: %s", verb.name, option.name, option.of.words)
     end
   end
 end
@@ -74,7 +83,8 @@ end
 
 --- Applies the common options to the whole runtime.
 -- @tparam table options as cli.parse returns them
-function command.apply(options)
+-- @string verb
+function command.apply(options, verb)
   local set, problem = core.log_setup { level = options["log-level"], format = options["log-format"],
     filter = options["log-filter"] }
   if not set then usage.error("%s", problem) end
@@ -84,7 +94,7 @@ function command.apply(options)
     core.node(options.node)
   end
   if options.heartbeat then core.heartbeat(options.heartbeat) end
-  if options.keep then core.keep() end
+  if options.keep and CANDIDATES[verb] then core.keep() end
   settings.oracle, settings.named = options.oracle or settings.oracle, settings.named or options.oracle ~= nil
   settings.ttl = options.ttl or settings.ttl
 end
@@ -145,13 +155,13 @@ end
 local function read_verb(verb, argv, at, before)
   local options, words = cli.parse_verb(argv, at + 1, command.common, verb, before)
   if options.help then return options, words end
-  refuse_in_vain(verb.name, options)
+  refuse_in_vain(verb, options)
   cli.fill_in(command.common, options)
   if verb.log_filter and not options["log-level"] and not options["log-filter"] then
     options["log-filter"] = verb.log_filter(options)
   end
   options["log-level"] = options["log-level"] or verb.log_level
-  command.apply(options)
+  command.apply(options, verb.name)
   return options, words
 end
 
@@ -179,7 +189,7 @@ local function run(argv)
     refuse_program(word)
     core.what(word:match "[^/]*$")
     cli.fill_in(command.common, options)
-    command.apply(options)
+    command.apply(options, "app")
     command.serve(options)
     return require("crown.command.app").run(at)
   end

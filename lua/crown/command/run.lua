@@ -171,7 +171,7 @@ end
 -- with --signal, does not end with its term.
 local STOPPED = "the command was stopped, since the lease was lost: it was not run to its end; %s%s"
 local STOPS = { expired = UNREACHABLE, denied = NOT_LEADER, evicted = NOT_LEADER, abdicated = NOT_LEADER,
-  unhealthy = NOT_LEADER, window = NOT_LEADER }
+  unhealthy = NOT_LEADER, window = NOT_LEADER, paused = NOT_LEADER, handover = NOT_LEADER }
 local KILLED = "the command was killed before its end, since its keeper or its warden was"
 
 local function end_with_the_term(election)

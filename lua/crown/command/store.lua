@@ -13,6 +13,10 @@ local store = {}
 -- What a verb needs the oracle's function for.
 local NEEDS = { list = "list elections", evict = "ask a leader to go" }
 
+-- What to say of an oracle that takes no orders.
+local NO_ORDERS = "%s: elections of the oracle '%s' take no orders yet: %s"
+local FORMAT = "its records are in a format of others"
+
 --- Exit code of a wrong URL.
 store.MISUSED = 2
 
@@ -44,6 +48,15 @@ function store.find(verb, fn)
     usage.error("%s: the oracle '%s' cannot %s: %s", verb, word, NEEDS[fn], why)
   end
   return store.caller(word, module, fn), options, word, module
+end
+
+--- Finds the oracle, and how it takes orders.
+-- @string verb for messages
+-- @treturn as `find`
+function store.ordered(verb)
+  local module, _, word = store.open(verb)
+  if not module.order then usage.error(NO_ORDERS, verb, word, module.unasked or FORMAT) end
+  return store.find(verb, "order")
 end
 
 --- A function of an oracle's module, for a verb: an error in it is told in a line, not as a traceback.

@@ -218,6 +218,12 @@ local function evict(store, opts, name)
   return eviction.from(there, name, opts.wait)
 end
 
+local function order(store, opts, name)
+  local there, problem = visitor(store, opts, name)
+  if not there then return nil, problem end
+  return tools.order(there, name, opts.order)
+end
+
 --- Makes an oracle of a store.
 -- @tparam table store `word`: what events call it; `read(self)` → the record's text and its version, false (there is none),
 -- or nil and a reason; `write(self, text, version)`, version being the one that was read, or nil to create → the new version
@@ -236,6 +242,7 @@ function cas.oracle(store)
   function oracle.timing(opts) return store_options.timing(opts, store.ttl, OPTIONS.retry.default) end
   function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   function oracle.evict(opts, name) return evict(store, opts, name) end
+  function oracle.order(opts, name) return order(store, opts, name) end
   function oracle.health(opts) return health(store, opts) end
   if store.names then
     function oracle.list(opts) return list(store, opts) end

@@ -218,12 +218,18 @@ function Driven:visit(opts)
 end
 
 -- What a tool asks of one store; crown.oracle.majority has the same for several.
-local of_one = { evict = eviction.from }
+local of_one = { evict = eviction.from, order = tools.order }
 
 function of_one.list(store)
   local names, problem, code = store:names()
   if not names then return nil, problem, code end
   return tools.list(store, names)
+end
+
+function of_one.nodes(store)
+  local names, problem, code = store:names()
+  if not names then return nil, problem, code end
+  return tools.nodes(store, names)
 end
 
 local function store_facts(store)
@@ -252,8 +258,10 @@ local function ask(self, what, opts, name)
   local there, checked, code = self:visit(opts)
   if not there then return nil, checked, code end
   name = name or opts.crown_name and tostring(checked.lock or opts.crown_name)
-  if there.servers then return majority[what](there.servers, name, opts.wait) end
-  return of_one[what](there.store, name, opts.wait)
+  local how = what == "evict" and opts.wait
+  if what == "order" then how = opts.order end
+  if there.servers then return majority[what](there.servers, name, how or nil) end
+  return of_one[what](there.store, name, how or nil)
 end
 
 --- Makes an oracle's module.
@@ -270,7 +278,7 @@ function driven.oracle(driver)
     function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   end
   if driver.unasked then return oracle end
-  for _, what in ipairs { "list", "evict", "health", "rights" } do
+  for _, what in ipairs { "list", "evict", "order", "nodes", "health", "rights" } do
     oracle[what] = function(opts, name) return ask(self, what, opts, name) end
   end
   return oracle

@@ -3,6 +3,7 @@
 
 local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
+local orders = require "crown.register.orders"
 local record = require "crown.register.record"
 local several = require "crown.link.several"
 local tools = require "crown.register.tools"
@@ -43,7 +44,7 @@ end
 local function judge(name, records, wanted)
   local one, holders = { name = name, epoch = 0 }, {}
   for _, found in ipairs(records) do
-    one.epoch = math.max(one.epoch, found.epoch or 0)
+    one.epoch, one.orders = math.max(one.epoch, found.epoch or 0), one.orders or found.orders
     local by = found.by and record.runtime(found.by) or found.node -- a runtime has another session on each server
     if by then
       holders[by] = holders[by] or { node = found.node }
@@ -87,7 +88,7 @@ function majority.list(servers)
     if not names then return nil, why, kind end
     return tools.records(store, names)
   end)
-  for _, one in ipairs(found or {}) do one.by = nil end
+  for _, one in ipairs(found or {}) do one.by, one.ordered = nil, orders.words(one.orders, os.time()) end
   return found, problem, code
 end
 
@@ -114,6 +115,44 @@ function majority.evict(servers, name, wait)
   end, "the request stays until its term ends")
   if not ended then return nil, problem end
   return { node = leader.node, epoch = leader.epoch }
+end
+
+--- Orders something of all candidates, on each server.
+-- @tparam table servers
+-- @string name
+-- @tparam[opt] table fields as of crown.register.tools
+-- @treturn table who leads, with the `orders` that stood; false where no server has a record; or nil, message, code
+function majority.order(servers, name, fields)
+  local leader, problem, code = leader_of(servers, name)
+  if not leader then return nil, problem, code end
+  local written, refusal = false, nil
+  local _, reached, failures, why = ask_all(servers, function(store)
+    local before, problem_there, kind = tools.order(store, name, fields)
+    if kind == tools.REFUSED then refusal = problem_there end
+    written = written or before and true or false
+    return before ~= nil and (before or true) or kind == tools.REFUSED or nil, problem_there, kind
+  end)
+  if reached < needed(servers) then return too_few(servers, reached, failures, why) end
+  if written then return leader end
+  if refusal then return nil, refusal, tools.REFUSED end
+  return false
+end
+
+--- The nodes of which a runtime has a session on any of the servers: see crown.register.tools.
+-- @tparam table servers
+-- @treturn table by node; or nil, message, code
+function majority.nodes(servers)
+  local all = {}
+  local _, reached, failures, code = ask_all(servers, function(store)
+    local names, problem, why = store:names()
+    if not names then return nil, problem, why end
+    local found
+    found, problem, why = tools.nodes(store, names)
+    for node in pairs(found or {}) do all[node] = true end
+    return found, problem, why
+  end)
+  if reached < needed(servers) then return too_few(servers, reached, failures, code) end
+  return all
 end
 
 -- Adds what a server says, under its name.

@@ -4,6 +4,7 @@
 local cleaning = require "crown.register.cleaning"
 local duties = require "crown.register.duties"
 local limits = require "crown.register.limits"
+local obey = require "crown.register.obey"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
@@ -37,13 +38,14 @@ end
 local function denial(session, slot, seen, sent, found)
   if seen.doubted and not found.doubt then slot.back = true end
   return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
-    unsure = seen.unsure, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
+    unsure = seen.unsure, ordered = seen.ordered, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
-local function win(session, member, one, duty, answer)
+-- @string text that the claim wrote: where another one stands there by now the next look tells of what that says
+local function win(session, member, one, duty, answer, text)
   local slot = member.slot
   -- Eight fields at most: a ninth doubles the table.
-  slot.term = { member = member, epoch = one.epoch, patrol = duty.asked, text = answer.text, number = 0, ends = math.huge,
+  slot.term = { member = member, epoch = one.epoch, patrol = duty.asked, text = text, number = 0, ends = math.huge,
     memory = answer.memory }
   if session.store.whole then slot.term.limit = duty.limit end
   limits.note(session, slot.term)
@@ -73,12 +75,12 @@ local function took(session, member, seen, one, duty, text, version)
     return nil, "the session ended during the claim", "store"
   end
   duties.drop(session, member.slot, duty)
-  win(session, member, one, duty, { version = version, text = text, memory = seen.memory })
+  win(session, member, one, duty, { version = version, text = text, memory = seen.memory }, text)
   return "won"
 end
 
 -- S1: false proves nothing, since a request may have been carried out twice. What has our session, life and epoch is ours.
-local function took_twice(session, member, one, duty, answer)
+local function took_twice(session, member, one, duty, text, answer)
   local slot = member.slot
   if duty.settling then return nil, GIVEN_UP, "store" end
   local now_seen, problem = session.seen:note(slot, answer, session.env.now())
@@ -89,7 +91,7 @@ local function took_twice(session, member, one, duty, answer)
       return nil, "the session ended during the claim", "store"
     end
     duties.drop(session, slot, duty)
-    win(session, member, one, duty, answer)
+    win(session, member, one, duty, answer, text)
     return "won"
   end
   duties.drop(session, slot, duty)
@@ -107,7 +109,7 @@ local function write_claim(session, member, seen, one, duty)
   local answers
   answers, problem, code = member.store:look { name }
   if not answers then return nil, problem, code end
-  return env.atomic(took_twice, session, member, one, duty, answers[name])
+  return env.atomic(took_twice, session, member, one, duty, text, answers[name])
 end
 
 -- S4: what the claim may leave behind is noted before it is sent, since the task that claims may be cancelled at any time.
@@ -139,6 +141,7 @@ local function decide(session, member, answers, sent)
   local slot = member.slot
   local seen, problem = session.seen:note(slot, answers[slot.name], sent)
   if not seen then return nil, problem end
+  obey.note(session, member, seen.record)
   local by = seen.record and seen.record.by
   if not by or by == session.name then
     if slot.holder then slot.holder = nil end -- same (always): else it would make room for a field

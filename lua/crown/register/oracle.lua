@@ -3,6 +3,7 @@
 
 local core = require "crown.core"
 local nonce = require "crown.text.nonce"
+local obey = require "crown.register.obey"
 local promise = require "crown.core.promise"
 local record = require "crown.register.record"
 local renewals = require "crown.core.renewals"
@@ -92,7 +93,41 @@ end
 -- @tparam[opt] table news what stands now, as far as the store has told: see `hear` in crown.register.session
 function Oracle:tell(news)
   if news or self.slot.news then self.slot.news = news end
+  obey.hear(self.session, self)
   self.election:send "changed"
+end
+
+-- What a core has that has not ended.
+local function living(election)
+  local handle = election.handle
+  return handle and not handle:finished() and handle or nil
+end
+
+--- Tells its core what speaks against its leading; where nothing does any more it claims: see crown.register.obey.
+-- @string[opt] bar
+-- @string[opt] why
+-- @string[opt] before what it was told last
+function Oracle:obey(bar, why, before)
+  if self.group then return self.group:obey_most() end
+  local handle = living(self.election)
+  if handle and before and before ~= bar then handle:allow(before) end
+  if handle and bar then return handle:bar(bar, why) end
+  if not self.election.handle then self.is_to_go = bar and self.leading or nil end
+  self.election:send "changed"
+end
+
+-- A core that nothing can be told of hears it as of an eviction.
+local function sent_away(self)
+  if not self.is_to_go then return false end
+  self.is_to_go = nil
+  return true
+end
+
+--- Says it again.
+function Oracle:remind(bar, why)
+  local election = (self.group or self).election
+  local handle = living(election)
+  if handle then require("crown.core.election").emit("leadership.barred", { reason = bar, error = why }, handle) end
 end
 
 -- Whether nothing tells of changes for now.
@@ -128,6 +163,8 @@ local function contended(self, verdict, second, third)
   local retry = self.retry or self:is_deaf() and DEAF_SECONDS
   if retry and wait > retry then
     holder.retry_in = retry
+  elseif second.ordered then
+    holder.retry_in = wait
   elseif not retry and second.stands then
     self:follow(second.unsure)
     holder.retry_in = math.max(PATIENT_SECONDS, PATIENT_TTLS * self.ttl) * (1 - math.random() / 4)
@@ -152,11 +189,13 @@ end
 --- As in the oracle's contract, and so refresh, abdicate and handle_info.
 function Oracle:claim()
   self.leading = false
+  sent_away(self)
   return contended(self, self:ask "claim")
 end
 
 function Oracle:refresh()
   if not self.leading then return false end
+  if sent_away(self) then return false, { evicted = true } end
   return kept(self, self:ask "refresh")
 end
 
@@ -168,6 +207,7 @@ end
 function Oracle:handle_info(message)
   if message ~= "changed" then return end
   if not self.leading then return self:claim() end
+  if sent_away(self) then return false, { evicted = true } end
   return kept(self, self:ask "look")
 end
 
@@ -197,15 +237,31 @@ function Several:follow(is_unsure)
   end
 end
 
+-- Its core is told what those parts say that leave too few of them to lead by. What is not known yet says nothing, unless others
+-- do.
+function Several:obey_most()
+  local first, free = nil, 0
+  for _, part in ipairs(self.parts) do
+    if part.bar then first = first or part elseif part.slot.since then free = free + 1 end
+  end
+  local is_barred = first and free < math.floor(#self.parts / 2) + 1
+  local bar, why = is_barred and first.bar or nil, is_barred and first.why or nil
+  local before = self.bar
+  if bar == before and why == self.why then return end
+  self.bar, self.why = bar, why
+  Oracle.obey(self, bar, why, before)
+end
+
 --- Makes the state of a candidate on several registers, of which most decide.
 -- @tparam table parts its states on each of them, which tell the same election
 -- @tparam table options `ttl`, `retry`, `election` and `doubts` as of `join`; `twice`: a function that returns what to say where
 -- two of the registers are one, or nil
 -- @treturn table
 function Oracle.join_several(parts, options)
-  for _, part in ipairs(parts) do part.is_core = false end -- the core's deadline is that of most of them
-  return setmetatable({ parts = parts, retry = options.retry, election = options.election, doubts = options.doubts,
+  local self = setmetatable({ parts = parts, retry = options.retry, election = options.election, doubts = options.doubts,
     ttl = options.ttl, twice = options.twice, leading = false }, Several)
+  for _, part in ipairs(parts) do part.is_core, part.group = false, self end -- the core's deadline is that of most of them
+  return self
 end
 
 return Oracle

@@ -7,7 +7,7 @@
 -- what is missing may have been lost, and `lost`, whether there was such a record before.
 -- An election's record: `v`, `serial`, `memory`, `epoch` of the last grant, `nonce`; while a session holds it `by`, `at` (the
 -- life in which that session claimed it) and `node`; `doubt`, the seconds for which nobody may claim it; `directive`, what an
--- operator wants of the holder.
+-- operator wants of the holder; `orders`, what operators want of every candidate, see crown.register.orders.
 --
 -- Each write raises `serial`, so that a store that went back is noticed, and has a `nonce` of its own, so that no text comes
 -- twice: some stores make the version of it. Unknown fields are kept. A record with a higher `v` is never overwritten.
@@ -15,6 +15,7 @@
 
 local core = require "crown.core"
 local json = require "crown.text.json"
+local orders = require "crown.register.orders"
 
 local record = {}
 
@@ -26,7 +27,7 @@ local DOUBT_MOST = 3 * TTL_MOST
 local TYPES = { memory = "string", nonce = "string", by = "string", node = "string", directive = "string" }
 
 local KNOWN = {}
-for field in ("v serial memory ttl node at over nonce longest doubt lost epoch by directive"):gmatch "%a+" do
+for field in ("v serial memory ttl node at over nonce longest doubt lost epoch by directive orders"):gmatch "%a+" do
   KNOWN[field] = true
 end
 
@@ -48,6 +49,7 @@ end
 
 local function is_election(found)
   if not is_count(found.epoch) then return false end
+  if found.orders ~= nil and not orders.is(found.orders) then return false end
   if found.doubt ~= nil and (found.by or not is_seconds(found.doubt, DOUBT_MOST)) then return false end
   return found.by == nil or is_count(found.at) -- same (order): both only look
 end
@@ -86,6 +88,13 @@ end
 -- @treturn boolean
 function record.is_reserved(name)
   return name:sub(1, 1) == "@"
+end
+
+--- Whether a name is one of a session's record.
+-- @string name
+-- @treturn boolean
+function record.is_session(name)
+  return record.is_reserved(name) and kind_of(name) == is_session
 end
 
 --- Reads a record.
@@ -136,6 +145,7 @@ end
 
 -- Numbers of others are to be read again as what they were; to write ours so would take longer, and change nothing.
 local function has_unknown(one)
+  if one.orders then return true end -- which may have another order's fields
   for field in pairs(one) do
     if not KNOWN[field] then return true end
   end

@@ -1,5 +1,5 @@
 --- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
--- what it is told of them. docs/safety.md lists its paragraphs, S1 to S14, with their tests.
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S15, with their tests.
 --
 -- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
 -- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
@@ -20,6 +20,7 @@
 -- lease is over by that. No other time of a store permits anything.
 -- @internal crown.register.rule
 
+local orders = require "crown.register.orders"
 local record = require "crown.register.record"
 
 local rule = {}
@@ -79,6 +80,7 @@ end
 local function held(me, seen, epoch)
   local one = emptied(seen.record)
   one.epoch, one.memory, one.by, one.at, one.node = math.max(epoch, me.least or 0), seen.memory, me.session, me.at, me.node
+  one.orders = orders.without(one.orders)
   return one
 end
 
@@ -131,14 +133,7 @@ local function claim_doubted(me, seen)
   return "write", held(me, seen, math.max(found.epoch + 1, time_of(me, seen)))
 end
 
---- What a candidate may do.
--- @tparam table me see above
--- @tparam table seen see above
--- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
--- holds it has not been looked at; "place": nobody knows yet whether what is missing is new
--- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
--- boolean }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder lives
-function rule.claim(me, seen)
+local function claim_allowed(me, seen)
   local found = seen.record
   if seen.peer and seen.peer.wait > 0 then return denied(seen.peer, seen.peer.wait) end
   if not found then return claim_missing(me, seen) end
@@ -152,6 +147,22 @@ function rule.claim(me, seen)
     if left > 0 then return denied(found, left, false, true, not seen.lives) end
   end
   return "write", held(me, seen, found.epoch + 1)
+end
+
+--- What a candidate may do.
+-- @tparam table me see above
+-- @tparam table seen see above
+-- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
+-- holds it has not been looked at; "place": nobody knows yet whether what is missing is new
+-- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
+-- boolean, ordered = boolean }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the
+-- holder lives, `ordered` where an operator keeps it from claiming (S15)
+function rule.claim(me, seen)
+  local what, one = claim_allowed(me, seen)
+  local found = seen.record
+  local wait = what == "write" and found and orders.wait(found.orders, me.node, seen.stood, me.time / 1000)
+  if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = true } end
+  return what, one
 end
 
 local function placed(me, seen, doubt)
@@ -223,6 +234,16 @@ end
 function rule.direct(base, directive)
   local one = record.after(base)
   one.directive = directive
+  return one
+end
+
+--- S15: what operators order of all candidates, which changes nothing else.
+-- @tparam table base
+-- @tparam[opt] table wanted see crown.register.orders; nil: nothing any more
+-- @treturn table record
+function rule.order(base, wanted)
+  local one = record.after(base)
+  one.orders = wanted
   return one
 end
 

@@ -62,7 +62,8 @@ function Session.new(env, options)
     delay = options.delay, patience = options.patience, floor = options.floor, remembers = options.remembers,
     seen = seen, place = seen:of(record.store_name(options.part)), at = 0, number = 0, sent = -math.huge,
     deadline = -math.huge, tries = {}, terms = {}, led = 0, most = 0, unsettled = {}, undead = {}, ends = {},
-    first_end = math.huge, first_look = math.huge, dead = {}, lingers = options.lingers or cleaning.LINGERS,
+    first_end = math.huge, first_look = math.huge,
+    obeying = setmetatable({}, { __mode = "k" }), dead = {}, lingers = options.lingers or cleaning.LINGERS,
     many = options.many or MANY,
     own = { session = name, node = options.node, ttl = options.ttl, floor = options.floor,
       remembers = options.remembers } }, Session)

@@ -7,13 +7,14 @@
 -- A member is a candidate in a slot: `slot`, `store`, `trusts`, `least` (its epochs are no lower), `quiet` (nobody needs to hear
 -- what it claims and gives back), and `tell()`, by which it hears that something has changed. Its core has a deadline,
 -- `deadline()`, that a renewal of the session moves as long as its term stands, `stand(on)`: then nothing is asked here. Whatever
--- speaks against a term ends that at once, before anybody hears.
+-- speaks against a term ends that at once, before anybody hears. `obey` and `remind`: see crown.register.obey.
 -- @internal crown.register.terms
 
 local claims = require "crown.register.claims"
 local duties = require "crown.register.duties"
 local ending = require "crown.register.ending"
 local limits = require "crown.register.limits"
+local obey = require "crown.register.obey"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
@@ -135,6 +136,7 @@ local function keep(session, slot, found, answer, sent)
   term.text, term.memory = answer.text, answer.memory
   term.patrol = math.max(term.patrol, sent)
   limits.note(session, term)
+  obey.note(session, term.member, found)
   if found.directive == "evict" and not term.evicted then
     term.evicted = true
     term.member:stand(false)

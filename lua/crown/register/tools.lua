@@ -6,13 +6,14 @@ local crypto = require "crown.core.crypto"
 local epochs = require "crown.check.epoch"
 local figure = require "crown.check.figure"
 local hex = require "crown.text.hex"
+local orders = require "crown.register.orders"
 local printable = require "crown.text.printable"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
 local tools = {}
 
-local EVICT_TRIES = 5
+local WRITE_TRIES = 5
 local SHOWN = 60 -- bytes of what cannot be read
 
 -- What stands where a record cannot be read, and what to do.
@@ -38,7 +39,8 @@ local function election_of(answer, name)
   local found, problem = record.read(answer, name)
   local peer = found ~= nil and answer.peer
   if not peer then return found, problem end
-  return { node = peer.node, epoch = found and found.epoch or peer.epoch, wait = peer.wait }
+  return { node = peer.node, epoch = found and found.epoch or peer.epoch, wait = peer.wait,
+    orders = found and found.orders or nil }
 end
 
 local function sessions_of(found)
@@ -87,15 +89,16 @@ end
 --- Elections and who leads them.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, trouble = }`, times in seconds; or
--- nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, trouble =, orders =, ordered =
+-- what those say in words }`, times in seconds; or nil, message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
   local found = {}
   for name, one in pairs(records) do
     found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait,
-      renewed_ago = one.renewed_ago, trouble = one.trouble }
+      renewed_ago = one.renewed_ago, trouble = one.trouble, orders = one.orders,
+      ordered = orders.words(one.orders, os.time()) }
   end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
@@ -128,27 +131,93 @@ function tools.health(store, name)
   return { facts = { { "Record", leader_words(records[name]) } } }
 end
 
---- Asks an election's leader to go. It hears of that with its next refresh.
--- @tparam table store
--- @string name
--- @treturn table the record as it was; false when nobody leads; or nil, message, code
-function tools.ask_to_go(store, name)
-  for _ = 1, EVICT_TRIES do
+-- Writes over an election's record, in place of the one that is seen. `change(found, answer)` → the record; or false: nothing is
+-- to be written; or nil, message, code.
+-- @return the record as it was; false; or nil, message, code
+local function write_over(store, name, change)
+  for _ = 1, WRITE_TRIES do
     local found, answer, code = read(store, name)
     if found == nil then return nil, answer, code end
+    local one, why, kind = change(found, answer)
+    if not one then return one, why, kind end
+    local text = record.text(one, hex(crypto.random(8)))
+    local results
+    results, why, kind = store:swap { { name = name, version = answer.version, text = text, memory = answer.memory } }
+    if not results then return nil, why, kind end
+    if results[1] then return found end
+    core.sleep(0)
+  end
+  return nil, ("the record of '%s' changes faster than it can be written"):format(name)
+end
+
+local function evicted(name)
+  return function(found, answer)
     local peer = answer.peer
     if peer and peer.wait > 0 then
       return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed"):format(name,
         peer.node, peer.wait)
     end
-    if not found or not found.by then return false end
-    local text = record.text(rule.direct(found, "evict"), hex(crypto.random(8)))
-    local results, problem, why = store:swap { { name = name, version = answer.version, text = text, memory = answer.memory } }
-    if not results then return nil, problem, why end
-    if results[1] then return found end
-    core.sleep(0)
+    return found and found.by and rule.direct(found, "evict") or false
   end
-  return nil, ("the record of '%s' changes faster than it can be written"):format(name)
+end
+
+--- Asks an election's leader to go. It hears of that with its next refresh.
+-- @tparam table store
+-- @string name
+-- @treturn table the record as it was; false when nobody leads; or nil, message, code
+function tools.ask_to_go(store, name)
+  return write_over(store, name, evicted(name))
+end
+
+--- Code of orders that do not fit those that stand, or that are too long.
+tools.REFUSED = "refused"
+
+-- @return the orders, or false: none; or nil, message, code
+local function changed(name, found, fields)
+  local stands, time = found.orders, os.time()
+  if not fields then
+    if not orders.words(stands, time) then return nil, ("'%s' is not paused"):format(name), tools.REFUSED end
+    return orders.without(stands) or false
+  end
+  if fields.to and orders.is_paused(stands, time) then
+    return nil, ("'%s' is %s: resume it first"):format(name, orders.words(stands, time)), tools.REFUSED
+  end
+  local wanted, problem = orders.with(stands, fields)
+  return wanted, problem, tools.REFUSED
+end
+
+--- Orders something of all candidates of an election.
+-- @tparam table store
+-- @string name
+-- @tparam table|boolean fields of crown.register.orders, of a pause or a hand-over; false: neither stands any more
+-- @treturn table the record as it was; false where there is none; or nil, message, code
+function tools.order(store, name, fields)
+  return write_over(store, name, function(found)
+    if not found then return false end
+    local wanted, why, code = changed(name, found, fields)
+    if wanted == nil then return nil, why, code end
+    return rule.order(found, wanted or nil)
+  end)
+end
+
+--- The nodes whose runtimes have a session here that is not known to be over: candidates of some election, which follow or lead.
+-- @tparam table store
+-- @tparam table names of all records
+-- @treturn table by node; or nil, message, code
+function tools.nodes(store, names)
+  local sessions, found = {}, {}
+  for _, name in ipairs(names) do
+    if record.is_session(name) then sessions[#sessions + 1] = name end
+  end
+  local answers, problem, code = store:look(sessions)
+  if not answers then return nil, problem, code end
+  for _, name in ipairs(sessions) do
+    local answer = answers[name]
+    local one = record.read(answer, name)
+    local lives = one and (one.over or -1) < one.at and (answer.age or -1) < rule.standing_time(one.ttl)
+    if lives and one.node then found[one.node] = true end
+  end
+  return found
 end
 
 --- Whether a term is over.

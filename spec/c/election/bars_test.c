@@ -74,7 +74,9 @@ static void a_leader_that_is_barred_steps_down_in_order(void **state)
         enum election_reason reason;
     } ends[] = {{ELECTION_BAR_NEVER, ELECTION_REASON_ABDICATED},
                 {ELECTION_BAR_UNHEALTHY, ELECTION_REASON_UNHEALTHY},
-                {ELECTION_BAR_WINDOW, ELECTION_REASON_WINDOW}};
+                {ELECTION_BAR_WINDOW, ELECTION_REASON_WINDOW},
+                {ELECTION_BAR_PAUSED, ELECTION_REASON_PAUSED},
+                {ELECTION_BAR_HANDOVER, ELECTION_REASON_HANDOVER}};
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
         story_lead();
         bar(ends[i].bar);

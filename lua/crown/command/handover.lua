@@ -1,0 +1,87 @@
+--- Hands an election over to a node.
+-- @internal crown.command.handover
+
+local epochs = require "crown.check.epoch"
+local evict = require "crown.command.evict"
+local ordering = require "crown.command.ordering"
+local output = require "crown.command.output"
+local printable = require "crown.text.printable"
+local store = require "crown.command.store"
+local usage = require "crown.check.usage"
+
+local handover = {
+  summary = "have the leader step down for another node",
+  usage = "crown-lua handover [OPTIONS] NAME --to NODE [--wait SECONDS] [--within SECONDS]",
+  most_words = 1,
+  options = {
+    { name = "to", value = "NODE", help = "the node that leads next, as its --node has it", default = "none: say which" },
+    { name = "within", value = "SECONDS", number = { least = 0.1, most = 86400 },
+      help = "for so long the others leave it to that node, once nobody leads", default = "the oracle's TTL" },
+    ordering.wait_option "NODE to lead",
+  },
+  help = [[
+The leader stops its child, calls `lost` and releases, in this order. Then NODE leads; if it does
+not come, anybody may. A hand-over never makes two leaders. Exit code 1 where nobody leads, where
+no runtime of NODE is known, and where somebody else leads afterwards.]],
+}
+
+local TTL = 15 -- where the oracle does not say it
+
+local function refuse(...)
+  output.say("handover", ...)
+  return 1
+end
+
+local function listed(nodes)
+  local names = {}
+  for node in pairs(nodes) do names[#names + 1] = printable(node) end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+-- @return true; or nil, an exit code
+local function check(options, name)
+  local _, opts, word, module = store.ordered "handover"
+  local list, nodes = store.caller(word, module, "list"), store.caller(word, module, "nodes")
+  if not list or not nodes then usage.error("handover: the oracle '%s' does not tell who leads", word) end
+  local election, problem, code = ordering.look(list, opts, name)
+  if election == nil then return nil, store.unreachable("handover", problem, code) end
+  if not election or not election.node then
+    return nil, refuse(("nobody leads '%s' in %s"):format(name, store.named(opts, word)))
+  end
+  if election.ordered and election.orders.pause then
+    return nil, refuse(("'%s' is %s: resume it first"):format(name, printable(election.ordered)))
+  end
+  if election.node == options.to then return nil, refuse(("%s leads '%s' already"):format(printable(options.to), name)) end
+  local known
+  known, problem, code = nodes(opts)
+  if not known then return nil, store.unreachable("handover", problem, code) end
+  if not known[options.to] then
+    return nil, refuse(("no runtime of the node '%s' is known in %s; there are %s"):format(printable(options.to),
+      store.named(opts, word), listed(known)))
+  end
+  return module.timing and module.timing(opts) or TTL
+end
+
+--- The verb.
+function handover.run(options, words)
+  local name = ordering.name(handover, words)
+  if not options.to then usage.error("handover: say to which node: %s", handover.usage) end
+  local ttl, code = check(options, name)
+  if not ttl then return code end
+  local fields = { to = options.to, within = options.within or ttl, since = os.time(), by = ordering.by() }
+  local before, list, opts = ordering.write(handover, name, fields)
+  if not before then return list end
+  local epoch = epochs.counted(before.epoch)
+  local now = ordering.await(list, opts, name, options.wait or ordering.WAIT, function(one)
+    return one and one.node and epochs.counted(one.epoch) > epoch
+  end)
+  if now and now.node == options.to then
+    output.line(evict.next_text(name, now))
+    return 0
+  end
+  if now then return refuse(("%s did not come: %s"):format(printable(options.to), evict.next_text(name, now))) end
+  return refuse(("%s does not lead '%s' yet: the order stands until somebody claims"):format(printable(options.to), name))
+end
+
+return handover

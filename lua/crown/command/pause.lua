@@ -1,0 +1,62 @@
+--- Orders that nobody leads an election for a while.
+-- @internal crown.command.pause
+
+local ordering = require "crown.command.ordering"
+local output = require "crown.command.output"
+local printable = require "crown.text.printable"
+local seconds = require "crown.check.seconds"
+local usage = require "crown.check.usage"
+
+local pause = {
+  summary = "have nobody lead an election for a while",
+  usage = "crown-lua pause [OPTIONS] NAME [--for TIME] [--keep] [--why TEXT]",
+  most_words = 1,
+  options = {
+    { name = "for", value = "TIME", help = "such as 2h, 30m or 1h30m, by the hosts' wall clocks", default = "until resume" },
+    { name = "keep", help = "who leads goes on; nobody takes over when that ends" },
+    { name = "why", value = "TEXT", help = "what others are shown", default = "nothing" },
+    ordering.wait_option "the leader to go",
+  },
+  help = [[
+No candidate of NAME claims any more, and the leader steps down in order. info and status show
+since when, until when, by whom and why. Exit code 1 where there is no such election, and where
+its leader has not gone in time: the pause stands all the same.
+
+  crown-lua pause --oracle redis://db nightly --for 2h --why 'the disks are replaced']],
+}
+
+local function fields_of(options)
+  local length
+  if options["for"] then
+    length = seconds.read(options["for"])
+    if not length then usage.error("--for: '%s' is no time, such as 2h, 30m or 1h30m", printable(options["for"])) end
+  end
+  local now = os.time()
+  return { pause = true, keep = options.keep, since = now, ["until"] = length and math.ceil(now + length), by = ordering.by(),
+    why = options.why and printable(options.why) }
+end
+
+--- The verb.
+function pause.run(options, words)
+  local name, fields = ordering.name(pause, words), fields_of(options)
+  local before, list, opts = ordering.write(pause, name, fields)
+  if not before then return list end
+  local ends = fields["until"]
+  local text = ends and os.date("'%%s' is paused until %Y-%m-%d %H:%M:%S", ends) or "'%s' is paused until crown-lua resume"
+  local leader = before.node and printable(before.node)
+  if not leader or options.keep then
+    output.line(text:format(name) .. (leader and ("; %s leads on"):format(leader) or ""))
+    return 0
+  end
+  output.line(text:format(name))
+  local function has_gone(one) return not one or not one.node or one.epoch ~= before.epoch end
+  local now = list and ordering.await(list, opts, name, options.wait or ordering.WAIT, has_gone)
+  if list and now == nil then
+    output.say("pause", ("%s has not stepped down in time: nobody follows it when it does"):format(leader))
+    return 1
+  end
+  if list then output.line(("%s has stepped down"):format(leader)) end
+  return 0
+end
+
+return pause

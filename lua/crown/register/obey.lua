@@ -1,0 +1,113 @@
+--- Has candidates obey what operators order of them (crown.register.orders): what speaks against leading is told to each one's
+-- core, and taken back when it is over. A candidate that is barred asks nothing, so its session looks for it, once for all, and
+-- when the store tells of a change. None of this permits a claim: the rule refuses those by the record itself (S15).
+-- @internal crown.register.obey
+
+local orders = require "crown.register.orders"
+
+local obey = {}
+
+local LOOK = 1 -- seconds from one look at the records of those who are barred to the next
+local LEAST_PAUSE = 0.01 -- seconds
+local REMIND = 3600 -- seconds after which a pause without an end is told again
+
+local function time_of(session) return session.env.time() / 1000 end
+
+local function leads(member)
+  local term = member.slot.term
+  return term ~= nil and term.member == member
+end
+
+local function tell(session, member, bar, why)
+  local now, found = session.env.now(), member.slot.orders
+  local before = member.bar
+  if bar ~= before or why ~= member.why then
+    member.bar, member.why, member.reminded = bar, why, now
+    return member:obey(bar, why, before)
+  end
+  if bar == "paused" and not found["until"] and now - member.reminded >= REMIND then
+    member.reminded = now
+    member:remind(bar, why)
+  end
+end
+
+-- What each is told by what is known now. @return the seconds until that may change by itself, or nil: nobody is left
+local function judge(session)
+  local pause
+  for member in pairs(session.obeying) do
+    local found = member.slot.orders
+    tell(session, member, orders.bar(found, session.node, leads(member), time_of(session)))
+    if found then
+      local left = found["until"] and found["until"] - time_of(session)
+      pause = math.min(pause or LOOK, left and left > 0 and left or LOOK)
+    else
+      session.obeying[member] = nil
+    end
+  end
+  return pause and math.max(LEAST_PAUSE, pause)
+end
+
+local function note(session, slot, answer, sent)
+  if slot.term then return end -- the answer may be from before that
+  local seen = session.seen:note(slot, answer, sent)
+  if seen then slot.orders = seen.record and seen.record.orders or nil end
+end
+
+-- A leader's own looks see its record: those of the patrol.
+local function look_for(session, slots)
+  local names, env = {}, session.env
+  for name in pairs(slots) do names[#names + 1] = name end
+  if #names == 0 then return end
+  local sent = env.now()
+  local answers = session.store:look(names)
+  for _, name in ipairs(answers and names or {}) do env.atomic(note, session, slots[name], answers[name], sent) end
+end
+
+local function followed(session)
+  local slots = {}
+  for member in pairs(session.obeying) do
+    if not member.slot.term then slots[member.slot.name] = member.slot end
+  end
+  return slots
+end
+
+-- The first turn lets the question end that has seen the orders: a candidate that is barred drops what it asks.
+local function work(session)
+  local pause = 0
+  while pause do
+    session.env.sleep(pause)
+    if pause > 0 then look_for(session, session.env.atomic(followed, session)) end
+    pause = session.env.atomic(judge, session)
+  end
+  session.obeyed = false
+end
+
+local function look_at_one(session, slot)
+  session.env.sleep(0)
+  if not slot.term then look_for(session, { [slot.name] = slot }) end
+  session.env.atomic(judge, session)
+end
+
+--- Notes what a record says. Nothing else happens where it has no orders.
+-- @tparam Session session
+-- @tparam table member see crown.register.terms; has the methods `obey(bar, why, before)`, which tells its core what speaks
+-- against its leading, nil where nothing does, and what did before, and `remind(bar, why)`, which says it again in the log
+-- @tparam table|boolean found the record of its election
+function obey.note(session, member, found)
+  local slot, wanted = member.slot, found and found.orders or nil
+  if not wanted and not slot.orders then return end
+  slot.orders = wanted
+  session.obeying[member] = true
+  if session.obeyed then return session.env.detach(look_at_one, session, slot) end
+  session.obeyed = true
+  session.env.detach(work, session)
+end
+
+--- Looks again for a candidate whose record has changed, where that had orders.
+-- @tparam Session session
+-- @tparam table member
+function obey.hear(session, member)
+  if session.obeying[member] then session.env.detach(look_at_one, session, member.slot) end
+end
+
+return obey

@@ -1,0 +1,128 @@
+-- Operators' orders from outside: pause, resume and handover, with real processes on a Redis server.
+local Candidate = require "support.candidate"
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
+local http = require "support.http"
+local Redis = require "support.redis"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+local SOON = 20 -- seconds, on a busy machine
+local serial = 0
+
+describe("an operator's order", function()
+  local server, dir, name, started
+
+  setup(function() server, dir = Redis.start(), tempdir() end)
+  teardown(function() server:destroy() end)
+
+  before_each(function()
+    serial = serial + 1
+    name, started = "job-" .. serial, {}
+  end)
+  after_each(function()
+    for _, one in ipairs(started) do one:destroy() end
+  end)
+
+  local function url() return server.url .. "?ttl=6&trust_empty=true&amnesia_wait=0" end
+
+  local function start(node)
+    local app = write_file(tempdir() .. "/app.lua", ([[
+      require("crown").elect { name = %q, oracle = %q, child = { "sleep", "600" } }]]):format(name, url()))
+    local one = Candidate.start { args = { "--http", "127.0.0.1:0", "--log-level", "info", app }, node = node,
+      log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
+    started[#started + 1] = one
+    return one
+  end
+
+  local function leads(one)
+    local fine = pcall(eventually, function() return #one:pids "child" == 1 end, SOON)
+    assert(fine, one:output())
+  end
+
+  local function says(one, pattern)
+    local fine = pcall(eventually, function() return one:output():find(pattern) end, SOON)
+    assert(fine, one:output())
+  end
+
+  local function command(code, ...)
+    local result = run({ ... }, { env = { CROWN_DIRECTORY = dir, CROWN_ORACLE = url(), USER = "ann", SUDO_USER = "" } })
+    assert.same({ code, result.stderr }, { result.code, code == 0 and "" or result.stderr })
+    return result.stdout .. result.stderr
+  end
+
+  it("has nobody lead until resume, and says everywhere since when, by whom and why", function()
+    local one = start "one"
+    leads(one)
+    local two = start "two"
+    two:follows(SOON)
+    assert.matches("^'[%w-]+' is paused until crown%-lua resume\none has stepped down\n$", command(0, "pause", name, "--why", "a new disk"))
+    local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ by [%w@.-]+: a new disk"
+    says(one, "leadership.lost [^\n]*reason=paused error=\"" .. said)
+    says(two, "leadership.barred [^\n]*reason=paused error=\"" .. said)
+    assert.same({ 0, 0 }, { #one:pids "child", #two:pids "child" })
+    assert.matches(said, command(0, "info", name))
+    local listed = crown.json.decode(command(0, "info", name, "--json")).elections[1]
+    assert.same({ true, "a new disk", "number", nil }, { listed.orders.pause, listed.orders.why, type(listed.orders.since), listed.node })
+    assert.matches(said, listed.ordered)
+    assert.matches("May not lead.*paused for [%d.]+ s: " .. said, command(0, "status", name))
+    local port = tonumber(one:output():match "http.listening.- port=(%d+)")
+    assert.matches("paused for [%d.]+ s: " .. said, http.ask(port, "GET /").body)
+    assert.matches('\ncrown_eligible{[^}]*} 0\n', http.ask(port, "GET /metrics").body)
+    local three = start "three"
+    says(three, "leadership.barred")
+    assert.equal(("'%s' may be led again\n"):format(name), command(0, "resume", name))
+    eventually(function() return #one:pids "child" + #two:pids "child" + #three:pids "child" == 1 end, SOON)
+    assert.matches("is not paused", command(1, "resume", name))
+  end)
+
+  it("lets who leads go on through a pause, and ends with its time", function()
+    local one = start "one"
+    leads(one)
+    local two = start "two"
+    two:follows(SOON)
+    assert.matches("is paused until %d+%-.*; one leads on\n$", command(0, "pause", name, "--keep", "--for", "8s"))
+    says(two, "leadership.barred [^\n]*, who leads goes on")
+    leads(one)
+    one:signal "TERM"
+    assert.equal(0, one:wait(SOON))
+    assert.equal(0, #two:pids "child")
+    leads(two)
+  end)
+
+  it("has a node lead next, and refuses one that is not there", function()
+    local one = start "one"
+    leads(one)
+    local two, three = start "two", start "three"
+    two:follows(SOON)
+    three:follows(SOON)
+    eventually(function()
+      local result = command(1, "handover", name, "--to", "nobody")
+      return result:find("no runtime of the node 'nobody' is known in redis://[^;]*; there are one, three, two")
+    end, SOON)
+    assert.matches("one leads '[%w-]+' already", command(1, "handover", name, "--to", "one"))
+    assert.matches("^'[%w-]+' is led by three now %(epoch %d+%)\n$", command(0, "handover", name, "--to", "three", "--wait", "20"))
+    leads(three)
+    assert.same({ 0, 0 }, { #one:pids "child", #two:pids "child" })
+    says(one, "leadership.lost [^\n]*reason=handover error=\"handed over to three since")
+    says(one, "leadership.allowed")
+    command(0, "pause", name, "--keep")
+    assert.matches("is paused since .*: resume it first", command(1, "handover", name, "--to", "one"))
+  end)
+
+  it("is refused where it means nothing, in one sentence", function()
+    assert.matches("there is no election 'nowhere' in redis://", command(1, "pause", "nowhere"))
+    assert.matches("nobody leads 'nowhere' in redis://", command(1, "handover", "nowhere", "--to", "one"))
+    assert.matches("handover: say to which node: ", command(2, "handover", "nowhere"))
+    assert.matches("%-%-for: 'soon' is no time, such as 2h, 30m or 1h30m", command(2, "pause", "x", "--for", "soon"))
+    for _, verb in ipairs { "pause", "resume", "handover" } do
+      local result = run { verb, "--oracle", "file:" .. tempdir(), "x" }
+      if verb ~= "handover" then
+        assert.equal(2, result.code)
+        assert.matches(verb .. ": elections of the oracle 'file' take no orders yet: its records are in a format of others",
+          result.stderr)
+      end
+    end
+  end)
+end)
