@@ -9,8 +9,16 @@ test_objects = $(foreach f,$(call allowed,$(call layer,$(1))),$(patsubst %.c,$(B
   $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(wildcard spec/c/$(call layer,$(1))/*.c)))
 C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 .SECONDEXPANSION:
-$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD)/spec/support/slept.o $(BUILD)/embedded.o $$(call test_objects,$$*)
+$(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD)/spec/support/slept.o $(BUILD)/spec/support/notes.o $(BUILD)/embedded.o $$(call test_objects,$$*)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# A keeper alone, whose kernel is the test: these calls are led to it.
+KEEPER_CALLS := poll _exit getppid getpgrp setsid setpgid isatty tcgetpgrp tcsetpgrp kill shutdown prctl open waitid \
+  timerfd_create timerfd_settime clock_boottime_ns signals_open signals_add_interrupt title_set fds_close_except \
+  realtime_enter_again realtime_wait deadman_open deadman_set rounds_kill_once rounds_kill_all warden_start wire_send
+KEEPER_TESTS := $(filter $(BUILD)/spec/c/process/keeper_%,$(C_TESTS))
+$(KEEPER_TESTS): ALL_LDFLAGS += $(KEEPER_CALLS:%=-Wl,--wrap=%)
+$(KEEPER_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_keeper whole_kernel apart)
 
 $(BUILD)/ticker $(BUILD)/deny_calls: $(BUILD)/%: $(BUILD)/spec/support/%.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^

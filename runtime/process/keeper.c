@@ -69,8 +69,6 @@ static int64_t keeper_deadman_ns(const struct keeper *keeper)
 static int64_t warden_deadman_ns(const struct keeper *keeper)
 {
     int64_t first_ns = keeper_deadman_ns(keeper);
-    if (keeper->deadline_ns == TIME_NEVER)
-        return TIME_NEVER;
     return first_ns + (keeper->deadline_ns - first_ns) / 2;
 }
 
@@ -204,7 +202,7 @@ static void act_on_time(struct keeper *keeper)
     ssize_t ignored =
         read(keeper->timer, &fired, sizeof(fired)); /* only so that poll waits again */
     (void)ignored;
-    keeper->armed_ns = 0;
+    keeper->armed_ns = 0; /* same: what it was set to is past, and due no more */
     int64_t now = clock_boottime_ns();
     if (now >= earlier(keeper->kill_at_ns, keeper->stop_kill_at_ns))
         kill_now(keeper);
@@ -264,8 +262,9 @@ static pid_t host_pid(const struct keeper *keeper, pid_t seen)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return seen;
-    ssize_t size = read(fd, list, sizeof(list) - 1);
-    (void)close(fd); /* read only */
+    ssize_t size = read(fd, list, sizeof(list) - 1); /* same (term): a number is shorter */
+    (void)close(fd);                                 /* read only */
+    /* same (swap): of an empty list strtol makes 0 */
     long pid = size > 0 ? strtol(list, NULL, 10) : 0;
     return pid > 0 ? (pid_t)pid : seen;
 }
@@ -331,7 +330,7 @@ static bool read_signals(struct keeper *keeper)
 /* One that has no child. */
 static void end_warden(struct keeper *keeper)
 {
-    if (keeper->warden <= 0)
+    if (keeper->warden <= 0) /* same (number): 1 is nobody's child */
         return;
     (void)kill(keeper->warden, SIGKILL); /* not reaped yet: it is itself */
     keeper->home->warden->pid = 0;
@@ -344,6 +343,7 @@ static void fail_start(struct keeper *keeper, const char *text)
 {
     struct wire_message message = {.type = WIRE_START_FAILED, .error = EPERM};
     end_warden(keeper);
+    /* same (order): the text is not the warden's */
     (void)snprintf(message.text, sizeof(message.text), "%s", text);
     report(keeper, &message); /* it reads GONE below, or is dead */
     message.type = WIRE_GONE;
@@ -364,7 +364,7 @@ static int start_warden(struct keeper *keeper, struct child_spec *spec, const in
                         struct crown_error *err)
 {
     keeper->warden = warden_start(spec, fds, keeper->home->warden, &keeper->line, err);
-    if (keeper->warden < 0)
+    if (keeper->warden < 0) /* same (swap): nobody is 0 */
         return -1;
     wake_on_word(keeper->line);
     return 0;
@@ -421,6 +421,7 @@ static void keep(struct keeper *keeper)
                              {.fd = keeper->line, .events = POLLIN}};
     stack_release();
     for (;;) {
+        /* same (number swap): it waits for as long as it takes, and returns 0 never */
         if (poll(polls, sizeof(polls) / sizeof(polls[0]), -1) < 0 && errno != EINTR)
             kill_now(keeper);
         if (polls[0].revents != 0)
@@ -517,8 +518,8 @@ void keeper_wait(int line, const struct keeper_home *home)
     fds_close_except(&line, 1);
     title_set("crown-spare", "");
     if (!set_up(&keeper) || start_warden(&keeper, NULL, NULL, &err) < 0)
-        end_unused(&keeper, 1); /* a child may be on the line already */
-    if (await_child(&keeper, line, fds, &nfds) < 0)
+        end_unused(&keeper, 1);                     /* a child may be on the line already */
+    if (await_child(&keeper, line, fds, &nfds) < 0) /* same (number swap): never 0 */
         end_unused(&keeper, 0);
     if (nfds == 0) /* there was no room for them */
         end_unused(&keeper, 1);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../support/notes.h"
 #include "base/log.h"
 #include "candidate/deadmen.h"
 #include "candidate/journal.h"
@@ -18,14 +19,12 @@
 #include "lua/vm.h"
 #include "process/child_spec.h"
 
-#define LINES_SIZE 16384
+#define LINES_SIZE 16384 /* of what is logged between two looks */
 
 struct whole whole;
 
 static struct children children;
-static char lines[LINES_SIZE]; /* what was written down */
-static size_t length;
-static bool quiet;
+static bool quiet;                     /* nothing is written down */
 static int log_fd = -1, error_fd = -1; /* where log lines go; the standard error stream itself */
 
 /* --- what is written down */
@@ -42,16 +41,12 @@ static void name_self(char *line, size_t room)
 
 static void add_line(const char *text)
 {
+    char line[LINES_SIZE];
     if (quiet)
         return;
-    char *line = lines + length;
-    const size_t room = sizeof(lines) - length;
-    assert_true(strlen(text) + sizeof("SELF") < room);
-    (void)snprintf(line, room, "%s", text);
-    name_self(line, room);
-    length += strlen(line);
-    lines[length++] = '\n';
-    lines[length] = '\0';
+    (void)snprintf(line, sizeof(line), "%s", text);
+    name_self(line, sizeof(line));
+    notes_add("%s", line);
 }
 
 /* Each election's own words are in each line of it. */
@@ -163,22 +158,13 @@ void whole_quiet(void)
 void whole_skip(void)
 {
     hear();
-    length = 0;
-    lines[0] = '\0';
+    notes_forget();
 }
 
 void whole_assert_did(const char *file, int line, const char *const *wanted)
 {
-    char all[LINES_SIZE] = "";
-    size_t used = 0;
-    for (; *wanted != NULL; wanted++)
-        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s\n", *wanted);
     hear();
-    if (strcmp(lines, all) != 0)
-        (void)dprintf(error_fd, "--- wanted\n%s--- got\n%s---\n", all, lines);
-    _assert_true(strcmp(lines, all) == 0, "what it did is as wanted", file, line);
-    length = 0;
-    lines[0] = '\0';
+    notes_assert(file, line, error_fd, wanted);
 }
 
 /* --- the environment */
