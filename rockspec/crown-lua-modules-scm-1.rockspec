@@ -33,6 +33,7 @@ build = {
       ["crown.oracle.trust"] = "lua/crown/oracle/trust.lua",
       ["crown.register.claims"] = "lua/crown/register/claims.lua",
       ["crown.register.cleaning"] = "lua/crown/register/cleaning.lua",
+      ["crown.register.confirming"] = "lua/crown/register/confirming.lua",
       ["crown.register.duties"] = "lua/crown/register/duties.lua",
       ["crown.register.ending"] = "lua/crown/register/ending.lua",
       ["crown.register.joined"] = "lua/crown/register/joined.lua",

@@ -20,7 +20,8 @@ local Subscriber = require "crown.redis.subscriber"
 local Store = { deletes = true }
 Store.__index = Store
 
-local MOST = 128 -- records in one call, so that the server is never busy for long
+-- Records in one call, so that the server is never busy for long: with looks and writes, and with what is less work.
+local MOST, MOST_SAME = 128, 512
 local NEWER = "a newer version of crown-lua" -- who leads, as an older one shows it
 
 -- --- many records
@@ -71,12 +72,12 @@ local function find_out(self)
 end
 
 -- Runs `fn(part, ask)` with parts of a list, `ask(word, keys, arguments)` being the way to the server that keeps them.
-local function in_parts(self, list, fn)
+local function in_parts(self, list, most, fn)
   local found, problem, code = find_out(self)
   if not found then return nil, problem, code end
-  for first = 1, #list, MOST do
+  for first = 1, #list, most do
     local part = {}
-    for i = first, math.min(#list, first + MOST - 1) do part[#part + 1] = list[i] end
+    for i = first, math.min(#list, first + most - 1) do part[#part + 1] = list[i] end
     if self.in_cluster then
       in_cluster(self, part, fn)
     else
@@ -117,7 +118,7 @@ end
 function Store:look(names)
   local list, answers, failure = {}, {}, nil
   for i, name in ipairs(names) do list[i] = { name = name } end
-  local ready, problem, code = in_parts(self, list, function(part, ask_it)
+  local ready, problem, code = in_parts(self, list, MOST, function(part, ask_it)
     local answer, why, kind = ask_it("look", keys_of(self, part), { memory_key(self), self.place.only_looks and "" or nonce() })
     if not answer then failure = { why or "no answer", kind } end
     local time = answer and tonumber(answer[#part + 2])
@@ -140,6 +141,30 @@ local function look_at_policy(self, writes)
     local info = self.home:call("INFO", "memory")
     if type(info) == "string" then self.forgets = server.forgets(info) end
   end)
+end
+
+--- Whether records stand as they were written. In a cluster each has to be asked for by itself: a look does as well.
+-- @tparam table names
+-- @tparam table versions
+-- @string memory
+-- @treturn table for each name true, or nothing where that is not known; or nil, message, code
+function Store:same(names, versions, memory)
+  local list, results, failure = {}, {}, {}
+  for i, name in ipairs(names) do list[i] = { name = name, at = i } end
+  local ready, problem, code = find_out(self)
+  if ready and self.in_cluster then return results end
+  if ready then
+    ready, problem, code = in_parts(self, list, MOST_SAME, function(part, ask_it)
+      local arguments = { memory_key(self), "", memory }
+      for i, one in ipairs(part) do arguments[i + 3] = versions[one.at] end
+      local answer, why, kind = ask_it("same", keys_of(self, part), arguments)
+      if not answer then failure = { why or "no answer", kind } end
+      for i, one in ipairs(answer and part or {}) do results[one.at] = answer[i + 1] == 1 or nil end
+    end)
+  end
+  if not ready then return nil, problem, code end
+  if failure[1] then return nil, failure[1], failure[2] end
+  return results
 end
 
 local NOBODY = "-" -- hears of a change of an election's record
@@ -181,7 +206,7 @@ function Store:swap(writes)
     if not self.forgets or is_session(write.name) then list[#list + 1] = { name = write.name, write = write, at = i } end
   end
   if #list == 0 then return nil, self.forgets, "store" end
-  local ready, problem, code = in_parts(self, list, function(part, ask_it)
+  local ready, problem, code = in_parts(self, list, MOST, function(part, ask_it)
     local answer, why, kind = ask_it("swap", keys_of(self, part), arguments_of(self, part))
     if not answer then failure = { why or "no answer", kind } end
     for i, one in ipairs(answer and part or {}) do results[one.at] = answer[i + 1] == 1 and one.new end

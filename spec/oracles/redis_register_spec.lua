@@ -102,6 +102,22 @@ describe("the register in Redis", function()
     assert.is_string(swap(version, "two"))
   end)
 
+  it("says of many whether they stand as they were written, in one memory", function()
+    local names, versions, expected = {}, {}, {}
+    for i = 1, 300 do
+      names[i] = ("%s-same-%d"):format(name, i)
+      versions[i], expected[i] = i % 3 == 0 and swap(false, "x", names[i]) or "another", i % 3 == 0 or nil
+    end
+    local bad = names[3]
+    server:call("DEL", key_of(bad))
+    server:call("LPUSH", key_of(bad), "x")
+    expected[3] = nil
+    assert.same(expected, assert(store:same(names, versions, look().memory)))
+    assert.same({}, assert(store:same(names, versions, "another")))
+    server:call("SCRIPT", "FLUSH")
+    assert.same(expected, assert(store:same(names, versions, look().memory)))
+  end)
+
   it("writes and looks at so many that the server is asked in parts, each by itself", function()
     local writes, names = {}, {}
     for i = 1, 300 do

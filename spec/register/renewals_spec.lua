@@ -208,6 +208,47 @@ describe("a look at the terms", function()
     assert.same({ 1024, 476 }, asked)
   end)
 
+  it("is only at those that the store does not confirm to stand as they were written", function()
+    local here = world()
+    local _, one = led(here, "a", "b")
+    local asked, looked, stand = {}, {}, { true }
+    function here.store.same(_, names, versions, memory)
+      for i, name in ipairs(names) do asked[i] = { name, versions[i] == here.rows[name].version, memory } end
+      return stand
+    end
+    here.on_look = function(names) looked[#looked + 1] = table.concat(names, " ") end
+    here.pass(4)
+    assert.is_true((one.refresh()))
+    table.sort(asked, function(x, y) return x[1] < y[1] end)
+    assert.same({ { "a", true, "m" }, { "b", true, "m" } }, asked)
+    assert.equal(1, #looked)
+    here.store.same = function() return nil, "no answer", "timeout" end
+    here.pass(4)
+    assert.is_true((one.refresh()))
+    assert.equal(1, #looked)
+    stand = { true, true }
+    here.store.same = function() return stand end
+    for _ = 1, 20 do
+      here.pass(4)
+      assert.is_true((one.refresh()))
+    end
+    assert.equal(1, #looked)
+  end)
+
+  it("is confirmed by no answer to an earlier question", function()
+    local here = world()
+    local _, one = led(here, "a")
+    function here.store.same()
+      one.slot.version = "another" -- a look has seen it meanwhile
+      return { true }
+    end
+    here.deaf = true
+    local patrol = one.slot.term.patrol
+    here.pass(4)
+    one.session:renew()
+    assert.equal(patrol, one.slot.term.patrol)
+  end)
+
   it("is at none where the store loses nothing and tells all, and each goes on", function()
     local here = world()
     here.store.tells_all = true

@@ -17,7 +17,7 @@ describe("the register's rule", function()
     "has one leader in the world blind", "has one leader in the world restarts", "has one leader in the world several",
     "has one leader in the world cluster", "has one leader in the world peers", "has one leader in the world aged",
     "has one leader in the world marks", "has one leader in the world ends", "has one leader in the world wills",
-    "has one leader in the world whole", "has one leader in the world wholly",
+    "has one leader in the world whole", "has one leader in the world wholly", "has one leader in the world confirms",
     "has one leader in the world news", "has one leader in the world stale",
   } do
     local kind = title:match "%l+$"

@@ -14,6 +14,12 @@ local function store_of(world, node, server)
   function store.swap(_, writes)
     return coroutine.yield(function(go_on) swap(world, node, server, writes, go_on) end)
   end
+  if world.same then
+    function store.same(_, names, versions, memory)
+      local asked = { names = names, versions = versions, memory = memory }
+      return coroutine.yield(function(go_on) servers.same(world, node, server, asked, go_on) end)
+    end
+  end
   if world.wills then
     function store.will(_, write) node.wills[write.name] = write end
   end

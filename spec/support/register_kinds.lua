@@ -50,6 +50,8 @@ return {
     cluster = true },
   -- Beside peers that write no records, and live by the store's clock.
   peers = { faults = faults_with { peer = 60 }, peers = true, sharded = false, pause = 8 },
+  -- One that says whether records stand as they were written.
+  confirms = { faults = faults_with { delete = 3, restore = 8 }, same = true, sharded = false },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, split = false, restarts = true, pause = 200 },
 }

@@ -3,7 +3,7 @@ local list = dofile "tools/mutants/list.lua"
 
 local FOLDER = "lua/crown/register/"
 -- Each requires only those before it.
-local NAMES = { "orders", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties", "claims", "ending",
+local NAMES = { "orders", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties", "claims", "ending", "confirming",
   "terms", "session", "watch", "several" }
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua

@@ -190,5 +190,16 @@ local function swap(world, node, server, writes, done)
   end, done)
 end
 
-return { chance = chance, unique = unique, fault_at = fault_at, frozen = frozen, row_of = row_of, shard_of = shard_of,
+local function same(world, node, server, asked, done)
+  ask(world, node, way_of(world, asked.names[1], server), function(answer)
+    local results = {}
+    for i, name in ipairs(asked.names) do
+      local row = row_of(world, name, server)
+      results[i] = row.version == asked.versions[i] and row.memory == asked.memory
+    end
+    answer(results)
+  end, done)
+end
+
+return { same = same, chance = chance, unique = unique, fault_at = fault_at, frozen = frozen, row_of = row_of, shard_of = shard_of,
   perform_write = perform_write, look = look, swap = swap }

@@ -68,6 +68,12 @@ for i, key in ipairs(KEYS) do
   end
 end
 return told(found)]],
+  same = HEAD .. [[
+local done = { memory }
+for i, key in ipairs(KEYS) do
+  done[i + 1] = memory == ARGV[3] and ask('HGET', key, 'version') == ARGV[i + 3] and 1 or 0
+end
+return told(done)]],
   swap = HEAD .. [[
 local done = { memory }
 for i, key in ipairs(KEYS) do
@@ -169,7 +175,7 @@ end
 --- Asks a server.
 -- @tparam table self a store
 -- @tparam Client client
--- @string word "look" or "swap"
+-- @string word "look", "same" or "swap"
 -- @tparam table keys of the records
 -- @tparam table arguments of the script
 -- @treturn table the memory, and one answer for each key; or nil, message, code

@@ -18,6 +18,8 @@
 -- Optional: `hear(fn)`: from then on fn(name) is called when a record has changed, and fn(nil) when something may have been
 -- missed. Of a write that `frees` a record, fn(name, `{ text =, version = }`) says what stands there now, as a look would answer:
 -- then a follower claims without a look. It may come late, twice, or never: the claim is a swap.
+-- Optional: `same(names, versions, memory)` → for each name whether that version stands there, in that memory; of a store whose
+-- versions never come again. What it does not confirm is looked at.
 -- Optional: `tells_all`, true of one that loses nothing, and whose `hear` misses no change: then no term is looked at unasked.
 -- Optional: `marks`, true of a store in which nothing vanishes unseen: a record that is deleted leaves a version without a text,
 -- which a write has to name, until a record is written there; and when all is lost the memory is another one. Without that each

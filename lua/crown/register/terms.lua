@@ -11,6 +11,7 @@
 -- @internal crown.register.terms
 
 local claims = require "crown.register.claims"
+local confirming = require "crown.register.confirming"
 local duties = require "crown.register.duties"
 local ending = require "crown.register.ending"
 local limits = require "crown.register.limits"
@@ -239,7 +240,8 @@ function terms.patrol(session, run)
   local names = session.env.atomic(due, session)
   for first = 1, #names, PATROL_MOST do
     if session.run ~= run then return end
-    look_at(session, { unpack(names, first, math.min(#names, first + PATROL_MOST - 1)) })
+    local left = confirming.ask(session, { unpack(names, first, math.min(#names, first + PATROL_MOST - 1)) })
+    if left and #left > 0 and session.run == run then look_at(session, left) end
   end
 end
 
