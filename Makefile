@@ -42,8 +42,8 @@ help: ## this list
 	  { line = sprintf("  make %-20s %s\n", $$1, $$2); kind = ($$1 in group) ? group[$$1] : "prove"; list[kind] = list[kind] line } \
 	  END { show("Use", list["use"]); show("Develop", list["develop"]); show("Prove and measure", list["prove"]) }'
 
-.PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes
-packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes: packages-%:
+.PHONY: packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes packages-curator
+packages-build packages-test packages-lint packages-check packages-bench packages-model packages-coverage packages-docs packages-package packages-kubernetes packages-curator: packages-%:
 	@$(INSTALL_PACKAGES) build $*
 
 $(PROGRAM): $(OBJECTS) $(BUILD)/runtime/main.o

@@ -59,6 +59,9 @@ KUBERNETES_PEER ?= $(HOME)/.cache/crown-lua/kubernetes
 kubernetes-peer: packages-kubernetes ## build kube-apiserver and a peer by client-go from Debian's source package, into KUBERNETES_PEER
 	@nice tools/kubernetes/build-peer.sh $(KUBERNETES_PEER)
 
+.PHONY: curator-peer
+curator-peer: packages-curator ## install what candidates of Curator need, beside which spec/fault/zookeeper_peer_spec.lua plays ours
+
 .PHONY: test-matrix
 test-matrix: packages-test all test-helpers ## each trick of a server at each step, for each client; `make test` has a part of it
 	@MATRIX=all JOBS=$${JOBS:-2} $(RUN_UNITS) matrix $(filter spec/matrix/%,$(SPECS))
