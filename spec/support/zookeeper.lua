@@ -11,7 +11,7 @@ local write_file = require "support.write_file"
 local ZooKeeper = {}
 ZooKeeper.__index = ZooKeeper
 
-local CLASS_PATH = "/usr/share/java/zookeeper.jar"
+local CLASS_PATH = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 local MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 local SMALL = { "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto" }
 local CONFIG = [[
