@@ -20,6 +20,16 @@ KEEPER_TESTS := $(filter $(BUILD)/spec/c/process/keeper_%,$(C_TESTS))
 $(KEEPER_TESTS): ALL_LDFLAGS += $(KEEPER_CALLS:%=-Wl,--wrap=%)
 $(KEEPER_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_keeper whole_kernel apart)
 
+# A supervisor alone, in the same way.
+SUPERVISOR_CALLS := poll kill prctl clock_monotonic_ns signals_open_supervisor realtime_enter realtime_lock_memory \
+  rseq_leave realtime_wait title_set title_line launch_runtime launch_prepare launch_keeper orphans_kill wills_execute \
+  wills_close_ns watchdog_start watchdog_beat watchdog_idle watchdog_heed watchdog_answer watchdog_limit watchdog_look \
+  watchdog_next_ns pulse_lasted_ns wire_send wills_close wills_take keepers_full fds_open_standard requests_init \
+  log_set_format log_set_level log_warn log_error
+SUPERVISOR_TESTS := $(filter $(BUILD)/spec/c/process/supervising_%,$(C_TESTS))
+$(SUPERVISOR_TESTS): ALL_LDFLAGS += $(SUPERVISOR_CALLS:%=-Wl,--wrap=%)
+$(SUPERVISOR_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_supervisor apart)
+
 $(BUILD)/ticker $(BUILD)/deny_calls: $(BUILD)/%: $(BUILD)/spec/support/%.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
 

@@ -13,7 +13,7 @@
 static pid_t ask(pid_t which, int *status)
 {
     pid_t pid = realtime_wait(which, status, WNOHANG | __WALL);
-    return pid > 0 ? pid : 0;
+    return pid > 0 ? pid : 0; /* same (number swap): 1 is nobody's child, and 0 is 0 */
 }
 
 pid_t reaping_heed(struct reaping *reaping, pid_t pid, int *status)

@@ -91,6 +91,7 @@ static int hold(int fd, unsigned count)
     struct rlimit limit;
     int first = HOLD_FIRST;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < HOLD_FIRST + count)
+        /* same (term number swap): 0 to 2 are taken, so nothing below 3 is given */
         first = limit.rlim_cur > count + 3 ? (int)limit.rlim_cur - (int)count : 3;
     int held = fcntl(fd, F_DUPFD, first);
     return held < 0 ? fcntl(fd, F_DUPFD, 3) : held; /* those up there may be taken */

@@ -137,6 +137,7 @@ static void handle_runtime(struct supervisor *supervisor, const struct wire_mess
         return; /* an answer is no progress */
     }
     watchdog_beat(&supervisor->watchdog);
+    /* same (number): the first nanosecond has passed */
     if (message->type == WIRE_HEARTBEAT && message->stop_at_ns > 0)
         watchdog_idle(&supervisor->watchdog, message->stop_at_ns);
     if (message->type == WIRE_ARM) {
@@ -176,7 +177,7 @@ static void read_runtime(struct supervisor *supervisor)
         int got = wire_receive(supervisor->line, &message, fds, &nfds, NULL);
         if (got == 0)
             return;
-        if (got < 0) {
+        if (got < 0) { /* same (number swap): 0 has returned */
             (void)close(supervisor->line);
             supervisor->line = -1; /* its death comes as SIGCHLD */
             return;
@@ -331,6 +332,7 @@ static int64_t pause_ns(struct supervisor *supervisor)
     int64_t lasted_ns = pulse_lasted_ns(&supervisor->watchdog.pulse);
     int64_t backoff_ns = backoff_pause_ns(&supervisor->backoff, lasted_ns);
     bool sent = wills_close_ns(&supervisor->wills) != TIME_NEVER;
+    /* same (swap): one is as long as the other then */
     return sent && backoff_ns < YIELD_NS ? YIELD_NS : backoff_ns;
 }
 
