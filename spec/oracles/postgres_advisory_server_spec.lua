@@ -70,6 +70,17 @@ describe("the advisory lock oracle on Postgres", function()
       assert.is_true(candidate("four", { ttl = 3 }):win()[4] > epoch)
     end)
 
+    it("sits it out, too, where the table's owner has made it anew", function()
+      local one = candidate("one", { ttl = 3 })
+      local epoch = one:claim()[4]
+      one.state.session.client:close()
+      server:sql "ALTER TABLE crown_advisory_v1 DROP COLUMN epoch, ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0"
+      local verdict
+      eventually(function() verdict = candidate("two", { ttl = 3 }):claim() return verdict[1] ~= "unknown" end, 20)
+      assert.same({ "denied", true }, { verdict[1], verdict[5] })
+      assert.is_true(candidate("three", { ttl = 3 }):win()[4] > epoch)
+    end)
+
     it("says what to do where that cannot be made anew", function()
       candidate("one"):claim()
       server:sql "ALTER TABLE crown_advisory_v1 DROP COLUMN acting_until"

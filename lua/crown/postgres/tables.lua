@@ -91,17 +91,25 @@ local function place(part)
   pg_relation_filenode(to_regclass('%s')))]]):format(part.table, part.table)
 end
 
+-- The SQL expression for the numbers of the columns that keep epochs: one that somebody has dropped and made anew has another
+-- number, and nothing of what it said.
+local function columns_of_epochs(part)
+  return ([[(SELECT string_agg(attnum::text, '.' ORDER BY attrelid = to_regclass('crown_store_v1'))
+  FROM pg_attribute WHERE NOT attisdropped AND (attrelid, attname) IN
+    ((to_regclass('%s'), 'epoch'), (to_regclass('crown_store_v1'), 'epoch_floor')))]]):format(part.table)
+end
+
 --- The SQL expression for what crown_store_v1 names the place by: where older files may be put in its place, also by when the
--- server was started.
+-- server was started. The end tells what an older version does not.
 -- @tparam table part of crown.postgres.parts
 -- @treturn string
 function tables.identity(part)
-  return ("%s%s || '@' || %s"):format(place(part),
-    part.by_start and " || ':' || extract(epoch FROM pg_postmaster_start_time())::text" or "", DATABASE)
+  return ("%s%s || '@' || %s || '@' || %s"):format(place(part),
+    part.by_start and " || ':' || extract(epoch FROM pg_postmaster_start_time())::text" or "", DATABASE, columns_of_epochs(part))
 end
 
---- The SQL expression for whether what crown_store_v1 names is the place as it is now. Versions that name no database write
--- there too, and theirs has to do: doubts without end would follow from two that take turns.
+--- The SQL expression for whether what crown_store_v1 names is the place as it is now. Versions that name no database, or no
+-- columns, write there too, and theirs has to do: doubts without end would follow from two that take turns.
 -- @string stored the expression for what it names
 -- @string now the one of tables.identity
 -- @treturn string
