@@ -124,7 +124,9 @@ function Store:look(names)
     local time = answer and tonumber(answer[#part + 2])
     for i, one in ipairs(answer and part or {}) do
       if not is_row(answer[i + 1]) then failure = { question.STRANGE, "protocol" } return end
-      answers[one.name] = read(answer[i + 1], answer[1], time)
+      local found = read(answer[i + 1], answer[1], time)
+      if found.trouble then found.trouble = self.home:answered(found.trouble, "ERR") end
+      answers[one.name] = found
     end
   end)
   if not ready then return nil, problem, code end
@@ -209,7 +211,14 @@ function Store:swap(writes)
   local ready, problem, code = in_parts(self, list, MOST, function(part, ask_it)
     local answer, why, kind = ask_it("swap", keys_of(self, part), arguments_of(self, part))
     if not answer then failure = { why or "no answer", kind } end
-    for i, one in ipairs(answer and part or {}) do results[one.at] = answer[i + 1] == 1 and one.new end
+    for i, one in ipairs(answer and part or {}) do
+      local done = answer[i + 1]
+      if type(done) == "string" then
+        failure = { self.home:answered(done, "ERR"), "store" }
+      else
+        results[one.at] = done == 1 and one.new
+      end
+    end
     forget_unwritten(self, part, results)
   end)
   if not ready then return nil, problem, code end
@@ -273,15 +282,18 @@ function Store:health()
   return { facts = facts, warnings = server.warnings(last) }
 end
 
--- What a candidate sends and its scripts call, on a name that no election has.
+local SHORT = { "PX", "1000" } -- so that nothing is left where it may not be deleted
+
+-- What a candidate sends and its scripts call, on a name that no election has. What would leave something comes behind what
+-- sees to it that it does not: on a text no hash is written.
 local function commands(self)
   local key = key_of(self, "@check")
   local lease = (key:gsub(":record$", ":lease"))
-  return { { "EVAL", "return 1", "1", key }, { "EVALSHA", "0", "1", key }, { "SCRIPT", "LOAD", "return 1" },
-    { "HSET", key, "version", "x" }, { "HMGET", key, "version" }, { "HGET", key, "version" }, { "DEL", key },
-    { "HSET", lease, "token", "x" }, { "HMGET", lease, "token" }, { "PTTL", lease }, { "GET", key }, { "SET", key, "x" },
-    { "TIME" }, { "PUBLISH", self.channel, "x" },
-    { "SUBSCRIBE", self.channel }, { "INFO" }, { "ROLE" }, { "WAIT", "0", "1" }, { "SELECT", "0" }, { "SCAN", "0" } }
+  return { { "INFO" }, { "ROLE" }, { "SELECT", ("%d"):format(self.parsed.db or 0) }, { "TIME" }, { "SCAN", "0" },
+    { "WAIT", "0", "1" }, { "SCRIPT", "LOAD", "return 1" }, { "EVALSHA", "0", "1", key }, { "EVAL", "return 1", "1", key },
+    { "HGET", key, "version" }, { "HMGET", key, "version" }, { "HMGET", lease, "token" }, { "PTTL", lease }, { "GET", key },
+    { "DEL", key, lease }, { "SET", key, "x", unpack(SHORT) }, { "SET", lease, "x", unpack(SHORT) },
+    { "HSET", key, "version", "x", leaves = true }, { "DEL", key, lease }, { "PUBLISH", self.channel, "x" } }
 end
 
 -- What keeps most Sentinels from confirming what the server says.
@@ -291,15 +303,15 @@ local function unconfirmed(self)
   return not primary and problem or nil
 end
 
---- What a candidate lacks: rights, as ACL DRYRUN of Redis 7 tells them, and a server that takes writes.
--- @treturn table an array of texts, with `unchecked` where the server does not tell; or nil and a message
+--- What a candidate lacks: rights, which are tried, and a server that takes writes.
+-- @treturn table an array of texts; or nil, message, code
 function Store:rights()
   local client, problem, code = redis.connect(self.place.url, { timeout = self.place.timeout })
   if not client then return nil, problem, code end
   local lacks
   local function look_at(one)
     lacks = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas, more = unconfirmed(self),
-      key = key_of(self, "@check") .. ":write" })
+      key = key_of(self, "@check") .. ":write", user = self.parsed.user, prefix = self.prefix })
     return true
   end
   local info, fine = client:call "INFO", true -- who may not ask for that hears it among the rest
@@ -309,6 +321,8 @@ function Store:rights()
     self.id = type(info) == "string" and server.id(info) or nil
     look_at(client)
   end
+  local hear = { "SUBSCRIBE", self.channel } -- after which the client only listens
+  if fine then server.add_refusal(lacks, client, hear, self.parsed.user, self.prefix) end
   client:close()
   if not fine then return nil, problem, code end
   return lacks

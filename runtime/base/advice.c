@@ -74,7 +74,17 @@ static bool is_in(const char *problem, const char *sign)
 }
 
 /* The first kind that fits counts. */
-static const struct kind *kind_of(const char *problem)
+static const struct kind *find(const struct kind *kinds, size_t count, const char *problem)
+{
+    for (size_t i = 0; i < count; i++)
+        for (const char *const *sign = kinds[i].signs; *sign != NULL; sign++)
+            if (is_in(problem, *sign))
+                return &kinds[i];
+    return NULL;
+}
+
+/* What the server has answered may have words in it that tell of a failed connection. */
+static const struct kind *kind_of(const char *problem, bool answered)
 {
     static const char *const said[] = {"TLS turned on", "percent-encode", " has the URL begin ",
                                        "out of the URL", NULL};
@@ -94,8 +104,17 @@ static const struct kind *kind_of(const char *problem)
                                        NULL};
     static const char *const largest[] = {"message size exceeds maximum allowed",
                                           "Maximum Payload Violation", NULL};
-    static const char *const crowded[] = {"maximum connections exceeded",
-                                          "maximum account active connections exceeded", NULL};
+    static const char *const crowded[] = {
+        "maximum connections exceeded", "maximum account active connections exceeded",
+        "too many connections",         "too many clients",
+        "remaining connection slots",   NULL};
+    static const char *const read_only[] = {"is read-only", "read-only transaction", NULL};
+    static const char *const row_rule[] = {"row-level security", NULL};
+    static const char *const no_ssl[] = {"does not support SSL", NULL};
+    static const char *const no_index[] = {"DB index is out of range", NULL};
+    static const char *const apart[] = {"replicas have it", NULL};
+    static const char *const no_sentinel[] = {"unknown command *SENTINEL", NULL};
+    static const char *const files[] = {"Too many open files", NULL};
     static const char *const tls_spoken[] = {
         "\\x15",    "\x15", "HTTP request to an HTTPS server", "Unsupported protocol",
         "HTTP/0.9", NULL};
@@ -116,10 +135,15 @@ static const struct kind *kind_of(const char *problem)
     static const char *const role[] = {"role \"*\" does not exist", "no such user", NULL};
     static const char *const asleep[] = {"is not permitted to log in", NULL};
     static const char *const hba[] = {"pg_hba.conf", NULL};
-    static const char *const rights[] = {
-        "NOPERM", "ermission", "answered 403", "command denied to user", "Access denied for user",
-        NULL};
+    static const char *const rights[] = {"NOPERM",
+                                         "ermission",
+                                         "user executing the script",
+                                         "answered 403",
+                                         "command denied to user",
+                                         "Access denied for user",
+                                         NULL};
     static const char *const lock[] = {"lock timeout", NULL};
+    static const char *const no_socket[] = {"unix:*refused", "unix:*No such file", NULL};
     static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
     static const char *const name[] = {"name not found", "look up", "no address", "name server",
                                        NULL};
@@ -153,7 +177,7 @@ static const struct kind *kind_of(const char *problem)
         "check the user and the password in the URL: all but letters and digits percent-encoded";
     static const char hba_words[] =
         "let this user in from this host by a line of the server's pg_hba.conf, and reload it";
-    static const struct kind kinds[] = {
+    static const struct kind answers[] = {
         {said, NULL, NULL, NULL},
         {full, ROOM, NULL, NULL},
         {largest,
@@ -161,6 +185,17 @@ static const struct kind *kind_of(const char *problem)
          NULL},
         {crowded, "raise the server's max_connections, or the account's, or end clients", NULL,
          NULL},
+        {read_only,
+         "is it a standby, or is default_transaction_read_only on for the role or the database?",
+         NULL, NULL},
+        {row_rule, "turn it off (ALTER TABLE … DISABLE ROW LEVEL SECURITY), or allow the role all",
+         NULL, NULL},
+        {no_ssl, "turn ssl on in the server, or take sslmode out of the URL", NULL, NULL},
+        {no_index, "the server has fewer databases: mend the number in the URL", NULL, NULL},
+        {apart, "are the replicas connected (INFO replication)? Else lower min_replicas", NULL,
+         NULL},
+        {no_sentinel, "no Sentinel answers there: name the Sentinels' hosts and ports in the URL",
+         NULL, NULL},
         {tls_spoken, "does the server expect TLS (%s)?", "is it the right port?", NULL},
         {hba, hba_words, NULL, NULL},
         {login, login_words, NULL, NULL},
@@ -171,6 +206,10 @@ static const struct kind *kind_of(const char *problem)
          NULL, NULL},
         {rights, rights_words, NULL, NULL},
         {lock, "another session holds a lock on the table or the row: see pg_locks", NULL, NULL},
+    };
+    static const struct kind failures[] = {
+        {files, "raise the limit of open files (ulimit -n)", NULL, NULL},
+        {no_socket, "is the server running, and is this the path of its socket?", NULL, NULL},
         {refused, "is the server running, and are host and port right?", NULL, NULL},
         {name, "check the host in the URL", NULL, NULL},
         {no_own, CERT, NULL, NULL},
@@ -187,16 +226,15 @@ static const struct kind *kind_of(const char *problem)
         {silent, no_tls, port, log},
         {foreign, no_tls, "is it the right port?", NULL},
     };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        for (const char *const *sign = kinds[i].signs; *sign != NULL; sign++)
-            if (is_in(problem, *sign))
-                return &kinds[i];
-    return NULL;
+    const struct kind *kind = find(answers, sizeof(answers) / sizeof(answers[0]), problem);
+    if (kind != NULL || answered)
+        return kind;
+    return find(failures, sizeof(failures) / sizeof(failures[0]), problem);
 }
 
 bool advice(const struct advice_link *link, const char *problem, char *text, size_t size)
 {
-    const struct kind *kind = kind_of(problem);
+    const struct kind *kind = kind_of(problem, link->answered);
     if (kind == NULL || kind->plain == NULL)
         return false;
     const char *scheme = tls_word(link->store);

@@ -12,6 +12,7 @@ struct advice_link {
     const char *store; /* "redis", "nats", …: its URL's scheme with TLS is known here */
     bool tls;          /* the client speaks TLS */
     bool spoke;        /* the server has answered before, so that host and port are right */
+    bool answered;     /* the problem is the server's answer */
 };
 
 /**

@@ -201,13 +201,14 @@ static int core_redact(lua_State *L)
     return 1;
 }
 
-/* advice(problem, store, tls, spoke) -> what to look at next, or nil: base/advice.h. */
+/* advice(problem, store, tls, spoke, answered) -> what to look at next, or nil: base/advice.h. */
 static int core_advice(lua_State *L)
 {
     char text[200];
     const struct advice_link link = {.store = luaL_checkstring(L, 2),
                                      .tls = lua_toboolean(L, 3) != 0,
-                                     .spoke = lua_toboolean(L, 4) != 0};
+                                     .spoke = lua_toboolean(L, 4) != 0,
+                                     .answered = lua_toboolean(L, 5) != 0};
     if (!advice(&link, luaL_checkstring(L, 1), text, sizeof(text)))
         return 0;
     lua_pushstring(L, text);

@@ -6,6 +6,7 @@ local eventually = require("crown.testing").eventually
 local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
 local redis_lease = require "support.redis_lease"
+local Subscriber = require "crown.redis.subscriber"
 local tempdir = require "support.tempdir"
 
 -- What a user needs, but not publish: a claim fails when the record is written already, and is then given back.
@@ -103,6 +104,17 @@ describe("a Redis server", function()
     local count = asked() - before
     for _, one in ipairs(all) do one:destroy() end
     assert.is_true(count > 0 and count < ASKED_MOST, count .. " calls")
+  end)
+
+  it("that lets nobody hear of changes says so of that connection", function()
+    server = start { config = "user deaf on nopass ~* &* +@all -subscribe\n" }
+    local heard = Subscriber.new(("redis://deaf:x@127.0.0.1:%d"):format(server.port), 5)
+    finally(function() heard:close() end)
+    heard:subscribe("c", function() end)
+    eventually(function()
+      local problem = heard.client.link:condition().problem
+      return problem and problem:find "NOPERM.*'subscribe' command; crown%-lua check %-%-store"
+    end, 20)
   end)
 
   it("is found by its Sentinels, also after a failover, which is sat out", function()

@@ -8,6 +8,17 @@ local store = require "crown.command.store"
 
 local store_check = {}
 
+-- The step that leads here is none for who is here already.
+local function without_itself(problem)
+  return (problem:gsub("; crown%-lua check %-%-store [^;]*", ""))
+end
+
+-- A server that refuses a connection says so in words alone, which are those of an answer; the next step stands behind them.
+local function has_answered(problem, code)
+  local words = problem:match "^(.*); " or problem
+  return code == "usage" or contract.is_answer(code) or core.advice(words, "", false, true, true) ~= nil
+end
+
 local function ask(word, oracle, fn, opts)
   if not oracle[fn] then return {} end
   local answer, problem, code = contract.call(word, oracle, fn, opts)
@@ -26,6 +37,7 @@ local function ask_all(word, oracle, opts, found)
   local health
   health, problem, code = ask(word, oracle, "health", opts)
   if health then found.facts, found.warnings = health.facts or {}, health.warnings or {} end
+  for _, fact in ipairs(found.facts) do fact[2] = without_itself(fact[2]) end
   found.ttl = health and health.fixed and health.ttl or nil
   if warning then table.insert(found.warnings, warning) end
   if #rights > 0 then return true end
@@ -49,7 +61,7 @@ function store_check.ask(word, oracle, opts)
     return found
   end
   local fine, problem, code = ask_all(word, oracle, opts, found)
-  if not fine then found.reached, found.problems = code == "usage", { core.redact(problem) } end
+  if not fine then found.reached, found.problems = has_answered(problem, code), { without_itself(core.redact(problem)) } end
   return found
 end
 

@@ -309,9 +309,11 @@ local function denied(who, state, holder)
   return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason, nil, unsure
 end
 
--- Whether a code says that the store has answered. The runtime's own codes are words in small letters; a store's are numbers, or
+--- Whether a code says that the store has answered. The runtime's own codes are words in small letters; a store's are numbers, or
 -- words in capitals, such as an SQLSTATE.
-local function is_answer(code)
+-- @param code what an oracle's function returned third
+-- @treturn boolean
+function oracle.is_answer(code)
   return code == "store" or type(code) == "number" or type(code) == "string" and code ~= "" and not code:find "%l"
 end
 
@@ -320,7 +322,7 @@ local function unknown(who, second, third, fourth)
   if second ~= nil and not is_name(second) and not is_raised then
     return breach(who, ("nil and %s, not nil and a reason in words"):format(show(second)))
   end
-  local code = third == "usage" and third or is_answer(third) and "store" or nil
+  local code = third == "usage" and third or oracle.is_answer(third) and "store" or nil
   local pause = code == "store" and is_span(fourth, SHORTEST) and fourth or nil
   return "unknown", tostring(second or "no reason given"), code, pause
 end

@@ -58,6 +58,17 @@ function explain.named(problem, store, server)
   return ("%s at %s: %s"):format(store, server, without_server(server, WORDS[problem] or problem))
 end
 
+--- The same, with what to do about it where that is known: a right that is missing, no room.
+-- @string problem
+-- @string store "redis", "nats", …
+-- @string server `host:port`
+-- @treturn string
+function explain.answer(problem, store, server)
+  local text = explain.named(problem, store, server)
+  local step = core.advice(text, store, false, true, true)
+  return text .. (step and "; " .. step or "")
+end
+
 --- A problem without the store and the server, for where these stand beside it.
 -- @string server
 -- @string problem

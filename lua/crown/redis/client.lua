@@ -2,6 +2,7 @@
 -- @internal crown.redis.client
 
 local Connection = require "crown.redis.connection"
+local explain = require "crown.link.explain"
 local Reconnecting = require "crown.link.reconnecting"
 local redis_url = require "crown.redis.url"
 local sentinel = require "crown.redis.sentinel"
@@ -70,6 +71,7 @@ end
 -- The server is not, or not yet, one that takes writes: the next connection may lead to another.
 local ELSEWHERE = { READONLY = true, LOADING = true, MASTERDOWN = true, NOAUTH = true }
 local FULL = "OOM"
+local LEADS_ON = { MOVED = true, ASK = true } -- of a cluster: read as they are
 
 local function run(self, method, ...)
   local connection, problem, code = self:ready()
@@ -82,6 +84,15 @@ local function run(self, method, ...)
   return nil, connection:explained(problem), code
 end
 
+--- An answer that says no, in words that name the server and what to do; anything else as it is.
+-- @string problem
+-- @param code of `call`
+-- @treturn string
+function Client:answered(problem, code)
+  local is_no = code and code:find "^%u+$" and not LEADS_ON[code] and self.link.server
+  return is_no and explain.answer(problem, self.link.store, self.link.server) or problem
+end
+
 --- Runs a command.
 -- @param ... its words
 -- @return the answer; or nil, message, code; a null is nil alone
@@ -90,10 +101,11 @@ function Client:call(...)
 end
 
 --- The same client for a slot of a cluster that is on its way to this node.
--- @treturn table with `call` and `ready`
+-- @treturn table with `call`, `ready` and `answered`
 function Client:asking()
   return { call = function(_, ...) return run(self, "call_asking", ...) end,
-    ready = function(_, timeout) return self:ready(timeout) end }
+    ready = function(_, timeout) return self:ready(timeout) end,
+    answered = function(_, ...) return self:answered(...) end }
 end
 
 --- Ends it.

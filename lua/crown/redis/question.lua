@@ -96,7 +96,7 @@ for i, key in ipairs(KEYS) do
     redis.call('HSET', key, 'version', version, 'record', record, 'written', string.format('%.0f', now))
     if #news > 1 then redis.call('PUBLISH', ARGV[3], news) end
   end
-  done[i + 1] = stands and 1 or 0
+  done[i + 1] = problem or stands and 1 or 0
 end
 return told(done)]],
 }
@@ -185,7 +185,7 @@ function question.ask(self, client, word, keys, arguments)
   if not connection then return nil, problem, code end
   local answer
   answer, problem, code = evaluate(self, client, word, keys, arguments)
-  if not answer then return nil, problem, code end
+  if not answer then return nil, client:answered(problem, code), code end
   if type(answer) ~= "table" or type(answer[1]) ~= "string" or answer.n ~= #keys + 2 then
     return nil, question.STRANGE, "protocol"
   end

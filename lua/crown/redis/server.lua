@@ -103,39 +103,44 @@ local function refused(client, key)
   return "the server refuses a write: " .. problem
 end
 
--- Who may not ask for INFO hears that among the rest.
-local function lacks_by_words(client, wanted)
-  local info = client:call "INFO" or ""
-  local lacks = { hindrance(info, wanted) }
-  lacks[#lacks + 1] = wanted.more
-  local user, problem = client:call("ACL", "WHOAMI")
-  if not user then
-    lacks.unchecked = "what this user may do: " .. problem
-    return lacks
+local NO_RIGHT = "NOPERM"
+
+-- The server names the command, but neither the keys nor the channels.
+local function named(problem, prefix)
+  local sign = problem:find(" key", 1, true) and "~" or problem:find(" channel", 1, true) and "&"
+  return sign and ("%s: the right %s%s:* is missing"):format(problem, sign, prefix) or problem
+end
+
+--- Runs a command, and adds what the server has against it where that is a right.
+-- @tparam table lacks an array of texts
+-- @tparam Client client
+-- @tparam table words of the command
+-- @string[opt] user who has it not
+-- @string prefix of the keys and channels
+function server.add_refusal(lacks, client, words, user, prefix)
+  local _, problem, code = client:call(unpack(words))
+  if code ~= NO_RIGHT then return end
+  local text = ("%s: %s"):format(user or "default", named((problem:gsub("^NOPERM ", "")), prefix))
+  for _, told in ipairs(lacks) do
+    if told == text then return end
   end
-  local told = {}
-  for _, words in ipairs(wanted.commands) do
-    local answer
-    answer, problem = client:call("ACL", "DRYRUN", user, unpack(words))
-    if not answer then
-      lacks.unchecked = ("what %s may do: %s"):format(user, problem)
-      return lacks
-    end
-    if answer ~= "OK" and not told[answer] then
-      told[answer], lacks[#lacks + 1] = true, ("%s: %s"):format(user, answer)
-    end
-  end
-  return lacks
+  lacks[#lacks + 1] = text
 end
 
 --- What a candidate lacks there.
 -- @tparam Client client
--- @tparam table wanted `commands`, each an array of words; `min_replicas`; `key`, which a write is tried with; `more`: a text
--- that is added
--- @treturn table an array of texts, with `unchecked` where the server does not tell
+-- @tparam table wanted `commands`, each an array of words, with `leaves` where something would be left but for the ones before;
+-- `min_replicas`; `key`, which a write is tried with; `more`: a text that is added; `user` and `prefix`
+-- @treturn table an array of texts
 function server.lacks(client, wanted)
-  local lacks = lacks_by_words(client, wanted)
+  local info = client:call "INFO" or "" -- who may not ask for that hears it among the rest
+  local lacks = { hindrance(info, wanted) }
+  if #lacks > 0 then return lacks end
+  for _, words in ipairs(wanted.commands) do
+    if #lacks == 0 or not words.leaves then server.add_refusal(lacks, client, words, wanted.user, wanted.prefix) end
+  end
   if #lacks == 0 then lacks[1] = refused(client, wanted.key) end
+  lacks[#lacks + 1] = wanted.more
   return lacks
 end
 

@@ -57,6 +57,16 @@ static void what_says_the_next_step_itself_gets_no_other(void **state)
     assert_null(step(&link, "nothing of the kind"));
 }
 
+static void an_answer_is_no_failed_connection(void **state)
+{
+    (void)state;
+    const struct advice_link link = {.store = "redis", .answered = true};
+    assert_null(step(&link, "ERR unexpected timeout"));
+    assert_non_null(strstr(step(&link, "NOPERM no permissions"), "check --store"));
+    assert_non_null(
+        strstr(step(&link, "ERR The user executing the script can't run this"), "check --store"));
+}
+
 static void a_store_that_is_full_is_given_room_in_its_own_way(void **state)
 {
     (void)state;
@@ -145,7 +155,7 @@ static void a_name_alone_is_no_sign_that_it_is_missing(void **state)
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
         assert_non_null(strstr(step(&link, pairs[i][0]), pairs[i][1]));
     assert_null(step(&link, "database \"app\" is not currently accepting connections"));
-    assert_null(step(&link, "too many connections for role \"joe\""));
+    assert_non_null(strstr(step(&link, "too many connections for role \"joe\""), "raise"));
 }
 
 int main(void)
@@ -155,6 +165,7 @@ int main(void)
         cmocka_unit_test(tls_is_not_proposed_where_it_is_spoken_or_has_no_scheme),
         cmocka_unit_test(a_server_that_has_answered_has_the_right_port),
         cmocka_unit_test(what_says_the_next_step_itself_gets_no_other),
+        cmocka_unit_test(an_answer_is_no_failed_connection),
         cmocka_unit_test(a_store_that_is_full_is_given_room_in_its_own_way),
         cmocka_unit_test(each_kind_has_its_step),
         cmocka_unit_test(each_trouble_with_certificates_has_a_step_of_its_own),
