@@ -1,7 +1,8 @@
---- Ten thousand elections led by one runtime, TTL 30 s, on real servers of etcd and NATS.
+--- Ten thousand elections led by one runtime, TTL 30 s, on real servers of etcd, NATS and ZooKeeper.
 local Etcd = require "support.etcd"
 local Nats = require "support.nats"
 local probe = require "probe"
+local ZooKeeper = require "support.zookeeper"
 
 local TTL = 30
 
@@ -10,6 +11,8 @@ local STORES = {
   { name = "etcd", oracle = "etcd", server = Etcd, path = "/bench", sits_out = TTL, limits = { "≤ 20", "≤ 70", "≤ 3", "≤ 3000" } },
   { name = "NATS", oracle = "nats_kv", server = Nats, path = "/BENCH", sits_out = TTL,
     limits = { "≤ 20", "≤ 60", "≤ 2", "≤ 3000" } },
+  { name = "ZooKeeper", oracle = "zookeeper", server = ZooKeeper, path = "/bench", sits_out = TTL,
+    limits = { "≤ 20", "≤ 70", "≤ 3", "≤ 5000" } },
 }
 
 local function rows(measure, store)

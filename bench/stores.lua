@@ -1,4 +1,4 @@
---- Failover on real servers of etcd and NATS, on the example's HTTP lease server, and in a registry.
+--- Failover on real servers of etcd, NATS and ZooKeeper, on the example's HTTP lease server, and in a registry.
 local core = require "crown.core"
 local crown = require "crown"
 local Etcd = require "support.etcd"
@@ -8,6 +8,7 @@ local Nats = require "support.nats"
 local nats_oracle = require "crown.oracles.nats_kv"
 local Postgres = require "support.postgres"
 local probe = require "probe"
+local ZooKeeper = require "support.zookeeper"
 
 -- Seconds that the lease has left; each by the store's own clock.
 local left = {}
@@ -43,11 +44,12 @@ local function store(measure, name, server, url, ttl, limits, left_of, settle)
 end
 
 return function(measure)
-  local nats, etcd, web, postgres = Nats.start(), Etcd.start(), http_server(), Postgres.start()
+  local nats, etcd, web, postgres, zookeeper = Nats.start(), Etcd.start(), http_server(), Postgres.start(), ZooKeeper.start()
   store(measure, "registry 2 s", postgres,
     postgres.url:gsub("^postgres", "registry+postgres") .. "?listen=127.0.0.1:0&secret=that-of-the-bench", 2,
     { "≤ 40", "≤ 120", "≤ 2100" })
   store(measure, "nats_kv 5 s", nats, nats.quick, 5, { "≤ 4", "≤ 80", "≤ 5100" }, left.nats, settled.nats)
   store(measure, "http_lease 2 s", web, web.url, 2, { "≤ 10", "≤ 80", "≤ 2100" }, left.http)
   store(measure, "etcd 2 s", etcd, etcd.quick, 2, { "≤ 6", "≤ 80", "≤ 3500" })
+  store(measure, "zookeeper 4 s", zookeeper, zookeeper.quick, 4, { "≤ 40", "≤ 120", "≤ 4500" })
 end
