@@ -4,7 +4,7 @@ set -eu
 export LC_ALL=C # else [a-z] may lack a letter
 cd "$(dirname "$0")/.."
 for file in $(find lua/crown lua/stores lua/oracles -name '*.lua' | sort); do
-    folder=$(echo "$file" | sed -E 's|^lua/oracles/.*|oracles|; s|^lua/stores/.*|stores|; s|^lua/crown/init.lua|crown|; s|^lua/crown/([a-z_]*).*|\1|')
+    folder=$(echo "$file" | sed -E 's|^lua/oracles/.*|oracles|; s|^lua/stores/.*|stores|; s|^lua/crown/init.lua|crown|; s|^lua/crown/([a-z0-9_]*).*|\1|')
     grep -oE "require *\(?[\"']crown[a-z0-9_.]*" "$file" | sed -E "s/.*[\"']//; s|^|$folder $file |" || true
 done | awk '
     NR == FNR {

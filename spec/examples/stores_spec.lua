@@ -1,4 +1,4 @@
--- The examples on Redis, etcd, MySQL, Kubernetes, ZooKeeper, NATS, HTTP and records over HTTP, run as a user runs them.
+-- The examples on Redis, etcd, MySQL, S3, Kubernetes, ZooKeeper, NATS, HTTP and records over HTTP, run as a user runs them.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local Etcd = require "support.etcd"
@@ -8,6 +8,7 @@ local Mysql = require "support.mysql"
 local Nats = require "support.nats"
 local record = require "crown.register.record"
 local Redis = require "support.redis"
+local S3Server = require "support.s3_server"
 local tempdir = require "support.tempdir"
 local ZooKeeper = require "support.zookeeper"
 
@@ -45,10 +46,18 @@ function Kubernetes.start()
   return { url = server:url "trust_empty=true", destroy = function() server:destroy() end }
 end
 
+local S3 = {}
+
+function S3.start()
+  local server = S3Server.start()
+  return { url = server:url "trust_empty=true&amnesia_wait=0", destroy = function() server:destroy() end }
+end
+
 for example, case in pairs {
   ["redis.lua"] = { Redis, "REDIS_URL", NEW },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["mysql.lua"] = { Mysql, "MYSQL_URL", NEW },
+  ["s3.lua"] = { S3, "S3_URL" },
   ["kubernetes.lua"] = { Kubernetes, "K8S_URL" },
   ["zookeeper.lua"] = { ZooKeeper, "ZOOKEEPER_URL", "/app" .. NEW },
   ["nats_kv.lua"] = { Nats, "NATS_URL", "/ELECTIONS" .. NEW },

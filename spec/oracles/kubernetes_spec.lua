@@ -189,7 +189,7 @@ describe("the oracle on a Lease", function()
     peer_holds ""
     one:win()
     one:abdicate()
-    local older = read_file(server.file)
+    local older = read_file(server.data)
     local epoch
     for _ = 1, 3 do
       epoch = one:win()[4]
@@ -197,7 +197,7 @@ describe("the oracle on a Lease", function()
       one:abdicate()
     end
     server:down()
-    write_file(server.file, older)
+    write_file(server.data, older)
     server:up()
     local verdict = two:answered "claim"
     assert.same({ "denied", true }, { verdict[1], verdict[5] })

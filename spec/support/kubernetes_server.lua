@@ -1,13 +1,13 @@
 --- A small API server of the spec's own (facade.lua), on a free loopback port.
-local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local json = require "crown.text.json"
+local OwnProgram = require "support.own_program"
 local port = require "support.port"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
-local Server = {}
+local Server = setmetatable({}, OwnProgram)
 Server.__index = Server
 
 local GROUP = "/apis/coordination.k8s.io/v1/namespaces/spec/leases"
@@ -18,8 +18,9 @@ local GROUP = "/apis/coordination.k8s.io/v1/namespaces/spec/leases"
 function Server.start(authority)
   local self = setmetatable({ dir = tempdir(), port = port.free(), authority = authority }, Server)
   self.base = ("%s://127.0.0.1:%d"):format(authority and "https" or "http", self.port)
-  self.file = self.dir .. "/leases.json"
+  self.data = self.dir .. "/leases.json"
   self.token_file = self:token "all"
+  self.words = { "spec/support/kubernetes/facade.lua", self.port, self.data, authority }
   self:up()
   return self
 end
@@ -50,38 +51,6 @@ function Server:options(more)
   for name, value in pairs(more or {}) do options[name] = value end
   return options
 end
-
---- Starts the process, with the data of before.
-function Server:up()
-  self.process = Candidate.start { args = { "spec/support/kubernetes/facade.lua", self.port, self.file, self.authority },
-    node = "kubernetes", log = self.dir .. "/log",
-    env = { LUA_PATH = "./spec/?.lua;./spec/?/init.lua;;" } }
-  eventually(function() return self:is_open() end, 10)
-end
-
--- Whether anybody listens at its port.
-function Server:is_open()
-  local connection = crown.tcp.connect("127.0.0.1", self.port)
-  if connection then connection:close() end
-  return connection ~= nil
-end
-
---- Ends the process, as in a crash. Its runtime may need a moment more than the supervisor that is waited for.
-function Server:down()
-  self.process:hurt("KILL", "supervise", "runtime")
-  self.process:wait(20)
-  eventually(function() return not self:is_open() end, 10)
-end
-
---- Throws the data away.
-function Server:wipe()
-  self:down()
-  os.remove(self.file)
-  self:up()
-end
-
-function Server:freeze() self.process:hurt("STOP", "runtime", "supervise") end
-function Server:thaw() self.process:hurt("CONT", "runtime", "supervise") end
 
 --- Asks it something by another way than the oracle's.
 -- @string method
@@ -120,12 +89,6 @@ end
 function Server:trick(what)
   if what.token then self.admin = what.token end
   assert(self:ask("POST", "//trick", what) == 200)
-end
-
-function Server:destroy()
-  if self.process.code then return end
-  self.process:hurt("CONT", "runtime", "supervise")
-  self:down()
 end
 
 return Server

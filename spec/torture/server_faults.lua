@@ -4,6 +4,17 @@ local crown = require "crown"
 
 local server_faults = {}
 
+--- One that says what it does.
+-- @string text
+-- @tparam function act of the world → what ends the fault, or nil
+-- @treturn table
+function server_faults.said(text, act)
+  return { weight = 1, begin = function(world)
+    world:say(text)
+    return act(world)
+  end }
+end
+
 --- Of a server process: it crashes and comes back with what it has, or it is frozen.
 -- @tparam table hands `down()`, `up()`, `freeze()`, `thaw()`
 -- @treturn table the faults

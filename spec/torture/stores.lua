@@ -12,6 +12,7 @@ local nats = require "torture.stores.nats"
 local ours = require "torture.stores.local"
 local postgres = require "torture.stores.postgres"
 local redis = require "torture.stores.redis"
+local s3 = require "torture.stores.s3"
 local zookeeper = require "torture.stores.zookeeper"
 
 local stores = {}
@@ -19,11 +20,11 @@ local stores = {}
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, majority = redis.majority,
   etcd = etcd.single, etcd3 = etcd.three, mysql = mysql.single, nats = nats.single, nats3 = nats.three,
-  kubernetes = kubernetes.single, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
+  kubernetes = kubernetes.single, s3 = s3.single, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
 
 --- The names, in order.
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
-  "nats", "nats3", "kubernetes", "zookeeper", "zookeeper3", "http" }
+  "nats", "nats3", "kubernetes", "s3", "zookeeper", "zookeeper3", "http" }
 
 --- Starts a store.
 -- @string name

@@ -7,7 +7,7 @@ local SHELL = "here it is -- sh -c 'COMMAND'"
 local TREE = "the command holds the lock here, so that it is free when its whole tree is dead"
 local EVENT = "none is needed: a follower knows when the lease ends, and hears of a release from the store"
 local RESTART = "the child's restart policy: child = { …, restart = { policy = … } }"
-local NO_STORE = "that is no store here: take etcd, Postgres, MySQL, Redis, Kubernetes, ZooKeeper or NATS"
+local NO_STORE = "that is no store here: take etcd, Postgres, MySQL, Redis, S3, Kubernetes, ZooKeeper or NATS"
 
 -- By the word in small letters, without what is neither letter nor digit: which of ours it may be, and what to say where
 -- none of these is known.
@@ -97,6 +97,8 @@ local WORDS = {
   ecto = { "postgres", "postgres_lease" },
   advisory = { "postgres+advisory", "postgres_advisory" },
   mariadb = { "mysql" },
+  minio = { "s3" },
+  ceph = { "s3" },
   oban = { "oban+postgres", "oban_peer" },
   registry = { "registry+postgres" },
   dgen = { "registry+postgres", "registry" },

@@ -26,4 +26,16 @@ function calendar.seconds(text)
   return days * DAY + hour * 3600 + minute * 60 + second + (part ~= "" and tonumber("0." .. part) or 0)
 end
 
+local MONTHS = { Jan = 1, Feb = 2, Mar = 3, Apr = 4, May = 5, Jun = 6, Jul = 7, Aug = 8, Sep = 9, Oct = 10, Nov = 11, Dec = 12 }
+
+--- The instant of a time as HTTP's headers have it: "Sat, 21 Nov 2026 22:24:03 GMT".
+-- @string[opt] text
+-- @treturn number seconds since 1970, or nil where it is no such time
+function calendar.of_header(text)
+  local day, month, year, hour, minute, second = (text or ""):match "^%a+, (%d+) (%a+) (%d+) (%d+):(%d+):(%d+) GMT$"
+  if not MONTHS[month or ""] then return nil end
+  local days = calendar.days(tonumber(year), MONTHS[month], tonumber(day))
+  return days * DAY + hour * 3600 + minute * 60 + second
+end
+
 return calendar

@@ -20,6 +20,7 @@ local SCHEMES = {
   etcds = "etcd",
   mysql = "mysql",
   mysqls = "mysql",
+  s3 = "s3",
   nats = "nats_kv",
   tls = "nats_kv",
   redis = "redis",

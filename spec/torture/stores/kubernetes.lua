@@ -6,13 +6,6 @@ local kubernetes = {}
 
 local TTL = 3
 
-local function said(text, act)
-  return { weight = 1, begin = function(world)
-    world:say(text)
-    return act(world)
-  end }
-end
-
 function kubernetes.single()
   local server = Server.start()
   local store = { ttl = TTL, cost = 4 * TTL + 6, ports = { function() return server.port end }, server = server,
@@ -20,17 +13,17 @@ function kubernetes.single()
   function store.url(number) return server:url("amnesia_wait=0", number) end
   local faults = server_faults.of { down = function() server:down() end, up = function() server:up() end,
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
-  faults.delete = said("somebody deletes the Lease", function() server:ask("DELETE", "/spec") end)
-  faults.label = said("somebody labels the Lease", function()
+  faults.delete = server_faults.said("somebody deletes the Lease", function() server:ask("DELETE", "/spec") end)
+  faults.label = server_faults.said("somebody labels the Lease", function()
     pcall(server.edit, server, "spec", function(found) found.metadata.labels = { seen = tostring(math.random()) } end)
   end)
-  faults.watches = said("the store ends all watches and forgets what it told", function()
+  faults.watches = server_faults.said("the store ends all watches and forgets what it told", function()
     server:trick { close = true, compact = true }
   end)
-  faults.busy = said("the store is busy", function()
+  faults.busy = server_faults.said("the store is busy", function()
     server:trick { status = 429, retry_after = 1, count = 5 }
   end)
-  faults.users = said("nobody may log in", function()
+  faults.users = server_faults.said("nobody may log in", function()
     server:trick { token = "another" }
     return function() server:trick { token = "all" } end
   end)

@@ -8,13 +8,6 @@ local mysql = {}
 local TTL = 2
 local COST = 6 * TTL + 4 -- a doubt is sat out for twice the longest TTL
 
-local function said(text, act)
-  return { weight = 1, begin = function(world)
-    world:say(text)
-    return act(world)
-  end }
-end
-
 function mysql.single()
   local clock = WrongClock.new(0)
   local server = Mysql.start { clock = clock }
@@ -27,27 +20,27 @@ function mysql.single()
   faults.step = server_faults.step({ clock })
   faults.put_right = server_faults.put_right({ clock }, TTL, function() server:end_sessions() end)
   faults.evict = server_faults.evict(store)
-  faults.sessions = said("the store ends all sessions", function() server:end_sessions() end)
-  faults.drop = said("the tables are dropped", function(world)
+  faults.sessions = server_faults.said("the store ends all sessions", function() server:end_sessions() end)
+  faults.drop = server_faults.said("the tables are dropped", function(world)
     world.anew = world.anew or clock.seconds < 0
     server:drop()
   end)
-  faults.truncate = said("a table is truncated", function()
+  faults.truncate = server_faults.said("a table is truncated", function()
     pcall(server.sql, server, "TRUNCATE crown.crown_register")
   end)
-  faults.empty = said("all rows are deleted", function(world)
+  faults.empty = server_faults.said("all rows are deleted", function(world)
     world.anew = world.anew or clock.seconds < 0
     pcall(server.sql, server, "DELETE FROM crown.crown_register; DELETE FROM crown.crown_register_mark")
   end)
-  faults.locks = said("somebody locks the table", function()
+  faults.locks = server_faults.said("somebody locks the table", function()
     pcall(server.sql, server, "LOCK TABLES crown.crown_register WRITE")
     return function() server:sql "UNLOCK TABLES" end
   end)
-  faults.read_only = said("the server is read-only", function()
+  faults.read_only = server_faults.said("the server is read-only", function()
     server:sql "SET GLOBAL read_only = 1"
     return function() server:sql "SET GLOBAL read_only = 0" end
   end)
-  faults.users = said("the user may not log in", function()
+  faults.users = server_faults.said("the user may not log in", function()
     server:sql "ALTER USER crown@'%' ACCOUNT LOCK"
     server:end_sessions()
     return function() server:sql "ALTER USER crown@'%' ACCOUNT UNLOCK" end

@@ -1,0 +1,2 @@
+-- The tables of spec/stores/cases on the stand-in for S3.
+require "stores.run" "s3"
