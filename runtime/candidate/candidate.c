@@ -101,8 +101,11 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
         outage_over(candidate); /* the store has answered, and in time */
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
-    const char *cause =
-        action->notice == ELECTION_NOTICE_LOST ? cause_of(candidate, action->reason) : NULL;
+    const char *cause = NULL;
+    if (action->notice == ELECTION_NOTICE_LOST)
+        cause = cause_of(candidate, action->reason);
+    else if (action->notice == ELECTION_NOTICE_REJECTED)
+        cause = candidate->denied_because;
     if (action->notice == ELECTION_NOTICE_BARRED || action->notice == ELECTION_NOTICE_ALLOWED) {
         fields[count++] = log_string("reason", election_bar_name(action->bar));
         cause = bars_why(candidate, action->bar);

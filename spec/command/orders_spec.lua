@@ -70,6 +70,8 @@ describe("an operator's order", function()
     local port = tonumber(one:output():match "http.listening.- port=(%d+)")
     assert.matches("paused for [%d.]+ s: " .. said, http.ask(port, "GET /").body)
     assert.matches('\ncrown_eligible{[^}]*} 0\n', http.ask(port, "GET /metrics").body)
+    local once = command(1, "run", "--once", name, "true")
+    assert.matches("^crown%-lua: run: '[%w-]+' is " .. said .. "\n$", once)
     local three = start "three"
     says(three, "leadership.barred")
     assert.equal(("'%s' may be led again\n"):format(name), command(0, "resume", name))

@@ -171,6 +171,58 @@ describe("an oracle of which most stores decide", function()
     assert.equal("1 of 3 servers answer, 2 are needed: shelf one: down; shelf three: down", problem)
   end)
 
+  local function is_sent_away(one)
+    eventually(function()
+      local message = one:message()
+      return (message and one:call("handle_info", message) or one:call "refresh")[1] == "evicted"
+    end)
+    one:abdicate()
+  end
+
+  it("obeys what is ordered on most of its servers", function()
+    local one, two = player("a", { node = "first", ttl = 3 }), player("a", { node = "second", ttl = 3 })
+    local epoch = one:win()[4]
+    put_down(driver, "three")
+    local leader = assert(module.order({ order = { pause = true } }, "a"))
+    assert.same({ "first", epoch }, { leader.node, leader.epoch })
+    is_sent_away(one)
+    put_up(driver)
+    for _ = 1, 3 do
+      assert.same({ "denied", "denied" }, { one:call("claim")[1], two:call("claim")[1] })
+    end
+    assert.equal("paused", one:call("claim")[7])
+    assert.equal("paused", module.list({})[1].ordered)
+    put_down(driver, "one")
+    assert.same({ nil, "'a' is paused: resume it first", "refused" }, { module.order({ order = { to = "second" } }, "a") })
+    put_up(driver)
+    assert(module.order({ order = false }, "a"))
+    assert.same({ nil, "'a' is not paused", "refused" }, { module.order({ order = false }, "a") })
+    two:win()
+    assert.same({ first = true, second = true }, module.nodes {})
+    assert(module.order({ order = { to = "first", within = 60 } }, "a"))
+    is_sent_away(two)
+    assert.equal("denied", two:call("claim")[1])
+    assert.is_true(one:win()[4] > epoch)
+    assert.is_nil(module.list({})[1].ordered)
+  end)
+
+  it("leads on where a minority of its servers has an order, and takes none without most of them", function()
+    local one = player("a", { ttl = 1 })
+    one:win()
+    put_down(driver, "one", "two")
+    local found, problem = module.order({ order = { pause = true } }, "a")
+    assert.is_nil(found)
+    assert.matches("^1 of 3 servers answer, 2 are needed: ", problem)
+    put_up(driver)
+    local rows = driver.shelves.one.rows
+    rows.a = { text = rows.a.text:gsub("^{", '{"orders":{"pause":true},'), version = rows.a.version + 1 }
+    local until_then = crown.now() + 1.5
+    repeat
+      assert.equal("granted", one:answered("refresh")[1])
+      crown.sleep(0.1)
+    until crown.now() > until_then
+  end)
+
   it("lists the epoch of a term also where a server that came later has a higher one", function()
     local one = player "a"
     put_down(driver, "three")

@@ -44,11 +44,10 @@ function pause.run(options, words)
   local ends = fields["until"]
   local text = ends and os.date("'%%s' is paused until %Y-%m-%d %H:%M:%S", ends) or "'%s' is paused until crown-lua resume"
   local leader = before.node and printable(before.node)
-  if not leader or options.keep then
-    output.line(text:format(name) .. (leader and ("; %s leads on"):format(leader) or ""))
-    return 0
-  end
-  output.line(text:format(name))
+  output.line(text:format(name) .. (leader and options.keep and ("; %s leads on"):format(leader) or ""))
+  if not leader or options.keep then return 0 end
+  local code, unread = output.finish(0) -- before the wait: that may be long
+  if unread then return code end
   local function has_gone(one) return not one or not one.node or one.epoch ~= before.epoch end
   local now = list and ordering.await(list, opts, name, options.wait or ordering.WAIT, has_gone)
   if list and now == nil then

@@ -131,6 +131,7 @@ end
 -- before that. Who has led is past that. Who has won and cools down is neither: it leads, or hears of its loss.
 local function give_up_when_not_leader(election, seconds, quiet, on_led)
   local name, problem, code, led, answered, waiting = election.name, nil, nil, false, false, seconds ~= nil
+  local because -- nobody may lead it now
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
     led = led or event.phase == "leading"
     if led then on_led() end
@@ -140,6 +141,7 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
     local leader = status.leader
     if led or status.phase == "leading" or status.phase == "cooling" then return end
     if problem and not leader then return give_up(election, code, problem) end
+    if because and not leader then return give_up(election, NOT_LEADER, not quiet and ("'%s' is %s"):format(name, because)) end
     give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
   local function answer()
@@ -151,6 +153,7 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
     answer()
   end)
   events.listen({ "leadership.rejected" }, function(event)
+    because = event.error
     if not event.unsure then answer() end -- of a holder that may have died long ago: soon somebody knows
   end)
   events.on("leadership.lost", function() -- in its cool-down; an outage that goes on is not told again

@@ -125,17 +125,17 @@ end
 function majority.order(servers, name, fields)
   local leader, problem, code = leader_of(servers, name)
   if not leader then return nil, problem, code end
-  local written, refusal = false, nil
+  if not leader.name then return false end
+  local wanted
+  wanted, problem, code = tools.changed(name, leader, fields)
+  if wanted == nil then return nil, problem, code end
   local _, reached, failures, why = ask_all(servers, function(store)
     local before, problem_there, kind = tools.order(store, name, fields)
-    if kind == tools.REFUSED then refusal = problem_there end
-    written = written or before and true or false
-    return before ~= nil and (before or true) or kind == tools.REFUSED or nil, problem_there, kind
+    if kind == tools.REFUSED then return true end -- another server has what this one lacks
+    return before ~= nil or nil, problem_there, kind
   end)
   if reached < needed(servers) then return too_few(servers, reached, failures, why) end
-  if written then return leader end
-  if refusal then return nil, refusal, tools.REFUSED end
-  return false
+  return leader
 end
 
 --- The nodes of which a runtime has a session on any of the servers: see crown.register.tools.

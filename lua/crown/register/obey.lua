@@ -7,7 +7,8 @@ local orders = require "crown.register.orders"
 
 local obey = {}
 
-local LOOK = 1 -- seconds from one look at the records of those who are barred to the next
+local LOOK = 1 -- seconds from one look at the records of those who are barred to the next, where they are few
+local EACH_LOOK = 1024 -- records are looked at in so many seconds, and together
 local LEAST_PAUSE = 0.01 -- seconds
 local REMIND = 3600 -- seconds after which a pause without an end is told again
 
@@ -31,20 +32,27 @@ local function tell(session, member, bar, why)
   end
 end
 
--- What each is told by what is known now. @return the seconds until that may change by itself, or nil: nobody is left
-local function judge(session)
-  local pause
-  for member in pairs(session.obeying) do
-    local found = member.slot.orders
-    tell(session, member, orders.bar(found, session.node, leads(member), time_of(session)))
-    if found then
-      local left = found["until"] and found["until"] - time_of(session)
-      pause = math.min(pause or LOOK, left and left > 0 and left or LOOK)
-    else
-      session.obeying[member] = nil
-    end
+-- What it is told by what is known now. @return the seconds until that may change by itself, or nil: there are no orders
+local function judge(session, member)
+  local found = member.slot.orders
+  tell(session, member, orders.bar(found, session.node, leads(member), time_of(session)))
+  if not found then
+    session.obeying[member] = nil
+    return nil
   end
-  return pause and math.max(LEAST_PAUSE, pause)
+  local left = found["until"] and found["until"] - time_of(session)
+  return left and left > 0 and left or math.huge
+end
+
+-- @return the seconds until they are to be looked at again, or nil: nobody is left
+local function judge_all(session)
+  local soonest, count = math.huge, 0
+  for member in pairs(session.obeying) do
+    local left = judge(session, member)
+    if left then soonest, count = math.min(soonest, left), count + 1 end
+  end
+  if count == 0 then return nil end
+  return math.max(LEAST_PAUSE, math.min(soonest, LOOK * math.max(1, count / EACH_LOOK)))
 end
 
 local function note(session, slot, answer, sent)
@@ -57,10 +65,11 @@ end
 local function look_for(session, slots)
   local names, env = {}, session.env
   for name in pairs(slots) do names[#names + 1] = name end
-  if #names == 0 then return end
-  local sent = env.now()
-  local answers = session.store:look(names)
-  for _, name in ipairs(answers and names or {}) do env.atomic(note, session, slots[name], answers[name], sent) end
+  for first = 1, #names, EACH_LOOK do
+    local some, sent = { unpack(names, first, math.min(#names, first + EACH_LOOK - 1)) }, env.now()
+    local answers = session.store:look(some)
+    for _, name in ipairs(answers and some or {}) do env.atomic(note, session, slots[name], answers[name], sent) end
+  end
 end
 
 local function followed(session)
@@ -77,15 +86,16 @@ local function work(session)
   while pause do
     session.env.sleep(pause)
     if pause > 0 then look_for(session, session.env.atomic(followed, session)) end
-    pause = session.env.atomic(judge, session)
+    pause = session.env.atomic(judge_all, session)
   end
   session.obeyed = false
 end
 
-local function look_at_one(session, slot)
+local function look_at_one(session, member)
+  local slot = member.slot
   session.env.sleep(0)
   if not slot.term then look_for(session, { [slot.name] = slot }) end
-  session.env.atomic(judge, session)
+  session.env.atomic(judge, session, member)
 end
 
 --- Notes what a record says. Nothing else happens where it has no orders.
@@ -98,7 +108,7 @@ function obey.note(session, member, found)
   if not wanted and not slot.orders then return end
   slot.orders = wanted
   session.obeying[member] = true
-  if session.obeyed then return session.env.detach(look_at_one, session, slot) end
+  if session.obeyed then return session.env.detach(look_at_one, session, member) end
   session.obeyed = true
   session.env.detach(work, session)
 end
@@ -107,7 +117,7 @@ end
 -- @tparam Session session
 -- @tparam table member
 function obey.hear(session, member)
-  if session.obeying[member] then session.env.detach(look_at_one, session, member.slot) end
+  if session.obeying[member] then session.env.detach(look_at_one, session, member) end
 end
 
 return obey

@@ -158,7 +158,7 @@ local function contended(self, verdict, second, third)
   if verdict == nil then return nil, second, third end
   self.leading = verdict
   if verdict then return true, second, third end
-  local wait, holder = second.wait, { node = second.node, epoch = second.epoch }
+  local wait, holder = second.wait, { node = second.node, epoch = second.epoch, error = second.ordered }
   if second.amnesia then return self.doubts:denial(wait, not second.back, holder) end
   local retry = self.retry or self:is_deaf() and DEAF_SECONDS
   if retry and wait > retry then

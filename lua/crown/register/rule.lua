@@ -155,13 +155,14 @@ end
 -- @treturn string "write" or "doubt": the record is to be written over the one that was seen; "denied"; "look": the session that
 -- holds it has not been looked at; "place": nobody knows yet whether what is missing is new
 -- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
--- boolean, ordered = boolean }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the
--- holder lives, `ordered` where an operator keeps it from claiming (S15)
+-- boolean, ordered = }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder
+-- lives, `ordered`, in words, what an operator orders against it (S15)
 function rule.claim(me, seen)
   local what, one = claim_allowed(me, seen)
   local found = seen.record
-  local wait = what == "write" and found and orders.wait(found.orders, me.node, seen.stood, me.time / 1000)
-  if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = true } end
+  local time = me.time / 1000
+  local wait = what == "write" and found and orders.wait(found.orders, me.node, seen.stood, time)
+  if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = orders.words(found.orders, time) } end
   return what, one
 end
 

@@ -134,12 +134,13 @@ end
 
 -- Who has most of the registers, or how long until most of them may be claimed.
 local function denial(env, member, answers)
-  local waits, doubts, nodes, holder, back, stands = {}, 0, {}, nil, false, 0
+  local waits, doubts, nodes, holder, back, stands, ordered = {}, 0, {}, nil, false, 0, nil
   for _, part in ipairs(member.parts) do
     local answer = answers[part] or {}
     local second = answer[1] == false and answer[2] or nil
     if second and second.wait then
       waits[#waits + 1] = second.wait
+      ordered = ordered or second.ordered
       if second.stands then stands = stands + 1 end
       if second.amnesia then doubts, back = doubts + 1, back or second.back end
       local count = second.node and (nodes[second.node] or 0) + 1
@@ -152,7 +153,7 @@ local function denial(env, member, answers)
   local wait = free < majority(member) and waits[majority(member) - free]
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
-    stands = holder and stands >= majority(member), unsure = holder and holder.unsure,
+    stands = holder and stands >= majority(member), ordered = not holder and ordered or nil, unsure = holder and holder.unsure,
     amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
 end
 

@@ -107,9 +107,11 @@ end
 local function leader_words(one)
   if not one then return "none yet" end
   if one.trouble then return one.trouble end
-  if not one.node then return "nobody leads" end
+  local ordered = orders.words(one.orders, os.time())
+  ordered = ordered and "; " .. ordered or ""
+  if not one.node then return "nobody leads" .. ordered end
   local renewed = one.renewed_ago and (", renewed %s s ago by the store's clock"):format(figure.about(one.renewed_ago)) or ""
-  return ("%s, epoch %s%s"):format(one.node, epochs.text(one.epoch), renewed)
+  return ("%s, epoch %s%s%s"):format(one.node, epochs.text(one.epoch), renewed, ordered)
 end
 
 --- For how long what is missing may have been lost, as somebody has noted.
@@ -172,8 +174,12 @@ end
 --- Code of orders that do not fit those that stand, or that are too long.
 tools.REFUSED = "refused"
 
--- @return the orders, or false: none; or nil, message, code
-local function changed(name, found, fields)
+--- The orders that come of those that stand.
+-- @string name of the election
+-- @tparam table found its record
+-- @tparam table|boolean fields see `order`
+-- @treturn table or false: none; or nil, message, code
+function tools.changed(name, found, fields)
   local stands, time = found.orders, os.time()
   if not fields then
     if not orders.words(stands, time) then return nil, ("'%s' is not paused"):format(name), tools.REFUSED end
@@ -194,7 +200,7 @@ end
 function tools.order(store, name, fields)
   return write_over(store, name, function(found)
     if not found then return false end
-    local wanted, why, code = changed(name, found, fields)
+    local wanted, why, code = tools.changed(name, found, fields)
     if wanted == nil then return nil, why, code end
     return rule.order(found, wanted or nil)
   end)
