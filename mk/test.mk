@@ -21,7 +21,7 @@ $(KEEPER_TESTS): ALL_LDFLAGS += $(KEEPER_CALLS:%=-Wl,--wrap=%)
 $(KEEPER_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_keeper whole_kernel apart)
 
 # A supervisor alone, in the same way.
-SUPERVISOR_CALLS := poll kill prctl clock_monotonic_ns signals_open_supervisor realtime_enter realtime_lock_memory \
+SUPERVISOR_CALLS := poll kill getpid prctl clock_monotonic_ns signals_open_supervisor realtime_enter realtime_lock_memory \
   rseq_leave realtime_wait title_set title_line launch_runtime launch_prepare launch_keeper orphans_kill wills_execute \
   wills_close_ns watchdog_start watchdog_beat watchdog_idle watchdog_heed watchdog_answer watchdog_limit watchdog_look \
   watchdog_next_ns pulse_lasted_ns wire_send wills_close wills_take keepers_full fds_open_standard requests_init \

@@ -112,7 +112,10 @@ int child_spec_write(const struct child_spec *spec, struct crown_error *err)
     if (argc > STRINGS_MAX || envc > STRINGS_MAX)
         return error_set(err, ERROR_USAGE, "run %s: %u words and %u variables, at most %u fit",
                          spec->argv[0], argc, envc, STRINGS_MAX);
-    if (size > SPEC_MAX || spec->group_count > GROUPS_MAX)
+    if (spec->group_count > GROUPS_MAX)
+        return error_set(err, ERROR_USAGE, "run %s: its user is in %zu groups, at most %u fit",
+                         spec->argv[0], spec->group_count, GROUPS_MAX);
+    if (size > SPEC_MAX)
         return error_set(err, ERROR_USAGE,
                          "run %s: arguments and environment take %zu bytes, at most %u fit",
                          spec->argv[0], size, SPEC_MAX);
@@ -153,11 +156,10 @@ static int take_list(char **at, const char *end, char **list, uint32_t count)
 
 static bool plausible(const struct block *block, size_t size)
 {
-    return size >= sizeof(*block) && size <= SPEC_MAX && block->magic == SPEC_MAGIC &&
-           block->argc > 0 && block->argc <= STRINGS_MAX && block->envc <= STRINGS_MAX &&
-           block->group_count <= GROUPS_MAX && block->hold_count <= CHILD_MAX_HOLD &&
-           block->isolation <= CHILD_ISOLATION_PIDNS && block->stop_signal > 0 &&
-           block->stop_signal < 65 && block->text_size <= SPEC_MAX &&
+    return block->magic == SPEC_MAGIC && block->argc > 0 && block->argc <= STRINGS_MAX &&
+           block->envc <= STRINGS_MAX && block->group_count <= GROUPS_MAX &&
+           block->hold_count <= CHILD_MAX_HOLD && block->isolation <= CHILD_ISOLATION_PIDNS &&
+           block->stop_signal > 0 && block->stop_signal < 65 && block->text_size <= SPEC_MAX &&
            sizeof(*block) + block->text_size + block->group_count * sizeof(gid_t) == size;
 }
 
@@ -222,6 +224,7 @@ static int parse(const struct block *block, const struct parts *parts, struct ch
 /* In pages of their own, which are given back as a whole. */
 static int map_parts(const struct block *block, struct parts *parts, struct child_spec *spec)
 {
+    /* same (number): there is room to spare then */
     size_t strings = (size_t)block->argc + 1 + block->envc + 1;
     size_t lists_size = strings * sizeof(char *) + block->group_count * sizeof(gid_t);
     size_t size = lists_size + block->text_size;
@@ -269,7 +272,7 @@ int child_spec_read(int memfd, struct child_spec *spec, struct crown_error *err)
 
 void child_spec_release(struct child_spec *spec)
 {
-    if (spec->memory != NULL)
+    if (spec->memory != NULL) /* same (always): the kernel refuses to take nothing back */
         (void)munmap(spec->memory, spec->memory_size); /* fails for wrong arguments only */
     spec->memory = NULL;
     spec->argv = spec->envp = NULL;

@@ -29,6 +29,6 @@ void cleaning_go_on(struct cleaning *cleaning, pid_t runtime, const struct keepe
         log_warn("process %d of a tree cannot be killed (%s): it must be ended by hand",
                  (int)refused.pid, strerror(refused.error));
     cleaning->unkillable = cleaning->unkillable || refused.pid != 0;
-    cleaning->pause_ns =
-        cleaning->pause_ns * 2 < PAUSE_MOST_NS ? cleaning->pause_ns * 2 : PAUSE_MOST_NS;
+    const int64_t next_ns = cleaning->pause_ns * 2;
+    cleaning->pause_ns = next_ns < PAUSE_MOST_NS ? next_ns : PAUSE_MOST_NS;
 }

@@ -69,6 +69,13 @@ int __wrap_kill(pid_t pid, int signal)
     return 0;
 }
 
+pid_t __real_getpid(void);
+pid_t __wrap_getpid(void);
+pid_t __wrap_getpid(void)
+{
+    return whole_supervisor.init ? 1 : __real_getpid();
+}
+
 int __wrap_prctl(int option, unsigned long value);
 int __wrap_prctl(int option, unsigned long value)
 {
@@ -190,7 +197,8 @@ unsigned __wrap_orphans_kill(pid_t runtime, const struct keepers *table, bool in
 {
     (void)table;
     notes_add("kills orphans%s, all but %d", init ? " as process 1" : "", (int)runtime);
-    *refused = (struct rounds_refused){.pid = whole_supervisor.unkillable, .error = EPERM};
+    if (whole_supervisor.unkillable != 0)
+        *refused = (struct rounds_refused){.pid = whole_supervisor.unkillable, .error = EPERM};
     return whole_supervisor.orphans;
 }
 

@@ -28,6 +28,7 @@ struct whole_supervisor {
     int64_t lasted_ns;  /* for how long the last runtime has worked */
     int64_t silence_ns; /* when the watchdog wants to look again; TIME_NEVER: need not */
     bool wills;         /* there is a will, which a store reads until the test says otherwise */
+    bool init;          /* it is process 1, from now on */
     bool full;          /* the table of keepers */
     bool no_signals;    /* the kernel has no descriptor for them */
     bool no_null;       /* /dev/null cannot be opened */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ static struct child_spec full_spec(void)
         .hold_fd = {9, 10},
         .hold_count = 2,
         .stop_signal = 10,
+        .lease_signal = 12,
         .terminal = true,
         .ctrl_c_ends = true,
         .escalate = true,
@@ -80,7 +82,9 @@ static void a_spec_survives_the_way_to_the_keeper(void **state)
     assert_int_equal(got.hold_count, 2);
     assert_int_equal(got.hold_fd[0], 2);
     assert_int_equal(got.hold_fd[1], 3);
+    assert_int_equal(got.hold_fd[2], 0);
     assert_int_equal(got.stop_signal, 10);
+    assert_int_equal(got.lease_signal, 12);
     assert_int_equal(got.isolation, CHILD_ISOLATION_PIDNS);
     assert_int_equal(got.stop_at_ns, 1);
     assert_int_equal(got.kill_at_ns, 2);
@@ -104,6 +108,73 @@ static void what_may_be_left_out_stays_out(void **state)
     assert_int_equal(got.group_count, 0);
     assert_false(got.set_ids || got.terminal || got.ctrl_c_ends || got.escalate);
     child_spec_release(&got);
+}
+
+/* @return whether a spec is read as it was written. */
+static bool goes_through(const struct child_spec *spec)
+{
+    struct child_spec got;
+    struct crown_error err;
+    int fd = child_spec_write(spec, &err);
+    if (fd < 0)
+        return false;
+    memset(&got, 0xff, sizeof(got));
+    const int result = child_spec_read(fd, &got, &err);
+    assert_int_equal(close(fd), 0);
+    if (result < 0) {
+        assert_null(got.memory); /* there is nothing to release */
+        return false;
+    }
+    assert_int_equal(got.stop_signal, spec->stop_signal);
+    assert_int_equal(got.group_count, spec->group_count);
+    assert_memory_equal(got.groups, spec->groups, spec->group_count * sizeof(gid_t));
+    child_spec_release(&got);
+    return true;
+}
+
+static void there_are_signals_from_1_to_64(void **state)
+{
+    (void)state;
+    struct child_spec spec = full_spec();
+    for (spec.stop_signal = 0; spec.stop_signal <= 65; spec.stop_signal++)
+        assert_int_equal(goes_through(&spec), spec.stop_signal > 0 && spec.stop_signal < 65);
+}
+
+static void a_user_may_be_in_1024_groups(void **state)
+{
+    (void)state;
+    static gid_t many[1025];
+    struct crown_error err;
+    struct child_spec spec = full_spec();
+    for (unsigned i = 0; i < 1025; i++)
+        many[i] = i + 1;
+    spec.groups = many;
+    for (spec.group_count = 0; spec.group_count < 3; spec.group_count++)
+        assert_true(goes_through(&spec));
+    spec.group_count = 1024;
+    assert_true(goes_through(&spec));
+    spec.group_count = 1025;
+    assert_int_equal(child_spec_write(&spec, &err), -1);
+    assert_string_equal(err.message, "run /bin/app: its user is in 1025 groups, at most 1024 fit");
+}
+
+static void what_cannot_be_written_whole_leaves_no_descriptor(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    struct crown_error err;
+    struct child_spec spec = full_spec();
+    const int next = dup(STDERR_FILENO);
+    assert_int_equal(close(next), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit little = {100, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    const int written = child_spec_write(&spec, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(written, -1);
+    assert_string_equal(err.message, "describe the child: No space left on device");
+    assert_int_equal(dup(STDERR_FILENO), next);
+    assert_int_equal(close(next), 0);
 }
 
 static void the_block_is_sealed(void **state)
@@ -266,6 +337,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spec_survives_the_way_to_the_keeper),
         cmocka_unit_test(what_may_be_left_out_stays_out),
+        cmocka_unit_test(there_are_signals_from_1_to_64),
+        cmocka_unit_test(a_user_may_be_in_1024_groups),
+        cmocka_unit_test(what_cannot_be_written_whole_leaves_no_descriptor),
         cmocka_unit_test(the_block_is_sealed),
         cmocka_unit_test(what_a_scope_holds_is_held_by_the_child),
         cmocka_unit_test(what_was_read_is_given_back),

@@ -234,6 +234,37 @@ static void orphans_that_cannot_be_killed_hold_all_up(void **state)
                "allows a silence of 0", "waits");
 }
 
+static void an_orphan_that_cannot_be_killed_is_told_of_once_until_all_are_gone(void **state)
+{
+    (void)state;
+    whole_supervisor_starts_armed();
+    whole_supervisor.orphans = 1;
+    somebody_dies(WHOLE_RUNTIME, W_EXITCODE(0, SIGKILL));
+    assert_did("looks whether it is stopped", "kills orphans, all but 0", "waits 2 ms");
+    whole_supervisor.unkillable = 77;
+    time_passes(2 * MS);
+    assert_did("kills orphans, all but 0",
+               "logs process 77 of a tree cannot be killed (Operation not permitted): it must be "
+               "ended by hand",
+               "waits 4 ms");
+    whole_supervisor.unkillable = 0;
+    time_passes(4 * MS);
+    whole_supervisor.unkillable = 77;
+    time_passes(8 * MS);
+    assert_did("kills orphans, all but 0", "waits 8 ms", "kills orphans, all but 0", "waits 16 ms");
+}
+
+static void as_process_1_it_leaves_strangers_alone(void **state)
+{
+    (void)state;
+    whole_supervisor_starts_armed();
+    whole_supervisor.init = true;
+    whole_supervisor.orphans = 1;
+    somebody_dies(WHOLE_RUNTIME, W_EXITCODE(0, SIGKILL));
+    assert_did("looks whether it is stopped", "kills orphans as process 1, all but 0",
+               "waits 2 ms");
+}
+
 static void what_a_runtime_said_last_counts(void **state)
 {
     (void)state;
@@ -275,6 +306,8 @@ int main(void)
         WHOLE_TEST(a_runtime_that_begins_nothing_twice_is_not_replaced),
         WHOLE_TEST(one_that_ended_in_order_ends_with_its_own_code),
         WHOLE_TEST(orphans_that_cannot_be_killed_hold_all_up),
+        WHOLE_TEST(an_orphan_that_cannot_be_killed_is_told_of_once_until_all_are_gone),
+        WHOLE_TEST(as_process_1_it_leaves_strangers_alone),
         WHOLE_TEST(what_a_runtime_said_last_counts),
         WHOLE_TEST(a_runtime_that_has_hung_up_is_waited_for),
     };
