@@ -58,7 +58,10 @@ end
 --- The module of its oracle.
 -- @treturn table
 function Driver:oracle()
-  return (oracle.find("spec", self:url(self:ways(), "spec", 8)))
+  local ways = self:ways()
+  local module = oracle.find("spec", self:url(ways, "spec", 8))
+  for _, way in ipairs(ways) do way:close() end
+  return module
 end
 
 local function with_ttl(store, ports, _, ttl)

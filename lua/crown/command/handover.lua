@@ -26,6 +26,7 @@ no runtime of NODE is known, and where somebody else leads afterwards.]],
 }
 
 local TTL = 15 -- where the oracle does not say it
+local COMES = 3 -- seconds in which a node may come back that has just given a term up
 
 local function refuse(...)
   output.say("handover", ...)
@@ -54,9 +55,13 @@ local function check(options, name)
   end
   if election.node == options.to then return nil, refuse(("%s leads '%s' already"):format(printable(options.to), name)) end
   local known
-  known, problem, code = nodes(opts)
+  local function look()
+    known, problem, code = nodes(opts)
+    return known
+  end
+  local is_known = ordering.await(COMES, look, function(found) return found[options.to] end)
   if not known then return nil, store.unreachable("handover", problem, code) end
-  if not known[options.to] then
+  if not is_known then
     return nil, refuse(("no runtime of the node '%s' is known in %s; there are %s"):format(printable(options.to),
       store.named(opts, word), listed(known)))
   end
@@ -73,7 +78,8 @@ function handover.run(options, words)
   local before, list, opts = ordering.write(handover, name, fields)
   if not before then return list end
   local epoch = epochs.counted(before.epoch)
-  local now = ordering.await(list, opts, name, options.wait or ordering.WAIT, function(one)
+  local function look() return ordering.look(list, opts, name) end
+  local now = ordering.await(options.wait or ordering.WAIT, look, function(one)
     return one and one.node and epochs.counted(one.epoch) > epoch
   end)
   if now and now.node == options.to then

@@ -56,17 +56,15 @@ function ordering.look(list, opts, name)
 end
 
 --- Looks until something is so.
--- @tparam function list of the oracle
--- @tparam table opts of the oracle
--- @string name
 -- @number seconds at most
--- @tparam function is_so gets the election as `look` returns it
--- @treturn table the election, or false; nil when the time is over
-function ordering.await(list, opts, name, seconds, is_so)
+-- @tparam function look → what is there; nil: no answer
+-- @tparam function is_so gets that
+-- @return what was there then; nil when the time is over
+function ordering.await(seconds, look, is_so)
   local until_then = core.now() + seconds
   repeat
-    local election = ordering.look(list, opts, name)
-    if election ~= nil and is_so(election) then return election end
+    local found = look()
+    if found ~= nil and is_so(found) then return found end
     core.sleep(PAUSE)
   until core.now() >= until_then
 end

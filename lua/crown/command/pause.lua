@@ -49,7 +49,8 @@ function pause.run(options, words)
   local code, unread = output.finish(0) -- before the wait: that may be long
   if unread then return code end
   local function has_gone(one) return not one or not one.node or one.epoch ~= before.epoch end
-  local now = list and ordering.await(list, opts, name, options.wait or ordering.WAIT, has_gone)
+  local function look() return ordering.look(list, opts, name) end
+  local now = list and ordering.await(options.wait or ordering.WAIT, look, has_gone)
   if list and now == nil then
     output.say("pause", ("%s has not stepped down in time: nobody follows it when it does"):format(leader))
     return 1
