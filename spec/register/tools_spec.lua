@@ -118,6 +118,37 @@ describe("tools on a register", function()
       { tools.ask_to_go(store, "a") })
   end)
 
+  it("order, and take orders back, over the holder's record", function()
+    hold "a"
+    local before = tools.order(store, "a", { pause = true, why = "disk" })
+    assert.same({ "@t-12", nil }, { before.by, before.orders })
+    local listed = tools.list(store, { "a" })[1]
+    assert.same({ "there", "paused: disk", { pause = true, why = "disk" } }, { listed.node, listed.ordered, listed.orders })
+    assert.equal("there, epoch 3; paused: disk", tools.health(store, "a").facts[1][2])
+    assert.same({ nil, "'a' is paused: disk: resume it first", tools.REFUSED }, { tools.order(store, "a", { to = "b" }) })
+    assert.same({ pause = true, why = "disk" }, tools.order(store, "a", false).orders)
+    assert.same({ nil, "'a' is not paused", tools.REFUSED }, { tools.order(store, "a", false) })
+    assert.is_truthy(rows.a.text:find('"by":"@t-12"', 1, true))
+  end)
+
+  it("order nothing where there is no record, or a peer leads", function()
+    assert.is_false(tools.order(store, "a", { pause = true }))
+    assert.is_nil(rows.a)
+    hold("a", { peer = { node = "peer", epoch = 8, wait = 2.5 } })
+    assert.same({ nil, "'a' is led by peer, which takes no orders; its lease ends in 2.5 s unless it is refreshed", tools.REFUSED },
+      { tools.order(store, "a", { pause = true }) })
+  end)
+
+  it("know the nodes whose sessions are not over", function()
+    local session = '{"v":1,"serial":1,"ttl":12,"at":5,"node":"%s"%s}'
+    for name, one in pairs { ["@a-12"] = { "lives", "", 3 }, ["@b-12"] = { "untold", "" }, ["@c-12"] = { "over", ',"over":5' },
+      ["@d-12"] = { "old", "", 13 } } do
+      rows[name] = { text = session:format(one[1], one[2]), version = 1, age = one[3] }
+    end
+    hold "a"
+    assert.same({ lives = true, untold = true }, tools.nodes(store, { "a", "@store", "@a-12", "@b-12", "@c-12", "@d-12", "@e-12" }))
+  end)
+
   it("ask again while the record changes, five times", function()
     local function change_for(times)
       hold "a"

@@ -152,13 +152,18 @@ local function write_over(store, name, change)
   return nil, ("the record of '%s' changes faster than it can be written"):format(name)
 end
 
+-- Why nothing is written over a peer's lease; or nil.
+local function peers_lease(name, answer, what)
+  local peer = answer.peer
+  if not peer or peer.wait <= 0 then return nil end
+  return ("'%s' is led by %s, which takes no %s; its lease ends in %.1f s unless it is refreshed"):format(name, peer.node, what,
+    peer.wait)
+end
+
 local function evicted(name)
   return function(found, answer)
-    local peer = answer.peer
-    if peer and peer.wait > 0 then
-      return nil, ("'%s' is led by %s, which takes no evictions; its lease ends in %.1f s unless it is refreshed"):format(name,
-        peer.node, peer.wait)
-    end
+    local problem = peers_lease(name, answer, "evictions")
+    if problem then return nil, problem end
     return found and found.by and rule.direct(found, "evict") or false
   end
 end
@@ -198,7 +203,9 @@ end
 -- @tparam table|boolean fields of crown.register.orders, of a pause or a hand-over; false: neither stands any more
 -- @treturn table the record as it was; false where there is none; or nil, message, code
 function tools.order(store, name, fields)
-  return write_over(store, name, function(found)
+  return write_over(store, name, function(found, answer)
+    local problem = peers_lease(name, answer, "orders")
+    if problem then return nil, problem, tools.REFUSED end
     if not found then return false end
     local wanted, why, code = tools.changed(name, found, fields)
     if wanted == nil then return nil, why, code end
