@@ -20,9 +20,11 @@ local zookeeper_url = require "crown.zookeeper.url"
 local Session = {}
 Session.__index = Session
 
---- Parts of the session's time: from the beginning of a refresh, for which a leader may act after it; from one refresh to the
--- next.
-Session.LEASE, Session.DELAY = 1 / 2, 1 / 6
+--- The part of the session's time for which a leader may act, from the beginning of a refresh on.
+Session.LEASE = 1 / 2
+
+--- The part of it from one refresh to the next.
+Session.DELAY = 1 / 6
 
 local BEAT = 1 / 10 -- from one beat to the next
 local GAP = 0.3 -- between a beat and the one that proves it. A tick is half of the shortest session at most, a ping half a tick

@@ -88,8 +88,11 @@ local function acl_of(scheme, id)
   return wire.int(1) .. wire.int(31) .. wire.text(scheme) .. wire.text(id)
 end
 
---- Who may do what with a node that is made: all, or those with the login that made it.
-wire.OPEN, wire.CREATOR = acl_of("world", "anyone"), acl_of("auth", "")
+--- Everybody may do all with a node that is made.
+wire.OPEN = acl_of("world", "anyone")
+
+--- Those with the login that made it may.
+wire.CREATOR = acl_of("auth", "")
 
 -- --- reading: each returns what stands at a place, and the place behind it; nil where the bytes are no such thing
 
