@@ -36,7 +36,9 @@ local AFTER_EVENT = { 0.001, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032 }
 
 -- The lock's files are called so; nobody gets out of the directory by it.
 local NAME = names.rule()
-local RULES = { dir = { type = "string" }, lock = NAME }
+local function dir_problem(dir) return dir == "" and "must not be empty" or nil end
+
+local RULES = { dir = { type = "string", check = dir_problem }, lock = NAME }
 
 -- The first candidate makes the directory. What cannot be looked at counts as there: the next call says why.
 local function there_is(dir)

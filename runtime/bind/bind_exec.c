@@ -76,7 +76,8 @@ static struct child_options *read_options(lua_State *L)
     struct child_options *options = child_options_read(L, lua_gettop(L));
     lua_pop(L, 1);
     if (options == NULL)
-        luaL_argerror(L, 1, "a list of strings expected: {\"command\", \"argument\", …}");
+        luaL_argerror(
+            L, 1, "a list of strings without NUL bytes expected: {\"command\", \"argument\", …}");
     return options;
 }
 

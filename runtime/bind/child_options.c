@@ -37,8 +37,8 @@ static lua_Number read_number(lua_State *L, int index, const char *key, lua_Numb
     return number;
 }
 
-/* A list of strings as a NULL-terminated array; NULL where the field is no table or memory is out.
- */
+/* A list of strings as a NULL-terminated array; NULL where the field is no table, a string would be
+ * cut off at a NUL byte, or memory is out. */
 static char **read_list(lua_State *L, int index, const char *key)
 {
     char **list = NULL;
@@ -47,8 +47,9 @@ static char **read_list(lua_State *L, int index, const char *key)
         list = calloc(count + 1, sizeof(*list));
         for (size_t i = 0; list != NULL && i < count; i++) {
             lua_rawgeti(L, -1, (int)i + 1);
-            const char *text = lua_tostring(L, -1);
-            list[i] = text != NULL ? strdup(text) : NULL;
+            size_t length = 0;
+            const char *text = lua_tolstring(L, -1, &length);
+            list[i] = text != NULL && strlen(text) == length ? strdup(text) : NULL;
             lua_pop(L, 1);
             if (list[i] == NULL) {
                 strings_free(list);

@@ -251,11 +251,20 @@ describe("crown-lua check --store", function()
         :format(server.endpoint), verdict[2])
     end)
 
+    it("is not needed to learn from the verbs which keys a user may not use", function()
+      for words, verb in pairs { ["the keys from app/ to app0"] = "info", ["the keys from app/x/ to app/x0"] = "evict" } do
+        local url = ("etcd://stranger:x@%s/app"):format(server.endpoint)
+        local result = run { verb, "--oracle", url, unpack(verb == "evict" and { "--force", "x" } or {}) }
+        assert.equal(3, result.code)
+        assert.truthy(result.stderr:find("denied: stranger needs a right to read and write " .. words, 1, true), result.stderr)
+      end
+    end)
+
     it("says that the key of the store's age has no lease", function()
       server:ctl("--user", "root:x", "put", "app/.age", "10")
       local result = check "fit:x@"
       server:ctl("--user", "root:x", "del", "app/.age")
-      assert.matches("warning%s+app/.age has no lease", result.stdout)
+      assert.matches("warning%s+app/.age has no lease: .*, and the 10 s of its value: .*delete the key", result.stdout)
       assert.is_nil(check("fit:x@").stdout:find "no lease")
     end)
 

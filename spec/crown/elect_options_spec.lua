@@ -36,6 +36,11 @@ describe("crown.elect names what is wrong:", function()
       "oracle 'http_lease': lock '..' is no part of a URL's path: give another" },
     { "an option of the wrong type", { name = "x", retry = "soon" }, "retry must be a number" },
     { "an option out of range", { name = "x", retry = 0 }, "retry must be more than 0" },
+    { "a NUL byte in an option", { name = "x", oracle = { "file", dir = "/tmp/a\0b" } }, "oracle 'file': dir has a NUL byte in it" },
+    { "a NUL byte in a URL", { name = "x", oracle = "file:/tmp/a%00b" }, "oracle URL: there is a NUL byte" },
+    { "a NUL byte in a command", { name = "x", child = { "sh", "-c", "true\0; false" } }, "command%[3%] has a NUL byte in it" },
+    { "a NUL byte in a variable", { name = "x", child = { command = { "true" }, env = { A = "b\0c" } } }, "env.A has a NUL byte" },
+    { "a directory without a name", { name = "x", oracle = { "file", dir = "" } }, "oracle 'file': dir must not be empty" },
     { "an oracle that is not there", { name = "x", oracle = "nosuch" }, "oracle 'nosuch' is neither" },
     { "an oracle that lacks a function", { name = "x", oracle = { init = print } }, "lacks the function claim" },
     { "an oracle with a name where a function may be", { name = "x", oracle = { init = print, claim = print, refresh = print,
@@ -69,6 +74,15 @@ describe("crown.elect names what is wrong:", function()
       for _, lock in ipairs { "", "a\nb", "a\194\155b", "a\255b" } do
         oracle.lock = lock
         assert.matches(("oracle '%s': lock "):format(word), refusal { name = "x", oracle = oracle })
+      end
+    end)
+  end
+
+  for _, word in ipairs { "redis", "etcd", "nats_kv", "mysql", "postgres_lease", "postgres_advisory", "http_lease", "kubernetes" } do
+    it("a url that is no text: " .. word, function()
+      for _, one in ipairs { 5, {}, true } do
+        assert.matches(("oracle '%s': url must be a string, not a %s"):format(word, type(one)),
+          refusal { name = "x", oracle = { word, url = one } })
       end
     end)
   end

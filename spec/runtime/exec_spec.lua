@@ -54,6 +54,7 @@ describe("a command", function()
       assert.has_error(function() crown.exec(wrong) end)
     end
     assert.equal("5\n", crown.exec({ "echo", 5 }).stdout)
+    assert.error_matches(function() crown.exec { "sh", "-c", "true\0; false" } end, "without NUL bytes")
     assert.has_error(function() crown.exec "true" end)
   end)
 

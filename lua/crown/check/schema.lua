@@ -98,6 +98,7 @@ local function value_problem(value, rule)
         usage.suggest(value, rule.values))
     end
   end
+  if type(value) == "string" and value:find "%z" then return "has a NUL byte in it, where the system would cut it off" end
   if rule.match and type(value) == "string" and not value:match(rule.match) then
     return ("'%s' is not possible: %s"):format(value, rule.match_words)
   end

@@ -8,12 +8,18 @@ local usage = require "crown.check.usage"
 
 local child = {}
 
+-- The system would cut a text off there, and run another command than this one.
+local function refuse_nul(where, name, text)
+  if text:find "%z" then usage.error("%s: %s has a NUL byte in it", where, name) end
+end
+
 local function check_argv(where, argv)
   if #argv == 0 then usage.error("%s: command is empty: name a program", where) end
   for i = 1, #argv do
     if type(argv[i]) ~= "string" then
       usage.error("%s: command[%d] must be a string, not a %s", where, i, type(argv[i]))
     end
+    refuse_nul(where, ("command[%d]"):format(i), argv[i])
   end
   for key in pairs(argv) do
     if type(key) == "string" then
@@ -35,6 +41,7 @@ local function check_env(where, env)
       usage.error("%s: env.%s must be a string, not a %s", where, key, type(value))
     end
     checked[key] = tostring(value)
+    refuse_nul(where, "env." .. key, checked[key])
   end
   return checked
 end

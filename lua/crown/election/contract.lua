@@ -111,6 +111,9 @@ function oracle.find(where, given)
   local word = word_for(name)
   local module = check_module(where, name, load_module(where, name))
   local is_own = package.loaded[OWN .. word] == module -- another's options are its own
+  if is_own and options.url ~= nil and type(options.url) ~= "string" then
+    usage.error("%s: oracle '%s': url must be a string, not a %s", where, word, type(options.url))
+  end
   if is_own or is_url then read_query(where, options) end
   return module, options, word, is_own and Pace.take(options) or nil
 end

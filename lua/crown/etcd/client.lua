@@ -3,6 +3,7 @@
 -- @internal crown.etcd.client
 
 local Asked = require "crown.link.asked"
+local base64 = require "crown.text.base64"
 local blotted = require "crown.text.blotted"
 local core = require "crown.core"
 local explain = require "crown.link.explain"
@@ -10,6 +11,7 @@ local http = require "crown.http"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
 local Login = require "crown.etcd.login"
+local printable = require "crown.text.printable"
 local url = require "crown.text.url"
 
 local Client = {}
@@ -21,7 +23,7 @@ local MOST = 8 * 1024 * 1024
 local QUESTIONS = 6 -- at a time, of an endpoint
 local CONNECTIONS = QUESTIONS + 3 -- besides: a watch, the one that it is opened anew by, and a login
 local LEAST_TIMEOUT = 0.25 -- seconds for one endpoint
-local FULL = "database space exceeded"
+local DENIED = "permission denied"
 local NO_USERS = "authentication is not enabled"
 local STRANGE = "unexpected reply: it lacks the header that etcd sends"
 local BROKEN = 500 -- from this status on it is the member that cannot answer: it has no quorum, no leader, no time left
@@ -110,10 +112,24 @@ local function authenticate(self, endpoint)
   return true, pass
 end
 
--- What etcd answers says what is wrong; where there is no answer, or no room, the next step is said.
-local function explained(self, endpoint, problem, code)
+-- The first key, or range of keys, that a question is about.
+local function asked_keys(body)
+  local one = (body.compare or body.success or {})[1]
+  if one and not one.key then one = select(2, next(one)) end -- { request_range = … }
+  one = one or body
+  local first, behind = one.key and base64.decode(one.key), one.range_end and base64.decode(one.range_end)
+  return first and printable(behind and ("the keys from %s to %s"):format(first, behind) or first)
+end
+
+-- What etcd says of a right does not say which one. What else it answers says itself what is wrong.
+local function explained(self, endpoint, problem, code, body)
   local text = self.parsed.endpoints[endpoint]
-  if code == "store" and not problem:find(FULL, 1, true) then return explain.named(problem, "etcd", place_of(text)) end
+  local needed = code == "store" and body and problem:find(DENIED, 1, true) and asked_keys(body)
+  if needed then
+    return explain.named(("%s: %s needs a right to read and write %s"):format(problem, self.parsed.user or "this user", needed),
+      "etcd", place_of(text))
+  end
+  if code == "store" then return explain.answer(problem, "etcd", place_of(text)) end
   return explain.problem(problem, "etcd", place_of(text), text:find "^https:" ~= nil, self.members[endpoint].heard ~= nil)
 end
 
@@ -166,7 +182,7 @@ function Client:ask(path, body)
     found, problem, code = ask_one(self, asked, path, body)
     local answered = found or code == "store" or code == "usage"
     self.members[asked]:note(answered, problem)
-    if problem then problem = explained(self, asked, problem, code) end
+    if problem then problem = explained(self, asked, problem, code, body) end
     if answered then return found, problem, code end
     leave(self, asked)
   end

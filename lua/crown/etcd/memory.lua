@@ -22,7 +22,6 @@ Memory.__index = Memory
 local FOREVER = 1000000000 -- seconds
 local LONG = 900000000 -- seconds: who has a lease of less than that did not begin a memory
 local TRIES = 3
-local DENIED = "permission denied"
 local LOST = "etcd lost its memory while it was looked at"
 local MOST = 86400 -- seconds: no TTL is longer, whatever somebody has written there
 local SLACK = 1.5 -- seconds: etcd tells whole ones, and when it counts a lease anew it adds a second or more
@@ -66,32 +65,29 @@ local function read(kv)
   return math.min(MOST, tonumber(longest) or 0), math.min(MOST, tonumber(floor) or 0)
 end
 
--- A question about the key. What etcd says of a right does not say which one.
-local function ask(self, path, body)
-  local answer, problem, code = self.client:ask(path, body)
-  if not answer and code == "store" and problem:find(DENIED, 1, true) then
-    problem = ("%s: %s needs a right to read and write %s"):format(problem, self.client.parsed.user or "this user",
-      base64.decode(self.key))
-  end
-  return answer, problem, code
-end
-
 -- Only what nobody has made, or changed, meanwhile is written. @return whether it was; or nil, message, code: also where the key
 -- has gone
 local function swap(self, comparison, put)
   comparison.key, comparison.result, put.key = self.key, "EQUAL", self.key
-  local answer, problem, code = ask(self, "/v3/kv/txn", { compare = { comparison }, success = { { request_put = put } },
+  local answer, problem, code = self.client:ask("/v3/kv/txn", { compare = { comparison }, success = { { request_put = put } },
     failure = { { request_range = { key = self.key } } } })
   if not answer then return nil, problem, code end
   if not answer.succeeded and not answer.responses[1].response_range.kvs then return nil, LOST, "store" end
   return answer.succeeded == true
 end
 
--- What is told of a key that no runtime has written.
-local function strange(self, trouble)
+-- For how long nobody new leads where a key that no runtime has written is replaced: its value may be the longest TTL of others.
+local function waited_for(kv)
+  local longest = read(kv)
+  return ("before amnesia_wait has passed%s"):format(longest > 0 and (", and the %d s of its value: where no candidate had a ttl "
+    .. "as long, stop all candidates and delete the key"):format(longest) or "")
+end
+
+-- What is told of such a key.
+local function strange(self, kv, trouble)
   elections.emit("oracle.error", { store = "etcd", error = ("%s has %s, so it does not say how old etcd's memory is: it was "
-    .. "written by hand, or copied by etcdctl make-mirror. It is replaced, and nobody new leads before amnesia_wait has passed")
-    :format(base64.decode(self.key), trouble) })
+    .. "written by hand, or copied by etcdctl make-mirror. It is replaced, and nobody new leads %s")
+    :format(base64.decode(self.key), trouble, waited_for(kv)) })
 end
 
 local PAGE = "100" -- keys: where there is no memory there is hardly another key
@@ -101,7 +97,7 @@ local PAGE = "100" -- keys: where there is no memory there is hardly another key
 local function is_no_election(self)
   if self.prefix == "" then return true end
   local range = keys.range(self.prefix .. "/")
-  local answer, problem, code = ask(self, "/v3/kv/range",
+  local answer, problem, code = self.client:ask("/v3/kv/range",
     { key = range.key, range_end = range.range_end, keys_only = true, limit = PAGE })
   if not answer then return nil, problem, code end
   for _, kv in ipairs(answer.kvs or {}) do
@@ -129,7 +125,7 @@ local function begin(self, kv, trouble)
     { value = text(math.max(longest, self.trust.longest), first and 0 or self.floor), lease = lease })
   if not written then self.client:ask("/v3/lease/revoke", { ID = lease }) end
   if written == nil then return nil, problem, code end
-  if written and kv then strange(self, trouble) end
+  if written and kv then strange(self, kv, trouble) end
   if written and first then self.known.ours, self.known.born = lease, core.now() end
   return true
 end
@@ -162,7 +158,7 @@ end
 
 -- @return the key, or false; and the header of the answer; or nil, message, code
 local function look_up(self)
-  local answer, problem, code = ask(self, "/v3/kv/range", { key = self.key })
+  local answer, problem, code = self.client:ask("/v3/kv/range", { key = self.key })
   if not answer then return nil, problem, code end
   return answer.kvs and answer.kvs[1] or false, answer.header
 end
@@ -207,8 +203,8 @@ function Memory.trouble(client, prefix)
   if has_lease(kv) and not (lease and tonumber(lease.grantedTTL or 0) < LONG) then
     return nil, lease and math.max(0, math.max(read(kv)) - age_by(tonumber(lease.TTL or 0))) or 0
   end
-  return ("%s has %s: the next candidate replaces it, and nobody new leads before amnesia_wait has passed"):format(key,
-    lease and "a lease of somebody else" or "no lease"), 0
+  return ("%s has %s: the next candidate replaces it, and nobody new leads %s"):format(key,
+    lease and "a lease of somebody else" or "no lease", waited_for(kv)), 0
 end
 
 -- @return the lease of the key, which is made where it is missing; or nil, message, code

@@ -164,6 +164,7 @@ function url.parse(text)
   local options = { url = text }
   local path, query = rest:match "^([^?]*)%?(.*)$"
   options.path = url.decode(path or rest):gsub("^//", "")
+  if options.path:find "%z" then usage.error "oracle URL: there is a NUL byte (%%00) in it" end
   if query then query_options(query, options) end
   return name, options
 end
