@@ -81,6 +81,10 @@ end
 local function set_up(self, bare, generation)
   bare:prepare(false)
   local state, wrong, code = look_at_table(self, bare, generation)
+  if self.place.only_looks then
+    self.misplaced = wrong
+    return state and not wrong or nil, wrong
+  end
   if state and not wrong and not state.complete then
     local made
     made, wrong, code = make(self, bare, generation)
@@ -108,7 +112,16 @@ local function ask(self, sql, ...)
   local bare = self.client.bare
   local generation = bare:generation()
   local rows, problem, code = self.client:query(sql, ...)
-  if DROPPED[code] and bare:generation() == generation then bare:disconnect() end
+  if DROPPED[code] and not self.place.only_looks and bare:generation() == generation then bare:disconnect() end
+  return rows, problem, self.misplaced and "usage" or code
+end
+
+-- Reads rows. A tool makes no table, and reads one that lacks our columns, as Crown makes it, or what keeps its rows.
+local function read(self, names)
+  local rows, problem, code = ask(self, self.sql.look, names)
+  if rows or not (self.place.only_looks and DROPPED[code]) then return rows, problem, code end
+  rows, problem, code = ask(self, self.sql.look_at_any, names)
+  if not rows and DROPPED[code] then return {} end
   return rows, problem, code
 end
 
@@ -131,7 +144,7 @@ end
 -- message, code
 function Store:look(names)
   local generation = self.client.bare:generation()
-  local rows, problem, code = ask(self, self.sql.look, json.encode(names))
+  local rows, problem, code = read(self, json.encode(names))
   if not rows then return nil, problem, code end
   local memory, time, answers = nil, nil, {}
   for _, row in ipairs(rows) do
@@ -144,7 +157,7 @@ function Store:look(names)
         age = age(row), peer = not row.ours and peer_of(row) or nil }
     end
   end
-  if memory then return answers end
+  if memory or self.place.only_looks then return answers end
   if self.client.bare:generation() == generation then self.client.bare:disconnect() end
   return nil, ("a trigger of %s is off: it is made anew, where this user owns the table"):format(self.sql.table), "store"
 end
@@ -178,7 +191,7 @@ local function leave_wills(self)
   for _, row in pairs(self.wills) do rows[#rows + 1] = row end
   if self.deaf ~= false or #rows == 0 then return end
   local words = json.encode(rows):gsub("[\\']", "%0%0")
-  local sql = self.sql.swap:gsub("%$1", function() return "E'" .. words .. "'" end)
+  local sql = self.sql.give_back:gsub("%$1", function() return "E'" .. words .. "'" end)
   self.client.bare:will(will.messages("/* last will */ " .. sql))
 end
 
@@ -193,16 +206,19 @@ local function carry_out(self, sql, words)
 end
 
 --- Writes records, each over the version that it names.
--- @tparam table writes `{ name =, version = or false, text =, memory = }` each, text false of a session that is to be deleted
+-- @tparam table writes `{ name =, version = or false, text =, memory =, frees = }` each, text false of a session that is to be
+-- deleted
 -- @treturn table for each the new version, or false; or nil, message, code
 function Store:swap(writes)
   local words, ended, results = {}, {}, {}
+  local sql = self.sql.give_back -- which waits for no disk and no replica
   for i, write in ipairs(writes) do
     local list = write.text and words or ended
-    list[#list + 1] = write.text and row_of(write) or { name = write.name, was = write.version, memory = write.memory }
-    list[#list].at = i
+    local row = write.text and row_of(write) or { name = write.name, was = write.version, memory = write.memory }
+    row.at, list[#list + 1] = i, row
+    if write.text and not write.frees and row.told ~= "ended" then sql = self.sql.swap end
   end
-  local done, problem, code = carry_out(self, self.sql.swap, words)
+  local done, problem, code = carry_out(self, sql, words)
   if not done then return nil, problem, code end
   local gone = carry_out(self, self.sql.clean, ended) or {} -- who may not delete leaves a row that nobody needs
   for _, word in ipairs(words) do
@@ -232,6 +248,7 @@ end
 -- @treturn table an array; or nil, message, code
 function Store:names()
   local rows, problem, code = ask(self, "SELECT lock_name FROM " .. self.sql.table .. " ORDER BY lock_name")
+  if DROPPED[code] and self.place.only_looks then return {} end
   if not rows then return nil, problem, code end
   local names = {}
   for i, row in ipairs(rows) do names[i] = row.lock_name end
@@ -282,7 +299,8 @@ function driver.open(place)
   local self = setmetatable({ place = place, url = place.url, timeout = place.timeout, emit = place.emit or function() end,
     wills = {}, schema = options.schema,
     sql = register.statements(options.shared, options.synchronous_commit, options.schema) }, Store)
-  local client, problem, code = postgres.new(place.url, { timeout = place.timeout, label = driver.word, background = true,
+  local client, problem, code = postgres.new(place.url, { timeout = place.timeout, background = true,
+    label = not place.only_looks and driver.word or nil,
     bounded = true, setup = function(bare, generation) return set_up(self, bare, generation) end })
   if not client then return nil, problem, code end
   self.client = client

@@ -6,10 +6,9 @@
  * generation, message; with the option setup, "connected", generation: then client:admit(generation
  * [, problem]) has to follow. client:prepare(on) · client:will(message [, at]) -> true: see there.
  * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
- * has the rest of them if there are many (bind/postgres_rows.h) · client:batch(sql, columns[,
- * timed]) -> batch · batch:call(window, timeout, …) -> true, values… or false · batch:prepare(on) ·
- * batch:due(base, rate) · all of them nil, message, code when it fails; the code is the SQLSTATE
- * where there is one. options() -> the names of libpq's options, as keys. */
+ * has the rest of them if there are many (bind/postgres_rows.h) · all of them nil, message, code
+ * when it fails; the code is the SQLSTATE where there is one. options() -> the names of libpq's
+ * options, as keys. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -18,7 +17,6 @@
 #include "base/clock.h"
 #include "bind/bind.h"
 #include "bind/fields.h"
-#include "bind/postgres_batch.h"
 #include "bind/postgres_heard.h"
 #include "bind/postgres_rows.h"
 #include "bind/postgres_values.h"
@@ -211,12 +209,6 @@ static int request_gc(lua_State *L)
 }
 
 /* --- the rest */
-
-static int client_batch(lua_State *L)
-{
-    struct client *client = check_client(L);
-    return client->client != NULL ? pg_batch_new(L, client->client) : push_closed(L);
-}
 
 static int client_listen(lua_State *L)
 {
@@ -438,7 +430,6 @@ int bind_open_postgres(lua_State *L)
     static const luaL_Reg client_methods[] = {
         {"query", client_query},
         {"ready", client_ready},
-        {"batch", client_batch},
         {"listen", client_listen},
         {"unlisten", client_unlisten},
         {"admit", client_admit},
@@ -460,7 +451,6 @@ int bind_open_postgres(lua_State *L)
         {"open", postgres_open}, {"options", postgres_options}, {NULL, NULL}};
     bind_make_type(L, CLIENT_TYPE, client_methods, client_close);
     bind_make_type(L, REQUEST_TYPE, none, request_gc);
-    pg_batch_make_types(L);
     pg_rows_make_type(L);
     lua_newtable(L);
     luaL_register(L, NULL, functions);

@@ -438,8 +438,3 @@ void postgres_client_condition(const struct postgres_client *client,
         .problem = client->last_error.code != ERROR_NONE ? client->last_error.message : NULL};
     (void)snprintf(condition->server, sizeof(condition->server), "%s", client->server);
 }
-
-struct loop *postgres_client_loop(const struct postgres_client *client)
-{
-    return client->loop;
-}

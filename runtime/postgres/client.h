@@ -97,6 +97,5 @@ struct postgres_client_condition {
 };
 void postgres_client_condition(const struct postgres_client *client,
                                struct postgres_client_condition *condition);
-struct loop *postgres_client_loop(const struct postgres_client *client);
 
 #endif

@@ -279,11 +279,11 @@ describe("on this host", function()
     local leader = candidate "one"
     eventually(function() return #leader:pids "child" == 1 end)
     candidate "two"
-    row("one", "[%d.]+ s")
+    row("one", "%-")
     server:freeze()
     row("%? no answer", "%-")
     server:thaw()
-    row("%w+", "[%d.]+ s")
+    row("%w+", "%-")
   end)
 
   it("status names no leader for longer than a lease where the store does not say how long one lasts", function()

@@ -31,13 +31,13 @@ local function refusal(words, bytes)
 end
 
 local function postgres(bytes)
-  if bytes:find("user", 1, true) then return ASK end
+  if bytes:find("user\0", 1, true) then return ASK end
   return refusal("no login by ", bytes)
 end
 
 -- As long as what is shown of it: that ends in the middle of the password.
 local function postgres_at_length(bytes)
-  if bytes:find("user", 1, true) then return ASK end
+  if bytes:find("user\0", 1, true) then return ASK end
   return refusal(("no login by "):rep(14) .. ("x"):rep(13), bytes)
 end
 
@@ -47,7 +47,7 @@ local function postgres_later()
   local function parameter(name, value) return message("S", name .. "\0" .. value .. "\0") end
   local ready = message("Z", "I")
   return function(bytes)
-    if bytes:find("user", 1, true) then return ASK end
+    if bytes:find("user\0", 1, true) then return ASK end
     if bytes:find "^p" then
       told = bytes
       return message("R", "\0\0\0\0") .. parameter("server_version", "16.0") .. parameter("in_hot_standby", "off")

@@ -137,19 +137,21 @@ end }
 local HBA = "host all crown 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
 
 local SCRAM = { greeting = CONNECT, login = { says = "SCRAM-SHA" }, setup = { says = "crown_store_v1" },
-  watch = { says = "LISTEN" }, refresh = { says = "NAME", armed = true }, release = { says = "NAME", armed = true } }
+  watch = { says = "LISTEN" }, claim = { says = "pg_try_advisory_lock" }, refresh = { says = "NAME", armed = true },
+  release = { says = "NAME", armed = true } }
+local IN_A_REGISTER = { setup = { says = "pg_backend_pid" }, claim = { says = "NAME" }, refresh = { says = '"renews":', armed = true } }
 
-local function postgres(scheme, claim)
+local function postgres(scheme, other)
   return { huge = "D\127\255\255\255\0\1", start = function()
     local server = Postgres.start { hba = HBA }
     local steps = without(SCRAM)
-    steps.claim = claim
+    for name, step in pairs(other) do steps[name] = step end
     return one(server, steps, scheme .. "://crown:secret@127.0.0.1:%d/crown?", HIT, without_prefix(WELL))
   end }
 end
 
-clients.postgres = postgres("postgres", { says = "NAME" })
-clients.advisory = postgres("postgres+advisory", { says = "pg_try_advisory_lock" })
+clients.postgres = postgres("postgres", IN_A_REGISTER)
+clients.advisory = postgres("postgres+advisory", {})
 
 -- What is said over TLS cannot be read here: a step is known by when it is.
 local TLS = { greeting = CONNECT, handshake = { says = "\22\3\1" }, refresh = { says = "", armed = true },

@@ -1,7 +1,6 @@
 -- The largest epoch that each store can give, wherever an epoch is told; and that the one above it is refused, with the reason.
 local crown = require "crown"
 local Etcd = require "support.etcd"
-local eventually = require("crown.testing").eventually
 local files = require "crown.core.files"
 local Nats = require "support.nats"
 local port = require "support.port"
@@ -79,58 +78,30 @@ describe("the largest epoch", function()
     teardown(function() server:destroy() end)
     before_each(function() server:empty() end) -- what is listed first is what the test has made
 
-    local kinds = { { "postgres", "crown_lease_v1", "expires_at" }, { "postgres+advisory", "crown_advisory_v1", "acting_until" } }
-    for _, kind in ipairs(kinds) do
-      it("is exact, and the one above is refused: " .. kind[1], function()
-        local url = kind[1] .. server.url:sub(#"postgres" + 1)
-        assert.equal(0, run({ "run", "--once", "--oracle", url, "large", "--", "true" }).code)
-        local function set(epoch)
-          server:sql(("UPDATE %s SET epoch = %s, %s = now() - interval '1 hour'"):format(kind[2], epoch, kind[3]))
-        end
-        set(BEFORE)
-        tells({ word = url }, LARGEST)
-        for _, last in ipairs { LARGEST, ABOVE, "9223372036854775807" } do
-          set(last)
-          refuses({ word = url }, ("the last epoch was %s, and there is none above %s"):format(last, LARGEST))
-          local info = run({ "info", "--oracle", url }).stdout
-          assert.truthy(info:find(last, 1, true), info)
-          assert.equal(last, server:sql("SELECT epoch::text AS epoch FROM " .. kind[2])[1].epoch)
-        end
-      end)
-    end
+    it("is exact in a register, and the one above is refused", function()
+      local oracle = { word = server.url .. "?ttl=1" }
+      assert.equal(0, run({ "run", "--once", "--oracle", oracle.word, "large", "--", "true" }).code)
+      server:sql([[UPDATE crown_lease_v1 SET version = 'by-hand', record = jsonb_set(record::jsonb, '{epoch}', $1::jsonb)::text
+        WHERE lock_name = 'large']], BEFORE)
+      tells(oracle, LARGEST)
+      refuses(oracle, ABOVE)
+    end)
 
-    it("is sorted and evicted, too, where a row says that it is still larger", function()
-      for _, name in ipairs { "high", "low", "middle" } do
-        assert.equal(0, run({ "run", "--once", "--oracle", server.url, name, "--", "true" }).code)
+    it("is exact with the advisory lock, and the one above is refused", function()
+      local url = "postgres+advisory" .. server.url:sub(#"postgres" + 1)
+      assert.equal(0, run({ "run", "--once", "--oracle", url, "large", "--", "true" }).code)
+      local function set(epoch)
+        server:sql(("UPDATE crown_advisory_v1 SET epoch = %s, acting_until = now() - interval '1 hour'"):format(epoch))
       end
-      local function set(name, holder, epoch, lasts)
-        server:sql(("UPDATE crown_lease_v1 SET holder = '%s#t', epoch = %s, evicted = FALSE, "
-          .. "expires_at = now() + interval '%s' WHERE lock_name = '%s'"):format(holder, epoch, lasts or "1 second", name))
+      set(BEFORE)
+      tells({ word = url }, LARGEST)
+      for _, last in ipairs { LARGEST, ABOVE, "9223372036854775807" } do
+        set(last)
+        refuses({ word = url }, ("the last epoch was %s, and there is none above %s"):format(last, LARGEST))
+        local info = run({ "info", "--oracle", url }).stdout
+        assert.truthy(info:find(last, 1, true), info)
+        assert.equal(last, server:sql("SELECT epoch::text AS epoch FROM crown_advisory_v1")[1].epoch)
       end
-      set("low", "one", "77")
-      set("middle", "one", ABOVE)
-      set("high", "one", "9223372036854775807")
-      local info = run { "info", "--sort", "epoch", "^(low|middle|high)$", "--oracle", server.url }
-      assert.equal("", info.stderr)
-      assert.matches("low .* 77 .*middle .* 9007199254740992 .*high .* 9223372036854775807 ", info.stdout)
-      local function evict(name)
-        local evicted = run { "evict", name, "--force", "--wait", "5", "--oracle", server.url }
-        assert.equal("", evicted.stderr)
-        return evicted.stdout
-      end
-      set("high", "one", "9223372036854775807", "1 minute")
-      crown.spawn(function()
-        eventually(function() return server:sql("SELECT evicted FROM crown_lease_v1 WHERE lock_name = 'high'")[1].evicted end, 20)
-        server:sql "UPDATE crown_lease_v1 SET expires_at = now() WHERE lock_name = 'high'"
-      end)
-      assert.matches("^evicted one.* from 'high' %(epoch 9223372036854775807%)\nnobody leads 'high' yet\n$", evict "high")
-      server:sql [[UPDATE crown_lease_v1 SET holder = 'one#t', evicted = FALSE, expires_at = now() + interval '1 minute'
-        WHERE lock_name = 'low']]
-      crown.spawn(function()
-        eventually(function() return server:sql("SELECT evicted FROM crown_lease_v1 WHERE lock_name = 'low'")[1].evicted end, 20)
-        set("low", "two", ABOVE)
-      end)
-      assert.matches("^evicted one.* from 'low' %(epoch 77%)\n'low' is led by two.* now %(epoch 9007199254740992%)\n$", evict "low")
     end)
 
     it("is exact in a registry, and the one above is refused", function()

@@ -5,8 +5,8 @@ local testing = require "crown.testing"
 local server = Postgres.start()
 
 testing.conformance("postgres_lease", function()
-  return { module = require "crown.oracles.postgres_lease", options = { url = server.url, ttl = 3, timeout = 5 }, expires = true,
-    numbered = true, outage = function() server:down "immediate" return function() server:up() end end }
+  return { module = require "crown.oracles.postgres_lease", expires = true,
+    options = { url = server.url, ttl = 3, timeout = 1.5 }, outage = function() server:freeze() return function() server:thaw() end end }
 end)
 
 testing.conformance("postgres_advisory", function()

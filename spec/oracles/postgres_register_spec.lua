@@ -429,7 +429,7 @@ describe("the register in Postgres", function()
 
   it("works with a table that another role has made by the page's SQL", function()
     local page = read_file "docs/oracle-postgres.md"
-    local made = page:match "### What the register needs.-```sql\n(.-)```"
+    local made = page:match "## Tables and rights.-```sql\n(.-)```"
     server:sql "DROP TABLE crown_lease_v1"
     local psql = assert(crown.exec { "psql", "-qv", "ON_ERROR_STOP=1", server:url_for "postgres", "-c", made })
     assert.equal(0, psql.code, psql.stderr)

@@ -23,14 +23,14 @@ describe("a release on Postgres", function()
     local one, two = candidate "one", candidate "two"
     one:win()
     two:claim()
-    Postgres.await_listener(function() return two.state.leases.listener end)
+    Postgres.await_listener(function() return two.state.store.store.listener end)
     while two:message() do end
     commits_wait "nobody"
     eventually(function() return server:sql("SHOW synchronous_standby_names")[1].synchronous_standby_names == "nobody" end)
     one:abdicate()
-    eventually(function() return two:message() == "freed" end, 10)
-    local quick = candidate "three"
-    quick.state.timeout = 0.5
+    eventually(function() return two:message() end, 10)
+    local quick = Player.new(lease, { name = "release", node = "three", url = server.url .. "?application_name=three", ttl = 30,
+      timeout = 0.5 })
     assert.equal("unknown", quick:claim()[1])
     commits_wait ""
     eventually(function() -- its claim may have been written all the same

@@ -21,14 +21,12 @@ describe("crown.postgres", function()
   end)
 
   it("gives the memory of a question back when it is answered, not when the collector comes", function()
-    local text, batch = ("x"):rep(1048576), client.bare:batch("SELECT n, length(word) "
-      .. "FROM unnest($1::text[]) WITH ORDINALITY AS t (word, n)", 1)
+    local text = ("x"):rep(1048576)
     local function resident()
       return tonumber(read_file("/proc/self/status"):match "VmRSS:%s+(%d+)") / 1024
     end
     local function ask()
       assert.equal(1048576, client:query("SELECT length($1) AS size", text)[1].size)
-      assert.same({ true, 1048576 }, { batch:call(0, 20, text) })
     end
     ask()
     local before = resident()
@@ -36,7 +34,7 @@ describe("crown.postgres", function()
     for _ = 1, 40 do ask() end
     local grown = resident() - before
     collectgarbage "restart"
-    assert(grown < 20, ("%.0f MB more after 80 questions of one"):format(grown))
+    assert(grown < 20, ("%.0f MB more after 40 questions of one"):format(grown))
   end)
 
   it("tells how many rows a statement touched", function()
@@ -63,84 +61,6 @@ describe("crown.postgres", function()
     end
     eventually(function() return done == 200 end, 20)
     assert.equal(0, wrong)
-  end)
-
-  describe("puts what many ask for into one statement", function()
-    local SQL = "SELECT place, name || '!' AS said, cardinality($1::text[]) AS together "
-      .. "FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place) WHERE name <> 'nobody' ORDER BY place DESC"
-
-    -- Asks for all of them in one turn of the loop. @return what each was told, in the order of the names
-    local function ask(names)
-      local batch, told, done = client.bare:batch(SQL, 1), {}, 0
-      for i, name in ipairs(names) do
-        crown.spawn(function()
-          told[i] = { batch:call(0.5, 20, name) }
-          done = done + 1
-        end)
-      end
-      eventually(function() return done == #names end, 40)
-      return told
-    end
-
-    it("and tells each what is its own, in whatever order the rows come, and who has none", function()
-      assert.same({ { true, "a!", 4 }, { true, "b!", 4 }, { false }, { true, "c!", 4 } }, ask { "a", "b", "nobody", "c" })
-    end)
-
-    it("but never one name twice: the second time goes into the next one", function()
-      assert.same({ { true, "a!", 2 }, { true, "b!", 2 }, { true, "a!", 1 } }, ask { "a", "b", "a" })
-    end)
-
-    -- A statement waits for this lock. What was asked until it is given is told one after the other.
-    local function held_up(names, meanwhile)
-      local gate, told = server:admin(), {}
-      assert(gate:query "SELECT pg_advisory_lock(7)")
-      local batch = client.bare:batch("SELECT place, cardinality($1::text[]) FROM unnest($1::text[]) WITH ORDINALITY "
-        .. "AS asked(name, place), (SELECT pg_advisory_xact_lock_shared(7)) AS waited", 1)
-      local tasks = {}
-      for i, name in ipairs(names) do
-        tasks[i] = crown.spawn(function() told[i] = select(2, batch:call(0, 20, name)) end)
-        crown.sleep(0.02) -- each is a question of its own
-      end
-      meanwhile(tasks)
-      gate:close()
-      return told
-    end
-
-    it("and sends no more while two of them are under way: what comes meanwhile goes together", function()
-      local told = held_up({ "a", "b", "c", "d", "e" }, function() end)
-      eventually(function() return told[5] end, 20)
-      assert.same({ 1, 1, 3, 3, 3 }, told)
-    end)
-
-    it("and tells beside it what time is due at the server when it is sent, not when it was asked for", function()
-      local batch = client.bare:batch("SELECT place, $2::float8 AS due FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place)",
-        1, true)
-      assert.equal(0, select(2, batch:call(0, 20, "a")))
-      batch:due(1000, 0.5)
-      local before = crown.now()
-      local _, due = batch:call(0.2, 20, "a")
-      assert.is_true(due >= 1000 + 0.5 * (before + 0.19), due)
-      assert.is_true(due <= 1000 + 0.5 * crown.now(), due)
-    end)
-
-    it("and lets the server keep the statement, where it is asked to, until that fails", function()
-      local batch = client.bare:batch("SELECT place, (SELECT count(*)::int FROM pg_prepared_statements) "
-        .. "FROM unnest($1::text[]) WITH ORDINALITY AS asked(name, place)", 1)
-      local function kept() return (select(2, batch:call(0, 20, "a"))) end
-      assert.equal(0, kept())
-      batch:prepare(true)
-      assert.equal(1, kept())
-      assert.equal(1, kept())
-      assert(client:query "DEALLOCATE ALL") -- as a pooler may do
-      assert.is_truthy(tostring(kept()):find "prepared statement .* does not exist")
-      assert.equal(0, kept())
-    end)
-
-    it("and never sends what is given up before its turn", function()
-      local told = held_up({ "a", "b", "c", "d" }, function(tasks) tasks[3]:cancel() end)
-      eventually(function() return told[4] end, 20)
-      assert.same({ 1, 1, "cancelled", 1 }, told)
-    end)
   end)
 
   it("never reads the answer of a statement that timed out as that of the next one", function()

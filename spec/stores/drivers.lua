@@ -6,7 +6,6 @@ local stores = require "torture.stores"
 local Way = require "torture.way"
 local Wire = require "support.nats_wire"
 
-local Register = require("crown.oracle.driven").oracle(require "crown.stores.postgres")
 
 local drivers = {}
 
@@ -167,11 +166,6 @@ end
 -- `epochs_anew`: after which of these epochs may begin anew, as its page says.
 local LIST = {
   { name = "postgres", store = "postgres", epochs_anew = { forget = true, older = true },
-    hurt = function(store) return hurt_of_postgres(store, true) end },
-  { name = "postgres_register", store = "postgres", epochs_anew = { forget = true, older = true },
-    address = function(store, ports, _, ttl)
-      return { Register, url = store.url(unpack(ports)):gsub("%?.*", ""), ttl = ttl, amnesia_wait = 0 }
-    end,
     hurt = function(store) return hurt_of_postgres(store, true) end },
   { name = "redis", store = "redis", hurt = function(store) return hurt_of_redis(store, function() return store.server end) end },
   { name = "cluster", store = "cluster", hurt = function(store)

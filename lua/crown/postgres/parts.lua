@@ -1,6 +1,5 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
--- DO block. For each: `table`; `queue`: a table beside it; `by_start`: a server that was started again is not believed at once,
--- since older files may have been put in their place; `columns`, `triggers` and `queue_columns`, for the check that nothing
+-- DO block. For each: `table`; `queue`: a table beside it; `columns`, `triggers` and `queue_columns`, for the check that nothing
 -- is missing; `pooled`: why it is refused behind a pooler; `rights`: what a candidate needs, `{ table, privileges }` each;
 -- `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
@@ -28,43 +27,6 @@ end
 local STORE_RIGHTS = { "crown_store_v1", "SELECT,UPDATE" }
 
 local parts = {
-  lease = {
-    table = "crown_lease_v1",
-    by_start = true,
-    rights = { { "crown_lease_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
-    columns = { "lock_name", "holder", "expires_at", "claim", "epoch", "evicted" },
-    triggers = { "crown_lease_v1_keep", "crown_lease_v1_stay" },
-    make = [[
-CREATE TABLE IF NOT EXISTS crown_lease_v1 (
-  lock_name TEXT PRIMARY KEY,
-  holder TEXT NOT NULL,
-  expires_at TIMESTAMPTZ NOT NULL
-);
-ALTER TABLE crown_lease_v1 SET (fillfactor = 50);
-ALTER TABLE crown_lease_v1
-  ADD COLUMN IF NOT EXISTS claim BIGINT NOT NULL DEFAULT 0,
-  ADD COLUMN IF NOT EXISTS epoch BIGINT NOT NULL DEFAULT 0,
-  ADD COLUMN IF NOT EXISTS evicted BOOLEAN NOT NULL DEFAULT FALSE;
-CREATE OR REPLACE FUNCTION crown_lease_v1_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
-BEGIN
-  IF OLD.holder LIKE '%#%' AND OLD.expires_at > clock_timestamp() THEN
-    EXECUTE format('UPDATE %s SET evicted = TRUE WHERE lock_name = $1', TG_RELID::regclass) USING OLD.lock_name;
-    PERFORM pg_notify('crown_lease_v1', 'evict ' || OLD.lock_name);
-  ELSE
-    EXECUTE format('UPDATE %s SET holder = '''', expires_at = clock_timestamp() WHERE lock_name = $1', TG_RELID::regclass)
-      USING OLD.lock_name;
-    PERFORM pg_notify('crown_lease_v1', 'freed ' || OLD.lock_name);
-  END IF;
-  RETURN NULL;
-END $keep$;
-IF NOT EXISTS (SELECT FROM pg_trigger
-    WHERE tgrelid = 'crown_lease_v1'::regclass AND tgname = 'crown_lease_v1_keep') THEN
-  CREATE TRIGGER crown_lease_v1_keep BEFORE DELETE ON crown_lease_v1
-    FOR EACH ROW EXECUTE FUNCTION crown_lease_v1_keep();
-END IF;
-]] .. refusal("crown_lease_v1_stay", "crown_lease_v1", "TRUNCATE", "crown_lease_v1 says who leads: it is not truncated",
-      "crown-lua evict asks a leader to go. A row that is deleted asks its leader to go."),
-  },
   advisory = {
     table = "crown_advisory_v1",
     rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },

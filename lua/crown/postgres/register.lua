@@ -42,9 +42,16 @@ SELECT NULL, r.lock_name, r.record, {version}, r.holder, r.epoch,
   (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8, r.holder LIKE '% @%'
 FROM {table} r WHERE r.lock_name IN (SELECT json_array_elements_text($1::json))]]
 
--- $1 what is to be written. Durable before it counts, whatever the server's settings are. Rows are locked in the order of their
--- names, so that two of these do not wait for each other. What others hold is theirs until it is over by this server's clock,
--- by which they live. A session that is renewed keeps others away from all that it holds.
+-- The same of a table without our columns, or without what keeps its rows: by way of JSON.
+local LOOK_AT_ANY = [[
+SELECT NULL AS memory, r.lock_name AS name, to_jsonb(r) ->> 'record' AS record,
+  coalesce(to_jsonb(r) ->> 'version', '') AS version, r.holder, coalesce((to_jsonb(r) ->> 'epoch')::int8, 0) AS epoch,
+  (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8 AS left, r.holder LIKE '% @%' AS ours
+FROM {table} r WHERE r.lock_name IN (SELECT json_array_elements_text($1::json))]]
+
+-- $1 what is to be written. Durable before it counts, whatever the server's settings are, unless it only gives back. Rows are
+-- locked in the order of their names, so that two of these do not wait for each other. What others hold is theirs until it is
+-- over by this server's clock, by which they live. A session that is renewed keeps others away from all that it holds.
 local SWAP = [[
 WITH here AS MATERIALIZED (SELECT {memory} AS memory, set_config('synchronous_commit', '{commit}', true) AS durable),
 w AS MATERIALIZED (
@@ -180,7 +187,8 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
 -- @bool is_shared with Elixir's Crown, or ours alone
 -- @string commit synchronous_commit of what is written
 -- @string[opt] wanted the schema that it is to be in: then tables in others are none of this one's
--- @treturn table `table`; SQL: `look`, `swap` and `clean`, see lua/stores/postgres.lua; `make`; `state` and `rights`, of one row
+-- @treturn table `table`; SQL: `look`, `look_at_any`, `swap`, `give_back` and `clean`, see lua/stores/postgres.lua; `make`;
+-- `state` and `rights`, of one row
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
   local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
@@ -190,8 +198,10 @@ function register.statements(is_shared, commit, wanted)
   local function fill(sql)
     return (sql:gsub("{(%l+)}", function(word) return fill(tostring(words[word])) end))
   end
-  return { table = named, look = fill(LOOK), swap = fill(SWAP), clean = fill(CLEAN), make = fill(MAKING), state = fill(STATE),
-    rights = fill(RIGHTS) }
+  local swap = fill(SWAP)
+  words.commit = "off" -- what a crash takes back was still held: followers wait for one TTL
+  return { table = named, look = fill(LOOK), look_at_any = fill(LOOK_AT_ANY), swap = swap, give_back = fill(SWAP),
+    clean = fill(CLEAN), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS) }
 end
 
 return register

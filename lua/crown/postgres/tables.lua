@@ -1,9 +1,8 @@
 --- The tables of the Postgres oracles, and what tells whether the store still remembers what it promised.
 --
--- `crown_store_v1` has a row for each kind of table ("lease", "advisory", "registry"). It names the place where the promises
--- were written: the cluster's system identifier, its timeline, the table, and the file that the table is in; for leases
--- also when the server was started; and the database, for one that was made of another as its template has the same tables
--- in files of the same names. A promoted replica, a restored backup, a table made anew or emptied, and older
+-- `crown_store_v1` has a row for each kind of table ("advisory", "registry"). It names the place where the promises
+-- were written: the cluster's system identifier, its timeline, the table, and the file that the table is in; and the
+-- database, for one that was made of another as its template has the same tables in files of the same names. A promoted replica, a restored backup, a table made anew or emptied, and older
 -- files that a server was started with, are another place. Promises may be missing there, so nobody is
 -- believed to be free until the longest TTL in use has passed since it was first seen, and epochs go on well above all that
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
@@ -99,13 +98,11 @@ local function columns_of_epochs(part)
     ((to_regclass('%s'), 'epoch'), (to_regclass('crown_store_v1'), 'epoch_floor')))]]):format(part.table)
 end
 
---- The SQL expression for what crown_store_v1 names the place by: where older files may be put in its place, also by when the
--- server was started. The end tells what an older version does not.
+--- The SQL expression for what crown_store_v1 names the place by. The end tells what an older version does not.
 -- @tparam table part of crown.postgres.parts
 -- @treturn string
 function tables.identity(part)
-  return ("%s%s || '@' || %s || '@' || %s"):format(place(part),
-    part.by_start and " || ':' || extract(epoch FROM pg_postmaster_start_time())::text" or "", DATABASE, columns_of_epochs(part))
+  return ("%s || '@' || %s || '@' || %s"):format(place(part), DATABASE, columns_of_epochs(part))
 end
 
 --- The SQL expression for whether what crown_store_v1 names is the place as it is now. Versions that name no database, or no
@@ -351,7 +348,7 @@ end
 
 --- Doubts the store, where it is not as it was, and says how long it has to be sat out.
 -- @param client of crown.core.postgres
--- @string name of the part: "lease", "advisory" or "registry"
+-- @string name of the part: "advisory" or "registry"
 -- @tparam table party who relies on the store: `ttl`, `amnesia_wait` and `timeout` in seconds; `memory` of what answered it, kept
 -- from connection to connection and brought up to date here
 -- @number generation of the connection (0: any)
