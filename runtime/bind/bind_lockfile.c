@@ -46,7 +46,8 @@ static int lockfile_open(lua_State *L)
     luaL_getmetatable(L, LOCKFILE_TYPE);
     lua_setmetatable(L, -2);
     *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (*fd < 0 && errno != EISDIR && errno != ENXIO) /* a directory, a socket */
+    if (*fd < 0 && errno != EISDIR && errno != ENXIO &&
+        errno != ELOOP) /* a directory, socket, link */
         return push_errno(L, "open the lock file", path);
     struct stat found;
     if (*fd >= 0 && fstat(*fd, &found) == 0 && S_ISREG(found.st_mode))

@@ -84,6 +84,7 @@ describe("hours", function()
     for text, why in pairs {
       ["08:00-18:00"] = "a window is DAYS FROM-TO ZONE, as in 'Mon-Fri 08:00-18:00 Europe/Berlin'",
       ["Mon-Fry 08:00-18:00 UTC"] = "the days 'Mon-Fry' are not like Mon-Fri or Sat,Sun",
+      ["Mon 08:00-18:00"] = "its zone is missing: a window is DAYS FROM-TO ZONE, as in 'Mon-Fri 08:00-18:00 Europe/Berlin'",
       ["Mon 8-18 UTC"] = "the hours '8-18' are not like 08:00-18:00",
       ["Mon 08:00-24:01 UTC"] = "the hours '08:00-24:01' are not like 08:00-18:00",
       ["Mon 08:61-10:00 UTC"] = "the hours '08:61-10:00' are not like 08:00-18:00",

@@ -495,6 +495,14 @@ describe("the file oracle", function()
     end)
   end)
 
+  it("refuses a symbolic link in the place of its lock file, with a sentence", function()
+    assert.equal(0, os.execute(("ln -s /etc/passwd %s/e.lock"):format(dir)))
+    local answer, problem, code = candidate(dir, "one", messages):claim()
+    assert.is_nil(answer)
+    assert.matches("e.lock is no plain file: move it away", problem, 1, true)
+    assert.equal("usage", code)
+  end)
+
   for what, make in pairs { ["a FIFO"] = "mkfifo %s", ["a directory"] = "mkdir %s",
     ["a socket"] = "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' %s" } do
     for _, file in ipairs { "e.lock", "e.json" } do

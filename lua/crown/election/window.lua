@@ -38,6 +38,9 @@ end
 function window.read(text)
   local words = {}
   for word in text:gmatch "%S+" do words[#words + 1] = word end
+  if #words == 2 and words[2]:find "^[%d:]+-" then
+    return nil, ("'%s': its zone is missing: %s"):format(text, FORM)
+  end
   if #words == 2 then table.insert(words, 1, "Mon-Sun") end
   if #words ~= 3 then return nil, ("'%s': %s"):format(text, FORM) end
   local days = read_days(words[1])
