@@ -2,8 +2,8 @@
 --
 -- `crown_store_v1` has a row for each kind of table ("advisory", "registry"). It names the place where the promises
 -- were written: the cluster's system identifier, its timeline, the table, and the file that the table is in; and the
--- database, for one that was made of another as its template has the same tables in files of the same names. A promoted replica, a restored backup, a table made anew or emptied, and older
--- files that a server was started with, are another place. Promises may be missing there, so nobody is
+-- database, for one that was made of another as its template has the same tables in files of the same names. A promoted
+-- replica, a restored backup, and a table made anew or emptied, are another place. Promises may be missing there, so nobody is
 -- believed to be free until the longest TTL in use has passed since it was first seen, and epochs go on well above all that
 -- can have been lost. `trusted_at` is when that is over: a longer TTL that is heard of moves it on by as much.
 --
