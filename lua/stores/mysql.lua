@@ -1,6 +1,7 @@
 --- A register in MySQL or MariaDB: rows of a table of InnoDB (crown.mysql.statements), asked by one connection.
 -- @internal crown.stores.mysql
 
+local Bell = require "crown.mysql.bell"
 local Client = require "crown.mysql.client"
 local nonce = require "crown.text.nonce"
 local mysql_url = require "crown.mysql.url"
@@ -28,8 +29,8 @@ local MISSING = { [1146] = true, [1054] = true } -- a table or a column is not t
 local ELSEWHERE = { [1290] = true, [1836] = true, [1792] = true } -- the server is read-only
 local DELETED = "deleted-" -- a version that is a mark's
 
--- A record that is deleted leaves its mark.
-local Store = { marks = true, whole = true, deletes = true }
+-- A record that is deleted leaves its mark. The bell is a hint: followers look as often as those who hear nothing.
+local Store = { marks = true, whole = true, deletes = true, deaf = true }
 Store.__index = Store
 
 -- --- the tables
@@ -55,6 +56,7 @@ local function set_up(self, connection, timeout)
   if there == false then there, problem, code = make(self, connection, timeout) end
   if not there then return nil, problem, code end
   connection.memory = statements.memory(id, self.parsed.database, self.table)
+  self.bell:opened(connection)
   return connection:query(timeout, statements.remember(self.table, nonce()))
 end
 
@@ -94,6 +96,14 @@ local function read(rows, names)
   return answers
 end
 
+-- Every look of a follower names those who lead.
+local function note_leaders(self, answers)
+  for name, answer in pairs(answers) do
+    local session = answer.text and not record.is_reserved(name) and answer.text:match '"by":"(@[^"\\]*)"'
+    if session then self.bell:saw(session) end
+  end
+end
+
 --- Looks at records.
 -- @tparam table names
 -- @treturn table for each name `{ text =, version =, memory =, time = in ms, age = in seconds, by the server's clock }`, text and
@@ -102,6 +112,7 @@ function Store:look(names)
   local results, connection, code = ask(self, function(one) return statements.look(one.memory, self.table, names) end)
   if not results then return nil, connection, code end
   local answers, problem, kind = read(results[1].rows or {}, names)
+  note_leaders(self, answers or {})
   if answers or problem then return answers, problem, kind end
   -- The next connection puts the row without a name there, or is to another server.
   connection:close "the server is read-only, or its tables were emptied"
@@ -125,6 +136,21 @@ local function prepare(writes)
   return list
 end
 
+-- Followers are told that they may claim an election, or that a session is over or gone.
+local function tell_bell(self, connection, writes)
+  local renewed, is_news = {}, false
+  for _, write in ipairs(writes) do
+    if not record.is_reserved(write.name) then
+      is_news = is_news or write.frees
+    else
+      local found = write.text and record.parse(write.text, write.name)
+      if found and found.at then renewed[#renewed + 1] = write.name end
+      is_news = is_news or not write.text or found and found.over and found.over >= found.at
+    end
+  end
+  self.bell:wrote(connection, renewed, is_news)
+end
+
 --- Writes records, each over the version and in the memory that it names, in one transaction.
 -- @tparam table writes each `{ name =, version = or false, text =, memory = }`, text false for one that is to be deleted
 -- @treturn table for each the new version, or false where it was not written; or nil, message, code
@@ -137,10 +163,11 @@ function Store:swap(writes)
     last[i] = #lines
   end
   local all = table.concat(lines, ";")
-  local results, problem, code = ask(self, function(connection)
-    return ("%s;%s;COMMIT"):format(statements.begin(connection.memory), all)
+  local results, connection, code = ask(self, function(one)
+    return ("%s;%s;COMMIT"):format(statements.begin(one.memory), all)
   end, "ROLLBACK")
-  if not results then return nil, problem, code end
+  if not results then return nil, connection, code end
+  tell_bell(self, connection, writes)
   local done = {}
   for i, write in ipairs(list) do
     local result = results[statements.BEGIN + last[i]]
@@ -186,8 +213,15 @@ function Store:health() return visit(self, server.health) end
 -- @treturn table an array of texts; or nil, message, code
 function Store:rights() return visit(self, server.lacks) end
 
+--- Tells that elections' records may have changed.
+-- @tparam function fn called without arguments
+function Store:hear(fn) self.bell:hear(fn) end
+
 --- Ends it.
-function Store:close() self.client:close() end
+function Store:close()
+  self.bell:close()
+  self.client:close()
+end
 
 --- Makes a store, and asks nobody yet.
 -- @tparam table place see crown.oracle.driven
@@ -198,6 +232,8 @@ function driver.open(place)
   local self = setmetatable({ place = place, parsed = parsed, table = place.options.table }, Store)
   self.client = Client.new(parsed, { timeout = place.timeout, label = not place.only_looks and driver.word or nil,
     setup = function(connection, timeout) return set_up(self, connection, timeout) end })
+  self.bell = Bell.new(self.client, ("%s.%s."):format(parsed.database, self.table),
+    { timeout = place.timeout, retry = place.options.retry })
   return self
 end
 
