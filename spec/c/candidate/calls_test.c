@@ -43,7 +43,9 @@ static void a_follower_claims_when_the_leaders_lease_ends(void **state)
                "info  leadership.changed phase=following leader=three epoch=9");
     whole_does("claim", "return 'denied', nil, 'three', 10, false, nil, 'the store said so'");
     whole_pass(3 * S);
-    assert_did("asks claim", "debug leadership.rejected phase=following leader=three epoch=10",
+    assert_did("asks claim",
+               "debug leadership.rejected phase=following leader=three epoch=10 "
+               "error=\"the store said so\"",
                "info  leadership.changed phase=following leader=three epoch=10");
     whole_does("claim", "return 'denied'");
     whole_pass(6 * S);
